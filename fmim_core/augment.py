@@ -1,0 +1,83 @@
+"""The paper's augmentations, for a whole batch at once, on the device the images are on."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import torch
+from pydantic import Field, PositiveInt
+from torch import Generator, Tensor
+from torch.nn import functional
+
+from fmim_core.config import Config
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class Augmentation(Config):
+    """Noise, rotation, random crop, gamma, normalisation, in this order (Suppl. Table 1a); in testing, centre crop.
+
+    Args:
+        crop: side of the square crop, in pixels of the bank's images.
+        noise_p, noise_std: with this probability an image gets Gaussian noise, its sd uniform in [0, noise_std]
+            of the grey range [0, 1].
+        rotation: uniform in ±rotation degrees, about the image's centre, bilinear, black outside.
+        gamma_p, gamma: with this probability grey ← grey^γ, γ uniform in this range.
+        mean, std: normalisation (grey − mean)/std: (0.5, 0.3) for OAI, (0.5, 0.5) for ChestX-ray14.
+    """
+
+    crop: PositiveInt = 256
+    noise_p: Probability = 0.5
+    noise_std: Annotated[float, Field(ge=0)] = 0.3
+    rotation: Annotated[float, Field(ge=0, le=180)] = 10.0
+    gamma_p: Probability = 0.5
+    gamma: tuple[Annotated[float, Field(gt=0)], Annotated[float, Field(gt=0)]] = (0.5, 1.5)
+    mean: float = 0.5
+    std: Annotated[float, Field(gt=0)] = 0.3
+
+    def train(self, images: Tensor, generator: Generator) -> Tensor:
+        """uint8 images `(B, H, W)` → augmented float32 `(B, 1, crop, crop)`. The generator is on the images' device."""
+        grey = images[:, None].float() / 255
+        grey = self._noise(grey, generator)
+        grey = self._rotate_and_crop(grey, generator)
+        return self._normalise(self._gamma(grey, generator))
+
+    def test(self, images: Tensor) -> Tensor:
+        """uint8 images `(B, H, W)` → centre crop, normalised, float32 `(B, 1, crop, crop)`."""
+        top, left = ((size - self.crop) // 2 for size in images.shape[1:])
+        grey = images[:, None, top : top + self.crop, left : left + self.crop].float() / 255
+        return self._normalise(grey)
+
+    def _normalise(self, grey: Tensor) -> Tensor:
+        return (grey - self.mean) / self.std
+
+    def _noise(self, grey: Tensor, generator: Generator) -> Tensor:
+        std = self.noise_std * _uniform(grey, generator) * (_uniform(grey, generator) < self.noise_p)
+        noise = torch.randn(grey.shape, generator=generator, device=grey.device)
+        return (grey + std * noise).clamp_(0, 1)
+
+    def _rotate_and_crop(self, grey: Tensor, generator: Generator) -> Tensor:
+        """One bilinear resampling does both: the crop's offset is a whole number of pixels of the rotated image."""
+        height, width = grey.shape[2:]
+        angle = (2 * _uniform(grey, generator) - 1).view(-1) * math.radians(self.rotation)
+        top = (_uniform(grey, generator).view(-1) * (height - self.crop + 1)).floor()
+        left = (_uniform(grey, generator).view(-1) * (width - self.crop + 1)).floor()
+        # Pixel coordinates of the crop relative to the image's centre, rotated, then scaled to grid_sample's [-1, 1].
+        steps = torch.arange(self.crop, device=grey.device)
+        y = (top[:, None] + steps - (height - 1) / 2)[:, :, None]
+        x = (left[:, None] + steps - (width - 1) / 2)[:, None, :]
+        cos, sin = angle.cos()[:, None, None], angle.sin()[:, None, None]
+        grid = torch.stack([2 * (x * cos - y * sin) / width, 2 * (x * sin + y * cos) / height], dim=-1)
+        return functional.grid_sample(grey, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
+
+    def _gamma(self, grey: Tensor, generator: Generator) -> Tensor:
+        low, high = self.gamma
+        gamma = low + (high - low) * _uniform(grey, generator)
+        gamma = torch.where(_uniform(grey, generator) < self.gamma_p, gamma, torch.ones_like(gamma))
+        return grey.clamp_(min=0).pow(gamma)
+
+
+def _uniform(grey: Tensor, generator: Generator) -> Tensor:
+    """One number in [0, 1) per image, `(B, 1, 1, 1)`."""
+    return torch.rand((len(grey), 1, 1, 1), generator=generator, device=grey.device)

@@ -1,0 +1,309 @@
+"""The embedded cohort: synthetic knee radiographs of people who age, so that a study runs without a download.
+
+A knee is a table of traits (widths, angles, density, trabecular texture) drawn once per person and varied a little
+per side. With the years t since baseline the traits and a smooth warp drift by an amount that grows as sqrt(t),
+partly alike in everybody and partly personal; some knees develop osteoarthritis besides. Every film adds its own
+position, exposure, sharpness and grain. Nothing is stored: an image is a function of (seed, subject, side, months),
+so it depends neither on how many other images exist nor on the order in which they are read.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import Field, field_validator
+
+from fmim_core.config import Config, fingerprint
+from fmim_core.data.source import SourceDescription
+from fmim_core.seeding import derive_seed
+
+VERSION = 1  # raise it whenever a pixel may change: banks of an older generator are then made anew
+
+Array = NDArray[np.float32]
+
+
+class PhantomConfig(Config):
+    """Size and difficulty of the cohort; months are counted from the baseline visit, 0.
+
+    `ageing` scales every change over the years, disease included; `acquisition` scales how much two films of the
+    same knee differ on the same day. At 0 the effect is switched off.
+    """
+
+    train_subjects: int = Field(100, ge=0)
+    test_subjects: int = Field(50, ge=0)
+    months: tuple[int, ...] = (0, 12, 24, 36, 48, 72, 96)
+    missed: float = Field(0.08, ge=0, lt=1, description="share of the visits after baseline that did not happen")
+    ageing: float = Field(1.0, ge=0)
+    acquisition: float = Field(1.0, ge=0)
+    mirror_right: bool = Field(True, description="show right knees in the orientation of left ones")
+    seed: int = 0
+
+    @field_validator("months")
+    @classmethod
+    def _baseline_first(cls, months: tuple[int, ...]) -> tuple[int, ...]:
+        if not months or months[0] != 0 or list(months) != sorted(set(months)):
+            raise ValueError(f"months = {months}: start with 0 (the baseline) and increase from visit to visit")
+        return months
+
+
+class Trait(NamedTuple):
+    """Mean and spread (about one sd) over people, and how many spreads the mean drifts per sqrt(year)."""
+
+    mean: float
+    spread: float
+    drift: float = 0.0
+
+
+# Lengths are in half image widths, with x to the lateral side, y to the foot and the joint line near y = 0.
+TRAITS = {
+    "femur_shaft": Trait(0.265, 0.04, 0.1),
+    "femur_width": Trait(0.56, 0.045, 0.05),
+    "femur_flare": Trait(-0.46, 0.07),
+    "femur_slope": Trait(0.10, 0.025),
+    "condyle_curve": Trait(0.30, 0.10),
+    "condyle_skew": Trait(0.02, 0.02),
+    "notch_depth": Trait(0.17, 0.045),
+    "notch_width": Trait(0.27, 0.05, -0.05),
+    "valgus": Trait(0.06, 0.05, -0.1),
+    "tibia_shaft": Trait(0.245, 0.035, 0.1),
+    "tibia_width": Trait(0.57, 0.04, 0.05),
+    "tibia_flare": Trait(0.40, 0.07),
+    "tibia_slope": Trait(0.12, 0.03),
+    "tibia_tilt": Trait(0.0, 0.025),
+    "tibia_bow": Trait(0.0, 0.05),
+    "spine_height": Trait(0.07, 0.03, 0.1),
+    "spine_gap": Trait(0.14, 0.04),
+    "joint_space": Trait(0.09, 0.022, -0.15),
+    "fibula_x": Trait(0.48, 0.05),
+    "fibula_top": Trait(0.30, 0.06),
+    "fibula_width": Trait(0.078, 0.018),
+    "patella_x": Trait(0.02, 0.05),
+    "patella_y": Trait(-0.40, 0.08),
+    "patella_size": Trait(0.27, 0.03),
+    "scar_femur": Trait(-0.27, 0.05),
+    "scar_tibia": Trait(0.27, 0.05),
+    "scar_strength": Trait(0.07, 0.035, -0.1),
+    "density_femur": Trait(1.0, 0.14, -0.2),
+    "density_tibia": Trait(1.0, 0.14, -0.2),
+    "density_fibula": Trait(0.25, 0.06, -0.2),
+    "marrow": Trait(0.35, 0.12, 0.15),
+    "cortex": Trait(0.50, 0.14, -0.15),
+    "flesh_width": Trait(0.92, 0.08, 0.1),
+    "fat": Trait(0.16, 0.06, 0.15),
+    "flesh": Trait(0.45, 0.08, 0.1),
+    "grain_size": Trait(8.0, 1.7, -0.1),
+    "grain_angle": Trait(0.0, 0.3),
+    "grain_contrast": Trait(0.19, 0.06, 0.1),
+    "grain_crossing": Trait(0.6, 0.25, -0.1),
+}
+_MEAN, _SPREAD, _DRIFT = (np.array(column) for column in zip(*TRAITS.values(), strict=True))
+_SIDE_SHARE = 0.02  # of a trait's variance lies between the two knees of one person
+_WAVES = 60  # plane waves that make the trabecular texture
+
+
+def _stream(*key: object) -> np.random.Generator:
+    """A generator of its own for `key`: equal keys give equal numbers, whatever else was drawn before."""
+    return np.random.default_rng(derive_seed("phantom", *key))
+
+
+class PhantomSource:
+    """A `Source` that draws its images: index in bank order, `read(row, size)`, description and fingerprint."""
+
+    def __init__(self, config: PhantomConfig | None = None) -> None:
+        self.config = config or PhantomConfig()
+        self.index = _cohort(self.config)
+        self._keys = list(zip(*(self.index[name] for name in ("subject", "side", "months")), strict=True))
+
+    @property
+    def description(self) -> SourceDescription:
+        return SourceDescription(
+            name="phantom",
+            kind="phantom",
+            synthetic=True,
+            about="Synthetic knee phantoms drawn by a program: no patient, no radiograph; "
+            "scores on them say nothing about clinical data.",
+            details={"generator_version": VERSION, **self.config.model_dump(mode="json")},
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        return fingerprint({"phantom": VERSION, "config": self.config.model_dump(mode="json")})
+
+    def read(self, row: int, size: int) -> NDArray[np.uint8]:
+        """Image `row` of the index, drawn at `size` x `size` pixels (uint8)."""
+        subject, side, months = self._keys[row]
+        image = _film(self.config, subject, side, months, size)
+        return image if side == "L" or self.config.mirror_right else image[:, ::-1]
+
+
+def _cohort(config: PhantomConfig) -> pd.DataFrame:
+    """One row an image: subject by subject, side by side, visit by visit."""
+    rows = []
+    for split, count in (("train", config.train_subjects), ("test", config.test_subjects)):
+        for subject in (f"{split}-{k:04d}" for k in range(count)):
+            person = _stream(config.seed, subject, "person")
+            age, sex = float(person.integers(45, 80)), str(person.choice(["F", "M"]))
+            attended = person.random(len(config.months)) >= config.missed
+            visits = [m for m, came in zip(config.months, attended, strict=True) if came or m == 0]
+            for side in ("L", "R"):
+                for months in visits:
+                    grade = int(_severity(config, subject, side, months / 12).clip(0, 4))
+                    name = f"{subject}_{side}_{months:03d}"
+                    rows.append((name, subject, side, float(months), split, age + months / 12, sex, grade))
+    columns = ["image", "subject", "side", "months", "split", "age", "sex", "kl"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _severity(config: PhantomConfig, subject: str, side: str, years: float) -> np.float64:
+    """Osteoarthritis on a continuous Kellgren-Lawrence-like scale: most knees stay low, some progress."""
+    both, own = _stream(config.seed, subject, "course"), _stream(config.seed, subject, side, "course")
+    onset = 0.9 * both.normal() + 0.5 * own.normal()
+    rate = 0.22 * max(0.0, 0.8 * both.normal() + 0.6 * own.normal() - 0.2)
+    return np.clip(0.5 + onset + config.ageing * rate * years, 0.0, 4.0)
+
+
+def _anatomy(config: PhantomConfig, subject: str, side: str, years: float) -> SimpleNamespace:
+    """The traits of one knee `years` after baseline, its texture waves and its warp, all moving with sqrt(years)."""
+    person, knee = _stream(config.seed, subject, "anatomy"), _stream(config.seed, subject, side, "anatomy")
+    moved = config.ageing * float(np.sqrt(years))
+
+    def mix(*shape: int) -> NDArray[np.float64]:
+        own = np.sqrt(_SIDE_SHARE) * knee.normal(size=shape)
+        return np.sqrt(1 - _SIDE_SHARE) * person.normal(size=shape) + own
+
+    z = mix(len(TRAITS)) + moved * (0.5 * _DRIFT + 0.08 * mix(len(TRAITS)))
+    z = 2.3 * np.tanh(z / 1.3)  # nearly uniform over people: distinct, yet nobody is a monster
+    a = SimpleNamespace(**dict(zip(TRAITS, (_MEAN + _SPREAD * z).tolist(), strict=True)))
+    a.disease = float(_severity(config, subject, side, years)) / 4
+    wave = np.arange(_WAVES)
+    across = np.where(wave % 3 == 0, 1.0, 0.0)
+    angle = a.grain_angle + 0.3 * mix(_WAVES) + across * np.pi / 2
+    octave = 2.0 ** (wave % 4 - 0.5)
+    cycles = a.grain_size * octave * np.exp(0.2 * mix(_WAVES))
+    phase = 2 * np.pi * person.random(_WAVES) + moved * 0.2 * mix(_WAVES)
+    height = a.grain_contrast * (1 + across * (a.grain_crossing - 1)) / octave**0.5
+    a.waves = np.stack([cycles * np.cos(angle), cycles * np.sin(angle), phase, height])
+    a.warp = 0.006 * moved * (_stream("warp").normal(size=(2, 3)) + mix(2, 3))
+    return a
+
+
+def _film(config: PhantomConfig, subject: str, side: str, months: float, size: int) -> NDArray[np.uint8]:
+    """Position the knee, add up what the rays pass, expose, develop."""
+    a = _anatomy(config, subject, side, months / 12)
+    shot = _stream(config.seed, subject, side, int(months), "acquisition")
+    k = config.acquisition
+    turn, scale, right, down, leg = (k * shot.normal(size=5) * (0.015, 0.007, 0.02, 0.02, 0.004)).tolist()
+    gain, gamma, fog, blur, grain = (k * shot.normal(size=5) * (0.014, 0.022, 0.004, 0.002, 0.002)).tolist()
+    rims = (1.01 - k * shot.normal(0.01, 0.02, size=4).clip(0, None)).tolist()
+
+    pixel = 2 / size
+    line = (np.arange(size, dtype=np.float32) + 0.5) * pixel - 1
+    u, v = line[None, :], line[:, None]
+    c, s = (1 + scale) * float(np.cos(turn)), (1 + scale) * float(np.sin(turn))
+    soft = float(np.hypot(pixel, 0.015 + abs(blur)))
+    light = 1 - np.exp(-_attenuation(a, c * u - s * v - right, s * u + c * v - down, pixel, soft, leg))
+    light = (0.02 + fog + (1.13 + gain) * light).clip(0, 1) ** float(np.exp(gamma))
+    light = light + (0.012 + abs(grain)) * shot.standard_normal(light.shape, dtype=np.float32)
+    for edge, along in zip(rims, (u, -u, v, -v), strict=True):  # the collimator's leaves
+        light = light * _inside(edge - along, pixel)
+    return (255 * light.clip(0, 1) + 0.5).astype(np.uint8)
+
+
+def _attenuation(a: SimpleNamespace, x: Array, y: Array, pixel: float, soft: float, leg: float) -> Array:
+    """Sum of the layers that the rays pass at `(x, y)`: flesh and four bones; `leg` turns the leg inward."""
+    (wa, wb, wc), (wd, we, wf) = a.warp.tolist()
+    x = x + wa * np.sin(2.2 * y + 0.5) + wb * np.sin(3.1 * x - 1) + wc * np.sin(2.5 * (x + y))
+    y = y + wd * np.sin(2.2 * x + 0.5) + we * np.sin(3.1 * y - 1) + wf * np.sin(2.5 * (x - y))
+    texture = 1 + _texture(a, x, y, soft)
+    worn = a.disease * np.exp(-((y / 0.14) ** 2) - ((x + 0.3) / 0.25) ** 2)  # sclerosis, on the medial side
+    far = np.abs(y).clip(0.3, 1) - 0.3  # cortex is thick along a shaft, around marrow, and thin near the joint
+
+    total = 0.0 * x
+    for width, share in ((a.flesh_width, 0.45), (a.flesh_width - a.fat, 0.55)):
+        width = width - 0.1 * y + 0.03 * np.sin(4 * y)
+        total = total + share * a.flesh * np.sqrt((1 - (x / width) ** 2).clip(0, None))
+    for depth, density, scar, bend in (
+        (_femur(a, x, y), a.density_femur, a.scar_femur, 0.25),
+        (_tibia(a, x, y), a.density_tibia, a.scar_tibia, -0.25),
+    ):
+        depth = _distance(depth, pixel)
+        body = 0.75 * (texture + 0.5 * worn) * (1 - a.marrow * far / 0.7)
+        bone = body * (1 - 0.55 * np.exp(-depth.clip(0, None) / 0.1))
+        bone = bone + _rim(depth, 0.028 + 0.05 * far, soft) * a.cortex * (0.5 + 0.9 * far)
+        bone = bone + a.scar_strength * np.exp(-(((y - scar - bend * x * x) / (soft + 0.006)) ** 2))
+        total = total + density * _inside(depth, soft) * bone
+    depth = _fibula(a, x - 3 * leg, y)
+    bone = a.density_fibula * texture + 0.4 * a.cortex * _rim(depth, 0.025, soft)
+    total = total + _inside(depth, soft) * bone
+    depth = a.patella_size - np.sqrt((x - a.patella_x - 4 * leg) ** 2 + (0.9 * (y - a.patella_y)) ** 2)
+    return total + _inside(depth, 2 * soft) * (0.10 + 0.06 * _rim(depth, 0.03, soft))
+
+
+def _femur(a: SimpleNamespace, x: Array, y: Array) -> Array:
+    """Depth below the femur's surface, positive inside: a flaring shaft above two condyles and the notch."""
+    x = x + a.valgus * (y + 0.1)
+    half = a.femur_shaft + (a.femur_width - a.femur_shaft) * _rise((y - a.femur_flare) / a.femur_slope)
+    half = half + 0.09 * a.disease * np.exp(-(((y + 0.08) / 0.05) ** 2))  # osteophytes
+    p = x / half
+    floor = -a.condyle_curve * (np.abs(p) - 0.52) ** 2 - a.notch_depth * np.exp(-(np.abs(p / a.notch_width) ** 3))
+    return _least(half - np.abs(x), floor - a.condyle_skew * np.tanh(3 * p) - y, 0.14)
+
+
+def _tibia(a: SimpleNamespace, x: Array, y: Array) -> Array:
+    """Depth below the tibia's surface: a plateau with two spines; lost cartilage lifts it, the medial side first."""
+    x = x - a.tibia_bow * (y - 0.1)
+    half = a.tibia_shaft + (a.tibia_width - a.tibia_shaft) * _rise((a.tibia_flare - y) / a.tibia_slope)
+    half = half + 0.09 * a.disease * np.exp(-(((y - 0.12) / 0.05) ** 2))  # osteophytes
+    q = x / half
+    spines = np.exp(-(((q - a.spine_gap) / 0.1) ** 2)) + 1.2 * np.exp(-(((q + a.spine_gap) / 0.1) ** 2))
+    space = a.joint_space * (1 - a.disease * (0.45 - 0.5 * np.tanh(3 * q))).clip(0.1, None)
+    roof = space + a.tibia_tilt * q + 0.1 * (np.abs(q) - 0.5) ** 2 - a.spine_height * spines
+    return _least(half - np.abs(x), y - roof, 0.06)
+
+
+def _fibula(a: SimpleNamespace, x: Array, y: Array) -> Array:
+    """Depth below the fibula's surface: a thin shaft under a thicker head."""
+    x = x - a.fibula_x - 0.05 * (y - 0.3)
+    half = a.fibula_width * (1 + 0.5 * np.exp(-(((y - a.fibula_top - 0.1) / 0.13) ** 2)))
+    return _least(half - np.abs(x), y - a.fibula_top - 2 * np.abs(x + 0.03) ** 1.5, 0.06)
+
+
+def _texture(a: SimpleNamespace, x: Array, y: Array, soft: float) -> Array:
+    """Trabeculae: a sum of plane waves `(cycles in x, cycles in y, phase, height)`; waves the film blurs fade out."""
+    waves = a.waves.copy()
+    waves[3] *= np.exp(-(waves[0] ** 2 + waves[1] ** 2) * (0.9 * soft) ** 2) * np.sqrt(6 / _WAVES)
+    waves[:2] *= np.pi  # an image is two units wide
+    total = 0.0 * x
+    for fx, fy, phase, height in waves[:, waves[3] > 1e-3].T.tolist():
+        total = total + height * np.cos(fx * x + fy * y + phase)
+    return total
+
+
+def _rise(t: Array) -> Array:
+    """From 0 to 1 around t = 0, the logistic curve."""
+    return 0.5 + 0.5 * np.tanh(0.5 * t)
+
+
+def _distance(depth: Array, pixel: float) -> Array:
+    """`depth` made a distance in image units: divided by the length of its gradient."""
+    down, right = np.gradient(depth, pixel)
+    return depth / np.sqrt(down**2 + right**2 + 0.05)
+
+
+def _rim(depth: Array, thickness: Array | float, soft: float) -> Array:
+    """A bright line of the given thickness just below the surface."""
+    return np.exp(-(((depth - thickness) / (thickness + 0.4 * soft)) ** 2))
+
+
+def _inside(depth: Array, soft: float) -> Array:
+    """0 outside, 1 inside, a straight ramp of width `soft` between."""
+    return (depth / soft + 0.5).clip(0, 1)
+
+
+def _least(a: Array, b: Array, radius: float) -> Array:
+    """min(a, b) with the corner rounded off."""
+    return 0.5 * (a + b - np.sqrt((a - b) ** 2 + radius * radius))

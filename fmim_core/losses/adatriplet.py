@@ -1,0 +1,60 @@
+"""AdaTriplet loss: the triplet loss and a hinge on negative pairs (eq. 5 of the AdaTriplet paper)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from fmim_core.config import Config
+from fmim_core.losses.base import LossOutput
+from fmim_core.losses.triplet import triplet_term
+from fmim_core.margins import Margins
+from fmim_core.selection import Averaging, Selection, average
+from fmim_core.triplets import Similarities
+
+
+class AdaTriplet(Config):
+    """L = mean [φ_an − φ_ap + ε]₊ + λ mean [φ_an − β]₊; the gradients of the four regions are eq. 6.
+
+    Selection concerns the first term only: the second is there for easy triplets too.
+
+    Args:
+        lam: λ ≥ 0.
+        selection, averaging: as for `Triplet`; averaging concerns both terms, each by itself.
+        negative_pairs: the second mean is over each `unordered` pair once (the authors' choice), or `per_triplet`
+            (eq. 5 as printed, if selection and averaging are `all`).
+    """
+
+    kind: Literal["adatriplet"] = "adatriplet"
+    lam: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    selection: Selection = "semihard"
+    averaging: Averaging = "nonzero"
+    negative_pairs: Literal["unordered", "per_triplet"] = "unordered"
+    uses_beta: ClassVar[bool] = True
+
+    def build(self) -> torch.nn.Module:
+        return AdaTripletLoss(self)
+
+
+class AdaTripletLoss(torch.nn.Module):
+    """See `AdaTriplet`."""
+
+    def __init__(self, config: AdaTriplet) -> None:
+        super().__init__()
+        self._config = config
+
+    def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
+        """The loss of a batch of similarities under `margins`, and how many triplets its first term used."""
+        config = self._config
+        value, used = triplet_term(batch, margins, config.selection, config.averaging)
+        return LossOutput(value + config.lam * self._negative_term(batch, margins), used)
+
+    def _negative_term(self, batch: Similarities, margins: Margins) -> Tensor:
+        if self._config.negative_pairs == "unordered":
+            phi_an, mask = batch.phi, batch.negative_pairs
+        else:
+            phi_an, mask = batch.phi_an, batch.valid
+        return average(torch.relu(phi_an - margins.beta), mask, self._config.averaging)

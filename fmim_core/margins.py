@@ -1,0 +1,178 @@
+"""Margin schedules: each sees the statistics of the epoch before and says the margins of the next.
+
+To add one: a `Config` with a `kind` and a `build`, a schedule class, and its line in `MarginConfig`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Literal, Protocol
+
+from pydantic import Field, PositiveInt
+from torch import Tensor
+
+from fmim_core.config import Config
+from fmim_core.statistics import EpochStatistics, quantile
+
+Epsilon = Annotated[float, Field(ge=0, lt=2, allow_inf_nan=False)]
+Beta = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True)
+class Margins:
+    """The margins in force: ε of the triplet term, β of the negative-pair term (NaN where there is none)."""
+
+    epsilon: float
+    beta: float = math.nan
+
+    def triplet_margin(self, delta: Tensor) -> Tensor | float:
+        """ε for triplets of difference Δ `(P, B)`; the same for all."""
+        return self.epsilon
+
+
+@dataclass(frozen=True)
+class WATMargins(Margins):
+    """A margin per triplet, larger for harder ones; `epsilon` is NaN since there is no single one."""
+
+    offset: float = 0.0
+
+    def triplet_margin(self, delta: Tensor) -> Tensor:
+        """β + (2 − 2Δ)/(4 − β) `(P, B)`, without gradient (Zhao et al. 2019, as the AdaTriplet authors run it)."""
+        return self.offset + (2 - 2 * delta.detach()) / (4 - self.offset)
+
+
+class MarginSchedule(Protocol):
+    """Margins over the epochs. `margins` is in force now; `observe` is called once, at the end of each epoch.
+
+    A schedule has no state but its margins: setting them is how a stopped training goes on.
+    """
+
+    needs_values: bool
+    margins: Margins
+
+    def observe(self, statistics: EpochStatistics) -> None: ...
+
+
+class Constant:
+    """Margins that never change."""
+
+    needs_values = False
+
+    def __init__(self, margins: Margins) -> None:
+        self.margins = margins
+
+    def observe(self, statistics: EpochStatistics) -> None:
+        """Nothing to learn from an epoch."""
+
+
+class FixedMargins(Config):
+    """ε and β given. β is needed by losses with a negative-pair term, and left out otherwise."""
+
+    kind: Literal["fixed"] = "fixed"
+    epsilon: Epsilon
+    beta: Beta | None = None
+
+    def check(self, uses_beta: bool) -> None:
+        """Raise a `ValueError` unless β is given exactly where the loss uses it."""
+        _check_beta("beta", self.beta, uses_beta)
+
+    def build(self) -> MarginSchedule:
+        return Constant(Margins(self.epsilon, math.nan if self.beta is None else self.beta))
+
+
+class WAT(Config):
+    """Weakly-supervised adaptive triplet margin with offset β ∈ [0, 4) (Zhao et al. 2019)."""
+
+    kind: Literal["wat"] = "wat"
+    beta: Annotated[float, Field(ge=0, lt=4, allow_inf_nan=False)]
+
+    def check(self, uses_beta: bool) -> None:
+        """Raise a `ValueError` for a loss that needs a β for its negative pairs: this schedule has none."""
+        if uses_beta:
+            raise ValueError("margins 'wat' give no β for negative pairs: use them with the triplet loss")
+
+    def build(self) -> MarginSchedule:
+        return Constant(WATMargins(epsilon=math.nan, offset=self.beta))
+
+
+class Quartile(Config):
+    """ε = Q1 or Q2 of Δ, not below 0; β = the quartile of φ_an as hard as that (Q1 ↔ 0.75, Q2 ↔ 0.5), per epoch."""
+
+    kind: Literal["quartile"] = "quartile"
+    quartile: Literal[1, 2]
+    initial_epsilon: Epsilon = 0.0
+    initial_beta: Beta = 0.0
+
+    def check(self, uses_beta: bool) -> None:
+        """Any loss will do: β is there for those that use it."""
+
+    def build(self) -> MarginSchedule:
+        return QuartileSchedule(self)
+
+
+class QuartileSchedule:
+    """See `Quartile`."""
+
+    needs_values = True
+
+    def __init__(self, config: Quartile) -> None:
+        self._q = config.quartile / 4
+        self.margins = Margins(config.initial_epsilon, config.initial_beta)
+
+    def observe(self, statistics: EpochStatistics) -> None:
+        """Set the margins of the next epoch from the quantiles of this one."""
+        assert statistics.delta_values is not None
+        assert statistics.phi_an_values is not None
+        self.margins = Margins(
+            epsilon=max(0.0, quantile(statistics.delta_values, self._q)),
+            beta=quantile(statistics.phi_an_values, 1 - self._q),
+        )
+
+
+class AutoMargin(Config):
+    """ε(t) = max(0, μ_Δ(t)/K_Δ), β(t) = 1 + (μ_an(t) − 1)/K_an (eqs. 7, 8), from the epoch before.
+
+    k_an is needed by losses with a negative-pair term, and left out otherwise. The initial margins hold through the
+    first epoch.
+    """
+
+    kind: Literal["automargin"] = "automargin"
+    k_delta: PositiveInt
+    k_an: PositiveInt | None = None
+    initial_epsilon: Epsilon = 0.0
+    initial_beta: Beta = 0.0
+
+    def check(self, uses_beta: bool) -> None:
+        """Raise a `ValueError` unless K_an is given exactly where the loss uses β."""
+        _check_beta("k_an", self.k_an, uses_beta)
+
+    def build(self) -> MarginSchedule:
+        return AutoMarginSchedule(self)
+
+
+class AutoMarginSchedule:
+    """See `AutoMargin`."""
+
+    needs_values = False
+
+    def __init__(self, config: AutoMargin) -> None:
+        self._k_delta, self._k_an = config.k_delta, config.k_an
+        self.margins = Margins(config.initial_epsilon, math.nan if config.k_an is None else config.initial_beta)
+
+    def observe(self, statistics: EpochStatistics) -> None:
+        """Set the margins of the next epoch from the means of this one."""
+        beta = math.nan if self._k_an is None else 1 + (statistics.phi_an_mean - 1) / self._k_an
+        # Written so that a NaN mean stays NaN: max(0.0, nan) would be 0.
+        epsilon = statistics.delta_mean / self._k_delta
+        self.margins = Margins(0.0 if epsilon < 0 else epsilon, beta)
+
+
+def _check_beta(name: str, value: float | None, uses_beta: bool) -> None:
+    if uses_beta and value is None:
+        raise ValueError(f"margins.{name} is missing: the loss uses β, so its margins must give it")
+    if not uses_beta and value is not None:
+        raise ValueError(f"margins.{name} = {value} has no effect: the loss uses no β; leave it out")
+
+
+MarginConfig = Annotated[FixedMargins | WAT | Quartile | AutoMargin, Field(discriminator="kind")]

@@ -1,0 +1,70 @@
+"""Batches of S subjects × M images: what triplet losses need."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import torch
+from pydantic import Field
+from torch import Generator, Tensor
+
+from fmim_core.config import Config
+
+
+class Batches(Config):
+    """subjects_per_batch × images_per_subject images in each batch; the paper's are 32 × 4."""
+
+    subjects_per_batch: Annotated[int, Field(ge=2)] = 32
+    images_per_subject: Annotated[int, Field(ge=2)] = 4
+
+    @property
+    def size(self) -> int:
+        """Images in a batch."""
+        return self.subjects_per_batch * self.images_per_subject
+
+
+class SubjectSampler:
+    """Draws an epoch of batches from the identities `(N,)` of the training images.
+
+    An epoch has as many whole batches as the images fill (at least one). Subjects come in random order, all of them
+    before any comes again, but those that do not fill a batch wait for the next round; a subject's images come in
+    random order, repeated where it has fewer than M.
+
+    Raises:
+        ValueError: fewer subjects than a batch needs.
+    """
+
+    def __init__(self, identities: Tensor, batches: Batches) -> None:
+        subjects = identities.unique().tolist()
+        if len(subjects) < batches.subjects_per_batch:
+            raise ValueError(
+                f"{len(subjects)} training subjects, but each batch needs {batches.subjects_per_batch}: "
+                "use more subjects, fewer folds, or fewer subjects per batch"
+            )
+        self._images = [(identities == subject).nonzero().flatten() for subject in subjects]
+        self._batches = batches
+        self.batches_per_epoch = max(1, len(identities) // batches.size)
+        self.subjects = len(subjects)
+        self.repeating = sum(len(images) < batches.images_per_subject for images in self._images)
+
+    def labels(self) -> Tensor:
+        """Labels `(S·M,)` within every batch: 0 0 0 0 1 1 1 1 …, so that index structures are made once."""
+        return torch.arange(self._batches.subjects_per_batch).repeat_interleave(self._batches.images_per_subject)
+
+    def epoch(self, generator: Generator) -> tuple[Tensor, float]:
+        """Positions `(batches, S·M)` of an epoch's images, and the share of subjects among them."""
+        rounds: list[Tensor] = []
+        size = self._batches.subjects_per_batch
+        while sum(map(len, rounds)) < self.batches_per_epoch:
+            order = torch.randperm(self.subjects, generator=generator)
+            rounds.append(order[: self.subjects // size * size].view(-1, size))
+        subjects = torch.cat(rounds)[: self.batches_per_epoch]
+        rows = [self._draw(subject, generator) for subject in subjects.flatten().tolist()]
+        positions = torch.cat(rows).view(self.batches_per_epoch, -1)
+        return positions, subjects.unique().numel() / self.subjects
+
+    def _draw(self, subject: int, generator: Generator) -> Tensor:
+        images = self._images[subject]
+        order = images[torch.randperm(len(images), generator=generator)]
+        wanted = self._batches.images_per_subject
+        return order.repeat(-(-wanted // len(order)))[:wanted]

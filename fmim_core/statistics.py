@@ -1,0 +1,87 @@
+"""Statistics of Δ, φ_an and φ_ap over one epoch, kept on the device until the epoch ends."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from fmim_core.triplets import Similarities
+
+
+@dataclass(frozen=True)
+class EpochStatistics:
+    """Means over all triplets (Δ), all negative pairs (φ_an) and all positive pairs (φ_ap) of an epoch.
+
+    delta_values, phi_an_values: the sorted values themselves, only where a schedule asked for quantiles.
+    A mean over nothing is NaN.
+    """
+
+    delta_mean: float
+    phi_an_mean: float
+    phi_ap_mean: float
+    delta_values: Tensor | None = None
+    phi_an_values: Tensor | None = None
+
+
+def quantile(ordered: Tensor, q: float) -> float:
+    """The q-quantile of sorted values `(n,)` with linear interpolation, as `numpy.quantile`.
+
+    For any n (torch's own stops at 2^24); NaN where there are no values.
+    """
+    if ordered.numel() == 0:
+        return float("nan")
+    position = q * (ordered.numel() - 1)
+    low = int(position)
+    high = min(low + 1, ordered.numel() - 1)
+    a, b = ordered[[low, high]].double().tolist()
+    return a + (b - a) * (position - low)
+
+
+class StatisticsCollector:
+    """Accumulates batches without a host synchronisation; `finish` reads the sums once.
+
+    With `keep_values` an epoch holds 4 bytes per triplet and negative pair (0.2 MB for a batch of 32 × 4).
+    """
+
+    def __init__(self, device: torch.device, keep_values: bool = False) -> None:
+        self._sums = torch.zeros(6, dtype=torch.float64, device=device)
+        self._keep_values = keep_values
+        self._delta: list[Tensor] = []
+        self._phi_an: list[Tensor] = []
+
+    def add(self, batch: Similarities) -> None:
+        """Add one batch; gradients are not followed."""
+        delta, valid = batch.delta.detach(), batch.valid
+        phi, pairs, phi_ap = batch.phi.detach(), batch.negative_pairs, batch.phi_ap.detach()
+        zero = delta.new_zeros(())
+        self._sums += torch.stack(
+            [
+                torch.where(valid, delta, zero).sum(dtype=torch.float64),
+                valid.sum(dtype=torch.float64),
+                torch.where(pairs, phi, zero).sum(dtype=torch.float64),
+                pairs.sum(dtype=torch.float64),
+                phi_ap.sum(dtype=torch.float64),
+                torch.full((), phi_ap.numel(), dtype=torch.float64, device=delta.device),
+            ]
+        )
+        if self._keep_values:
+            self._delta.append(delta[valid])
+            self._phi_an.append(phi[pairs])
+
+    def finish(self) -> EpochStatistics:
+        """The statistics of everything added."""
+        delta_sum, deltas, phi_an_sum, phi_ans, phi_ap_sum, phi_aps = self._sums.tolist()
+        return EpochStatistics(
+            delta_mean=_mean(delta_sum, deltas),
+            phi_an_mean=_mean(phi_an_sum, phi_ans),
+            phi_ap_mean=_mean(phi_ap_sum, phi_aps),
+            delta_values=torch.cat(self._delta).sort().values if self._delta else None,
+            phi_an_values=torch.cat(self._phi_an).sort().values if self._phi_an else None,
+        )
+
+
+def _mean(total: float, count: float) -> float:
+    return total / count if count else math.nan

@@ -1,0 +1,44 @@
+"""Everything that decides what one training computes, apart from the data and the seed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, PositiveInt, model_validator
+
+from fmim_core.augment import Augmentation
+from fmim_core.config import Config
+from fmim_core.losses import LossConfig
+from fmim_core.margins import MarginConfig
+from fmim_core.models import ModelConfig, ResNet18
+from fmim_core.sampler import Batches
+
+
+class TrainConfig(Config):
+    """One training. The defaults are the paper's (ResNet-18, 256 px, Adam, 100 epochs of 32 × 4 batches).
+
+    Args:
+        identity: what has to be found again: the `subject` (both knees one identity, as the authors do), or each
+            `side` by itself.
+        keep: the model of the `last` epoch, or of the `best` validation mAP (the authors' choice); without a
+            validation set there is no best epoch, and the last is kept.
+        precision: `auto` is bfloat16 autocast on a GPU and float32 on a CPU; losses, statistics and metrics are
+            float32 always.
+    """
+
+    loss: LossConfig
+    margins: MarginConfig
+    model: ModelConfig = ResNet18()
+    batches: Batches = Batches()
+    augmentation: Augmentation = Augmentation()
+    epochs: PositiveInt = 100
+    learning_rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1e-4
+    weight_decay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1e-4
+    identity: Literal["subject", "side"] = "subject"
+    keep: Literal["last", "best"] = "last"
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+
+    @model_validator(mode="after")
+    def _margins_fit_the_loss(self) -> Self:
+        self.margins.check(self.loss.uses_beta)
+        return self

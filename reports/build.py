@@ -1,0 +1,202 @@
+"""Builds a report from an OUT folder: page, Markdown, tables and figures, from records alone and in seconds."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from reports.formats import to_html, to_md
+from reports.frame import Results, read_results
+from reports.generic import data_phrase, failures_table
+from reports.plotting import Drawing, NothingToDraw, Plot, render
+from reports.registry import Contents, MakePlot, MakeTable, contents_of
+from reports.summary import selection_problems
+from reports.tables import Table, html_rows, latex, markdown, to_csv
+from reports.verdict import Verdict
+
+
+def build_report(out: Path) -> Path:
+    """Writes OUT/report and returns its index.html; a partial or damaged run is reported as far as it goes.
+
+    Each file is written beside its place and then renamed, so a reader never sees half of one. Nothing is
+    deleted, and building twice writes the same bytes.
+
+    Raises:
+        ValueError: `out` holds no readable study.json.
+    """
+    results = read_results(Path(out))
+    contents = contents_of(results.study["study"])
+    verdict = contents.verdict(results)
+    tables = {
+        part: [make(results) for make in _makers(contents, part)] for part in ("tables", "appendix", "account")
+    }
+    failures = failures_table(results)
+    report = Path(out) / "report"
+    for table in [*sum(tables.values(), []), failures, *(make(results) for make in contents.files)]:
+        for suffix, write in (("csv", to_csv), ("md", markdown), ("tex", latex)):
+            _write(report / "tables" / f"{table.name}.{suffix}", write(table).encode())
+    figures = [_figure(make, results, report) for make in contents.figures]
+    warnings = status_lines(results)
+    _write(
+        report / "report.md", _markdown(results, verdict, warnings, tables, failures, figures).encode()
+    )
+    page = _page(results, verdict, warnings, tables, failures, figures)
+    return _write(report / "index.html", page.encode())
+
+
+def status_lines(results: Results) -> list[str]:
+    """What is not as planned, one line each; none for a complete and clean run."""
+    lines = []
+    waiting = [arm["label"] for arm in results.arms if results.selected(arm["name"]) is None]
+    for stage, unit in (("search", "search trials"), ("replicate", "test replicates")):
+        counts = Counter(trial.status for trial in results.trials if trial.stage == stage)
+        if stage == "replicate":  # an arm without a selected configuration still owes its seeds
+            counts["missing"] += int(results.study["replicates"]) * len(waiting)
+        others = ", ".join(f"{counts[s]} {s}" for s in ("failed", "diverged", "missing") if counts[s])
+        if others:
+            lines.append(f"{counts['completed']} of {counts.total()} {unit} completed: {others}.")
+    unknown = [t.name for t in results.trials if t.status == "completed" and math.isnan(t.metric("mAP"))]
+    if unknown:
+        lines.append(f"The mAP of {len(unknown)} completed trials is not a number: {', '.join(unknown)}.")
+    if waiting:
+        lines.append(f"No configuration selected, so no test result: {', '.join(waiting)}.")
+    lines += [f"{line}." for line in selection_problems(results)]
+    if results.problems:
+        lines.append(f"{len(results.problems)} files do not count; they are listed under “Not counted”.")
+    return lines
+
+
+def _makers(contents: Contents, part: str) -> Sequence[MakeTable]:
+    return getattr(contents, part)
+
+
+def _figure(make: MakePlot, results: Results, report: Path) -> dict[str, Any]:
+    """A drawn figure and its files, or why there is none."""
+    try:
+        plot = make(results)
+    except NothingToDraw as nothing:
+        return {"plot": None, "why": f"{make.__name__.removesuffix('_plot')} figure not drawn: {nothing}"}
+    source = "data: phantom images, synthetic" if results.study["data"].get("synthetic") else f"data: {data_phrase(results)}"
+    drawing: Drawing = render(plot, source)
+    _write(report / "figures" / f"{plot.name}.png", drawing.png)
+    _write(report / "figures" / f"{plot.name}.svg", drawing.svg)
+    return {"plot": plot, "svg": drawing.inline, "why": ""}
+
+
+def _markdown(
+    results: Results,
+    verdict: Verdict,
+    warnings: list[str],
+    tables: dict[str, list[Table]],
+    failures: Table,
+    figures: list[dict[str, Any]],
+) -> str:
+    study = results.study
+    parts = [f"# {to_md(study.get('title', study['study']))}", f"**Data: {to_md(data_phrase(results))}.**"]
+    if warnings:
+        parts.append("> **This run is not complete or not clean.**\n>\n" + "\n".join(f"> - {to_md(w)}" for w in warnings))
+    parts += [to_md(study.get("question", "")), to_md(verdict.lead), _bullets(verdict.findings)]
+    parts += ["What this does and does not show:", _bullets(verdict.cautions)]
+    parts += ["## Tables", *map(markdown, tables["tables"]), "## Figures"]
+    for figure in figures:
+        plot: Plot | None = figure["plot"]
+        if plot is None:
+            parts.append(f"*{to_md(figure['why'])}*")
+        else:
+            parts.append(f"![{to_md(plot.alt)}](figures/{plot.name}.png)\n\n**{to_md(plot.title)}.** {to_md(plot.caption)}")
+    parts += ["## Trials and cost", markdown(failures), *map(markdown, tables["account"])]
+    parts += ["## More tables", *map(markdown, tables["appendix"]), "## Provenance"]
+    parts.append("\n".join(f"- {to_md(name)}: {to_md(value)}" for name, value in provenance(results)))
+    parts.append("Every planned trial with the name of its record: [tables/trials.csv](tables/trials.csv).")
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"
+
+
+def _bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {to_md(line)}" for line in lines)
+
+
+def provenance(results: Results) -> list[tuple[str, str]]:
+    """Where the numbers come from, as names and values."""
+    study = results.study
+    data, environment = study["data"], study.get("environment") or {}
+    ran = [trial.record for trial in results.trials if trial.record]
+    seeds = sorted({record["seed"] for record in ran if record.get("seed") is not None})
+    devices = sorted({str((record.get("cost") or {}).get("device")) for record in ran})
+    opened = sorted(str(record["test_opened_at"]) for record in ran if record.get("test_opened_at"))
+    lines = [
+        ("Study", f"{study['study']}, preset {study.get('preset')}, seed {study.get('seed')}"),
+        ("Study fingerprint", str(study.get("fingerprint"))),
+        ("Created", str(study.get("created_at"))),
+        ("Data", f"{data['name']}: {data.get('about', '')}"),
+        ("Data fingerprint", str(data.get("fingerprint"))),
+        ("Images", f"{data.get('images')} of {data.get('image_size')} × {data.get('image_size')} pixels"),
+        ("Folds and seeds", f"{len(study['folds'])} folds, {study['replicates']} seeds"),
+        ("Trial seeds", _few(seeds)),
+        ("Devices", ", ".join(devices) or "none yet"),
+        ("Test set first opened", opened[0] if opened else "not yet"),
+        ("Training", ", ".join(f"{k} = {v}" for k, v in (study.get("train") or {}).items())),
+        *((f"Environment: {name}", str(value)) for name, value in environment.items()),
+    ]
+    return [(name, value) for name, value in lines if value]
+
+
+def _few(values: Sequence[Any], most: int = 12) -> str:
+    """At most a dozen values, and how many there are."""
+    text = ", ".join(map(str, values[:most]))
+    return text if len(values) <= most else f"{text}, … ({len(values)} in all; see tables/trials.csv)"
+
+
+def _page(
+    results: Results,
+    verdict: Verdict,
+    warnings: list[str],
+    tables: dict[str, list[Table]],
+    failures: Table,
+    figures: list[dict[str, Any]],
+) -> str:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("reports", "page"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["sym"] = lambda text: Markup(to_html(text))
+    environment.globals["html_rows"] = html_rows
+    files = {arm["name"]: _record_files(results, arm["name"]) for arm in results.arms}
+    return environment.get_template("page.html.j2").render(
+        study=results.study,
+        data_phrase=data_phrase(results),
+        verdict=verdict,
+        warnings=warnings,
+        tables=tables,
+        failures=failures,
+        figures=figures,
+        provenance=provenance(results),
+        record_files=files,
+    )
+
+
+def _record_files(results: Results, arm: str) -> list[tuple[str, str, str]]:
+    """(file, stage and replicate, status) of an arm's records, in plan order."""
+    trials = [*results.of(arm, "search"), *results.of(arm, "replicate")]
+    return [(trial.file, trial.unit, trial.status) for trial in trials if trial.file]
+
+
+def _write(path: Path, content: bytes) -> Path:
+    """Writes beside `path` and renames, so that the file is either the old one or the new one, never half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(content)
+    os.chmod(name, 0o644)  # mkstemp makes private files; a report is there to be shared
+    os.replace(name, path)
+    return path

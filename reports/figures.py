@@ -1,0 +1,194 @@
+"""Figures that every study has: what a search bought for its cost, and mAP by years after baseline."""
+
+from __future__ import annotations
+
+import math
+from itertools import zip_longest
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+from reports.formats import percent
+from reports.frame import Results
+from reports.generic import caption, queries_of_year, query_years
+from reports.plotting import NothingToDraw, Plot, band, look
+from reports.stats import expected_best
+from reports.summary import ArmSummary, arm_summaries, on_test, on_validation
+
+_FACES = ("full", "none")
+
+
+def cost_plot(results: Results) -> Plot:
+    """Test mAP against what the search cost, in configurations and in device-seconds."""
+    arms = [arm for arm in arm_summaries(results) if arm.test.stat.n]
+    if not arms:
+        raise NothingToDraw("no arm has a completed test replicate yet")
+    losses = list(dict.fromkeys(arm.loss for arm in arms))
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2, sharey=True)
+        for position, arm in enumerate(arms):
+            number = losses.index(arm.loss)
+            aside = 1 + 0.12 * (number - (len(losses) - 1) / 2)  # so that equal N_s do not hide each other
+            _cost_point(left, arm.cost.n_s * aside, arm, position, _FACES[number % 2])
+            _cost_point(right, arm.cost.device_seconds, arm, position, _FACES[number % 2])
+        left.set(xlabel="configurations trained, $N_s$", ylabel="test mAP (%)", xscale="log")
+        right.set(xlabel="search device-seconds", xscale="log")
+        ticks = sorted({arm.cost.n_s for arm in arms if arm.cost.n_s > 0})
+        left.set_xticks(ticks, [str(tick) for tick in ticks])
+        right.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+        right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        for axes in (left, right):
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.margins(x=0.15)
+        _legend(figure, arms, losses)
+
+    listed = "; ".join(
+        f"{arm.label} {percent(arm.test.stat.mean, 1)} % for {arm.cost.n_s} configurations" for arm in arms
+    )
+    text = (
+        f"Test mAP of the selected configuration (mean ± SE over seeds, {seeds_phrase(results)}; no bar for one seed) "
+        "against the cost of its search. Up and to the left is better."
+    )
+    unknown = [arm.label for arm in arms if not arm.cost.device_seconds > 0]
+    if unknown:
+        text += f" Device-seconds are not known, so not drawn, for {', '.join(unknown)}."
+    return Plot("map_vs_search_cost", "What the search bought", caption(results, text), listed, 3.0, draw)
+
+
+def seeds_phrase(results: Results) -> str:
+    """`n = 5`, and the arms of which fewer seeds count."""
+    arms, planned = arm_summaries(results), results.study["replicates"]
+    short = [f"{arm.label} n = {arm.test.n_text}" for arm in arms if not arm.test.complete]
+    return f"n = {planned}" + (f" except {', '.join(short)}" if short else "")
+
+
+def _cost_point(axes: Axes, x: float, arm: ArmSummary, position: int, face: str) -> None:
+    style = look(arm.search, position)
+    error = None if arm.test.stat.se is None else 100 * arm.test.stat.se
+    axes.errorbar(
+        x,
+        100 * arm.test.stat.mean,
+        yerr=error,
+        color=style["color"],
+        marker=style["marker"],
+        fillstyle=face,
+        markeredgewidth=1.1,
+        elinewidth=1,
+        capsize=2,
+    )
+
+
+def _legend(figure: Figure, arms: list[ArmSummary], losses: list[str]) -> None:
+    """Colours and shapes for the searches, filled and open for the losses, above the panels."""
+    handles: dict[str, Any] = {}
+    axes = figure.axes[0]
+    for position, arm in enumerate(arms):
+        style = look(arm.search, position)
+        if arm.search not in handles:
+            (handles[arm.search],) = axes.plot([], [], ls="", color=style["color"], marker=style["marker"])
+    columns = len(handles)
+    faces: dict[str, Any] = {}
+    for number, loss in enumerate(losses):
+        (faces[loss],) = axes.plot([], [], ls="", color="#777777", marker="o", fillstyle=_FACES[number % 2])
+    # A legend fills column by column: taken alternately, the searches make the first row, the losses the second.
+    pairs = [entry for both in zip_longest(handles.items(), faces.items()) for entry in both if entry]
+    labels, shown = zip(*pairs, strict=True)
+    figure.legend(
+        shown, labels, loc="outside upper center", ncols=columns, columnspacing=0.9, handletextpad=0.1
+    )
+
+
+def expected_best_plot(results: Results) -> Plot:
+    """The expected best validation mAP of n configurations drawn at random from an arm's space."""
+    curves = {}
+    for arm in results.arms:
+        found = [on_validation(results, arm["name"], c, "mAP") for c in arm["configurations"]]
+        scores = [100 * one.stat.mean for one in found if one.complete]
+        if len(scores) > 1:
+            curves[arm["name"]] = (arm, expected_best(scores, range(1, len(scores) + 1)))
+    if not curves:
+        raise NothingToDraw("no arm has two configurations that completed every fold yet")
+    losses = list(dict.fromkeys(arm["loss"] for arm, _ in curves.values()))
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(1, len(losses), sharey=True, squeeze=False)[0]
+        for position, (arm, best) in enumerate(curves.values()):
+            axes = panels[losses.index(arm["loss"])]
+            spread = [math.sqrt(variance) for variance in best.variance]
+            band(axes, best.budgets, best.expected, spread, label=arm["search"], **look(arm["search"], position))
+        for loss, axes in zip(losses, panels, strict=True):
+            axes.set(title=loss, xlabel="configurations tried")
+            axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        panels[0].set_ylabel("expected best validation mAP (%)")
+        _shared_legend(figure, panels)
+
+    ends = "; ".join(
+        f"{arm['label']} from {best.expected[0]:.1f} % with one to {best.expected[-1]:.1f} % with {best.budgets[-1]}"
+        for arm, best in curves.values()
+    )
+    text = (
+        "Expected best validation mAP when n configurations are drawn at random, with replacement, from those an arm "
+        "trained (Dodge et al. 2019; band ± one standard deviation). A curve that starts high needs little search."
+    )
+    return Plot("expected_best", "How much search is needed", caption(results, text), ends, 2.6, draw)
+
+
+def _shared_legend(figure: Figure, panels: Any) -> None:
+    """One legend above the panels, each label once."""
+    shown: dict[str, Any] = {}
+    for axes in panels:
+        handles, labels = axes.get_legend_handles_labels()
+        shown |= dict(zip(labels, handles, strict=True))
+    figure.legend(list(shown.values()), list(shown), loc="outside upper center", ncols=3, columnspacing=1)
+
+
+def year_plot(results: Results) -> Plot:
+    """Test mAP by years after baseline, one panel a loss."""
+    years = query_years(results)
+    arms = [arm for arm in arm_summaries(results) if arm.test.stat.n]
+    if not years or not arms:
+        raise NothingToDraw("no completed test replicate has queries by year yet")
+    losses = list(dict.fromkeys(arm.loss for arm in arms))
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(1, len(losses), sharey=True, squeeze=False)[0]
+        for loss, axes in zip(losses, panels, strict=True):
+            for position, arm in enumerate(arms):
+                if arm.loss == loss:
+                    _year_line(axes, results, arm, years, look(arm.search, position))
+            axes.set_title(loss)
+            axes.set_xticks(range(len(years)), [_year_tick(results, year) for year in years])
+        panels[0].set_ylabel("test mAP (%)")
+        for axes in panels:
+            axes.set_xlabel("years after baseline\n(queries)")
+        _shared_legend(figure, panels)
+
+    last = "; ".join(
+        f"{arm.label} from {_year_percent(results, arm, years[0])} to {_year_percent(results, arm, years[-1])} %"
+        for arm in arms
+    )
+    alt = f"Lines of test mAP by year, from year {years[0]} to year {years[-1]}: {last}"
+    text = (
+        "Test mAP by years between a query and its subject's baseline image (mean over seeds, band ± SE, "
+        f"{seeds_phrase(results)}; no band for one seed). In brackets: queries of that year."
+    )
+    return Plot("map_by_year", "mAP by years after baseline", caption(results, text), alt, 3.1, draw)
+
+
+def _year_line(axes: Axes, results: Results, arm: ArmSummary, years: list[int], style: dict[str, Any]) -> None:
+    found = [on_test(results, arm.name, "mAP", year).stat for year in years]
+    means = [100 * stat.mean for stat in found]
+    errors = [math.nan if stat.se is None else 100 * stat.se for stat in found]
+    band(axes, range(len(years)), means, errors, label=arm.search, **style)
+
+
+def _year_tick(results: Results, year: int) -> str:
+    count = queries_of_year(results, year)
+    return f"{year}\n({'?' if math.isnan(count) else int(count)})"
+
+
+def _year_percent(results: Results, arm: ArmSummary, year: int) -> str:
+    return percent(on_test(results, arm.name, "mAP", year).stat.mean, 1)

@@ -1,0 +1,119 @@
+"""How numbers and names are written, and the same text as HTML, Markdown and LaTeX."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections.abc import Mapping
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+from reports.stats import MeanSE
+
+SYMBOLS = {"epsilon": "ε", "beta": "β", "lam": "λ", "k_delta": "K_Δ", "k_an": "K_an"}
+NOTHING = "–"
+
+# What pdflatex needs for the signs that reports use; every other text is escaped character by character.
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    **{sign: "\\" + sign for sign in "&%$#_{}"},
+    "ε": r"$\varepsilon$",
+    "β": r"$\beta$",
+    "λ": r"$\lambda$",
+    "Δ": r"$\Delta$",
+    "φ": r"$\varphi$",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "−": "$-$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "√": r"$\surd$",
+    "–": "--",
+    "—": "---",
+    "…": r"\dots{}",
+    "’": "'",
+    "·": r"$\cdot$",
+}
+# Symbols with an index: N_s, K_Δ, K_an stay one symbol in every format.
+_INDEXED = re.compile(r"\b([NK])_(s|Δ|an)\b")
+
+
+def decimal(value: float, digits: int) -> str:
+    """`value` rounded half up, as people do by hand: 85.495 becomes 85.50; not-a-number is written NaN."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else str(value)
+    rounded = Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP)
+    return f"{rounded:,}".replace("-", "−")
+
+
+def percent(fraction: float, digits: int = 2) -> str:
+    """A fraction in percent, without the sign: 0.7204 becomes 72.04."""
+    return decimal(100 * fraction, digits)
+
+
+def points(difference: float | None, digits: int = 2) -> str:
+    """A difference of fractions in percentage points, with its sign: 0.003 becomes +0.30."""
+    if difference is None:
+        return "n/a"
+    text = percent(difference, digits)
+    return text if text.startswith("−") or math.isnan(difference) else f"+{text}"
+
+
+def mean_se_text(stat: MeanSE, digits: int = 2, scale: float = 100.0) -> str:
+    """`72.00 ± 0.71`; `72.00 ± n/a` for one replicate; a dash for none; NaN where a value is not a number."""
+    if stat.n == 0:
+        return NOTHING
+    se = "n/a" if stat.se is None else decimal(stat.se * scale, digits)
+    return f"{decimal(stat.mean * scale, digits)} ± {se}"
+
+
+def p_text(p: float | None) -> str:
+    """`p = 0.012`, `p < 0.001`, or `p n/a`."""
+    if p is None or math.isnan(p):
+        return "p n/a"
+    return "p < 0.001" if p < 0.001 else f"p = {decimal(p, 3)}"
+
+
+def seconds(value: float) -> str:
+    """Seconds with a unit a person can picture: `42.0 s`, `12.3 min`, `4.5 h`."""
+    for limit, unit, name in ((120, 1, "s"), (7200, 60, "min"), (math.inf, 3600, "h")):
+        if math.isnan(value) or value < limit:
+            break
+    return f"{decimal(value / unit, 1)} {name}"
+
+
+def configuration_text(configuration: Mapping[str, Any] | None) -> str:
+    """`ε = 0.5, β = 0.25`; a dash when there is nothing to set or nothing is selected."""
+    if not configuration:
+        return NOTHING
+    return ", ".join(f"{SYMBOLS.get(name, name)} = {value}" for name, value in configuration.items())
+
+
+def to_html(text: str) -> str:
+    """HTML: escaped, with indices, and no line break inside `ε = 0.5`, `72.00 ± 0.71` or `5 %`."""
+    text = re.sub(r" ([=±<]) | (?=%)", lambda m: m[0].replace(" ", "\u00a0"), text)
+    return _INDEXED.sub(r"<i>\1</i><sub>\2</sub>", html.escape(text))
+
+
+def to_tex(text: str) -> str:
+    """LaTeX for pdflatex: specials escaped, Greek and signs in math mode."""
+    parts, position = [], 0
+    for match in _INDEXED.finditer(text):
+        index = {"s": "s", "Δ": r"\Delta", "an": r"\mathrm{an}"}[match[2]]
+        parts += [_escape_tex(text[position : match.start()]), f"${match[1]}_{{{index}}}$"]
+        position = match.end()
+    return "".join([*parts, _escape_tex(text[position:])])
+
+
+def to_md(text: str) -> str:
+    """Markdown: signs that would open a table cell, a tag or emphasis are escaped; N_s stays as it is."""
+    return re.sub(r"([|<>*`\[\]])", r"\\\1", text.replace("\n", " "))
+
+
+def _escape_tex(text: str) -> str:
+    return "".join(_TEX.get(sign, sign) for sign in text.replace("\n", " "))

@@ -1,0 +1,305 @@
+"""Reads an OUT folder into tidy tables, and lists everything in it that does not count, with the reason."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fmim_core.metric_names import split_key, year_key
+
+SCHEMA = 1
+STATUSES = ("completed", "diverged", "failed")
+COST_PARTS = ("startup_s", "data_s", "train_s", "eval_s")
+SPLIT_OF_STAGE = {"search": "validation", "replicate": "test"}
+REQUIRED = ("trial", "study", "arm", "configuration", "stage", "replicate", "status", "metrics", "history", "cost")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A file, or a planned trial, that does not count, and why."""
+
+    where: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One trial of the plan: `status` is completed, diverged, failed, or missing (no record)."""
+
+    arm: str
+    configuration: Mapping[str, Any]
+    stage: str
+    replicate: int
+    status: str
+    reason: str = ""
+    file: str | None = None
+    record: Mapping[str, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.record["trial"] if self.record else f"{self.arm} {dict(self.configuration)} {self.unit}"
+
+    @property
+    def unit(self) -> str:
+        return f"{'fold' if self.stage == 'search' else 'seed'} {self.replicate}"
+
+    @property
+    def device_seconds(self) -> float:
+        """(startup + data + train + evaluation seconds) × device share; not-a-number when not recorded."""
+        share = self.cost("device_share")
+        return sum(self.cost(part) for part in COST_PARTS) * share
+
+    def cost(self, name: str) -> float:
+        value = ((self.record or {}).get("cost") or {}).get(name)
+        return math.nan if value is None else float(value)
+
+    def metric(self, name: str, year: int | None = None) -> float:
+        """The metric of the split this stage measures; not-a-number when the record lacks it."""
+        split = (self.record or {}).get("metrics", {}).get(SPLIT_OF_STAGE[self.stage]) or {}
+        value = split.get(name if year is None else year_key(name, year))
+        return math.nan if value is None else float(value)
+
+
+@dataclass(frozen=True)
+class Results:
+    """An OUT folder as read: the study, what was selected, every planned trial, and what does not count."""
+
+    out: Path
+    study: Mapping[str, Any]
+    selection: Mapping[str, Any]
+    trials: tuple[Trial, ...]
+    superseded: tuple[Trial, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def arms(self) -> list[Mapping[str, Any]]:
+        return list(self.study["arms"])
+
+    @cached_property
+    def _by_arm(self) -> dict[tuple[str, str], list[Trial]]:
+        groups: dict[tuple[str, str], list[Trial]] = {}
+        for trial in self.trials:
+            groups.setdefault((trial.arm, trial.stage), []).append(trial)
+        return groups
+
+    def of(self, arm: str, stage: str, configuration: Mapping[str, Any] | None = None) -> list[Trial]:
+        """The planned trials of an arm and stage, of one configuration if given, in plan order."""
+        found = self._by_arm.get((arm, stage), [])
+        if configuration is None:
+            return found
+        return [t for t in found if key_of(t.configuration) == key_of(configuration)]
+
+    def selected(self, arm: str) -> Mapping[str, Any] | None:
+        """The arm's selected configuration; None while none is fixed."""
+        return (self.selection.get(arm) or {}).get("configuration")
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row a planned trial: what it is, its status, its device-seconds and its mAP."""
+        return pd.DataFrame(
+            {
+                "arm": t.arm,
+                "configuration": json.dumps(dict(t.configuration), sort_keys=True),
+                "stage": t.stage,
+                "replicate": t.replicate,
+                "status": t.status,
+                "reason": t.reason,
+                "file": t.file,
+                "device_seconds": t.device_seconds,
+                "mAP": t.metric("mAP"),
+            }
+            for t in self.trials
+        )
+
+
+def key_of(configuration: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """A configuration as a hashable key in which 1 and 1.0 are the same value."""
+    return tuple(
+        (name, float(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value))
+        for name, value in sorted(configuration.items())
+    )
+
+
+def read_results(out: Path) -> Results:
+    """Reads OUT/study.json, selection.json and records/*; only what the plan names counts.
+
+    Raises:
+        ValueError: no readable study.json of a known schema in `out`.
+    """
+    study = _study(out)
+    problems: list[Problem] = []
+    selection = _selection(out, problems)
+    records = _records(out, study, problems)
+    planned = _plan(study, selection)
+    trials = [_trial(key, configuration, records.pop(key, None)) for key, configuration in planned.items()]
+    superseded = []
+    for key, (file, record) in records.items():
+        trial = _trial(key, record["configuration"], (file, record))
+        why = _why_unplanned(trial, study, selection)
+        if why.startswith("superseded"):
+            superseded.append(trial)
+        problems.append(Problem(f"records/{file}", why))
+    problems.sort(key=lambda problem: problem.where)
+    return Results(out, study, selection, tuple(trials), tuple(superseded), tuple(problems))
+
+
+Key = tuple[str, tuple[tuple[str, Any], ...], str, int]
+
+
+def _study(out: Path) -> dict[str, Any]:
+    path = out / "study.json"
+    if not path.is_file():
+        raise ValueError(f"{out} holds no study.json: give the folder that a study wrote (its --out), or run one")
+    try:
+        study = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON ({error}): run the study again to rewrite it") from error
+    if not isinstance(study, dict) or study.get("schema") != SCHEMA:
+        given = study.get("schema") if isinstance(study, dict) else type(study).__name__
+        raise ValueError(f"{path} has schema {given}, this report reads schema {SCHEMA}: use the version that wrote it")
+    lacking = [name for name in ("study", "data", "folds", "replicates", "arms") if name not in study]
+    if lacking:
+        raise ValueError(f"{path} lacks {', '.join(lacking)}: run the study again to rewrite it")
+    return study
+
+
+def _selection(out: Path, problems: list[Problem]) -> dict[str, Any]:
+    path = out / "selection.json"
+    if not path.is_file():
+        return {}
+    try:
+        selection = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        problems.append(Problem("selection.json", f"not JSON ({error}): no configuration counts as selected"))
+        return {}
+    if not isinstance(selection, dict):
+        problems.append(Problem("selection.json", "not a mapping of arms: no configuration counts as selected"))
+        return {}
+    return selection
+
+
+def _plan(study: Mapping[str, Any], selection: Mapping[str, Any]) -> dict[Key, Mapping[str, Any]]:
+    """Every trial that should exist: each configuration on each fold, each selected configuration with each seed."""
+    plan: dict[Key, Mapping[str, Any]] = {}
+    for arm in study["arms"]:
+        for configuration in arm["configurations"]:
+            for fold in study["folds"]:
+                plan[arm["name"], key_of(configuration), "search", int(fold["fold"])] = configuration
+        chosen = (selection.get(arm["name"]) or {}).get("configuration")
+        if chosen is not None:
+            for seed in range(int(study["replicates"])):
+                plan[arm["name"], key_of(chosen), "replicate", seed] = chosen
+    return plan
+
+
+def _records(out: Path, study: Mapping[str, Any], problems: list[Problem]) -> dict[Key, tuple[str, dict[str, Any]]]:
+    """The well-formed records of this study by (arm, configuration, stage, replicate); others become problems."""
+    found: dict[Key, tuple[str, dict[str, Any]]] = {}
+    folder = out / "records"
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        record, why = _read_record(path, study)
+        if record is None:
+            problems.append(Problem(f"records/{path.name}", why))
+            continue
+        key: Key = (record["arm"], key_of(record["configuration"]), record["stage"], int(record["replicate"]))
+        if key not in found:
+            found[key] = (path.name, record)
+            continue
+        # The runner names a record after its trial; of two that say they are one trial, that one is the original.
+        keep, drop = sorted([found[key], (path.name, record)], key=lambda r: r[0] != f"{r[1]['trial']}.json")
+        found[key] = keep
+        problems.append(Problem(f"records/{drop[0]}", f"duplicate of {keep[0]}: not counted"))
+    return found
+
+
+def _read_record(path: Path, study: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str]:
+    """A record and "", or None and why it does not count."""
+    if path.suffix != ".json" or not path.is_file():
+        return None, "unknown file: records end in .json"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        return None, f"malformed: not JSON ({error})"
+    if not isinstance(record, dict):
+        return None, "malformed: not a JSON object"
+    lacking = [name for name in REQUIRED if name not in record]
+    if lacking:
+        return None, f"malformed: lacks {', '.join(lacking)}"
+    if record["study"] != study["study"]:
+        return None, f"of another study: {record['study']!r}, not {study['study']!r}"
+    return (None, f"malformed: {why}") if (why := _malformed(record)) else (record, "")
+
+
+def _malformed(record: Mapping[str, Any]) -> str:
+    if not isinstance(record["trial"], str) or not isinstance(record["arm"], str):
+        return "trial and arm must be names"
+    if not isinstance(record["configuration"], dict) or not isinstance(record["metrics"], dict):
+        return "configuration and metrics must be mappings"
+    if record["stage"] not in SPLIT_OF_STAGE:
+        return f"stage {record['stage']!r} is not one of {', '.join(SPLIT_OF_STAGE)}"
+    if record["status"] not in STATUSES:
+        return f"status {record['status']!r} is not one of {', '.join(STATUSES)}"
+    history = record["history"]
+    if not isinstance(history, list) or not all(isinstance(row, dict) and "epoch" in row for row in history):
+        return "history is not a list of epochs"
+    if not isinstance(record["replicate"], int):
+        return f"replicate {record['replicate']!r} is not a whole number"
+    split = SPLIT_OF_STAGE[record["stage"]]
+    if record["status"] == "completed" and not isinstance(record["metrics"].get(split), dict):
+        return f"completed without {split} metrics"
+    return _not_numbers("cost", record["cost"], {"device"}) or _not_numbers(split, record["metrics"].get(split))
+
+
+def _not_numbers(what: str, values: Any, words: Collection[str] = ()) -> str:
+    """Which entry of a mapping of numbers is not one, or has a name that is not a metric's; empty when all are."""
+    if values is not None and not isinstance(values, dict):
+        return f"{what} is not a mapping"
+    for name, value in (values or {}).items():
+        if name not in words and not (value is None or isinstance(value, int | float)):
+            return f"{what}[{name!r}] is {value!r}, not a number"
+        try:
+            split_key(name)
+        except ValueError as error:
+            return str(error)
+    return ""
+
+
+def _trial(key: Key, configuration: Mapping[str, Any], found: tuple[str, dict[str, Any]] | None) -> Trial:
+    arm, _, stage, replicate = key
+    if found is None:
+        return Trial(arm, configuration, stage, replicate, "missing", "no record: not run yet, or not readable")
+    file, record = found
+    return Trial(arm, configuration, stage, replicate, record["status"], _reason(record), file, record)
+
+
+def _reason(record: Mapping[str, Any]) -> str:
+    if record["status"] == "completed":
+        return ""
+    error = record.get("error") or {}
+    if not isinstance(error, dict):
+        return str(error)
+    said = ": ".join(str(error[part]) for part in ("kind", "message") if error.get(part))
+    return said or "; ".join(map(str, record.get("warnings") or [])) or "no reason recorded"
+
+
+def _why_unplanned(trial: Trial, study: Mapping[str, Any], selection: Mapping[str, Any]) -> str:
+    arms = {arm["name"]: arm for arm in study["arms"]}
+    if trial.arm not in arms:
+        return f"not in the plan: arm {trial.arm!r} is unknown"
+    if key_of(trial.configuration) not in {key_of(c) for c in arms[trial.arm]["configurations"]}:
+        return f"not in the plan: configuration {dict(trial.configuration)} is not one of the arm's"
+    if trial.stage == "search":
+        return f"not in the plan: fold {trial.replicate} is not one of the study's"
+    chosen = (selection.get(trial.arm) or {}).get("configuration")
+    if chosen is None:
+        return "superseded: the arm has no selected configuration"
+    if key_of(chosen) != key_of(trial.configuration):
+        return f"superseded: {dict(trial.configuration)} is not the selected configuration {dict(chosen)}"
+    return f"not in the plan: seed {trial.replicate} of {study['replicates']} planned"

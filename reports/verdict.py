@@ -1,0 +1,193 @@
+"""The answer in words, with its numbers: what was found, on which data, and what that does not show."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from reports.formats import configuration_text, decimal, mean_se_text, p_text, percent, points
+from reports.frame import Results
+from reports.generic import data_phrase
+from reports.stats import Equivalence, PairedDifference, equivalence, paired_difference
+from reports.summary import ArmSummary, Estimate, arm_summaries, completed, test_facts
+
+# One point of mAP: declared here, before any result, as the difference that would matter to a user.
+EQUIVALENCE_MARGIN = 0.01
+FEW_SUBJECTS = 100
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`findings` answer the question, `cautions` say what they do not show, `cards` are the figures at a glance."""
+
+    lead: str
+    findings: tuple[str, ...]
+    cautions: tuple[str, ...]
+    cards: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+
+
+@dataclass(frozen=True)
+class Contest:
+    """AutoMargin against grid search for one loss, paired by seed."""
+
+    loss: str
+    automargin: ArmSummary
+    grid: ArmSummary
+    paired: PairedDifference
+    tost: Equivalence
+
+    @property
+    def seconds_ratio(self) -> float:
+        """Search device-seconds of grid search over those of AutoMargin."""
+        ours = self.automargin.cost.device_seconds
+        return self.grid.cost.device_seconds / ours if ours > 0 else math.nan
+
+
+def contests(results: Results) -> list[Contest]:
+    """One contest for each loss that has both arms, in plan order."""
+    arms = {(arm.loss, arm.search): arm for arm in arm_summaries(results)}
+    found = []
+    for loss in dict.fromkeys(loss for loss, _ in arms):
+        ours, grid = arms.get((loss, "AutoMargin")), arms.get((loss, "Grid search"))
+        if ours and grid:
+            a, b = (completed(results.of(arm.name, "replicate"), "mAP") for arm in (ours, grid))
+            found.append(
+                Contest(loss, ours, grid, paired_difference(a, b), equivalence(a, b, EQUIVALENCE_MARGIN))
+            )
+    return found
+
+
+def estimate_text(value: Estimate) -> str:
+    """`72.00 ± 0.71 % (n = 5 seeds)`, or what is missing."""
+    if value.stat.n == 0:
+        return f"no result yet (n = 0 of {value.of} {value.unit}s)"
+    plural = "" if value.n_text == "1" else "s"
+    return f"{mean_se_text(value.stat)} % (n = {value.n_text} {value.unit}{plural})"
+
+
+def automargin_verdict(results: Results) -> Verdict:
+    """AutoMargin against grid search, in words."""
+    found = contests(results)
+    return Verdict(
+        lead=_lead(results),
+        findings=tuple(_finding(contest) for contest in found),
+        cautions=(*(_reading(contest) for contest in found if contest.paired.n), *cautions(results)),
+        cards=tuple((f"{contest.loss}: AutoMargin vs grid search", _card(contest)) for contest in found),
+    )
+
+
+def generic_verdict(results: Results) -> Verdict:
+    """Each arm's test result, in words, for a study without a verdict of its own."""
+    findings = [
+        f"{arm.label} ({configuration_text(arm.configuration)}): test mAP {estimate_text(arm.test)}."
+        for arm in arm_summaries(results)
+    ]
+    return Verdict(_lead(results), tuple(findings), tuple(cautions(results)))
+
+
+def _lead(results: Results) -> str:
+    data, facts = results.study["data"], test_facts(results)
+    test = data.get("test") or {}
+    counted = ", ".join(f"{test[name]} {name}" for name in ("subjects", "queries") if name in test)
+    lead = f"On {data_phrase(results)}" + (f" (test set: {counted})" if counted else "")
+    chance = facts["chance_mAP"]
+    if chance is not None:
+        lead += f", where a random ranking reaches an mAP of {percent(chance)} %"
+    return lead + ":"
+
+
+def _finding(contest: Contest) -> str:
+    ours, grid, paired = contest.automargin, contest.grid, contest.paired
+    text = (
+        f"{contest.loss}: test mAP with AutoMargin {estimate_text(ours.test)}, with grid search "
+        f"{estimate_text(grid.test)}. {_difference_text(paired)} AutoMargin trained {_n_s(ours)} in its search, "
+        f"grid search {_n_s(grid)}; "
+    )
+    if math.isnan(contest.seconds_ratio):
+        return text + "the ratio of their search costs is not known."
+    return text + (
+        f"grid search took {decimal(contest.seconds_ratio, 2)} times AutoMargin's device-seconds "
+        f"({decimal(grid.cost.device_seconds, 1)} against {decimal(ours.cost.device_seconds, 1)}"
+        f"{'' if _searched(contest) else '; a search is not finished, so this will change'})."
+    )
+
+
+def _searched(contest: Contest) -> bool:
+    """Whether both searches trained every configuration on every fold (a failed trial is paid for, too)."""
+    return all(arm.cost.trials == arm.planned_n_s * arm.validation.of for arm in (contest.automargin, contest.grid))
+
+
+def _n_s(arm: ArmSummary) -> str:
+    done = "" if arm.cost.n_s == arm.planned_n_s else f" of {arm.planned_n_s} planned"
+    return f"N_s = {arm.cost.n_s}{done}"
+
+
+def _difference_text(paired: PairedDifference) -> str:
+    if paired.n == 0:
+        return "There is no seed that both completed, so no difference can be given."
+    text = f"Paired by seed, AutoMargin minus grid search is {points(paired.difference)} points"
+    if paired.low is None:
+        return f"{text} (no interval: {paired.note})."
+    note = f"; {paired.note}" if paired.note else ""
+    return (
+        f"{text}, 95 % CI {points(paired.low)} to {points(paired.high)} "
+        f"({p_text(paired.p)}, n = {paired.n} pairs{note})."
+    )
+
+
+def _reading(contest: Contest) -> str:
+    """What the interval and the equivalence test allow one to say, and no more."""
+    paired, tost, margin = contest.paired, contest.tost, percent(EQUIVALENCE_MARGIN, 0)
+    if paired.low is None or paired.high is None:
+        return f"{contest.loss}: without an interval the difference shows nothing about other seeds."
+    if paired.low <= 0 <= paired.high:
+        reach = percent(max(-paired.low, paired.high), 2)
+        said = (
+            f"{contest.loss}: the interval includes 0. That is no evidence of a difference, and not evidence of "
+            f"equivalence either: differences of up to {reach} points remain compatible with these seeds."
+        )
+    else:
+        better = "higher" if paired.difference > 0 else "lower"
+        said = f"{contest.loss}: the interval excludes 0; AutoMargin is {better} over seeds on this test set."
+    shown = "is shown" if tost.equivalent else "is not shown"
+    return f"{said} Equivalence within ±{margin} point {shown} (two one-sided tests, {p_text(tost.p)})."
+
+
+def _card(contest: Contest) -> tuple[tuple[str, str], ...]:
+    ours, grid, paired = contest.automargin, contest.grid, contest.paired
+    interval = f" [{points(paired.low)}, {points(paired.high)}]" if paired.low is not None else ""
+    ratio = contest.seconds_ratio
+    return (
+        ("AutoMargin, test mAP", estimate_text(ours.test)),
+        ("Grid search, test mAP", estimate_text(grid.test)),
+        ("Difference in points [95 % CI]", points(paired.difference) + interval if paired.n else "n/a"),
+        ("N_s, AutoMargin against grid", f"{ours.cost.n_s} against {grid.cost.n_s}"),
+        ("Search cost, grid / AutoMargin", "n/a" if math.isnan(ratio) else f"{decimal(ratio, 2)} ×"),
+    )
+
+
+def cautions(results: Results) -> list[str]:
+    """What any reader should know before using the numbers, each with its number."""
+    data, facts = results.study["data"], test_facts(results)
+    test, said = data.get("test") or {}, []
+    if data.get("synthetic"):
+        said.append(
+            "The images are synthetic phantoms: they show how the methods behave here, not how they do on radiographs."
+        )
+    subjects = test.get("subjects")
+    if subjects is not None and subjects < FEW_SUBJECTS:
+        said.append(
+            f"The test set has only {subjects} subjects: one subject more or less matched moves mAP by about "
+            f"{decimal(100 / max(subjects, 1), 1)} points, and no ± here covers that."
+        )
+    said.append(
+        "± is the SE over seeds (test) or folds (validation) on one fixed set of subjects: it covers training noise, "
+        "not the choice of subjects. Folds are not seeds and their SE is not comparable."
+    )
+    without, queries = facts["queries_without_match"], facts["queries"]
+    if without is not None and queries is not None:
+        said.append(f"{int(without)} of {int(queries)} test queries have no match in the gallery.")
+    n = int(results.study["replicates"])
+    if n < 5:
+        said.append(f"{n} seed{'s' if n != 1 else ''} planned: intervals from so few are wide or do not exist.")
+    return said

@@ -1,0 +1,66 @@
+"""Does AutoMargin match an exhaustive grid search over margins, and what does each search cost?
+
+The arms are the rows of the paper's Tables 1(b) and 1(c); the grid and AutoMargin arms give Suppl. Table 3.
+"""
+
+from __future__ import annotations
+
+from search_spaces import spaces
+from studies.declare import Arm, Study
+from studies.presets import PRESETS
+
+TRIPLET = ("loss.kind", "triplet")
+ADATRIPLET = ("loss.kind", "adatriplet")
+FIXED = ("margins.kind", "fixed")
+AUTOMARGIN = ("margins.kind", "automargin")
+QUARTILE = ("margins.kind", "quartile")
+Q1 = (QUARTILE, ("margins.quartile", 1))
+Q2 = (QUARTILE, ("margins.quartile", 2))
+
+STUDY = Study(
+    name="automargin_vs_grid",
+    title="AutoMargin versus grid search over margins",
+    question="Is AutoMargin as good as an exhaustive grid search over margins, and what does each search cost?",
+    presets=PRESETS,
+    arms=(
+        Arm(name="triplet_q1", loss="Triplet", search="Q1", settings=(TRIPLET, *Q1)),
+        Arm(name="triplet_q2", loss="Triplet", search="Q2", settings=(TRIPLET, *Q2)),
+        Arm(
+            name="triplet_wat",
+            loss="Triplet",
+            search="WAT",
+            settings=(TRIPLET, ("margins.kind", "wat")),
+            space=spaces.WAT_GRID,
+        ),
+        Arm(
+            name="triplet_grid",
+            loss="Triplet",
+            search="Grid search",
+            settings=(TRIPLET, FIXED),
+            space=spaces.TRIPLET_GRID,
+        ),
+        Arm(
+            name="triplet_automargin",
+            loss="Triplet",
+            search="AutoMargin",
+            settings=(TRIPLET, AUTOMARGIN),
+            space=spaces.TRIPLET_AUTOMARGIN,
+        ),
+        Arm(name="adatriplet_q1", loss="AdaTriplet", search="Q1", settings=(ADATRIPLET, *Q1)),
+        Arm(name="adatriplet_q2", loss="AdaTriplet", search="Q2", settings=(ADATRIPLET, *Q2)),
+        Arm(
+            name="adatriplet_grid",
+            loss="AdaTriplet",
+            search="Grid search",
+            settings=(ADATRIPLET, FIXED),
+            space=spaces.ADATRIPLET_GRID,
+        ),
+        Arm(
+            name="adatriplet_automargin",
+            loss="AdaTriplet",
+            search="AutoMargin",
+            settings=(ADATRIPLET, AUTOMARGIN),
+            space=spaces.ADATRIPLET_AUTOMARGIN,
+        ),
+    ),
+)

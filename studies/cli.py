@@ -1,0 +1,157 @@
+"""The command line: `fmim COMMAND …`, and `python studies/run.py STUDY …` for `fmim run STUDY …`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from fmim_core.records import read_json
+
+app = typer.Typer(
+    help="Hyperparameter and ablation studies for deep metric learning.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+BAD_INPUT = 2
+
+StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="One of `fmim list`.")]
+StudyFolder = Annotated[Path, typer.Argument(metavar="OUT", help="A study's folder, e.g. runs/automargin_vs_grid.")]
+PresetName = Annotated[str, typer.Option("--preset", help="smoke, quick, full or paper.")]
+DataName = Annotated[str, typer.Option("--data", help="A data set's name, or a manifest (CSV: image,subject,months…).")]
+DataRoot = Annotated[Path | None, typer.Option("--data-root", help="Folder that --data lies in.")]
+Replicates = Annotated[int | None, typer.Option("--replicates", min=1, help="Fresh seeds of each arm's winner.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Everything random derives from it.")]
+Epochs = Annotated[int | None, typer.Option("--epochs", min=1, help="Instead of the preset's.")]
+
+
+@app.command("list")
+def list_studies() -> None:
+    """The studies, one line each."""
+    from studies import catalogue
+
+    table = Table("study", "question", box=None)
+    for name in catalogue.names():
+        table.add_row(name, catalogue.find(name).question)
+    Console().print(table)
+
+
+@app.command()
+def plan(
+    study: StudyName,
+    preset: PresetName = "quick",
+    data: DataName = "phantom",
+    data_root: DataRoot = None,
+    replicates: Replicates = None,
+    seed: Seed = 0,
+    epochs: Epochs = None,
+) -> None:
+    """What a study would run: arms, N_s, trials, folds. Everything is checked, nothing is started."""
+    from studies.runner.execute import Options, prepare
+    from studies.runner.show import show_plan
+
+    options = Options(study, preset, data, data_root, replicates=replicates, seed=seed, epochs=epochs)
+    show_plan(*prepare(options), Console())
+
+
+@app.command()
+def run(
+    study: StudyName,
+    preset: PresetName = "quick",
+    data: DataName = "phantom",
+    data_root: DataRoot = None,
+    out: Annotated[Path | None, typer.Option(help="The study's folder; default runs/STUDY.")] = None,
+    replicates: Replicates = None,
+    seed: Seed = 0,
+    epochs: Epochs = None,
+    backend: Annotated[Literal["ray", "inline"], typer.Option(help="inline: one by one in this process.")] = "ray",
+    address: Annotated[str | None, typer.Option(help="A running Ray cluster, e.g. auto.")] = None,
+    gpus_per_trial: Annotated[
+        float | None, typer.Option(min=0, help="A fraction shares a GPU; default 1 where there is a GPU, else 0.")
+    ] = None,
+    cpus_per_trial: Annotated[float, typer.Option(min=0.01, help="CPU cores for each trial.")] = 1.0,
+    tracking_uri: Annotated[str, typer.Option(help="MLflow's database or server.")] = "sqlite:///runs/mlflow.db",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and print the plan only.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Move an existing folder aside and start over.")] = False,
+) -> None:
+    """Run a study, or go on with it: the plan minus the trials that are done. Ctrl-C is safe."""
+    from studies.runner.execute import Options, prepare, run_study
+    from studies.runner.show import show_plan
+
+    options = Options(
+        study=study,
+        preset=preset,
+        data=data,
+        data_root=data_root,
+        out=out,
+        replicates=replicates,
+        seed=seed,
+        epochs=epochs,
+        backend=backend,
+        address=address,
+        gpus_per_trial=gpus_per_trial,
+        cpus_per_trial=cpus_per_trial,
+        tracking_uri=tracking_uri,
+        fresh=fresh,
+    )
+    console = Console()
+    if dry_run:
+        show_plan(*prepare(options), console)
+        return
+    raise typer.Exit(run_study(options, console))
+
+
+@app.command()
+def status(out: StudyFolder) -> None:
+    """How far a study is: trials by arm and status."""
+    from studies.runner.show import show_status
+
+    show_status(_study_folder(out), Console())
+
+
+@app.command()
+def report(out: StudyFolder) -> None:
+    """Build a study's report again, from its records alone."""
+    from reports.build import build_report
+
+    Console().print(f"report: {build_report(_study_folder(out))}", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def ui(
+    out: StudyFolder,
+    port: Annotated[int, typer.Option(help="Port on this machine.")] = 5000,
+) -> None:
+    """Open the MLflow UI on the database or server that a study was mirrored to."""
+    uri = read_json(_study_folder(out) / "study.json")["executions"][-1]["tracking_uri"]
+    if uri.startswith("http"):
+        Console().print(f"the study was mirrored to the server {uri}: open it in a browser", highlight=False)
+        return
+    command = [sys.executable, "-m", "mlflow", "ui", "--backend-store-uri", uri, "--port", str(port)]
+    raise typer.Exit(subprocess.run(command, check=False).returncode)
+
+
+def _study_folder(out: Path) -> Path:
+    if not (out / "study.json").is_file():
+        raise ValueError(f"{out} is not a study's folder: it has no study.json")
+    return out
+
+
+def main() -> None:
+    """Run the command line. Exit codes: 0 done, 1 some trials failed, 2 bad usage or bad input, 130 interrupted."""
+    arguments = sys.argv[1:]
+    commands = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
+        arguments = ["run", *arguments]
+    try:
+        app(arguments)
+    except ValueError as error:
+        Console(stderr=True).print(f"[red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        sys.exit(BAD_INPUT)

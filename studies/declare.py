@@ -1,0 +1,107 @@
+"""What a study is made of: arms, presets and the study itself, as data that prints, hashes and pickles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, Self
+
+from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+
+from fmim_core.config import Config
+from fmim_core.data.phantom import PhantomConfig
+from fmim_core.metric_names import METRICS
+from fmim_core.train_config import TrainConfig
+from search_spaces.domain import Assignment, Configuration, Space, nested
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+
+
+class Arm(Config):
+    """One named method with its search space.
+
+    Args:
+        loss, search: as the paper's tables call them; together they name the arm in reports.
+        settings: training fields that make the method, dotted, e.g. ("loss.kind", "triplet").
+        space: the fields its search varies.
+    """
+
+    name: Name
+    loss: str
+    search: str
+    settings: tuple[Assignment, ...]
+    space: Space = Space()
+
+    @property
+    def label(self) -> str:
+        """The arm in words."""
+        return f"{self.loss} + {self.search[:1].lower() + self.search[1:] if ' ' in self.search else self.search}"
+
+    def train_config(self, preset: Preset, configuration: Configuration, epochs: int | None = None) -> TrainConfig:
+        """The training of one configuration under a preset.
+
+        Raises:
+            ValueError: a field that does not exist, or a value that it does not allow.
+        """
+        override: list[Assignment] = [] if epochs is None else [("epochs", epochs)]
+        fields = nested([*preset.settings, *self.settings, *self.space.assignments(configuration), *override])
+        return TrainConfig.model_validate(fields)
+
+
+class Preset(Config):
+    """How big a study is: images, training, folds and replicates.
+
+    Args:
+        settings: training fields, dotted.
+        image_size: side of the bank's images, px.
+        phantom: the embedded cohort, used where no other data set is named.
+        folds: of the search stage. replicates: fresh seeds of each arm's selected configuration.
+    """
+
+    name: Name
+    about: str
+    settings: tuple[Assignment, ...]
+    image_size: PositiveInt
+    phantom: PhantomConfig
+    folds: Annotated[int, Field(ge=2)]
+    replicates: NonNegativeInt
+
+
+class Study(Config):
+    """A question with its arms, presets and the metric that selects."""
+
+    name: Name
+    title: str
+    question: str
+    arms: Annotated[tuple[Arm, ...], Field(min_length=1)]
+    presets: Annotated[tuple[Preset, ...], Field(min_length=1)]
+    metric: str = "mAP"
+
+    @model_validator(mode="after")
+    def _names_are_known_and_distinct(self) -> Self:
+        if self.metric not in METRICS:
+            raise ValueError(
+                f"metric {self.metric!r} of study {self.name!r} is unknown; there are {', '.join(METRICS)}"
+            )
+        for names in ([arm.name for arm in self.arms], [preset.name for preset in self.presets]):
+            repeated = [name for name, count in Counter(names).items() if count > 1]
+            if repeated:
+                raise ValueError(f"study {self.name!r}: {', '.join(repeated)} named more than once")
+        return self
+
+    def preset(self, name: str) -> Preset:
+        """The preset of that name.
+
+        Raises:
+            ValueError: there is none; the message lists those there are.
+        """
+        known = {preset.name: preset for preset in self.presets}
+        if name not in known:
+            raise ValueError(f"unknown preset {name!r}; study {self.name!r} has {', '.join(known)}")
+        return known[name]
+
+    def configurations(self) -> Iterator[tuple[Arm, int, Configuration]]:
+        """Every arm's configurations with their numbers, in order."""
+        for arm in self.arms:
+            for number, configuration in enumerate(arm.space.configurations()):
+                yield arm, number, configuration

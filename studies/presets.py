@@ -1,0 +1,66 @@
+"""The sizes that every study comes in."""
+
+from __future__ import annotations
+
+from fmim_core.data.phantom import PhantomConfig
+from studies.declare import Preset
+
+SMALL_NET = (
+    ("model.kind", "small"),
+    ("batches.subjects_per_batch", 16),
+    ("batches.images_per_subject", 4),
+    ("learning_rate", 1e-3),
+)
+
+SMOKE = Preset(
+    name="smoke",
+    about="does it run: a minute on 2 cores, numbers without meaning",
+    settings=(*SMALL_NET, ("batches.subjects_per_batch", 8), ("augmentation.crop", 32), ("epochs", 2)),
+    image_size=35,
+    phantom=PhantomConfig(train_subjects=24, test_subjects=12),
+    folds=2,
+    replicates=2,
+)
+
+QUICK = Preset(
+    name="quick",
+    about="the whole protocol on small images: minutes on 2 cores",
+    settings=(*SMALL_NET, ("augmentation.crop", 64), ("epochs", 6)),
+    image_size=70,
+    phantom=PhantomConfig(),
+    folds=3,
+    replicates=5,
+)
+
+FULL = Preset(
+    name="full",
+    about="ResNet-18 from scratch at 128 px: minutes to hours on one GPU",
+    settings=(("model.kind", "resnet18"), ("augmentation.crop", 128), ("epochs", 30)),
+    image_size=140,
+    phantom=PhantomConfig(train_subjects=300, test_subjects=150),
+    folds=5,
+    replicates=5,
+)
+
+PAPER = Preset(
+    name="paper",
+    about="the paper's protocol: pretrained ResNet-18 at 256 px, 100 epochs, 5 folds, 5 seeds, best validation epoch",
+    settings=(
+        ("model.kind", "resnet18"),
+        ("model.weights", "imagenet"),
+        ("model.embedding_dim", 128),
+        ("batches.subjects_per_batch", 32),
+        ("batches.images_per_subject", 4),
+        ("learning_rate", 1e-4),
+        ("weight_decay", 1e-4),
+        ("augmentation.crop", 256),
+        ("epochs", 100),
+        ("keep", "best"),
+    ),
+    image_size=280,
+    phantom=PhantomConfig(train_subjects=1000, test_subjects=500),
+    folds=5,
+    replicates=5,
+)
+
+PRESETS = (SMOKE, QUICK, FULL, PAPER)

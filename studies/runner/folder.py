@@ -1,0 +1,145 @@
+"""A study's folder: what is in it, whether it belongs to the plan, and who is using it."""
+
+from __future__ import annotations
+
+import fcntl
+import subprocess
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fmim_core.config import fingerprint
+from fmim_core.data.bank import Bank
+from fmim_core.records import SCHEMA, Record, now, read_json, read_records, write_json
+from fmim_core.trial import environment
+from studies.plan import Plan
+
+
+@contextmanager
+def sole_user(out: Path) -> Iterator[None]:
+    """Nobody else runs in this folder for the block.
+
+    Raises:
+        ValueError: somebody does.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"another process is running in {out}: wait for it, or give another --out") from None
+        yield
+
+
+def move_aside(out: Path) -> Path | None:
+    """Rename an existing folder to `OUT.until-TIME`; nothing is deleted. Returns its new place, if there was one."""
+    if not out.exists():
+        return None
+    aside = out.with_name(f"{out.name}.until-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
+    out.rename(aside)
+    return aside
+
+
+def records_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Record]:
+    """The records in the folder that are the plan's, by trial; others are left alone.
+
+    Raises:
+        ValueError: a record has the name of a planned trial, but another configuration, data set or seed.
+    """
+    planned = {spec.id: spec for spec in plan.possible(bank)}
+    records = {record["trial"]: record for record in read_records(out) if record["trial"] in planned}
+    foreign = [name for name, record in records.items() if record["fingerprint"] != planned[name].fingerprint]
+    if foreign:
+        raise ValueError(
+            f"{out} holds {len(foreign)} records of another plan (e.g. {foreign[0]}{_differences(out, plan, bank)}): "
+            "give another --out, or --fresh to move them aside and start over"
+        )
+    return records
+
+
+def _differences(out: Path, plan: Plan, bank: Bank) -> str:
+    """What study.json says was different, as far as it can be told."""
+    if not (out / "study.json").exists():
+        return ""
+    old = read_json(out / "study.json")
+    pairs = {
+        "preset": (old["preset"], plan.preset.name),
+        "seed": (old["seed"], plan.seed),
+        "data": (old["data"]["name"], bank.description.name),
+        "data fingerprint": (old["data"]["fingerprint"][:12], bank.fingerprint[:12]),
+        "epochs": (old["train"]["epochs"], plan.train_configs()[0].epochs),
+    }
+    different = [f"{name} was {was}, is {now}" for name, (was, now) in pairs.items() if was != now]
+    return f"; {', '.join(different)}" if different else ""
+
+
+def write_study(out: Path, plan: Plan, bank: Bank, folds: list[dict[str, Any]], execution: dict[str, Any]) -> str:
+    """Write study.json with this execution added to those before; returns the study's id, which stays the same."""
+    path = out / "study.json"
+    old = read_json(path) if path.exists() else {}
+    study_id = old.get("id") or uuid.uuid4().hex
+    description = bank.description
+    train = plan.train_configs()[0].model_dump(mode="json", exclude={"loss", "margins"})
+    content = {
+        "schema": SCHEMA,
+        "id": study_id,
+        "study": plan.study.name,
+        "title": plan.study.title,
+        "question": plan.study.question,
+        "preset": plan.preset.name,
+        "seed": plan.seed,
+        "created_at": old.get("created_at") or now(),
+        "fingerprint": fingerprint([spec.fingerprint for spec in plan.possible(bank)]),
+        "data": {
+            "name": description.name,
+            "kind": description.kind,
+            "synthetic": description.synthetic,
+            "about": description.about,
+            "details": description.details,
+            "fingerprint": bank.fingerprint,
+            "image_size": bank.size,
+            "images": bank.count,
+            "warnings": list(bank.warnings),
+            **bank.summary,
+        },
+        "folds": folds,
+        "metric": plan.study.metric,
+        "replicates": plan.replicates,
+        "arms": [
+            {
+                "name": arm.name,
+                "label": arm.label,
+                "loss": arm.loss,
+                "search": arm.search,
+                "space": arm.space.values(),
+                "configurations": list(arm.space.configurations()),
+                "n_s": arm.space.size,
+            }
+            for arm in plan.arms
+        ],
+        "plan": {"search_trials": plan.search_trials, "replicate_trials": plan.replicate_trials},
+        "train": train,
+        "environment": environment() | {"git_commit": _git_commit()},
+        "executions": [*old.get("executions", []), execution],
+    }
+    write_json(path, content)
+    return study_id
+
+
+def end_execution(out: Path, **facts: Any) -> None:
+    """Complete the last execution in study.json."""
+    content = read_json(out / "study.json")
+    content["executions"][-1] |= facts
+    write_json(out / "study.json", content)
+
+
+def _git_commit() -> str:
+    """The project's commit, with `-dirty` where files differ from it; `unknown` outside a checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=40"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"

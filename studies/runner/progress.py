@@ -1,0 +1,98 @@
+"""Live progress on the terminal: trials done of total by arm, best so far, time left."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from fmim_core.metric_names import METRICS
+from fmim_core.records import Record
+from fmim_core.trainer import Row
+from fmim_core.trial import TrialSpec
+from studies.plan import Plan
+
+PLAIN_EVERY_S = 15.0  # between two lines where there is no terminal to redraw
+
+
+@dataclass
+class ArmState:
+    """How far an arm is: trials done, failed, and its best validation value of a fold so far."""
+
+    label: str
+    total: int
+    done: int = 0
+    bad: int = 0
+    best: float | None = None
+
+
+class Progress:
+    """A table that redraws itself on a terminal, and a line now and then elsewhere."""
+
+    def __init__(self, plan: Plan, slots: int, done: dict[str, Record], console: Console) -> None:
+        self._metric, self._slots, self._console = plan.study.metric, slots, console
+        per_arm = plan.replicates
+        self._arms = {arm.name: ArmState(arm.label, arm.space.size * plan.preset.folds + per_arm) for arm in plan.arms}
+        for record in done.values():
+            self._count(record)
+        self._already = sum(arm.done for arm in self._arms.values())
+        self._begun = self._printed = time.monotonic()
+        self._live = Live(console=console, get_renderable=self._table, refresh_per_second=2, transient=True)
+
+    def __enter__(self) -> Progress:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+
+    def started(self, spec: TrialSpec) -> None:
+        """Nothing to show."""
+
+    def epoch(self, spec: TrialSpec, row: Row) -> None:
+        """Nothing to show."""
+
+    def finished(self, spec: TrialSpec, record: Record) -> None:
+        """Count the trial; a bad one is named at once."""
+        self._count(record)
+        if record["status"] != "completed":
+            error = record["error"] or {"kind": "unknown", "message": ""}
+            message = (error["message"].splitlines() or [""])[0][:200]
+            self._console.print(f"[yellow]{spec.id} {record['status']}[/]: {error['kind']}: {message}", highlight=False)
+        if not self._console.is_terminal and time.monotonic() - self._printed > PLAIN_EVERY_S:
+            self._printed = time.monotonic()
+            self._console.print(self.line(), highlight=False)
+
+    def _count(self, record: Record) -> None:
+        arm = self._arms[record["arm"]]
+        arm.done += 1
+        arm.bad += record["status"] != "completed"
+        value = (record["metrics"]["validation"] or {}).get(self._metric)
+        if value is not None and (arm.best is None or value > arm.best):
+            arm.best = value
+
+    def line(self) -> str:
+        """The whole in one line."""
+        done, total = (sum(getattr(arm, name) for arm in self._arms.values()) for name in ("done", "total"))
+        return f"{done} of {total} trials, {self._time_left(done, total)}"
+
+    def _time_left(self, done: int, total: int) -> str:
+        finished = done - self._already
+        if not finished:
+            return f"{self._slots} at once"
+        seconds = (time.monotonic() - self._begun) / finished * (total - done)
+        return f"about {seconds / 60:.0f} min left" if seconds >= 90 else f"about {seconds:.0f} s left"
+
+    def _table(self) -> Table:
+        label = METRICS[self._metric].label
+        table = Table("arm", "trials", f"best {label} of a fold", title=self.line(), title_justify="left")
+        for arm in self._arms.values():
+            bad = f" [yellow]({arm.bad} bad)[/]" if arm.bad else ""
+            best = "–" if arm.best is None else f"{100 * arm.best:.1f} %"
+            table.add_row(arm.label, f"{arm.done}/{arm.total}{bad}", best)
+        return table

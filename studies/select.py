@@ -1,0 +1,67 @@
+"""Selection: each arm's best configuration by its mean validation metric over folds, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import Any
+
+from fmim_core.metric_names import METRICS
+from fmim_core.records import Record
+from search_spaces.domain import Configuration
+
+
+@dataclass(frozen=True)
+class Score:
+    """A configuration's mean validation metric; `excluded` says why it could not be selected."""
+
+    number: int
+    configuration: Configuration
+    mean: float | None
+    n: int
+    of: int
+    excluded: str | None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """An arm's winner (number and configuration; None if no configuration finished all its folds) and all scores."""
+
+    number: int | None
+    configuration: Configuration | None
+    score: float | None
+    metric: str
+    scores: tuple[Score, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for selection.json."""
+        return asdict(self)
+
+
+def select(configurations: Sequence[Configuration], folds: int, records: Sequence[Record], metric: str) -> Selection:
+    """The best configuration of an arm from its search records; among equals, the one declared first.
+
+    A configuration that did not complete every fold is not compared on fewer: it is left out and says so.
+    """
+    scores = tuple(
+        _score(n, c, folds, [r for r in records if r["configuration"] == c], metric)
+        for n, c in enumerate(configurations)
+    )
+    eligible = [score for score in scores if score.mean is not None]
+    if not eligible:
+        return Selection(None, None, None, metric, scores)
+    sign = 1 if METRICS[metric].higher_is_better else -1
+    best = max(eligible, key=lambda score: (sign * score.mean, -score.number))  # type: ignore[operator]
+    return Selection(best.number, best.configuration, best.mean, metric, scores)
+
+
+def _score(number: int, configuration: Configuration, folds: int, records: list[Record], metric: str) -> Score:
+    values = [r["metrics"]["validation"][metric] for r in records if r["status"] == "completed"]
+    finite = [value for value in values if value == value]
+    if len(finite) == folds:
+        return Score(number, configuration, fmean(finite), folds, folds, None)
+    bad = [f"{r['status']} (fold {r['fold']})" for r in records if r["status"] != "completed"]
+    bad += [f"{len(values) - len(finite)} undefined"] if len(finite) < len(values) else []
+    reason = f"{len(finite)} of {folds} folds" + (f": {', '.join(bad)}" if bad else "")
+    return Score(number, configuration, None, len(finite), folds, reason)

@@ -1,0 +1,354 @@
+"""Retrieval metrics against a slow oracle, published definitions, other libraries, and hand-computed values."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from pytorch_metric_learning.distances import CosineSimilarity
+from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
+from pytorch_metric_learning.utils.inference import CustomKNN
+from sklearn.metrics import average_precision_score
+
+from fmim_core import metrics
+from fmim_core.metric_names import CMC_RANKS, METRICS, Metric, split_key, year_key
+from fmim_core.metrics import retrieval
+from tests.oracles import retrieval as oracle
+
+
+def scenario(seed, tied, same_set=False, queries=24, gallery=31, identities=9):
+    """Random embeddings, identities and years. Tied ones repeat few vectors, a zero vector among them."""
+    rng = np.random.default_rng(seed)
+    width = int(rng.integers(1, 5)) if tied else int(rng.integers(2, 20))
+
+    def draw(n):
+        return rng.integers(-1, 2, (n, width)).astype(float) if tied else rng.standard_normal((n, width))
+
+    images, image_ids = draw(gallery), rng.integers(0, identities, gallery)
+    if same_set:
+        return images, images, image_ids, image_ids, rng.integers(1, 4, gallery)
+    ids = rng.integers(0, identities + 2, queries)  # some have no match
+    return draw(queries), images, ids, image_ids, rng.integers(1, 4, queries)
+
+
+def clustered(queries, gallery, identities, width=16, seed=0):
+    """Untied float32 embeddings around a centre for each identity."""
+    generator = torch.Generator().manual_seed(seed)
+    ids, image_ids = torch.arange(queries) % identities, torch.arange(gallery) % identities
+    centres = torch.randn(identities, width, generator=generator)
+    noise = torch.randn(queries + gallery, width, generator=generator)
+    vectors = centres[torch.cat([ids, image_ids])] + noise
+    return vectors[:queries], vectors[queries:], ids, image_ids
+
+
+def ranked(pattern):
+    """A query and a gallery, most similar image first, that match where `pattern` has a 1."""
+    angles = torch.linspace(0.1, 1.5, len(pattern), dtype=torch.float64)
+    images = torch.stack([angles.cos(), angles.sin()], dim=1)
+    return torch.tensor([[1.0, 0.0]], dtype=torch.float64), images, [1], [int(match) for match in pattern]
+
+
+def equal(a, b, tolerance=1e-12):
+    assert a.keys() == b.keys()
+    assert a == pytest.approx(b, abs=tolerance, rel=0, nan_ok=True)
+
+
+def by_names(*data, **options):
+    result = retrieval(*data, **options)
+    return {name: result[name] for name in METRICS}
+
+
+# Agreement with the oracle --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("same_set", [False, True])
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("seed", range(15))
+def test_agrees_with_the_oracle(seed, tied, same_set):
+    data = scenario(seed, tied, same_set)
+    result = retrieval(*data, same_set=same_set)
+    expected = oracle.retrieval(*data, same_set=same_set)
+    equal({key: value for key, value in result.items() if split_key(key)[0] != "chance_mAP"}, expected, 1e-9)
+
+
+def test_the_scenarios_cover_ties_and_queries_without_a_match():
+    query, gallery, ids, image_ids, years = scenario(3, tied=True)
+    assert retrieval(query, gallery, ids, image_ids, years)["queries_without_match"] > 0
+    similarities = [[oracle.cosine(q, g) for g in gallery] for q in query]
+    assert all(len(set(row)) < len(row) / 2 for row in similarities)
+
+
+@pytest.mark.parametrize("same_set", [False, True])
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("tile", [(1, 1), (3, 3), (1, 100), (100, 1), (7, 30)])
+def test_the_block_size_does_not_matter(tile, tied, same_set):
+    query, gallery, ids, image_ids, _ = scenario(5, tied, same_set)
+    vectors = [metrics._Exact.of(torch.from_numpy(side), double=True) for side in (query, gallery)]
+    matches = metrics._Matches.find(ids, image_ids, same_set)
+    blocked, whole = (metrics._score(*vectors, matches, size) for size in (tile, (1000, 1000)))
+    for name in METRICS:
+        np.testing.assert_allclose(blocked[name], whole[name], rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_identities_with_many_images_are_sorted_instead_of_compared(tied):
+    data = scenario(2, tied, queries=6, gallery=3 * metrics._MANY, identities=2)
+    assert np.bincount(data[3]).min() > metrics._MANY
+    expected = oracle.retrieval(*data)
+    assert {key: retrieval(*data)[key] for key in expected} == pytest.approx(expected, abs=1e-9, nan_ok=True)
+
+
+# Definitions ----------------------------------------------------------------------------------------------------------
+
+
+def test_hand_computed_example():
+    result = retrieval(*ranked([1, 0, 1, 0, 0, 1]))
+    assert result == pytest.approx(
+        {
+            "mAP": (1 + 2 / 3 + 3 / 6) / 3,
+            "mAP_at_R": (1 + 2 / 3) / 3,
+            "CMC_1": 1.0,
+            "CMC_5": 1.0,
+            "CMC_10": 1.0,  # cut to the 6 images there are
+            "chance_mAP": (2.45 + 2 / 5 * (6 - 2.45)) / 6,
+            "queries": 1.0,
+            "queries_without_match": 0.0,
+            "gallery": 6.0,
+        },
+        abs=1e-15,
+    )
+    late = retrieval(*ranked([0, 1, 0, 0, 0, 0]))
+    assert [late[name] for name in METRICS] == [0.5, 0.0, 0.0, 1.0, 1.0]
+
+
+def test_by_year_pools_to_the_whole_and_lists_only_years_present():
+    query, gallery, ids, image_ids = clustered(30, 40, 10)
+    years = np.where(np.arange(30) < 12, 4, 7)
+    result = retrieval(query, gallery, ids, image_ids, years)
+    assert {split_key(key)[1] for key in result} == {None, 4, 7}
+    assert (result["queries/year_4"], result["queries/year_7"], result["queries"]) == (12, 18, 30)
+    for name in METRICS:
+        assert 12 * result[f"{name}/year_4"] + 18 * result[f"{name}/year_7"] == pytest.approx(30 * result[name])
+    equal({name: result[f"{name}/year_4"] for name in METRICS}, by_names(query[:12], gallery, ids[:12], image_ids))
+
+
+def test_queries_without_a_match_are_counted_and_change_no_mean():
+    query, gallery, ids, image_ids = clustered(10, 20, 5)
+    extra = retrieval(torch.cat([query, gallery[:3]]), gallery, [*ids.tolist(), 77, 78, 79], image_ids)
+    assert (extra["queries"], extra["queries_without_match"]) == (10, 3)
+    equal({name: extra[name] for name in METRICS}, by_names(query, gallery, ids, image_ids))
+
+
+def test_nothing_to_score_is_not_a_number():
+    result = retrieval(torch.ones(2, 3), torch.ones(4, 3), [8, 9], [0, 1, 2, 3], [1, 2])
+    assert all(math.isnan(result[name]) for name in (*METRICS, "chance_mAP", "mAP/year_2"))
+    assert (result["queries"], result["queries_without_match"], result["queries/year_2"]) == (0, 2, 0)
+    assert math.isnan(retrieval(torch.ones(1, 3), torch.ones(1, 3), [5], [5], same_set=True)["mAP"])
+    nobody = retrieval(torch.ones(0, 3), torch.ones(1, 3), [], ["a"])
+    assert math.isnan(nobody["mAP"])
+    assert nobody["queries"] == 0
+
+
+def test_chance_is_the_mean_over_all_rankings():
+    for candidates in range(1, 9):
+        for relevant in range(1, candidates + 1):
+            pattern = [1] * relevant + [0] * (candidates - relevant)
+            expected = float(oracle.expected_average_precision(relevant, candidates))
+            assert retrieval(*ranked(pattern))["chance_mAP"] == pytest.approx(expected, abs=1e-14)
+
+
+def test_chance_of_one_set_counts_the_images_but_the_query():
+    vectors, ids = torch.eye(5), [1, 1, 1, 2, 2]
+    expected = [oracle.expected_average_precision(relevant, 4) for relevant in (2, 2, 2, 1, 1)]
+    assert retrieval(vectors, vectors, ids, ids, same_set=True)["chance_mAP"] == pytest.approx(float(sum(expected)) / 5)
+
+
+# Other libraries ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("same_set", [False, True])
+def test_agrees_with_pytorch_metric_learning_on_untied_data(same_set):
+    query, gallery, ids, image_ids = clustered(200, 300, 40)
+    data = (gallery, gallery, image_ids, image_ids) if same_set else (query, gallery, ids, image_ids)
+    calculator = AccuracyCalculator(
+        include=("mean_average_precision_at_r", "mean_average_precision", "precision_at_1"),
+        knn_func=CustomKNN(CosineSimilarity()),
+        kmeans_func=lambda *_: None,
+        device=torch.device("cpu"),
+    )
+    expected = calculator.get_accuracy(data[0], data[2], data[1], data[3], ref_includes_query=same_set)
+    result = retrieval(*data, same_set=same_set)
+    assert result["mAP_at_R"] == pytest.approx(expected["mean_average_precision_at_r"], abs=1e-12)
+    assert result["mAP"] == pytest.approx(expected["mean_average_precision"], abs=1e-12)
+    assert result["CMC_1"] == pytest.approx(expected["precision_at_1"], abs=1e-12)
+
+
+def test_agrees_with_scikit_learn_on_untied_data():
+    query, gallery, ids, image_ids = clustered(50, 300, 25)
+    similarities = torch.nn.functional.cosine_similarity(query[:, None].double(), gallery.double(), dim=2)
+    expected = [average_precision_score(image_ids == i, row) for i, row in zip(ids, similarities, strict=True)]
+    assert retrieval(query, gallery, ids, image_ids)["mAP"] == pytest.approx(np.mean(expected), abs=1e-12)
+
+
+# Ties, order and precision --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("vector", [[0.0, 0.0, 0.0], [0.3, -1.7, 0.9]])
+def test_a_collapsed_embedding_scores_the_worst_possible(vector):
+    ids = [0] * 3 + [1] * 17
+    result = retrieval(np.tile(vector, (1, 1)), np.tile(vector, (20, 1)), [0], ids)
+    assert result["mAP"] == pytest.approx((1 / 18 + 2 / 19 + 3 / 20) / 3, abs=1e-15)
+    assert [result[name] for name in ("mAP_at_R", "CMC_1", "CMC_5", "CMC_10")] == [0, 0, 0, 0]
+    assert result["mAP"] < result["chance_mAP"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("width", [3, 128, 500])
+def test_duplicates_tie_wherever_they_are(width, dtype):
+    """Equal vectors under different identities: the match must come after all of its copies, in every block."""
+    generator = torch.Generator().manual_seed(width)
+    copies, size = 7, 301
+    query = torch.randn(40, width, generator=generator, dtype=dtype)
+    gallery = torch.randn(size, width, generator=generator, dtype=dtype).abs().neg() * query[:1].sign()
+    places = torch.randperm(size, generator=generator)[:copies]
+    gallery[places] = query[0]  # the nearest to query 0, copies times over
+    image_ids = torch.ones(size, dtype=torch.int64)
+    image_ids[places[-1]] = 0
+    vectors = [metrics._Exact.of(side, dtype == torch.float64) for side in (query[:1], gallery)]
+    matches = metrics._Matches.find(np.array([0]), image_ids.numpy(), False)
+    for tile in ((1, 1), (1, 13), (8, 64), (8, 1000)):
+        assert metrics._score(*vectors, matches, tile)["mAP"].tolist() == [1 / copies]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("seed", range(3))
+def test_order_of_gallery_and_queries_changes_nothing(seed, dtype):
+    query, gallery, ids, image_ids = clustered(97, 203, 30, width=67)
+    gallery = torch.cat([gallery[:150], gallery[:53]]).to(dtype)  # copies, under other identities
+    query, years = query.to(dtype), torch.arange(97) % 3
+    generator = torch.Generator().manual_seed(seed)
+    here, there = torch.randperm(203, generator=generator), torch.randperm(97, generator=generator)
+    expected = retrieval(query, gallery, ids, image_ids, years)
+    assert retrieval(query, gallery[here], ids, image_ids[here], years) == expected
+    equal(retrieval(query[there], gallery, ids[there], image_ids, years[there]), expected, 1e-15)
+
+
+@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize("width", [1, 64, 512, 2048])
+def test_similarities_are_exact_in_any_order_of_summation(width, double):
+    generator = torch.Generator().manual_seed(width)
+    a, b = (
+        metrics._Exact.of(torch.rand(20, width, generator=generator, dtype=torch.float64), double) for _ in range(2)
+    )
+    similarities, order = a.similarity(b), torch.randperm(width, generator=generator)
+    for part in (a, b):
+        assert torch.equal(part.coarse * 2**26, (part.coarse * 2**26).round())
+    shuffled = [metrics._Exact(part.coarse[:, order], part.fine[:, order] if double else None) for part in (a, b)]
+    assert torch.equal(shuffled[0].similarity(shuffled[1]), similarities)
+    one_by_one = [[x.similarity(y).item() for y in (b[j : j + 1] for j in range(20))] for x in (a[3:4], a[19:20])]
+    assert one_by_one == [similarities[3].tolist(), similarities[19].tolist()]
+
+
+def test_float64_is_not_cut_to_float32():
+    gallery = np.array([[1.0, 1.0 + 2e-12], [1.0, 1.0 + 1e-12], [1.0, 1.0]])
+    assert [retrieval(np.array([[0.0, 1.0]]), gallery, [1], np.roll([1, 0, 0], i))["mAP"] for i in range(3)] == [
+        1,
+        1 / 2,
+        1 / 3,
+    ]
+
+
+def test_similarities_are_as_accurate_as_the_type():
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(2, 200, 128, generator=generator, dtype=torch.float64)
+    truth = np.array([[oracle.cosine(a, b) for b in rows[1, :50].tolist()] for a in rows[0, :50].tolist()])
+    for double, tolerance in ((False, 3e-8), (True, 1e-14)):
+        a, b = (metrics._Exact.of(side[:50], double) for side in rows)
+        np.testing.assert_allclose(a.similarity(b).numpy(), truth, rtol=0, atol=tolerance)
+
+
+def test_lengths_do_not_matter_however_small_or_large():
+    query, gallery, ids, image_ids = clustered(20, 30, 6)
+    scale = torch.tensor([2.0**-140, 1.0, 2.0**120])[torch.arange(30) % 3, None].double()
+    expected = retrieval(query.double(), gallery.double(), ids, image_ids)
+    assert retrieval(query.double() * 2.0**600, gallery.double() * scale * 2.0**-900, ids, image_ids) == expected
+
+
+def test_every_way_to_give_the_same_data_gives_the_same_result():
+    query, gallery, ids, image_ids = (part[:30] for part in clustered(30, 60, 10))
+    expected = retrieval(query, gallery, ids, image_ids)
+    names, image_names = ([f"subject {i}" for i in side.tolist()] for side in (ids, image_ids))
+    assert retrieval(query.numpy(), gallery.numpy(), ids.tolist(), image_ids.numpy().astype("int16")) == expected
+    assert retrieval(query, gallery, names, np.array(image_names, dtype=object)) == expected
+    assert retrieval(query.T.contiguous().T, gallery.requires_grad_(), ids, image_ids) == expected
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert retrieval(query, gallery, ids, image_ids) == expected
+    for dtype in (torch.float16, torch.bfloat16):
+        halves = [side.detach().to(dtype) for side in (query, gallery)]
+        assert retrieval(*halves, ids, image_ids) == retrieval(*(half.float() for half in halves), ids, image_ids)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_gives_the_same_result():
+    query, gallery, ids, image_ids = clustered(300, 500, 40, width=128)
+    result = retrieval(query.cuda(), gallery, ids.cuda(), image_ids)
+    equal(result, retrieval(query, gallery, ids, image_ids))
+
+
+# Bad input ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"query": torch.tensor([[0.0, math.nan], [1, 1], [math.nan, 1]])}, r"NaN in embeddings: 2 of 3 query rows"),
+        ({"gallery": np.array([[0.0, 1.0], [-math.inf, 2]])}, r"inf in embeddings: 1 of 2 gallery rows"),
+        ({"gallery": torch.ones(2, 3)}, r"query has 2 dimensions, gallery 3"),
+        ({"query": torch.ones(3)}, r"query: embeddings must be .* got torch.float32 of shape \(3,\)"),
+        ({"query": torch.ones(3, 2, dtype=torch.int64)}, r"got torch.int64"),
+        ({"gallery": torch.ones(0, 2), "gallery_ids": []}, r"the gallery is empty"),
+        ({"query_ids": [1, 2]}, r"query_ids: expected one for each of 3 embeddings, got shape \(2,\)"),
+        ({"gallery_ids": [[1], [2]]}, r"gallery_ids: expected one for each of 2"),
+        ({"query_years": [1, 2]}, r"query_years: expected one for each of 3"),
+        ({"query_years": [1, 2, math.nan]}, r"query_years: expected whole numbers, got .*nan"),
+        ({"query_ids": [1.5, 2, 3]}, r"query_ids: expected whole numbers, or all strings"),
+        ({"query_ids": np.array(["a", None, "b"], dtype=object)}, r"query_ids: expected whole numbers, or all strings"),
+        ({"query_ids": ["1", "2", "3"]}, r"query_ids are <U1, gallery_ids int64: none could match"),
+        ({"same_set": True}, r"same_set=True needs query i to be gallery image i, got 3 and 2"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    good = {"query": torch.ones(3, 2), "gallery": torch.ones(2, 2), "query_ids": [1, 2, 3], "gallery_ids": [1, 2]}
+    with pytest.raises(ValueError, match=message):
+        retrieval(**good | change)
+
+
+def test_one_set_has_one_list_of_identities():
+    with pytest.raises(ValueError, match="they name the same images"):
+        retrieval(torch.ones(2, 2), torch.ones(2, 2), [1, 2], [2, 1], same_set=True)
+
+
+# Names ----------------------------------------------------------------------------------------------------------------
+
+
+def test_metric_names_need_no_torch():
+    code = "import sys, fmim_core.metric_names; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_table_names_what_retrieval_returns():
+    result = retrieval(*ranked([1, 0]))
+    assert set(METRICS) <= set(result)
+    assert METRICS["mAP_at_R"] == Metric("mAP_at_R", "mAP@R", higher_is_better=True, unit="fraction")
+    assert [name for name in METRICS if name.startswith("CMC")] == [f"CMC_{k}" for k in CMC_RANKS]
+
+
+def test_year_keys_go_there_and_back():
+    assert year_key("mAP_at_R", 4) == "mAP_at_R/year_4"
+    assert split_key("mAP_at_R/year_4") == ("mAP_at_R", 4)
+    assert split_key("queries_without_match") == ("queries_without_match", None)
+    for wrong in ("mAP/year_x", "mAP/4", "mAP/"):
+        with pytest.raises(ValueError, match="mAP/year_4"):
+            split_key(wrong)
