@@ -17,7 +17,10 @@ from fmim_core.config import Config
 
 
 class SmallConvNet(Config):
-    """Four 3×3 conv blocks with batch norm, ReLU and 2×2 max pooling, global mean, linear: seconds on a CPU core."""
+    """Four blocks of 3×3 conv, 2×2 max pooling, batch norm and ReLU, then global mean and a linear layer.
+
+    Seconds per training on a CPU core: pooling comes before the norm, which then has a quarter of the pixels to do.
+    """
 
     kind: Literal["small"] = "small"
     embedding_dim: PositiveInt = 64
@@ -26,8 +29,8 @@ class SmallConvNet(Config):
     def build(self) -> nn.Module:
         blocks: list[nn.Module] = []
         for inputs, outputs in pairwise((1, *self.widths)):
-            blocks += [nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs)]
-            blocks += [nn.ReLU(inplace=True), nn.MaxPool2d(2)]
+            blocks += [nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.MaxPool2d(2)]
+            blocks += [nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)]
         head = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(self.widths[-1], self.embedding_dim)]
         return nn.Sequential(*blocks, *head)
 

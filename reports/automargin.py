@@ -148,5 +148,10 @@ def paired_table(results: Results) -> Table:
         "A large p in the first two columns does not."
     )
     return Table(
-        "paired_differences", "AutoMargin minus grid search", caption(results, text), columns, rows, [corrected.note]
+        "paired_differences",
+        "AutoMargin minus grid search",
+        caption(results, text),
+        columns,
+        rows,
+        [corrected.note],
     )

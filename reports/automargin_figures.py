@@ -68,7 +68,9 @@ def heat_plot(results: Results) -> Plot:
         "from the lowest value to the highest. A dash: no completed fold."
     )
     alt = "Heat maps of validation mAP. " + " ".join(_describe(panel) for panel in shown)
-    return Plot("validation_heatmap", "Validation mAP over the margins", caption(results, text), alt, 3.0, draw)
+    return Plot(
+        "validation_heatmap", "Validation mAP over the margins", caption(results, text), alt, 3.0, draw
+    )
 
 
 def _panel(results: Results, arm: str, title: str, down: str, across: str) -> Panel | None:
@@ -142,7 +144,9 @@ def dynamics_plot(results: Results) -> Plot:
             paper = published.dynamics(name)
             # The paper counts epochs from 0, records from 1.
             kept = paper[paper.index < last]
-            axes.plot(kept.index + 1, kept, color=QUIET, lw=0.9, ls=(0, (4, 2)), label="published (OAI, AdaTriplet)")
+            axes.plot(
+                kept.index + 1, kept, color=QUIET, lw=0.9, ls=(0, (4, 2)), label="published (OAI, AdaTriplet)"
+            )
             for loss, frames in histories.items():
                 _dynamics_line(axes, frames, name, loss)
             axes.set_ylabel(label)
@@ -158,7 +162,9 @@ def dynamics_plot(results: Results) -> Plot:
         "Triplet has no β."
     )
     alt = " ".join(_ends(loss, frames, last) for loss, frames in histories.items())
-    return Plot("margins_over_epochs", "Margins and loss over the epochs", caption(results, text), alt, 4.2, draw)
+    return Plot(
+        "margins_over_epochs", "Margins and loss over the epochs", caption(results, text), alt, 4.2, draw
+    )
 
 
 Histories = dict[int, dict[int, Mapping[str, Any]]]  # replicate → epoch → row

@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -36,18 +37,17 @@ def build_report(out: Path) -> Path:
     contents = contents_of(results.study["study"])
     verdict = contents.verdict(results)
     tables = {
-        part: [make(results) for make in _makers(contents, part)] for part in ("tables", "appendix", "account")
+        part: [make(results) for make in _makers(contents, part)]
+        for part in ("tables", "appendix", "account")
     }
     failures = failures_table(results)
     report = Path(out) / "report"
-    for table in [*sum(tables.values(), []), failures, *(make(results) for make in contents.files)]:
+    for table in [*chain.from_iterable(tables.values()), failures, *(make(results) for make in contents.files)]:
         for suffix, write in (("csv", to_csv), ("md", markdown), ("tex", latex)):
             _write(report / "tables" / f"{table.name}.{suffix}", write(table).encode())
     figures = [_figure(make, results, report) for make in contents.figures]
     warnings = status_lines(results)
-    _write(
-        report / "report.md", _markdown(results, verdict, warnings, tables, failures, figures).encode()
-    )
+    _write(report / "report.md", _markdown(results, verdict, warnings, tables, failures, figures).encode())
     page = _page(results, verdict, warnings, tables, failures, figures)
     return _write(report / "index.html", page.encode())
 
@@ -84,7 +84,11 @@ def _figure(make: MakePlot, results: Results, report: Path) -> dict[str, Any]:
         plot = make(results)
     except NothingToDraw as nothing:
         return {"plot": None, "why": f"{make.__name__.removesuffix('_plot')} figure not drawn: {nothing}"}
-    source = "data: phantom images, synthetic" if results.study["data"].get("synthetic") else f"data: {data_phrase(results)}"
+    source = (
+        "data: phantom images, synthetic"
+        if results.study["data"].get("synthetic")
+        else f"data: {data_phrase(results)}"
+    )
     drawing: Drawing = render(plot, source)
     _write(report / "figures" / f"{plot.name}.png", drawing.png)
     _write(report / "figures" / f"{plot.name}.svg", drawing.svg)
@@ -102,7 +106,10 @@ def _markdown(
     study = results.study
     parts = [f"# {to_md(study.get('title', study['study']))}", f"**Data: {to_md(data_phrase(results))}.**"]
     if warnings:
-        parts.append("> **This run is not complete or not clean.**\n>\n" + "\n".join(f"> - {to_md(w)}" for w in warnings))
+        parts.append(
+            "> **This run is not complete or not clean.**\n>\n"
+            + "\n".join(f"> - {to_md(w)}" for w in warnings)
+        )
     parts += [to_md(study.get("question", "")), to_md(verdict.lead), _bullets(verdict.findings)]
     parts += ["What this does and does not show:", _bullets(verdict.cautions)]
     parts += ["## Tables", *map(markdown, tables["tables"]), "## Figures"]
@@ -111,7 +118,9 @@ def _markdown(
         if plot is None:
             parts.append(f"*{to_md(figure['why'])}*")
         else:
-            parts.append(f"![{to_md(plot.alt)}](figures/{plot.name}.png)\n\n**{to_md(plot.title)}.** {to_md(plot.caption)}")
+            parts.append(
+                f"![{to_md(plot.alt)}](figures/{plot.name}.png)\n\n**{to_md(plot.title)}.** {to_md(plot.caption)}"
+            )
     parts += ["## Trials and cost", markdown(failures), *map(markdown, tables["account"])]
     parts += ["## More tables", *map(markdown, tables["appendix"]), "## Provenance"]
     parts.append("\n".join(f"- {to_md(name)}: {to_md(value)}" for name, value in provenance(results)))

@@ -118,7 +118,14 @@ def expected_best_plot(results: Results) -> Plot:
         for position, (arm, best) in enumerate(curves.values()):
             axes = panels[losses.index(arm["loss"])]
             spread = [math.sqrt(variance) for variance in best.variance]
-            band(axes, best.budgets, best.expected, spread, label=arm["search"], **look(arm["search"], position))
+            band(
+                axes,
+                best.budgets,
+                best.expected,
+                spread,
+                label=arm["search"],
+                **look(arm["search"], position),
+            )
         for loss, axes in zip(losses, panels, strict=True):
             axes.set(title=loss, xlabel="configurations tried")
             axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
@@ -178,7 +185,9 @@ def year_plot(results: Results) -> Plot:
     return Plot("map_by_year", "mAP by years after baseline", caption(results, text), alt, 3.1, draw)
 
 
-def _year_line(axes: Axes, results: Results, arm: ArmSummary, years: list[int], style: dict[str, Any]) -> None:
+def _year_line(
+    axes: Axes, results: Results, arm: ArmSummary, years: list[int], style: dict[str, Any]
+) -> None:
     found = [on_test(results, arm.name, "mAP", year).stat for year in years]
     means = [100 * stat.mean for stat in found]
     errors = [math.nan if stat.se is None else 100 * stat.se for stat in found]

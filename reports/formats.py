@@ -79,14 +79,6 @@ def p_text(p: float | None) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {decimal(p, 3)}"
 
 
-def seconds(value: float) -> str:
-    """Seconds with a unit a person can picture: `42.0 s`, `12.3 min`, `4.5 h`."""
-    for limit, unit, name in ((120, 1, "s"), (7200, 60, "min"), (math.inf, 3600, "h")):
-        if math.isnan(value) or value < limit:
-            break
-    return f"{decimal(value / unit, 1)} {name}"
-
-
 def configuration_text(configuration: Mapping[str, Any] | None) -> str:
     """`ε = 0.5, β = 0.25`; a dash when there is nothing to set or nothing is selected."""
     if not configuration:

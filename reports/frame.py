@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,13 +12,11 @@ from typing import Any
 
 import pandas as pd
 
-from fmim_core.metric_names import split_key, year_key
+from fmim_core.metric_names import year_key
+from reports.validate import SPLIT_OF_STAGE, STATUSES, read_record, reason_of
 
 SCHEMA = 1
-STATUSES = ("completed", "diverged", "failed")
 COST_PARTS = ("startup_s", "data_s", "train_s", "eval_s")
-SPLIT_OF_STAGE = {"search": "validation", "replicate": "test"}
-REQUIRED = ("trial", "study", "arm", "configuration", "stage", "replicate", "status", "metrics", "history", "cost")
 
 
 @dataclass(frozen=True)
@@ -156,14 +154,18 @@ Key = tuple[str, tuple[tuple[str, Any], ...], str, int]
 def _study(out: Path) -> dict[str, Any]:
     path = out / "study.json"
     if not path.is_file():
-        raise ValueError(f"{out} holds no study.json: give the folder that a study wrote (its --out), or run one")
+        raise ValueError(
+            f"{out} holds no study.json: give the folder that a study wrote (its --out), or run one"
+        )
     try:
         study = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} is not JSON ({error}): run the study again to rewrite it") from error
     if not isinstance(study, dict) or study.get("schema") != SCHEMA:
         given = study.get("schema") if isinstance(study, dict) else type(study).__name__
-        raise ValueError(f"{path} has schema {given}, this report reads schema {SCHEMA}: use the version that wrote it")
+        raise ValueError(
+            f"{path} has schema {given}, this report reads schema {SCHEMA}: use the version that wrote it"
+        )
     lacking = [name for name in ("study", "data", "folds", "replicates", "arms") if name not in study]
     if lacking:
         raise ValueError(f"{path} lacks {', '.join(lacking)}: run the study again to rewrite it")
@@ -180,7 +182,9 @@ def _selection(out: Path, problems: list[Problem]) -> dict[str, Any]:
         problems.append(Problem("selection.json", f"not JSON ({error}): no configuration counts as selected"))
         return {}
     if not isinstance(selection, dict):
-        problems.append(Problem("selection.json", "not a mapping of arms: no configuration counts as selected"))
+        problems.append(
+            Problem("selection.json", "not a mapping of arms: no configuration counts as selected")
+        )
         return {}
     return selection
 
@@ -199,12 +203,14 @@ def _plan(study: Mapping[str, Any], selection: Mapping[str, Any]) -> dict[Key, M
     return plan
 
 
-def _records(out: Path, study: Mapping[str, Any], problems: list[Problem]) -> dict[Key, tuple[str, dict[str, Any]]]:
+def _records(
+    out: Path, study: Mapping[str, Any], problems: list[Problem]
+) -> dict[Key, tuple[str, dict[str, Any]]]:
     """The well-formed records of this study by (arm, configuration, stage, replicate); others become problems."""
     found: dict[Key, tuple[str, dict[str, Any]]] = {}
     folder = out / "records"
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-        record, why = _read_record(path, study)
+        record, why = read_record(path, study)
         if record is None:
             problems.append(Problem(f"records/{path.name}", why))
             continue
@@ -219,74 +225,14 @@ def _records(out: Path, study: Mapping[str, Any], problems: list[Problem]) -> di
     return found
 
 
-def _read_record(path: Path, study: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str]:
-    """A record and "", or None and why it does not count."""
-    if path.suffix != ".json" or not path.is_file():
-        return None, "unknown file: records end in .json"
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        return None, f"malformed: not JSON ({error})"
-    if not isinstance(record, dict):
-        return None, "malformed: not a JSON object"
-    lacking = [name for name in REQUIRED if name not in record]
-    if lacking:
-        return None, f"malformed: lacks {', '.join(lacking)}"
-    if record["study"] != study["study"]:
-        return None, f"of another study: {record['study']!r}, not {study['study']!r}"
-    return (None, f"malformed: {why}") if (why := _malformed(record)) else (record, "")
-
-
-def _malformed(record: Mapping[str, Any]) -> str:
-    if not isinstance(record["trial"], str) or not isinstance(record["arm"], str):
-        return "trial and arm must be names"
-    if not isinstance(record["configuration"], dict) or not isinstance(record["metrics"], dict):
-        return "configuration and metrics must be mappings"
-    if record["stage"] not in SPLIT_OF_STAGE:
-        return f"stage {record['stage']!r} is not one of {', '.join(SPLIT_OF_STAGE)}"
-    if record["status"] not in STATUSES:
-        return f"status {record['status']!r} is not one of {', '.join(STATUSES)}"
-    history = record["history"]
-    if not isinstance(history, list) or not all(isinstance(row, dict) and "epoch" in row for row in history):
-        return "history is not a list of epochs"
-    if not isinstance(record["replicate"], int):
-        return f"replicate {record['replicate']!r} is not a whole number"
-    split = SPLIT_OF_STAGE[record["stage"]]
-    if record["status"] == "completed" and not isinstance(record["metrics"].get(split), dict):
-        return f"completed without {split} metrics"
-    return _not_numbers("cost", record["cost"], {"device"}) or _not_numbers(split, record["metrics"].get(split))
-
-
-def _not_numbers(what: str, values: Any, words: Collection[str] = ()) -> str:
-    """Which entry of a mapping of numbers is not one, or has a name that is not a metric's; empty when all are."""
-    if values is not None and not isinstance(values, dict):
-        return f"{what} is not a mapping"
-    for name, value in (values or {}).items():
-        if name not in words and not (value is None or isinstance(value, int | float)):
-            return f"{what}[{name!r}] is {value!r}, not a number"
-        try:
-            split_key(name)
-        except ValueError as error:
-            return str(error)
-    return ""
-
-
 def _trial(key: Key, configuration: Mapping[str, Any], found: tuple[str, dict[str, Any]] | None) -> Trial:
     arm, _, stage, replicate = key
     if found is None:
-        return Trial(arm, configuration, stage, replicate, "missing", "no record: not run yet, or not readable")
+        return Trial(
+            arm, configuration, stage, replicate, "missing", "no record: not run yet, or not readable"
+        )
     file, record = found
-    return Trial(arm, configuration, stage, replicate, record["status"], _reason(record), file, record)
-
-
-def _reason(record: Mapping[str, Any]) -> str:
-    if record["status"] == "completed":
-        return ""
-    error = record.get("error") or {}
-    if not isinstance(error, dict):
-        return str(error)
-    said = ": ".join(str(error[part]) for part in ("kind", "message") if error.get(part))
-    return said or "; ".join(map(str, record.get("warnings") or [])) or "no reason recorded"
+    return Trial(arm, configuration, stage, replicate, record["status"], reason_of(record), file, record)
 
 
 def _why_unplanned(trial: Trial, study: Mapping[str, Any], selection: Mapping[str, Any]) -> str:

@@ -130,7 +130,8 @@ def by_year_table(results: Results) -> Table:
     """Test mAP by years after baseline."""
     years: list[int | None] = [*query_years(results), None]
     rows = [
-        {"arm": arm["label"]} | {_year_name(year): on_test(results, arm["name"], "mAP", year) for year in years}
+        {"arm": arm["label"]}
+        | {_year_name(year): on_test(results, arm["name"], "mAP", year) for year in years}
         for arm in results.arms
     ]
     columns = [Column("arm", "Arm")] + [
@@ -159,7 +160,9 @@ def status_table(results: Results) -> Table:
             counts = Counter(trial.status for trial in trials)
             planned = len(trials) or int(results.study["replicates"])
             row = {"arm": arm["label"], "stage": f"{stage} ({unit})", "planned": planned}
-            rows.append(row | {status: counts[status] for status in STATUSES} | {"missing": planned - len(trials)})
+            rows.append(
+                row | {status: counts[status] for status in STATUSES} | {"missing": planned - len(trials)}
+            )
             rows[-1]["missing"] += counts["missing"]
     columns = [Column("arm", "Arm"), Column("stage", "Stage"), Column("planned", "Planned", "count")]
     columns += [Column(name, name.capitalize(), "count") for name in (*STATUSES, "missing")]
@@ -170,7 +173,10 @@ def status_table(results: Results) -> Table:
 def failures_table(results: Results) -> Table:
     """Every failed, diverged, missing and superseded trial, and every file that does not count, with its reason."""
     rows = [
-        {"what": trial.status, "where": f"{trial.arm}, {configuration_text(trial.configuration)}, {trial.unit}"}
+        {
+            "what": trial.status,
+            "where": f"{trial.arm}, {configuration_text(trial.configuration)}, {trial.unit}",
+        }
         | {"reason": trial.reason, "file": trial.file or ""}
         for trial in results.trials
         if trial.status != "completed"
@@ -236,8 +242,18 @@ def executions_table(results: Results) -> Table:
 def all_trials_table(results: Results) -> Table:
     """One row a planned trial with its record's file name, so that every mean can be traced."""
     rows = [
-        {"arm": t.arm, "configuration": json.dumps(dict(t.configuration)), "stage": t.stage, "replicate": t.replicate}
-        | {"status": t.status, "mAP": t.metric("mAP"), "device_seconds": t.device_seconds, "record": t.file or ""}
+        {
+            "arm": t.arm,
+            "configuration": json.dumps(dict(t.configuration)),
+            "stage": t.stage,
+            "replicate": t.replicate,
+        }
+        | {
+            "status": t.status,
+            "mAP": t.metric("mAP"),
+            "device_seconds": t.device_seconds,
+            "record": t.file or "",
+        }
         for t in results.trials
     ]
     columns = [Column(name, name.capitalize()) for name in ("arm", "configuration", "stage")]

@@ -64,7 +64,7 @@ STYLE: dict[str, Any] = {
 }
 
 # A user's matplotlibrc must not change a report; the backend is left alone, since figures here have their own canvas.
-_DEFAULTS = {key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith("backend")}
+_DEFAULTS: dict[Any, Any] = {key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith("backend")}
 
 
 class NothingToDraw(Exception):
@@ -132,6 +132,9 @@ def _plain(text: str) -> str:
 
 def band(axes: Axes, x: Any, mean: Any, se: Any, **style: Any) -> None:
     """A line with its ± SE band; where there is no SE there is no band."""
-    low, high = np.asarray(mean, float) - np.asarray(se, float), np.asarray(mean, float) + np.asarray(se, float)
+    low, high = (
+        np.asarray(mean, float) - np.asarray(se, float),
+        np.asarray(mean, float) + np.asarray(se, float),
+    )
     axes.plot(x, mean, **style)
     axes.fill_between(x, low, high, color=style["color"], alpha=0.2, linewidth=0)

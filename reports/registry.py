@@ -22,8 +22,16 @@ class Contents:
     verdict: Callable[[Results], Verdict]
     tables: tuple[MakeTable, ...]
     figures: tuple[MakePlot, ...]
-    appendix: tuple[MakeTable, ...] = (generic.arms_table, generic.by_year_table, generic.configurations_table)
-    account: tuple[MakeTable, ...] = (generic.status_table, generic.accounting_table, generic.executions_table)
+    appendix: tuple[MakeTable, ...] = (
+        generic.arms_table,
+        generic.by_year_table,
+        generic.configurations_table,
+    )
+    account: tuple[MakeTable, ...] = (
+        generic.status_table,
+        generic.accounting_table,
+        generic.executions_table,
+    )
     files: tuple[MakeTable, ...] = (generic.all_trials_table,)
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats as distributions
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import DescrStatsW
 
@@ -172,7 +171,9 @@ def equivalence(a: Values, b: Values, margin: float, alpha: float = 0.05) -> Equ
         ValueError: `margin` is not a positive finite number.
     """
     if not (margin > 0 and math.isfinite(margin)):
-        raise ValueError(f"margin {margin} must be a positive number, in the unit of the values (0.01 = 1 point)")
+        raise ValueError(
+            f"margin {margin} must be a positive number, in the unit of the values (0.01 = 1 point)"
+        )
     d, missing = _pairs(a, b)
     trouble = _trouble(d)
     note = _join([trouble, _missing_note(missing)])

@@ -14,7 +14,9 @@ from reports.formats import NOTHING, decimal, mean_se_text, percent, points, to_
 from reports.stats import MeanSE
 from reports.summary import Estimate
 
-Kind = Literal["text", "count", "percent", "points", "seconds", "p", "number", "published", "published_mean", "estimate"]
+Kind = Literal[
+    "text", "count", "percent", "points", "seconds", "p", "number", "published", "published_mean", "estimate"
+]
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,10 @@ _SHOW: dict[str, Callable[[Any], str]] = {
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the report; a row with `rule` has a line above it, a `total` is bold as well. An empty table says `empty`."""
+    """A table of the report, which says `empty` without rows.
+
+    A row with `rule` has a line above it; one with `total` is bold as well.
+    """
 
     name: str
     title: str

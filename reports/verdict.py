@@ -114,7 +114,9 @@ def _finding(contest: Contest) -> str:
 
 def _searched(contest: Contest) -> bool:
     """Whether both searches trained every configuration on every fold (a failed trial is paid for, too)."""
-    return all(arm.cost.trials == arm.planned_n_s * arm.validation.of for arm in (contest.automargin, contest.grid))
+    return all(
+        arm.cost.trials == arm.planned_n_s * arm.validation.of for arm in (contest.automargin, contest.grid)
+    )
 
 
 def _n_s(arm: ArmSummary) -> str:
@@ -189,5 +191,7 @@ def cautions(results: Results) -> list[str]:
         said.append(f"{int(without)} of {int(queries)} test queries have no match in the gallery.")
     n = int(results.study["replicates"])
     if n < 5:
-        said.append(f"{n} seed{'s' if n != 1 else ''} planned: intervals from so few are wide or do not exist.")
+        said.append(
+            f"{n} seed{'s' if n != 1 else ''} planned: intervals from so few are wide or do not exist."
+        )
     return said

@@ -45,7 +45,12 @@ def level(arm: str, configuration: Mapping[str, float]) -> float:
     base = {"Q1": 0.42, "Q2": 0.63, "WAT": 0.74, "Grid search": 0.78, "AutoMargin": 0.785}[SPACES[arm][1]]
     base += 0.02 if SPACES[arm][0] == "AdaTriplet" else 0.0
     off = abs(configuration.get("epsilon", 0.5) - 0.5) / 4 + abs(configuration.get("beta", 0.5) - 0.5) / 5
-    return base - off - 0.004 * (configuration.get("k_delta", 2) - 2) - 0.003 * (configuration.get("k_an", 2) - 2)
+    return (
+        base
+        - off
+        - 0.004 * (configuration.get("k_delta", 2) - 2)
+        - 0.003 * (configuration.get("k_an", 2) - 2)
+    )
 
 
 def best(arm: str) -> dict[str, float]:
@@ -53,7 +58,12 @@ def best(arm: str) -> dict[str, float]:
 
 
 def make_out(
-    out: Path, *, folds: int = 3, replicates: int = 5, synthetic: bool = True, arms: Iterable[str] = tuple(SPACES)
+    out: Path,
+    *,
+    folds: int = 3,
+    replicates: int = 5,
+    synthetic: bool = True,
+    arms: Iterable[str] = tuple(SPACES),
 ) -> Path:
     """Writes study.json, selection.json and every record of a complete run under `out`, and returns `out`."""
     arms = list(arms)
@@ -128,7 +138,13 @@ def _study(arms: list[str], folds: int, replicates: int, synthetic: bool) -> dic
         "arms": [_arm(arm) for arm in arms],
         "plan": {"search_trials": search, "replicate_trials": replicates * len(arms)},
         "train": {"epochs": EPOCHS, "batch_size": 128},
-        "environment": {"python": "3.12.3", "torch": "2.14.0", "cpu": "2 cores", "gpu": None, "git_commit": "c0ffee1"},
+        "environment": {
+            "python": "3.12.3",
+            "torch": "2.14.0",
+            "cpu": "2 cores",
+            "gpu": None,
+            "git_commit": "c0ffee1",
+        },
         "executions": [
             {
                 "started_at": "2026-01-02T03:04:05Z",
@@ -160,7 +176,13 @@ def _arm(name: str) -> dict[str, Any]:
 
 def _selected(arm: str, folds: int) -> dict[str, Any]:
     scores = [
-        {"configuration": c, "mean": level(arm, c) + (folds - 3) / 200, "n": folds, "of": folds, "excluded": None}
+        {
+            "configuration": c,
+            "mean": level(arm, c) + (folds - 3) / 200,
+            "n": folds,
+            "of": folds,
+            "excluded": None,
+        }
         for c in configurations(arm)
     ]
     score = level(arm, best(arm)) + (folds - 3) / 200
@@ -179,7 +201,14 @@ def _record(arm: str, number: int, stage: str, replicate: int) -> dict[str, Any]
     shift = SEEDS[::-1] if "k_delta" in configuration else SEEDS
     value = mean + (replicate - 1) / 100 if search else mean - 0.05 + shift[replicate]
     metrics = _metrics(value, 0.1 if search else 0.05)
-    cost = {"train_s": 10.0, "eval_s": 1.0, "data_s": 0.5, "startup_s": 0.5, "device": "cpu", "device_share": 1.0}
+    cost = {
+        "train_s": 10.0,
+        "eval_s": 1.0,
+        "data_s": 0.5,
+        "startup_s": 0.5,
+        "device": "cpu",
+        "device_share": 1.0,
+    }
     return {
         "schema": 1,
         "trial": trial_name(arm, number, stage, replicate),
@@ -222,7 +251,11 @@ def _epoch(arm: str, configuration: Mapping[str, float], epoch: int, replicate: 
     delta *= 1.0 if SPACES[arm][0] == "AdaTriplet" else 0.8
     phi_an = 0.4 * math.exp(-(epoch - 1) / 2)
     auto = "k_delta" in configuration
-    epsilon = (delta / configuration["k_delta"] if epoch > 1 else 0.0) if auto else configuration.get("epsilon", 0.3)
+    epsilon = (
+        (delta / configuration["k_delta"] if epoch > 1 else 0.0)
+        if auto
+        else configuration.get("epsilon", 0.3)
+    )
     beta = configuration.get("beta", 0.4) if SPACES[arm][0] == "AdaTriplet" else math.nan
     if "k_an" in configuration:
         beta = 1 + (phi_an - 1) / configuration["k_an"] if epoch > 1 else 0.0

@@ -97,7 +97,7 @@ TRAITS = {
     "flesh": Trait(0.45, 0.08, 0.1),
     "grain_size": Trait(8.0, 1.7, -0.1),
     "grain_angle": Trait(0.0, 0.3),
-    "grain_contrast": Trait(0.19, 0.06, 0.1),
+    "grain_contrast": Trait(0.20, 0.065, 0.1),
     "grain_crossing": Trait(0.6, 0.25, -0.1),
 }
 _MEAN, _SPREAD, _DRIFT = (np.array(column) for column in zip(*TRAITS.values(), strict=True))
@@ -196,7 +196,7 @@ def _film(config: PhantomConfig, subject: str, side: str, months: float, size: i
     a = _anatomy(config, subject, side, months / 12)
     shot = _stream(config.seed, subject, side, int(months), "acquisition")
     k = config.acquisition
-    turn, scale, right, down, leg = (k * shot.normal(size=5) * (0.015, 0.007, 0.02, 0.02, 0.004)).tolist()
+    turn, scale, right, down, leg = (k * shot.normal(size=5) * (0.010, 0.005, 0.008, 0.008, 0.003)).tolist()
     gain, gamma, fog, blur, grain = (k * shot.normal(size=5) * (0.014, 0.022, 0.004, 0.002, 0.002)).tolist()
     rims = (1.01 - k * shot.normal(0.01, 0.02, size=4).clip(0, None)).tolist()
 
