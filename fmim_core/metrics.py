@@ -206,6 +206,8 @@ def _ranks(
     identity.masked_fill_(offsets >= size, -torch.inf)
     matches = identity.masked_fill(places == own, -torch.inf).sort(dim=1, descending=True).values
     others = -_count_at_least(identity, matches)
+    if largest > _MANY:  # tiles are sorted: wide ones, or looking up so many thresholds in each costs the most
+        columns = max(columns, 8 * largest)
     for first in range(0, images, columns):
         others += _count_at_least(query.similarity(gallery[first : first + columns]), matches)
     return offsets + 1 + others

@@ -245,7 +245,7 @@ def blank_record(spec: TrialSpec, started_at: str) -> Record:
 
 def describe_error(error: BaseException) -> dict[str, str]:
     """An error as a record keeps it; running out of memory is called that, whoever noticed it."""
-    memory = isinstance(error, MemoryError | torch.OutOfMemoryError)
+    memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
     return {
         "kind": "out of memory" if memory else type(error).__name__,
         "message": str(error),

@@ -105,9 +105,7 @@ def grid_table(results: Results) -> Table:
         "SE here is sd(ddof = 1) / √n. From the published values this gives 0.29 and 0.11 for OAI; "
         "the paper prints 0.28 and 0.09, which is ddof = 0. For CXR both round as printed, 0.65 and 0.70.",
     )
-    return Table(
-        "grid_vs_automargin", "Grid search against AutoMargin", caption(results, text), columns, rows, notes
-    )
+    return Table("grid_vs_automargin", "Grid search against AutoMargin", caption(results, text), columns, rows, notes)
 
 
 def paired_table(results: Results) -> Table:

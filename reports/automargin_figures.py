@@ -68,18 +68,14 @@ def heat_plot(results: Results) -> Plot:
         "from the lowest value to the highest. A dash: no completed fold."
     )
     alt = "Heat maps of validation mAP. " + " ".join(_describe(panel) for panel in shown)
-    return Plot(
-        "validation_heatmap", "Validation mAP over the margins", caption(results, text), alt, 3.0, draw
-    )
+    return Plot("validation_heatmap", "Validation mAP over the margins", caption(results, text), alt, 3.2, draw)
 
 
 def _panel(results: Results, arm: str, title: str, down: str, across: str) -> Panel | None:
     declared = next((a for a in results.arms if a["name"] == arm), None)
     if declared is None:
         return None
-    found = {
-        (c[down], c[across]): on_validation(results, arm, c, "mAP").stat for c in declared["configurations"]
-    }
+    found = {(c[down], c[across]): on_validation(results, arm, c, "mAP").stat for c in declared["configurations"]}
     rows, columns = (sorted({key[i] for key in found}) for i in (0, 1))
     none = mean_se([])
     cells = [[found.get((row, column), none) for column in columns] for row in rows]
@@ -106,11 +102,13 @@ def _annotate(axes: Axes, x: int, y: int, cell: MeanSE, norm: Normalize, folds: 
         return
     # Not pure white: the page gives pure white the colour of the card behind the figure.
     colour = "#fdfdfd" if norm(100 * cell.mean) < 0.6 else "#000000"
-    axes.text(x, y - 0.03, percent(cell.mean, 1), ha="center", va="bottom", color=colour, fontweight="bold")
     error = "± n/a" if cell.se is None else f"±{percent(cell.se, 1)}"
+    middle = y + 0.02
     if cell.n < folds:
-        error += f"\nn={cell.n} of {folds}"
-    axes.text(x, y + 0.06, error, ha="center", va="top", color=colour, fontsize=7)
+        error += f"\nn={cell.n}"
+        middle = y - 0.13
+    axes.text(x, middle - 0.05, percent(cell.mean, 1), ha="center", va="bottom", color=colour, fontweight="bold")
+    axes.text(x, middle + 0.04, error, ha="center", va="top", color=colour, fontsize=7, linespacing=1)
 
 
 def _describe(panel: Panel) -> str:
@@ -144,9 +142,7 @@ def dynamics_plot(results: Results) -> Plot:
             paper = published.dynamics(name)
             # The paper counts epochs from 0, records from 1.
             kept = paper[paper.index < last]
-            axes.plot(
-                kept.index + 1, kept, color=QUIET, lw=0.9, ls=(0, (4, 2)), label="published (OAI, AdaTriplet)"
-            )
+            axes.plot(kept.index + 1, kept, color=QUIET, lw=0.9, ls=(0, (4, 2)), label="published (OAI, AdaTriplet)")
             for loss, frames in histories.items():
                 _dynamics_line(axes, frames, name, loss)
             axes.set_ylabel(label)
@@ -157,14 +153,13 @@ def dynamics_plot(results: Results) -> Plot:
 
     text = (
         "AutoMargin over the epochs, selected configuration trained on all training subjects (mean over seeds, "
-        f"band ± SE, {seeds_phrase(results)}; no band for one seed): the margins ε(t) and β(t) used in each epoch, and the mean loss. Dashed: "
-        f"values read from the paper's Fig. 3a (OAI, AdaTriplet, 100 epochs), its first {last} epochs. "
+        f"band ± SE, {seeds_phrase(results)}; no band for one seed): the margins ε(t) and β(t) used in each epoch, "
+        "and the mean loss. Dashed: values read from the paper's Fig. 3a (OAI, AdaTriplet, 100 epochs), its first "
+        f"{last} epochs. "
         "Triplet has no β."
     )
     alt = " ".join(_ends(loss, frames, last) for loss, frames in histories.items())
-    return Plot(
-        "margins_over_epochs", "Margins and loss over the epochs", caption(results, text), alt, 4.2, draw
-    )
+    return Plot("margins_over_epochs", "Margins and loss over the epochs", caption(results, text), alt, 4.2, draw)
 
 
 Histories = dict[int, dict[int, Mapping[str, Any]]]  # replicate → epoch → row

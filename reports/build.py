@@ -6,7 +6,7 @@ import math
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,11 @@ from markupsafe import Markup
 from reports.formats import to_html, to_md
 from reports.frame import Results, read_results
 from reports.generic import data_phrase, failures_table
+from reports.latex import latex
 from reports.plotting import Drawing, NothingToDraw, Plot, render
 from reports.registry import Contents, MakePlot, MakeTable, contents_of
 from reports.summary import selection_problems
-from reports.tables import Table, html_rows, latex, markdown, to_csv
+from reports.tables import Table, html_rows, markdown, to_csv
 from reports.verdict import Verdict
 
 
@@ -36,10 +37,7 @@ def build_report(out: Path) -> Path:
     results = read_results(Path(out))
     contents = contents_of(results.study["study"])
     verdict = contents.verdict(results)
-    tables = {
-        part: [make(results) for make in _makers(contents, part)]
-        for part in ("tables", "appendix", "account")
-    }
+    tables = {part: [make(results) for make in _makers(contents, part)] for part in ("tables", "appendix", "account")}
     failures = failures_table(results)
     report = Path(out) / "report"
     for table in [*chain.from_iterable(tables.values()), failures, *(make(results) for make in contents.files)]:
@@ -85,9 +83,7 @@ def _figure(make: MakePlot, results: Results, report: Path) -> dict[str, Any]:
     except NothingToDraw as nothing:
         return {"plot": None, "why": f"{make.__name__.removesuffix('_plot')} figure not drawn: {nothing}"}
     source = (
-        "data: phantom images, synthetic"
-        if results.study["data"].get("synthetic")
-        else f"data: {data_phrase(results)}"
+        "data: phantom images, synthetic" if results.study["data"].get("synthetic") else f"data: {data_phrase(results)}"
     )
     drawing: Drawing = render(plot, source)
     _write(report / "figures" / f"{plot.name}.png", drawing.png)
@@ -107,8 +103,7 @@ def _markdown(
     parts = [f"# {to_md(study.get('title', study['study']))}", f"**Data: {to_md(data_phrase(results))}.**"]
     if warnings:
         parts.append(
-            "> **This run is not complete or not clean.**\n>\n"
-            + "\n".join(f"> - {to_md(w)}" for w in warnings)
+            "> **This run is not complete or not clean.**\n>\n" + "\n".join(f"> - {to_md(w)}" for w in warnings)
         )
     parts += [to_md(study.get("question", "")), to_md(verdict.lead), _bullets(verdict.findings)]
     parts += ["What this does and does not show:", _bullets(verdict.cautions)]
@@ -151,10 +146,19 @@ def provenance(results: Results) -> list[tuple[str, str]]:
         ("Trial seeds", _few(seeds)),
         ("Devices", ", ".join(devices) or "none yet"),
         ("Test set first opened", opened[0] if opened else "not yet"),
-        ("Training", ", ".join(f"{k} = {v}" for k, v in (study.get("train") or {}).items())),
+        ("Training", ", ".join(f"{name} = {value}" for name, value in _flat(study.get("train") or {}))),
         *((f"Environment: {name}", str(value)) for name, value in environment.items()),
     ]
     return [(name, value) for name, value in lines if value]
+
+
+def _flat(settings: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested settings as (dotted name, value)."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value
 
 
 def _few(values: Sequence[Any], most: int = 12) -> str:

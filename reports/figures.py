@@ -96,9 +96,7 @@ def _legend(figure: Figure, arms: list[ArmSummary], losses: list[str]) -> None:
     # A legend fills column by column: taken alternately, the searches make the first row, the losses the second.
     pairs = [entry for both in zip_longest(handles.items(), faces.items()) for entry in both if entry]
     labels, shown = zip(*pairs, strict=True)
-    figure.legend(
-        shown, labels, loc="outside upper center", ncols=columns, columnspacing=0.9, handletextpad=0.1
-    )
+    figure.legend(shown, labels, loc="outside upper center", ncols=columns, columnspacing=0.9, handletextpad=0.1)
 
 
 def expected_best_plot(results: Results) -> Plot:
@@ -185,9 +183,7 @@ def year_plot(results: Results) -> Plot:
     return Plot("map_by_year", "mAP by years after baseline", caption(results, text), alt, 3.1, draw)
 
 
-def _year_line(
-    axes: Axes, results: Results, arm: ArmSummary, years: list[int], style: dict[str, Any]
-) -> None:
+def _year_line(axes: Axes, results: Results, arm: ArmSummary, years: list[int], style: dict[str, Any]) -> None:
     found = [on_test(results, arm.name, "mAP", year).stat for year in years]
     means = [100 * stat.mean for stat in found]
     errors = [math.nan if stat.se is None else 100 * stat.se for stat in found]

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from fmim_core.metric_names import year_key
-from reports.validate import SPLIT_OF_STAGE, STATUSES, read_record, reason_of
+from reports.validate import SPLIT_OF_STAGE, read_record, reason_of
 
 SCHEMA = 1
 COST_PARTS = ("startup_s", "data_s", "train_s", "eval_s")
@@ -154,18 +154,14 @@ Key = tuple[str, tuple[tuple[str, Any], ...], str, int]
 def _study(out: Path) -> dict[str, Any]:
     path = out / "study.json"
     if not path.is_file():
-        raise ValueError(
-            f"{out} holds no study.json: give the folder that a study wrote (its --out), or run one"
-        )
+        raise ValueError(f"{out} holds no study.json: give the folder that a study wrote (its --out), or run one")
     try:
         study = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} is not JSON ({error}): run the study again to rewrite it") from error
     if not isinstance(study, dict) or study.get("schema") != SCHEMA:
         given = study.get("schema") if isinstance(study, dict) else type(study).__name__
-        raise ValueError(
-            f"{path} has schema {given}, this report reads schema {SCHEMA}: use the version that wrote it"
-        )
+        raise ValueError(f"{path} has schema {given}, this report reads schema {SCHEMA}: use the version that wrote it")
     lacking = [name for name in ("study", "data", "folds", "replicates", "arms") if name not in study]
     if lacking:
         raise ValueError(f"{path} lacks {', '.join(lacking)}: run the study again to rewrite it")
@@ -182,9 +178,7 @@ def _selection(out: Path, problems: list[Problem]) -> dict[str, Any]:
         problems.append(Problem("selection.json", f"not JSON ({error}): no configuration counts as selected"))
         return {}
     if not isinstance(selection, dict):
-        problems.append(
-            Problem("selection.json", "not a mapping of arms: no configuration counts as selected")
-        )
+        problems.append(Problem("selection.json", "not a mapping of arms: no configuration counts as selected"))
         return {}
     return selection
 
@@ -203,9 +197,7 @@ def _plan(study: Mapping[str, Any], selection: Mapping[str, Any]) -> dict[Key, M
     return plan
 
 
-def _records(
-    out: Path, study: Mapping[str, Any], problems: list[Problem]
-) -> dict[Key, tuple[str, dict[str, Any]]]:
+def _records(out: Path, study: Mapping[str, Any], problems: list[Problem]) -> dict[Key, tuple[str, dict[str, Any]]]:
     """The well-formed records of this study by (arm, configuration, stage, replicate); others become problems."""
     found: dict[Key, tuple[str, dict[str, Any]]] = {}
     folder = out / "records"
@@ -228,9 +220,7 @@ def _records(
 def _trial(key: Key, configuration: Mapping[str, Any], found: tuple[str, dict[str, Any]] | None) -> Trial:
     arm, _, stage, replicate = key
     if found is None:
-        return Trial(
-            arm, configuration, stage, replicate, "missing", "no record: not run yet, or not readable"
-        )
+        return Trial(arm, configuration, stage, replicate, "missing", "no record: not run yet, or not readable")
     file, record = found
     return Trial(arm, configuration, stage, replicate, record["status"], reason_of(record), file, record)
 

@@ -10,9 +10,10 @@ from typing import Any
 from fmim_core.metric_names import METRICS, split_key
 from reports.cost import COST_PARTS, cost_of, use_of
 from reports.formats import configuration_text
-from reports.frame import STATUSES, Results
+from reports.frame import Results
 from reports.summary import arm_summaries, on_test, on_validation, pooled_over_queries
 from reports.tables import Column, Table
+from reports.validate import STATUSES
 
 _PART_LABELS = {"startup_s": "Start-up", "data_s": "Data", "train_s": "Training", "eval_s": "Evaluation"}
 
@@ -130,12 +131,11 @@ def by_year_table(results: Results) -> Table:
     """Test mAP by years after baseline."""
     years: list[int | None] = [*query_years(results), None]
     rows = [
-        {"arm": arm["label"]}
-        | {_year_name(year): on_test(results, arm["name"], "mAP", year) for year in years}
+        {"arm": arm["label"]} | {_year_name(year): on_test(results, arm["name"], "mAP", year) for year in years}
         for arm in results.arms
     ]
     columns = [Column("arm", "Arm")] + [
-        Column(_year_name(year), _year_head(results, year), "estimate", "Years after baseline (queries)")
+        Column(_year_name(year), _year_head(results, year), "estimate", "Years after baseline (queries), mean ± SE (n)")
         for year in years
     ]
     text = "Test mAP in %, mean ± SE over seeds (n), by the years between a query and its subject's baseline image."
@@ -160,9 +160,7 @@ def status_table(results: Results) -> Table:
             counts = Counter(trial.status for trial in trials)
             planned = len(trials) or int(results.study["replicates"])
             row = {"arm": arm["label"], "stage": f"{stage} ({unit})", "planned": planned}
-            rows.append(
-                row | {status: counts[status] for status in STATUSES} | {"missing": planned - len(trials)}
-            )
+            rows.append(row | {status: counts[status] for status in STATUSES} | {"missing": planned - len(trials)})
             rows[-1]["missing"] += counts["missing"]
     columns = [Column("arm", "Arm"), Column("stage", "Stage"), Column("planned", "Planned", "count")]
     columns += [Column(name, name.capitalize(), "count") for name in (*STATUSES, "missing")]
@@ -192,9 +190,7 @@ def failures_table(results: Results) -> Table:
         Column("file", "Record"),
     ]
     text = "Trials and files that no number in this report uses."
-    return Table(
-        "not_counted", "Not counted", caption(results, text), columns, rows, empty="None: every trial counts."
-    )
+    return Table("not_counted", "Not counted", caption(results, text), columns, rows, empty="None: every trial counts.")
 
 
 def accounting_table(results: Results) -> Table:

@@ -64,7 +64,9 @@ STYLE: dict[str, Any] = {
 }
 
 # A user's matplotlibrc must not change a report; the backend is left alone, since figures here have their own canvas.
-_DEFAULTS: dict[Any, Any] = {key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith("backend")}
+_DEFAULTS: dict[Any, Any] = {
+    key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith("backend")
+}
 
 
 class NothingToDraw(Exception):

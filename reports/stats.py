@@ -171,23 +171,17 @@ def equivalence(a: Values, b: Values, margin: float, alpha: float = 0.05) -> Equ
         ValueError: `margin` is not a positive finite number.
     """
     if not (margin > 0 and math.isfinite(margin)):
-        raise ValueError(
-            f"margin {margin} must be a positive number, in the unit of the values (0.01 = 1 point)"
-        )
+        raise ValueError(f"margin {margin} must be a positive number, in the unit of the values (0.01 = 1 point)")
     d, missing = _pairs(a, b)
     trouble = _trouble(d)
     note = _join([trouble, _missing_note(missing)])
     if trouble:
-        return Equivalence(
-            _mean(d), margin, None, None, None, len(d), None, None, None, missing=missing, note=note
-        )
+        return Equivalence(_mean(d), margin, None, None, None, len(d), None, None, None, missing=missing, note=note)
     sample = DescrStatsW(d)
     p, lower, upper = sample.ttost_mean(-margin, margin)
     low, high = (float(x) for x in sample.tconfint_mean(alpha=2 * alpha))
     p, p_lower, p_upper = float(p), float(lower[1]), float(upper[1])
-    return Equivalence(
-        _mean(d), margin, p, p_lower, p_upper, len(d), low, high, p < alpha, missing=missing, note=note
-    )
+    return Equivalence(_mean(d), margin, p, p_lower, p_upper, len(d), low, high, p < alpha, missing=missing, note=note)
 
 
 def holm(p_values: Mapping[Any, float | None] | Sequence[float | None], alpha: float = 0.05) -> Holm:

@@ -57,9 +57,7 @@ def estimate(trials: list[Trial], metric: str, of: int, unit: str, year: int | N
     return Estimate(mean_se(completed(trials, metric, year)), of, unit)
 
 
-def on_validation(
-    results: Results, arm: str, configuration: Mapping[str, Any] | None, metric: str
-) -> Estimate:
+def on_validation(results: Results, arm: str, configuration: Mapping[str, Any] | None, metric: str) -> Estimate:
     """A configuration's metric over the folds; no values without a configuration."""
     trials = [] if configuration is None else results.of(arm, "search", configuration)
     return estimate(trials, metric, len(results.study["folds"]), "fold")
@@ -127,7 +125,5 @@ def selection_problems(results: Results) -> list[str]:
         score, metric = chosen.get("score"), chosen.get("metric", "mAP")
         ours = on_validation(results, arm["name"], chosen.get("configuration"), metric).stat.mean
         if score is not None and not math.isclose(score, ours, abs_tol=1e-9):
-            found.append(
-                f"{arm['label']}: selected with a score of {score:.6f}, its records now give {ours:.6f}"
-            )
+            found.append(f"{arm['label']}: selected with a score of {score:.6f}, its records now give {ours:.6f}")
     return found

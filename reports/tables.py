@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal
 
-from reports.formats import NOTHING, decimal, mean_se_text, percent, points, to_html, to_md, to_tex
+from reports.formats import NOTHING, decimal, mean_se_text, percent, points, to_html, to_md
 from reports.stats import MeanSE
 from reports.summary import Estimate
 
@@ -144,61 +144,12 @@ def markdown(table: Table) -> str:
         lines += [f"| {' | '.join(_md_cell(c, row) for c in table.columns)} |" for row in table.rows]
     else:
         lines.append(to_md(table.empty))
-    return "\n".join([*lines, "", *(f"- {to_md(note)}" for note in table.notes)]).rstrip() + "\n"
+    return "\n".join([*lines, "", *(f"- {to_md(note)}" for note in table.notes if note)]).rstrip() + "\n"
 
 
 def _md_cell(column: Column, row: Mapping[str, Any]) -> str:
     n = column.n_text(row)
     return to_md(column.text(row)) + (f" (n = {n})" if n else "")
-
-
-def latex(table: Table) -> str:
-    r"""A `table` (`table*` when wide) that needs only \usepackage{booktabs}."""
-    kind = "table*" if len(table.columns) > 5 else "table"
-    count = len(table.columns)
-    body = [_tex_row(table, row) for row in table.rows] or [
-        rf"\multicolumn{{{count}}}{{l}}{{{to_tex(table.empty)}}} \\"
-    ]
-    return "\n".join(
-        [
-            r"% needs \usepackage{booktabs}",
-            rf"\begin{{{kind}}}[t]",
-            r"\centering\footnotesize\setlength{\tabcolsep}{4pt}",
-            rf"\caption{{{to_tex(table.title)}. {to_tex(table.caption)}}}",
-            rf"\label{{tab:{table.name.replace('_', '-')}}}",
-            rf"\begin{{tabular}}{{{''.join('r' if c.numeric else 'l' for c in table.columns)}}}",
-            r"\toprule",
-            *_tex_groups(table),
-            " & ".join(to_tex(c.header) for c in table.columns) + r" \\",
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            r"\end{tabular}",
-            *(rf"\par\smallskip{{\footnotesize {to_tex(note)}\par}}" for note in table.notes),
-            rf"\end{{{kind}}}",
-            "",
-        ]
-    )
-
-
-def _tex_groups(table: Table) -> list[str]:
-    if not table.grouped:
-        return []
-    cells, rules, at = [], [], 1
-    for heading, width in table.groups:
-        cells.append(rf"\multicolumn{{{width}}}{{c}}{{{to_tex(heading)}}}")
-        if heading:
-            rules.append(rf"\cmidrule(lr){{{at}-{at + width - 1}}}")
-        at += width
-    return [" & ".join(cells) + r" \\", " ".join(rules)]
-
-
-def _tex_row(table: Table, row: Mapping[str, Any]) -> str:
-    cells = []
-    for column in table.columns:
-        n = column.n_text(row)
-        cells.append(to_tex(column.text(row)) + (f" ({n})" if n else ""))
-    return ("\\midrule\n" if row.get("rule") or row.get("total") else "") + " & ".join(cells) + r" \\"
 
 
 def html_rows(table: Table) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from reports.summary import ArmSummary, Estimate, arm_summaries, completed, test
 # One point of mAP: declared here, before any result, as the difference that would matter to a user.
 EQUIVALENCE_MARGIN = 0.01
 FEW_SUBJECTS = 100
+PAPER_EPOCHS = 100
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,7 @@ def contests(results: Results) -> list[Contest]:
         ours, grid = arms.get((loss, "AutoMargin")), arms.get((loss, "Grid search"))
         if ours and grid:
             a, b = (completed(results.of(arm.name, "replicate"), "mAP") for arm in (ours, grid))
-            found.append(
-                Contest(loss, ours, grid, paired_difference(a, b), equivalence(a, b, EQUIVALENCE_MARGIN))
-            )
+            found.append(Contest(loss, ours, grid, paired_difference(a, b), equivalence(a, b, EQUIVALENCE_MARGIN)))
     return found
 
 
@@ -71,9 +70,25 @@ def automargin_verdict(results: Results) -> Verdict:
     return Verdict(
         lead=_lead(results),
         findings=tuple(_finding(contest) for contest in found),
-        cautions=(*(_reading(contest) for contest in found if contest.paired.n), *cautions(results)),
+        cautions=(
+            *(_reading(contest) for contest in found if contest.paired.n),
+            *_epochs_caution(results),
+            *cautions(results),
+        ),
         cards=tuple((f"{contest.loss}: AutoMargin vs grid search", _card(contest)) for contest in found),
     )
+
+
+def _epochs_caution(results: Results) -> list[str]:
+    """AutoMargin's margins follow the training, so a short one is not what the paper studied."""
+    epochs = {int(t.cost("epochs")) for t in results.trials if t.status == "completed" and t.cost("epochs") > 0}
+    if not epochs or min(epochs) >= PAPER_EPOCHS:
+        return []
+    given = " or ".join(map(str, sorted(epochs)))
+    return [
+        f"Trials trained for {given} epochs, the paper's for {PAPER_EPOCHS}. AutoMargin adapts its margins once an "
+        "epoch, so a short training tells little about it."
+    ]
 
 
 def generic_verdict(results: Results) -> Verdict:
@@ -99,7 +114,7 @@ def _lead(results: Results) -> str:
 def _finding(contest: Contest) -> str:
     ours, grid, paired = contest.automargin, contest.grid, contest.paired
     text = (
-        f"{contest.loss}: test mAP with AutoMargin {estimate_text(ours.test)}, with grid search "
+        f"{contest.loss}: {_answer(contest)}. Test mAP with AutoMargin {estimate_text(ours.test)}, with grid search "
         f"{estimate_text(grid.test)}. {_difference_text(paired)} AutoMargin trained {_n_s(ours)} in its search, "
         f"grid search {_n_s(grid)}; "
     )
@@ -114,9 +129,20 @@ def _finding(contest: Contest) -> str:
 
 def _searched(contest: Contest) -> bool:
     """Whether both searches trained every configuration on every fold (a failed trial is paid for, too)."""
-    return all(
-        arm.cost.trials == arm.planned_n_s * arm.validation.of for arm in (contest.automargin, contest.grid)
-    )
+    return all(arm.cost.trials == arm.planned_n_s * arm.validation.of for arm in (contest.automargin, contest.grid))
+
+
+def _answer(contest: Contest) -> str:
+    """The answer for one loss in a few words."""
+    paired, tost = contest.paired, contest.tost
+    if paired.low is None or paired.high is None:
+        return "no answer yet"
+    better = "higher" if paired.difference > 0 else "lower"
+    differs = not paired.low <= 0 <= paired.high
+    if tost.equivalent:
+        also = f", though AutoMargin scored {better}" if differs else ""
+        return f"equivalent within ±{percent(EQUIVALENCE_MARGIN, 0)} point{also}"
+    return f"AutoMargin scored {better}" if differs else "neither is shown to be better, nor the two to be equivalent"
 
 
 def _n_s(arm: ArmSummary) -> str:
@@ -172,6 +198,8 @@ def cautions(results: Results) -> list[str]:
     """What any reader should know before using the numbers, each with its number."""
     data, facts = results.study["data"], test_facts(results)
     test, said = data.get("test") or {}, []
+    if results.study.get("preset") == "smoke":
+        said.append("The preset smoke only checks that everything runs: its numbers are no results.")
     if data.get("synthetic"):
         said.append(
             "The images are synthetic phantoms: they show how the methods behave here, not how they do on radiographs."
@@ -188,10 +216,12 @@ def cautions(results: Results) -> list[str]:
     )
     without, queries = facts["queries_without_match"], facts["queries"]
     if without is not None and queries is not None:
-        said.append(f"{int(without)} of {int(queries)} test queries have no match in the gallery.")
+        said.append(
+            f"{int(without)} of {int(queries)} test queries have no match in the gallery."
+            if without
+            else f"Each of the {int(queries)} test queries has a match in the gallery."
+        )
     n = int(results.study["replicates"])
     if n < 5:
-        said.append(
-            f"{n} seed{'s' if n != 1 else ''} planned: intervals from so few are wide or do not exist."
-        )
+        said.append(f"{n} seed{'s' if n != 1 else ''} planned: intervals from so few are wide or do not exist.")
     return said

@@ -45,12 +45,7 @@ def level(arm: str, configuration: Mapping[str, float]) -> float:
     base = {"Q1": 0.42, "Q2": 0.63, "WAT": 0.74, "Grid search": 0.78, "AutoMargin": 0.785}[SPACES[arm][1]]
     base += 0.02 if SPACES[arm][0] == "AdaTriplet" else 0.0
     off = abs(configuration.get("epsilon", 0.5) - 0.5) / 4 + abs(configuration.get("beta", 0.5) - 0.5) / 5
-    return (
-        base
-        - off
-        - 0.004 * (configuration.get("k_delta", 2) - 2)
-        - 0.003 * (configuration.get("k_an", 2) - 2)
-    )
+    return base - off - 0.004 * (configuration.get("k_delta", 2) - 2) - 0.003 * (configuration.get("k_an", 2) - 2)
 
 
 def best(arm: str) -> dict[str, float]:
@@ -251,11 +246,7 @@ def _epoch(arm: str, configuration: Mapping[str, float], epoch: int, replicate: 
     delta *= 1.0 if SPACES[arm][0] == "AdaTriplet" else 0.8
     phi_an = 0.4 * math.exp(-(epoch - 1) / 2)
     auto = "k_delta" in configuration
-    epsilon = (
-        (delta / configuration["k_delta"] if epoch > 1 else 0.0)
-        if auto
-        else configuration.get("epsilon", 0.3)
-    )
+    epsilon = (delta / configuration["k_delta"] if epoch > 1 else 0.0) if auto else configuration.get("epsilon", 0.3)
     beta = configuration.get("beta", 0.4) if SPACES[arm][0] == "AdaTriplet" else math.nan
     if "k_an" in configuration:
         beta = 1 + (phi_an - 1) / configuration["k_an"] if epoch > 1 else 0.0

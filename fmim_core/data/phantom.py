@@ -10,7 +10,6 @@ so it depends neither on how many other images exist nor on the order in which t
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,7 +22,7 @@ from fmim_core.seeding import derive_seed
 
 VERSION = 1  # raise it whenever a pixel may change: banks of an older generator are then made anew
 
-Array = NDArray[np.float32]
+Array = NDArray[np.floating]
 
 
 class PhantomConfig(Config):
@@ -50,55 +49,48 @@ class PhantomConfig(Config):
         return months
 
 
-class Trait(NamedTuple):
-    """Mean and spread (about one sd) over people, and how many spreads the mean drifts per sqrt(year)."""
-
-    mean: float
-    spread: float
-    drift: float = 0.0
-
-
-# Lengths are in half image widths, with x to the lateral side, y to the foot and the joint line near y = 0.
+# Mean and spread over people, and how many spreads the mean drifts per sqrt(year). Lengths are in half image widths,
+# with x to the lateral side, y to the foot and the joint line near y = 0.
 TRAITS = {
-    "femur_shaft": Trait(0.265, 0.04, 0.1),
-    "femur_width": Trait(0.56, 0.045, 0.05),
-    "femur_flare": Trait(-0.46, 0.07),
-    "femur_slope": Trait(0.10, 0.025),
-    "condyle_curve": Trait(0.30, 0.10),
-    "condyle_skew": Trait(0.02, 0.02),
-    "notch_depth": Trait(0.17, 0.045),
-    "notch_width": Trait(0.27, 0.05, -0.05),
-    "valgus": Trait(0.06, 0.05, -0.1),
-    "tibia_shaft": Trait(0.245, 0.035, 0.1),
-    "tibia_width": Trait(0.57, 0.04, 0.05),
-    "tibia_flare": Trait(0.40, 0.07),
-    "tibia_slope": Trait(0.12, 0.03),
-    "tibia_tilt": Trait(0.0, 0.025),
-    "tibia_bow": Trait(0.0, 0.05),
-    "spine_height": Trait(0.07, 0.03, 0.1),
-    "spine_gap": Trait(0.14, 0.04),
-    "joint_space": Trait(0.09, 0.022, -0.15),
-    "fibula_x": Trait(0.48, 0.05),
-    "fibula_top": Trait(0.30, 0.06),
-    "fibula_width": Trait(0.078, 0.018),
-    "patella_x": Trait(0.02, 0.05),
-    "patella_y": Trait(-0.40, 0.08),
-    "patella_size": Trait(0.27, 0.03),
-    "scar_femur": Trait(-0.27, 0.05),
-    "scar_tibia": Trait(0.27, 0.05),
-    "scar_strength": Trait(0.07, 0.035, -0.1),
-    "density_femur": Trait(1.0, 0.14, -0.2),
-    "density_tibia": Trait(1.0, 0.14, -0.2),
-    "density_fibula": Trait(0.25, 0.06, -0.2),
-    "marrow": Trait(0.35, 0.12, 0.15),
-    "cortex": Trait(0.50, 0.14, -0.15),
-    "flesh_width": Trait(0.92, 0.08, 0.1),
-    "fat": Trait(0.16, 0.06, 0.15),
-    "flesh": Trait(0.45, 0.08, 0.1),
-    "grain_size": Trait(8.0, 1.7, -0.1),
-    "grain_angle": Trait(0.0, 0.3),
-    "grain_contrast": Trait(0.20, 0.065, 0.1),
-    "grain_crossing": Trait(0.6, 0.25, -0.1),
+    "femur_shaft": (0.265, 0.04, 0.1),
+    "femur_width": (0.56, 0.045, 0.05),
+    "femur_flare": (-0.46, 0.07, 0.0),
+    "femur_slope": (0.10, 0.025, 0.0),
+    "condyle_curve": (0.30, 0.10, 0.0),
+    "condyle_skew": (0.02, 0.02, 0.0),
+    "notch_depth": (0.17, 0.045, 0.0),
+    "notch_width": (0.27, 0.05, -0.05),
+    "valgus": (0.06, 0.05, -0.1),
+    "tibia_shaft": (0.245, 0.035, 0.1),
+    "tibia_width": (0.57, 0.04, 0.05),
+    "tibia_flare": (0.40, 0.07, 0.0),
+    "tibia_slope": (0.12, 0.03, 0.0),
+    "tibia_tilt": (0.0, 0.025, 0.0),
+    "tibia_bow": (0.0, 0.05, 0.0),
+    "spine_height": (0.07, 0.03, 0.1),
+    "spine_gap": (0.14, 0.04, 0.0),
+    "joint_space": (0.09, 0.022, -0.15),
+    "fibula_x": (0.48, 0.05, 0.0),
+    "fibula_top": (0.30, 0.06, 0.0),
+    "fibula_width": (0.078, 0.018, 0.0),
+    "patella_x": (0.02, 0.05, 0.0),
+    "patella_y": (-0.40, 0.08, 0.0),
+    "patella_size": (0.27, 0.03, 0.0),
+    "scar_femur": (-0.27, 0.05, 0.0),
+    "scar_tibia": (0.27, 0.05, 0.0),
+    "scar_strength": (0.07, 0.035, -0.1),
+    "density_femur": (1.0, 0.14, -0.2),
+    "density_tibia": (1.0, 0.14, -0.2),
+    "density_fibula": (0.25, 0.06, -0.2),
+    "marrow": (0.35, 0.12, 0.15),
+    "cortex": (0.50, 0.14, -0.15),
+    "flesh_width": (0.92, 0.08, 0.1),
+    "fat": (0.16, 0.06, 0.15),
+    "flesh": (0.45, 0.08, 0.1),
+    "grain_size": (8.0, 1.7, -0.1),
+    "grain_angle": (0.0, 0.3, 0.0),
+    "grain_contrast": (0.20, 0.065, 0.1),
+    "grain_crossing": (0.6, 0.25, -0.1),
 }
 _MEAN, _SPREAD, _DRIFT = (np.array(column) for column in zip(*TRAITS.values(), strict=True))
 _SIDE_SHARE = 0.02  # of a trait's variance lies between the two knees of one person
@@ -111,7 +103,7 @@ def _stream(*key: object) -> np.random.Generator:
 
 
 class PhantomSource:
-    """A `Source` that draws its images: index in bank order, `read(row, size)`, description and fingerprint."""
+    """A `Source` that draws its images; its index also has `age` (years), `sex` and `kl` (grade 0 to 4)."""
 
     def __init__(self, config: PhantomConfig | None = None) -> None:
         self.config = config or PhantomConfig()
@@ -124,8 +116,7 @@ class PhantomSource:
             name="phantom",
             kind="phantom",
             synthetic=True,
-            about="Synthetic knee phantoms drawn by a program: no patient, no radiograph; "
-            "scores on them say nothing about clinical data.",
+            about="Synthetic knee phantoms drawn by a program, not radiographs: scores say nothing about patients.",
             details={"generator_version": VERSION, **self.config.model_dump(mode="json")},
         )
 
@@ -133,9 +124,9 @@ class PhantomSource:
     def fingerprint(self) -> str:
         return fingerprint({"phantom": VERSION, "config": self.config.model_dump(mode="json")})
 
-    def read(self, row: int, size: int) -> NDArray[np.uint8]:
-        """Image `row` of the index, drawn at `size` x `size` pixels (uint8)."""
-        subject, side, months = self._keys[row]
+    def read(self, row_number: int, size: int) -> NDArray[np.uint8]:
+        """Image of that row of the index, drawn as grey uint8 `(size, size)`."""
+        subject, side, months = self._keys[row_number]
         image = _film(self.config, subject, side, months, size)
         return image if side == "L" or self.config.mirror_right else image[:, ::-1]
 
@@ -150,20 +141,21 @@ def _cohort(config: PhantomConfig) -> pd.DataFrame:
             attended = person.random(len(config.months)) >= config.missed
             visits = [m for m, came in zip(config.months, attended, strict=True) if came or m == 0]
             for side in ("L", "R"):
+                onset, rate = _course(config, subject, side)
                 for months in visits:
-                    grade = int(_severity(config, subject, side, months / 12).clip(0, 4))
+                    grade = int(np.clip(onset + rate * months / 12, 0, 4))
                     name = f"{subject}_{side}_{months:03d}"
                     rows.append((name, subject, side, float(months), split, age + months / 12, sex, grade))
     columns = ["image", "subject", "side", "months", "split", "age", "sex", "kl"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def _severity(config: PhantomConfig, subject: str, side: str, years: float) -> np.float64:
-    """Osteoarthritis on a continuous Kellgren-Lawrence-like scale: most knees stay low, some progress."""
+def _course(config: PhantomConfig, subject: str, side: str) -> tuple[float, float]:
+    """Osteoarthritis of a knee: grade at baseline and grades per year, on a Kellgren-Lawrence-like scale of 0 to 4."""
     both, own = _stream(config.seed, subject, "course"), _stream(config.seed, subject, side, "course")
-    onset = 0.9 * both.normal() + 0.5 * own.normal()
+    onset = 0.5 + 0.9 * both.normal() + 0.5 * own.normal()
     rate = 0.22 * max(0.0, 0.8 * both.normal() + 0.6 * own.normal() - 0.2)
-    return np.clip(0.5 + onset + config.ageing * rate * years, 0.0, 4.0)
+    return onset, config.ageing * rate
 
 
 def _anatomy(config: PhantomConfig, subject: str, side: str, years: float) -> SimpleNamespace:
@@ -175,19 +167,20 @@ def _anatomy(config: PhantomConfig, subject: str, side: str, years: float) -> Si
         own = np.sqrt(_SIDE_SHARE) * knee.normal(size=shape)
         return np.sqrt(1 - _SIDE_SHARE) * person.normal(size=shape) + own
 
-    z = mix(len(TRAITS)) + moved * (0.5 * _DRIFT + 0.08 * mix(len(TRAITS)))
+    z = mix(len(TRAITS)) + moved * (0.6 * _DRIFT + 0.09 * mix(len(TRAITS)))
     z = 2.3 * np.tanh(z / 1.3)  # nearly uniform over people: distinct, yet nobody is a monster
     a = SimpleNamespace(**dict(zip(TRAITS, (_MEAN + _SPREAD * z).tolist(), strict=True)))
-    a.disease = float(_severity(config, subject, side, years)) / 4
+    onset, rate = _course(config, subject, side)
+    a.disease = min(max(onset + rate * years, 0.0), 4.0) / 4
     wave = np.arange(_WAVES)
     across = np.where(wave % 3 == 0, 1.0, 0.0)
     angle = a.grain_angle + 0.3 * mix(_WAVES) + across * np.pi / 2
     octave = 2.0 ** (wave % 4 - 0.5)
     cycles = a.grain_size * octave * np.exp(0.2 * mix(_WAVES))
-    phase = 2 * np.pi * person.random(_WAVES) + moved * 0.2 * mix(_WAVES)
+    phase = 2 * np.pi * person.random(_WAVES) + moved * 0.23 * mix(_WAVES)
     height = a.grain_contrast * (1 + across * (a.grain_crossing - 1)) / octave**0.5
     a.waves = np.stack([cycles * np.cos(angle), cycles * np.sin(angle), phase, height])
-    a.warp = 0.006 * moved * (_stream("warp").normal(size=(2, 3)) + mix(2, 3))
+    a.warp = 0.007 * moved * (_stream("warp").normal(size=(2, 3)) + mix(2, 3))
     return a
 
 
@@ -196,8 +189,9 @@ def _film(config: PhantomConfig, subject: str, side: str, months: float, size: i
     a = _anatomy(config, subject, side, months / 12)
     shot = _stream(config.seed, subject, side, int(months), "acquisition")
     k = config.acquisition
-    turn, scale, right, down, leg = (k * shot.normal(size=5) * (0.010, 0.005, 0.008, 0.008, 0.003)).tolist()
-    gain, gamma, fog, blur, grain = (k * shot.normal(size=5) * (0.014, 0.022, 0.004, 0.002, 0.002)).tolist()
+    turn, scale, right, down, leg = (k * shot.normal(0, (0.010, 0.005, 0.008, 0.008, 0.003))).tolist()
+    gain, gamma, fog, blur = (k * shot.normal(0, (0.014, 0.022, 0.004, 0.002))).tolist()
+    grain = k * abs(float(shot.normal(0.012, 0.004)))
     rims = (1.01 - k * shot.normal(0.01, 0.02, size=4).clip(0, None)).tolist()
 
     pixel = 2 / size
@@ -207,7 +201,7 @@ def _film(config: PhantomConfig, subject: str, side: str, months: float, size: i
     soft = float(np.hypot(pixel, 0.015 + abs(blur)))
     light = 1 - np.exp(-_attenuation(a, c * u - s * v - right, s * u + c * v - down, pixel, soft, leg))
     light = (0.02 + fog + (1.13 + gain) * light).clip(0, 1) ** float(np.exp(gamma))
-    light = light + (0.012 + abs(grain)) * shot.standard_normal(light.shape, dtype=np.float32)
+    light = light + grain * shot.standard_normal(light.shape, dtype=np.float32)
     for edge, along in zip(rims, (u, -u, v, -v), strict=True):  # the collimator's leaves
         light = light * _inside(edge - along, pixel)
     return (255 * light.clip(0, 1) + 0.5).astype(np.uint8)
@@ -246,7 +240,8 @@ def _attenuation(a: SimpleNamespace, x: Array, y: Array, pixel: float, soft: flo
 def _femur(a: SimpleNamespace, x: Array, y: Array) -> Array:
     """Depth below the femur's surface, positive inside: a flaring shaft above two condyles and the notch."""
     x = x + a.valgus * (y + 0.1)
-    half = a.femur_shaft + (a.femur_width - a.femur_shaft) * _rise((y - a.femur_flare) / a.femur_slope)
+    flare = 0.5 + 0.5 * np.tanh(0.5 * (y - a.femur_flare) / a.femur_slope)
+    half = a.femur_shaft + (a.femur_width - a.femur_shaft) * flare
     half = half + 0.09 * a.disease * np.exp(-(((y + 0.08) / 0.05) ** 2))  # osteophytes
     p = x / half
     floor = -a.condyle_curve * (np.abs(p) - 0.52) ** 2 - a.notch_depth * np.exp(-(np.abs(p / a.notch_width) ** 3))
@@ -256,7 +251,8 @@ def _femur(a: SimpleNamespace, x: Array, y: Array) -> Array:
 def _tibia(a: SimpleNamespace, x: Array, y: Array) -> Array:
     """Depth below the tibia's surface: a plateau with two spines; lost cartilage lifts it, the medial side first."""
     x = x - a.tibia_bow * (y - 0.1)
-    half = a.tibia_shaft + (a.tibia_width - a.tibia_shaft) * _rise((a.tibia_flare - y) / a.tibia_slope)
+    flare = 0.5 + 0.5 * np.tanh(0.5 * (a.tibia_flare - y) / a.tibia_slope)
+    half = a.tibia_shaft + (a.tibia_width - a.tibia_shaft) * flare
     half = half + 0.09 * a.disease * np.exp(-(((y - 0.12) / 0.05) ** 2))  # osteophytes
     q = x / half
     spines = np.exp(-(((q - a.spine_gap) / 0.1) ** 2)) + 1.2 * np.exp(-(((q + a.spine_gap) / 0.1) ** 2))
@@ -281,11 +277,6 @@ def _texture(a: SimpleNamespace, x: Array, y: Array, soft: float) -> Array:
     for fx, fy, phase, height in waves[:, waves[3] > 1e-3].T.tolist():
         total = total + height * np.cos(fx * x + fy * y + phase)
     return total
-
-
-def _rise(t: Array) -> Array:
-    """From 0 to 1 around t = 0, the logistic curve."""
-    return 0.5 + 0.5 * np.tanh(0.5 * t)
 
 
 def _distance(depth: Array, pixel: float) -> Array:

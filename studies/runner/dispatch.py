@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from fmim_core.data.bank import Bank
-from fmim_core.records import FINAL, Record, now, write_json
+from fmim_core.records import FINAL, Record, now, read_json, write_json
 from fmim_core.trainer import Row
 from fmim_core.trial import TrialSpec
 from studies.declare import Arm
@@ -47,6 +47,8 @@ class Dispatcher:
         self._ready: deque[TrialSpec] = deque()
         self._queue: deque[TrialSpec] = deque()
         self.selections: dict[str, Selection] = {}
+        path = out / "selection.json"
+        self._before: dict[str, Any] = read_json(path) if path.exists() else {}
         self.handed_out = 0
         for arm in sorted(plan.arms, key=lambda arm: -arm.space.size):
             trials = plan.search(arm, bank)
@@ -107,5 +109,15 @@ class Dispatcher:
             self._ready.extend(spec for spec in replicates if spec.id not in self._records)
 
     def _write_selections(self) -> None:
-        content = {name: {**chosen.to_json(), "selected_at": now()} for name, chosen in self.selections.items()}
+        """A winner keeps the time at which it was first fixed; one that replaces another keeps that one in sight."""
+        content: dict[str, Any] = {}
+        for name, selection in self.selections.items():
+            before = self._before.get(name)
+            entry = selection.to_json() | {"selected_at": now(), "previous": []}
+            if before is not None and before["configuration"] == selection.configuration:
+                entry |= {key: before[key] for key in ("selected_at", "previous")}
+            elif before is not None:
+                entry["previous"] = [*before.pop("previous"), before]
+            content[name] = entry
         write_json(self._out / "selection.json", content)
+        self._before |= content

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import torch
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress as Bar
 
 from fmim_core.data.bank import Bank, build_bank, development_index
@@ -71,19 +72,33 @@ def prepare(options: Options) -> tuple[Plan, Source, list[dict[str, Any]]]:
     Raises:
         ValueError: whatever would stop a trial.
     """
-    plan = options.plan()
+    return check_plan(options.plan(), options)
+
+
+def check_plan(plan: Plan, options: Options) -> tuple[Plan, Source, list[dict[str, Any]]]:
+    """As `prepare`, for a plan made by hand."""
     source = find_source(options.data, options.data_root, plan.preset, options.seed)
     return plan, source, plan.check(development_index(source, plan.preset.image_size))
 
 
 def run_study(options: Options, console: Console) -> int:
-    """Run, or go on with, a study; returns the exit code.
+    """Run, or go on with, a study of the catalogue; returns the exit code.
 
     Raises:
         ValueError: bad input; nothing has started.
     """
+    return run_plan(options.plan(), options, console)
+
+
+def run_plan(plan: Plan, options: Options, console: Console) -> int:
+    """Run, or go on with, a plan; returns the exit code.
+
+    Raises:
+        ValueError: bad input; nothing has started.
+    """
+    begun = time.perf_counter()
     uri = check_tracking_uri(options.tracking_uri)
-    plan, source, folds = prepare(options)
+    plan, source, folds = check_plan(plan, options)
     out = options.folder
     if options.fresh and (aside := move_aside(out)):
         console.print(f"moved {out} to {aside}", highlight=False, soft_wrap=True)
@@ -91,27 +106,34 @@ def run_study(options: Options, console: Console) -> int:
         bank = _bank(source, plan, options, console)
         records = records_of_plan(out, plan, bank)
         announce(plan, backend, records, console)
-        execution = {
-            "started_at": now(),
-            "ended_at": None,
-            "wall_s": None,
-            "slots": backend.slots,
-            "backend": options.backend,
-            "device": backend.device,
-            "tracking_uri": uri,
-            "trials": None,
-            "exit_code": None,
-        }
-        study_id = write_study(out, plan, bank, folds, execution)
+        study_id = write_study(out, plan, bank, folds, _execution(options, backend, uri))
         parameters = {"preset": plan.preset.name, "seed": plan.seed, "data": bank.description.name}
-        tracker = Tracker(uri, Identity(plan.study.name, study_id, plan.preset.name, parameters), records.values())
-        return _run(plan, bank, out, backend, records, tracker, console)
+        identity = Identity(plan.study.name, study_id, plan.preset.name, parameters)
+        tracker = Tracker(uri, identity, records.values())
+        code = _run_trials(plan, bank, out, backend, records, tracker, console, begun)
+        _report(out, console)
+        _close(tracker, code, out, console)
+    return code
 
 
-def _run(
-    plan: Plan, bank: Bank, out: Path, backend: Backend, records: dict[str, Record], tracker: Tracker, console: Console
+def _execution(options: Options, backend: Backend, uri: str) -> dict[str, Any]:
+    """What study.json says of this execution now; the rest follows when it has ended."""
+    known = {"started_at": now(), "slots": backend.slots, "backend": options.backend, "device": backend.device}
+    return known | {"tracking_uri": uri, "ended_at": None, "wall_s": None, "trials": None, "exit_code": None}
+
+
+def _run_trials(
+    plan: Plan,
+    bank: Bank,
+    out: Path,
+    backend: Backend,
+    records: dict[str, Record],
+    tracker: Tracker,
+    console: Console,
+    begun: float,
 ) -> int:
-    begun, code = time.perf_counter(), DONE
+    """All trials; wall_s in study.json counts from the start of the program's work to the end of the last trial."""
+    code = DONE
     done = {trial: record for trial, record in records.items() if record["status"] in FINAL}
     with Progress(plan, backend.slots, done, console) as progress:
         dispatcher = Dispatcher(plan, bank, out, done, [progress, tracker])
@@ -122,15 +144,16 @@ def _run(
             code = INTERRUPTED
     if code == DONE and not dispatcher.complete:
         code = SOME_FAILED
-    facts = {"wall_s": time.perf_counter() - begun, "trials": dispatcher.handed_out}
-    end_execution(out, ended_at=now(), exit_code=code, **facts)
-    _report(out, console)
+    end_execution(out, ended_at=now(), exit_code=code, wall_s=time.perf_counter() - begun, trials=dispatcher.handed_out)
+    return code
+
+
+def _close(tracker: Tracker, code: int, out: Path, console: Console) -> None:
     status = {DONE: "FINISHED", SOME_FAILED: "FAILED", INTERRUPTED: "KILLED"}[code]
     for trouble in tracker.close(status, [out / "report", out / "study.json", out / "selection.json"]):
-        console.print(f"[yellow]MLflow:[/] {trouble} (records are complete; the next start mirrors them)")
+        console.print(f"[yellow]MLflow:[/] {escape(trouble)} (records are complete; the next start mirrors them)")
     if code == INTERRUPTED:
         console.print("interrupted: the same command goes on from here")
-    return code
 
 
 def _report(out: Path, console: Console) -> None:

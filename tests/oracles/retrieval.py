@@ -42,7 +42,7 @@ def expected_average_precision(relevant: int, candidates: int) -> Fraction:
 
 
 def retrieval(query, gallery, query_ids, gallery_ids, query_years=None, same_set=False) -> dict[str, float]:
-    """What `fmim_core.metrics.retrieval` returns, but for `chance_mAP`: `expected_average_precision` counts that out."""
+    """What `fmim_core.metrics.retrieval` returns, but for `chance_mAP`, which `expected_average_precision` counts."""
     rankings: list[list[bool]] = []
     for i, vector in enumerate(query):
         others = [k for k in range(len(gallery)) if not (same_set and k == i)]

@@ -1,0 +1,44 @@
+"""Small banks and trainings that many tests share, and where real data lies."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import pytest
+import torch
+
+from fmim_core.data.bank import Bank, build_bank
+from fmim_core.data.phantom import PhantomConfig, PhantomSource
+from fmim_core.train_config import TrainConfig
+
+REAL_DATA = Path(__file__).parents[1].parent / "shared" / "data"
+NIH_MANIFEST = REAL_DATA / "nih" / "images64_manifest.csv"
+
+needs_nih = pytest.mark.skipif(
+    not NIH_MANIFEST.exists(), reason="the real ChestX-ray14 sample is not beside the project"
+)
+
+TINY = {
+    "model": {"kind": "small", "widths": (4, 8, 8, 8), "embedding_dim": 16},
+    "batches": {"subjects_per_batch": 4, "images_per_subject": 4},
+    "augmentation": {"crop": 24},
+    "epochs": 3,
+    "learning_rate": 1e-3,
+}
+
+
+def tiny_config(**changes: object) -> TrainConfig:
+    """A training of a second on one core."""
+    method = {"loss": {"kind": "adatriplet"}, "margins": {"kind": "automargin", "k_delta": 2, "k_an": 2}}
+    return TrainConfig.model_validate({**TINY, **method, **changes})
+
+
+@pytest.fixture(scope="session")
+def tiny_bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
+    """A bank of 12 development and 6 test subjects at 28 px."""
+    torch.set_num_threads(1)
+    source = PhantomSource(PhantomConfig(train_subjects=12, test_subjects=6, months=(0, 12, 48)))
+    return build_bank(source, 28, tmp_path_factory.mktemp("banks"))

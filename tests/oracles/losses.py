@@ -1,0 +1,64 @@
+"""Losses, selections and schedules as loops over triplets, straight from the paper's formulas."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+Triplet = tuple[int, int, int]
+
+
+def triplets(labels: Sequence[int]) -> Iterator[Triplet]:
+    """All (anchor, positive, negative) with y_a = y_p, a ≠ p, y_n ≠ y_a."""
+    for a, p, n in itertools.product(range(len(labels)), repeat=3):
+        if a != p and labels[a] == labels[p] and labels[a] != labels[n]:
+            yield a, p, n
+
+
+def negative_pairs(labels: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Each unordered pair of different labels once."""
+    for i, j in itertools.combinations(range(len(labels)), 2):
+        if labels[i] != labels[j]:
+            yield i, j
+
+
+def mean(terms: list[Tensor], zero: Tensor, averaging: str) -> Tensor:
+    """Mean of the terms, or of the non-zero ones; 0 where there are none."""
+    kept = [term for term in terms if averaging == "all" or term.item() > 0]
+    return torch.stack(kept).mean() if kept else zero
+
+
+def triplet_loss(
+    e: Tensor, labels: Sequence[int], margin: Callable[[float], float], selection: str, averaging: str
+) -> Tensor:
+    """Mean over the selected triplets of [φ_an − φ_ap + ε]₊, with ε = margin(Δ) taken as a constant."""
+    terms = []
+    for a, p, n in triplets(labels):
+        delta = e[a] @ e[p] - e[a] @ e[n]
+        epsilon = margin(delta.item())
+        if selection == "semihard" and not 0 < delta.item() <= epsilon:
+            continue
+        terms.append(torch.clamp(epsilon - delta, min=0))
+    return mean(terms, 0 * e.sum(), averaging)
+
+
+def negative_loss(e: Tensor, labels: Sequence[int], beta: float, pairs: str, averaging: str) -> Tensor:
+    """Mean of [φ_an − β]₊ over unordered negative pairs, or over triplets."""
+    chosen = negative_pairs(labels) if pairs == "unordered" else ((a, n) for a, _, n in triplets(labels))
+    return mean([torch.clamp(e[a] @ e[n] - beta, min=0) for a, n in chosen], 0 * e.sum(), averaging)
+
+
+def epoch_values(batches: Sequence[tuple[Tensor, Sequence[int]]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Δ of all triplets, φ_an of all negative pairs, φ_ap of all ordered positive pairs of an epoch."""
+    delta, phi_an, phi_ap = [], [], []
+    for e, labels in batches:
+        phi = (e @ e.T).tolist()
+        delta += [phi[a][p] - phi[a][n] for a, p, n in triplets(labels)]
+        phi_an += [phi[i][j] for i, j in negative_pairs(labels)]
+        same = itertools.permutations(range(len(labels)), 2)
+        phi_ap += [phi[a][p] for a, p in same if labels[a] == labels[p]]
+    return np.array(delta), np.array(phi_an), np.array(phi_ap)
