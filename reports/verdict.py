@@ -211,8 +211,9 @@ def cautions(results: Results) -> list[str]:
             f"{decimal(100 / max(subjects, 1), 1)} points, and no ± here covers that."
         )
     said.append(
-        "± is the SE over seeds (test) or folds (validation) on one fixed set of subjects: it covers training noise, "
-        "not the choice of subjects. Folds are not seeds and their SE is not comparable."
+        "A test ± is the SE over seeds on one fixed set of subjects: it covers training noise, not the choice of "
+        "subjects. A validation ± is over folds, which differ in subjects but share training data; the two do not "
+        "compare."
     )
     without, queries = facts["queries_without_match"], facts["queries"]
     if without is not None and queries is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import subprocess
 import sys
@@ -35,7 +36,7 @@ def test_train_alone_gives_rows_metrics_and_a_model(tiny_bank: Bank) -> None:
     assert rows == result.history
     assert rows[0]["epsilon"] == rows[0]["beta"] == 0.0
     # eqs. 7 and 8: the margins of an epoch are those of the statistics of the epoch before
-    for before, row in zip(rows, rows[1:], strict=False):
+    for before, row in itertools.pairwise(rows):
         assert row["epsilon"] == pytest.approx(max(0.0, before["delta_mean"] / 2), abs=1e-12)
         assert row["beta"] == pytest.approx(1 + (before["phi_an_mean"] - 1) / 2, abs=1e-12)
     assert result.validation["mAP"] == rows[-1]["validation_mAP"]

@@ -67,7 +67,7 @@ TRAITS = {
     "tibia_slope": (0.12, 0.03, 0.0),
     "tibia_tilt": (0.0, 0.025, 0.0),
     "tibia_bow": (0.0, 0.05, 0.0),
-    "spine_height": (0.07, 0.03, 0.1),
+    "spine_height": (0.06, 0.02, 0.1),
     "spine_gap": (0.14, 0.04, 0.0),
     "joint_space": (0.09, 0.022, -0.15),
     "fibula_x": (0.48, 0.05, 0.0),
@@ -167,7 +167,7 @@ def _anatomy(config: PhantomConfig, subject: str, side: str, years: float) -> Si
         own = np.sqrt(_SIDE_SHARE) * knee.normal(size=shape)
         return np.sqrt(1 - _SIDE_SHARE) * person.normal(size=shape) + own
 
-    z = mix(len(TRAITS)) + moved * (0.6 * _DRIFT + 0.09 * mix(len(TRAITS)))
+    z = mix(len(TRAITS)) + moved * (0.65 * _DRIFT + 0.10 * mix(len(TRAITS)))
     z = 2.3 * np.tanh(z / 1.3)  # nearly uniform over people: distinct, yet nobody is a monster
     a = SimpleNamespace(**dict(zip(TRAITS, (_MEAN + _SPREAD * z).tolist(), strict=True)))
     onset, rate = _course(config, subject, side)
@@ -177,10 +177,10 @@ def _anatomy(config: PhantomConfig, subject: str, side: str, years: float) -> Si
     angle = a.grain_angle + 0.3 * mix(_WAVES) + across * np.pi / 2
     octave = 2.0 ** (wave % 4 - 0.5)
     cycles = a.grain_size * octave * np.exp(0.2 * mix(_WAVES))
-    phase = 2 * np.pi * person.random(_WAVES) + moved * 0.23 * mix(_WAVES)
+    phase = 2 * np.pi * person.random(_WAVES) + moved * 0.25 * mix(_WAVES)
     height = a.grain_contrast * (1 + across * (a.grain_crossing - 1)) / octave**0.5
     a.waves = np.stack([cycles * np.cos(angle), cycles * np.sin(angle), phase, height])
-    a.warp = 0.007 * moved * (_stream("warp").normal(size=(2, 3)) + mix(2, 3))
+    a.warp = 0.0075 * moved * (_stream("warp").normal(size=(2, 3)) + mix(2, 3))
     return a
 
 
@@ -189,7 +189,7 @@ def _film(config: PhantomConfig, subject: str, side: str, months: float, size: i
     a = _anatomy(config, subject, side, months / 12)
     shot = _stream(config.seed, subject, side, int(months), "acquisition")
     k = config.acquisition
-    turn, scale, right, down, leg = (k * shot.normal(0, (0.010, 0.005, 0.008, 0.008, 0.003))).tolist()
+    turn, scale, right, down, leg = (k * shot.normal(0, (0.010, 0.005, 0.010, 0.010, 0.003))).tolist()
     gain, gamma, fog, blur = (k * shot.normal(0, (0.014, 0.022, 0.004, 0.002))).tolist()
     grain = k * abs(float(shot.normal(0.012, 0.004)))
     rims = (1.01 - k * shot.normal(0.01, 0.02, size=4).clip(0, None)).tolist()

@@ -13,7 +13,7 @@ from fmim_core.trainer import Row
 from fmim_core.trial import TrialSpec
 from studies.declare import Arm
 from studies.plan import Plan
-from studies.select import Selection, select
+from studies.selection import Selection, select
 
 
 class Observer(Protocol):

@@ -146,7 +146,7 @@ class Tracker:
                 self._in_a_row = 0
             except Exception as error:
                 self._in_a_row += 1
-                self._troubles.append(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+                self._troubles.append(f"{type(error).__name__}: {str(error).strip()[:200]}")
                 logger.warning("MLflow: %s", self._troubles[-1])
 
     def _connect(self, records: list[Record]) -> None:

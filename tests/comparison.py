@@ -1,0 +1,23 @@
+"""Records without what may differ between two runs of the same plan: times, places and memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fmim_core.records import Record, read_records
+
+VARIES = {"started_at", "ended_at", "test_opened_at", "peak_memory", "environment"}
+VARIES_IN_COST = {"startup_s", "data_s", "train_s", "eval_s"}
+
+
+def comparable(record: Record) -> str:
+    """A record as text to the last bit (NaN equals NaN), without what may vary."""
+    kept = {key: value for key, value in record.items() if key not in VARIES}
+    kept["cost"] = {key: value for key, value in record["cost"].items() if key not in VARIES_IN_COST}
+    kept["history"] = [{key: value for key, value in row.items() if key != "seconds"} for row in record["history"]]
+    return repr(sorted(kept.items()))
+
+
+def comparable_records(out: Path) -> dict[str, str]:
+    """All records of a study's folder, by trial."""
+    return {record["trial"]: comparable(record) for record in read_records(out)}

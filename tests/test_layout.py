@@ -1,0 +1,77 @@
+"""Who may import whom, read from the syntax tree; and what must not be named like a package."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("fmim_core", "search_spaces", "studies", "reports")
+
+
+def imports(path: Path, top_only: bool = False) -> Iterator[str]:
+    """Modules that a file imports, anywhere in it or at its top level only."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in tree.body if top_only else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def files(package: str) -> list[Path]:
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def offenders(paths: list[Path], banned: set[str], top_only: bool = False) -> list[str]:
+    return [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in paths
+        for name in imports(path, top_only)
+        if name.partition(".")[0] in banned
+    ]
+
+
+@pytest.mark.parametrize(
+    ("package", "banned"),
+    [
+        ("fmim_core", {"ray", "optuna", "mlflow", "studies", "reports", "search_spaces", "seaborn"}),
+        ("search_spaces", {"torch", "ray", "optuna", "mlflow", "fmim_core", "studies", "reports"}),
+        ("reports", {"torch", "torchvision", "ray", "optuna", "mlflow", "studies", "search_spaces"}),
+    ],
+)
+def test_imports_go_one_way(package: str, banned: set[str]) -> None:
+    assert offenders(files(package), banned) == []
+
+
+def test_ray_optuna_and_mlflow_are_the_runners_alone() -> None:
+    outside = [path for path in files("studies") if path.parent.name != "runner"]
+    assert offenders(outside, {"ray", "optuna", "mlflow"}) == []
+
+
+def test_ray_and_mlflow_are_not_imported_for_a_plan() -> None:
+    runner = [path for path in files("studies") if path.name != "ray_backend.py"]
+    assert offenders(runner, {"ray", "mlflow"}, top_only=True) == []
+
+
+def test_reports_need_the_records_and_the_metric_names_only() -> None:
+    used = {name for path in files("reports") for name in imports(path) if name.startswith("fmim_core")}
+    assert used <= {"fmim_core.metric_names", "fmim_core.records"}
+
+
+def test_no_module_of_studies_hides_a_package() -> None:
+    taken = {"ray", "mlflow", "optuna", "torch", "rich", "typer", "select", "random", "statistics", "queue"}
+    assert [path.name for path in (ROOT / "studies").glob("*.py") if path.stem in taken] == []
+
+
+def test_files_stay_small() -> None:
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for package in PACKAGES
+        for path in files(package)
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 300
+    }
+    assert long == {}
