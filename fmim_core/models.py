@@ -24,7 +24,7 @@ class SmallConvNet(Config):
 
     kind: Literal["small"] = "small"
     embedding_dim: PositiveInt = 64
-    widths: tuple[PositiveInt, PositiveInt, PositiveInt, PositiveInt] = (16, 32, 32, 32)
+    widths: tuple[PositiveInt, PositiveInt, PositiveInt, PositiveInt] = (8, 16, 32, 32)
 
     def build(self) -> nn.Module:
         blocks: list[nn.Module] = []

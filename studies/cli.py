@@ -111,17 +111,19 @@ def run(
 @app.command()
 def status(out: StudyFolder) -> None:
     """How far a study is: trials by arm and status."""
+    folder = _study_folder(out)
     from studies.runner.show import show_status
 
-    show_status(_study_folder(out), Console())
+    show_status(folder, Console())
 
 
 @app.command()
 def report(out: StudyFolder) -> None:
     """Build a study's report again, from its records alone."""
+    folder = _study_folder(out)
     from reports.build import build_report
 
-    Console().print(f"report: {build_report(_study_folder(out))}", highlight=False, soft_wrap=True)
+    Console().print(f"report: {build_report(folder)}", highlight=False, soft_wrap=True)
 
 
 @app.command()

@@ -100,19 +100,20 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
     uri = check_tracking_uri(options.tracking_uri)
     plan, source, folds = check_plan(plan, options)
     out = options.folder
-    if options.fresh and (aside := move_aside(out)):
-        console.print(f"moved {out} to {aside}", highlight=False, soft_wrap=True)
-    with sole_user(out), _backend(options) as backend:
+    with _backend(options) as backend:
         bank = _bank(source, plan, options, console)
-        records = records_of_plan(out, plan, bank)
-        announce(plan, backend, records, console)
-        study_id = write_study(out, plan, bank, folds, _execution(options, backend, uri))
-        parameters = {"preset": plan.preset.name, "seed": plan.seed, "data": bank.description.name}
-        identity = Identity(plan.study.name, study_id, plan.preset.name, parameters)
-        tracker = Tracker(uri, identity, records.values())
-        code = _run_trials(plan, bank, out, backend, records, tracker, console, begun)
-        _report(out, console)
-        _close(tracker, code, out, console)
+        if options.fresh and (aside := move_aside(out)):
+            console.print(f"moved {out} to {aside}", highlight=False, soft_wrap=True)
+        with sole_user(out):
+            records = records_of_plan(out, plan, bank)
+            announce(plan, backend, records, console)
+            study_id = write_study(out, plan, bank, folds, _execution(options, backend, uri))
+            parameters = {"preset": plan.preset.name, "seed": plan.seed, "data": bank.description.name}
+            identity = Identity(plan.study.name, study_id, plan.preset.name, parameters)
+            tracker = Tracker(uri, identity, records.values())
+            code = _run_trials(plan, bank, out, backend, records, tracker, console, begun)
+            _report(out, console)
+            _close(tracker, code, out, console)
     return code
 
 

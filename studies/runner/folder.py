@@ -35,11 +35,16 @@ def sole_user(out: Path) -> Iterator[None]:
 
 
 def move_aside(out: Path) -> Path | None:
-    """Rename an existing folder to `OUT.until-TIME`; nothing is deleted. Returns its new place, if there was one."""
+    """Rename an existing folder to `OUT.until-TIME`; nothing is deleted. Returns its new place, if there was one.
+
+    Raises:
+        ValueError: another process is running in it.
+    """
     if not out.exists():
         return None
     aside = out.with_name(f"{out.name}.until-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
-    out.rename(aside)
+    with sole_user(out):
+        out.rename(aside)
     return aside
 
 
