@@ -5,17 +5,22 @@ from __future__ import annotations
 from typing import Annotated
 
 import torch
-from pydantic import Field
+from pydantic import Field, PositiveInt
 from torch import Generator, Tensor
 
 from fmim_core.config import Config
 
 
 class Batches(Config):
-    """subjects_per_batch × images_per_subject images in each batch; the paper's are 32 × 4."""
+    """subjects_per_batch × images_per_subject images in each batch; the paper's are 32 × 4.
+
+    per_epoch: batches in an epoch; by default as many whole ones as the images fill, at least one. A number makes a
+    training's length independent of the data set's size.
+    """
 
     subjects_per_batch: Annotated[int, Field(ge=2)] = 32
     images_per_subject: Annotated[int, Field(ge=2)] = 4
+    per_epoch: PositiveInt | None = None
 
     @property
     def size(self) -> int:
@@ -26,9 +31,8 @@ class Batches(Config):
 class SubjectSampler:
     """Draws an epoch of batches from the identities `(N,)` of the training images.
 
-    An epoch has as many whole batches as the images fill (at least one). Subjects come in random order, all of them
-    before any comes again, but those that do not fill a batch wait for the next round; a subject's images come in
-    random order, repeated where it has fewer than M.
+    Subjects come in random order, all of them before any comes again, but those that do not fill a batch wait for
+    the next round; a subject's images come in random order, repeated where it has fewer than M.
 
     Raises:
         ValueError: fewer subjects than a batch needs.
@@ -43,7 +47,7 @@ class SubjectSampler:
             )
         self._images = [(identities == subject).nonzero().flatten() for subject in subjects]
         self._batches = batches
-        self.batches_per_epoch = max(1, len(identities) // batches.size)
+        self.batches_per_epoch = batches.per_epoch or max(1, len(identities) // batches.size)
         self.subjects = len(subjects)
         self.repeating = sum(len(images) < batches.images_per_subject for images in self._images)
 

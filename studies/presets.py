@@ -9,7 +9,7 @@ SMALL_NET = (
     ("model.kind", "small"),
     ("batches.subjects_per_batch", 16),
     ("batches.images_per_subject", 4),
-    ("learning_rate", 1e-3),
+    ("learning_rate", 2e-3),
 )
 
 SMOKE = Preset(
@@ -24,10 +24,10 @@ SMOKE = Preset(
 
 QUICK = Preset(
     name="quick",
-    about="the whole protocol on small images: minutes on 2 cores",
-    settings=(*SMALL_NET, ("augmentation.crop", 64), ("epochs", 6)),
+    about="the whole protocol on small images, 120 steps per training: minutes on 2 cores",
+    settings=(*SMALL_NET, ("batches.per_epoch", 20), ("augmentation.crop", 64), ("epochs", 6)),
     image_size=70,
-    phantom=PhantomConfig(),
+    phantom=PhantomConfig(ageing=1.5),
     folds=3,
     replicates=5,
 )

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import multiprocessing
+import os
 import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +229,60 @@ def test_tracker_trouble_never_stops_training(tmp_path: Path) -> None:
     screen = console.export_text()
     assert "MLflow: MlflowException" in screen
     assert "the next start mirrors them" in screen
+
+
+def free_port() -> int:
+    """A port on which nobody listens now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    """A real MLflow server on this machine; its address."""
+    address = f"http://127.0.0.1:{(port := free_port())}"
+    store = [
+        "--backend-store-uri",
+        f"sqlite:///{tmp_path}/server.db",
+        "--artifacts-destination",
+        str(tmp_path / "kept"),
+    ]
+    command = [sys.executable, "-m", "mlflow", "server", *store, "--port", str(port), "--workers", "1"]
+    with (tmp_path / "server.log").open("w") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+    try:
+        deadline = time.monotonic() + 90
+        while True:
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/health") as answer:
+                assert answer.read() == b"OK"
+                break
+            assert process.poll() is None, (tmp_path / "server.log").read_text()
+            assert time.monotonic() < deadline, (tmp_path / "server.log").read_text()
+            time.sleep(0.2)
+        yield address
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(timeout=30)
+
+
+def test_a_server_takes_the_runs_and_the_report(server: str, tmp_path: Path) -> None:
+    plan = mini_plan(replicates=1)
+    options = Options(
+        study="automargin_vs_grid",
+        out=tmp_path / "study",
+        backend="inline",
+        gpus_per_trial=0.0,
+        tracking_uri=server,
+        banks=tmp_path / "banks",
+    )
+    assert run_plan(plan, options, Console(quiet=True)) == DONE
+    client = MlflowClient(server)
+    experiment = client.get_experiment_by_name("automargin_vs_grid")
+    runs = client.search_runs([experiment.experiment_id])
+    assert Counter(run.info.status for run in runs) == {"FINISHED": 9}
+    (parent,) = [run for run in runs if "fmim.trial" not in run.data.tags]
+    assert {"report", "study.json", "selection.json"} <= {i.path for i in client.list_artifacts(parent.info.run_id)}
 
 
 def _finish_one(root: str, number: int) -> None:

@@ -61,3 +61,10 @@ def test_too_few_subjects_are_refused_with_both_numbers() -> None:
 def test_a_batch_without_triplets_cannot_be_asked_for(field: str) -> None:
     with pytest.raises(ValueError, match=field):
         Batches(**{field: 1})
+
+
+def test_the_length_of_an_epoch_can_be_given() -> None:
+    batches = Batches(subjects_per_batch=4, images_per_subject=2, per_epoch=7)
+    positions, seen = SubjectSampler(identities(*[5] * 9), batches).epoch(torch_generator("given"))
+    assert positions.shape == (7, 8)
+    assert seen == 1.0
