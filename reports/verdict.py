@@ -168,17 +168,17 @@ def _reading(contest: Contest) -> str:
     paired, tost, margin = contest.paired, contest.tost, percent(EQUIVALENCE_MARGIN, 0)
     if paired.low is None or paired.high is None:
         return f"{contest.loss}: without an interval the difference shows nothing about other seeds."
-    if paired.low <= 0 <= paired.high:
-        reach = percent(max(-paired.low, paired.high), 2)
-        said = (
-            f"{contest.loss}: the interval includes 0. That is no evidence of a difference, and not evidence of "
-            f"equivalence either: differences of up to {reach} points remain compatible with these seeds."
-        )
-    else:
+    shown = f"Equivalence within ±{margin} point {'is' if tost.equivalent else 'is not'} shown"
+    tests = f"{shown} (two one-sided tests, {p_text(tost.p)})."
+    if not paired.low <= 0 <= paired.high:
         better = "higher" if paired.difference > 0 else "lower"
-        said = f"{contest.loss}: the interval excludes 0; AutoMargin is {better} over seeds on this test set."
-    shown = "is shown" if tost.equivalent else "is not shown"
-    return f"{said} Equivalence within ±{margin} point {shown} (two one-sided tests, {p_text(tost.p)})."
+        return f"{contest.loss}: the interval excludes 0; AutoMargin is {better} over seeds on this test set. {tests}"
+    reach = percent(max(-paired.low, paired.high), 2)
+    alone = "That alone is no evidence of equivalence: differences" if not tost.equivalent else "Differences"
+    return (
+        f"{contest.loss}: the interval includes 0, so no difference is shown. {alone} of up to {reach} points remain "
+        f"compatible with these seeds. {tests}"
+    )
 
 
 def _card(contest: Contest) -> tuple[tuple[str, str], ...]:
@@ -222,7 +222,23 @@ def cautions(results: Results) -> list[str]:
             if without
             else f"Each of the {int(queries)} test queries has a match in the gallery."
         )
+    said += _in_the_folds(results)
     n = int(results.study["replicates"])
     if n < 5:
         said.append(f"{n} seed{'s' if n != 1 else ''} planned: intervals from so few are wide or do not exist.")
     return said
+
+
+def _in_the_folds(results: Results) -> list[str]:
+    """What happened in development: validation queries left out, and subjects with too few images for a batch."""
+    folds, said = results.study["folds"], []
+    without, scored = (
+        sum(fold.get(f"validation_queries{rest}", 0) for fold in folds) for rest in ("_without_match", "")
+    )
+    if without:
+        said.append(
+            f"{without} of {without + scored} validation queries have no match in their gallery: they are left out, "
+            "not scored 0."
+        )
+    final = [t.record for t in results.trials if t.record and t.stage == "replicate"]
+    return said + [f"{warning}." for warning in sorted({w for record in final for w in record.get("warnings") or []})]

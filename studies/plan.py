@@ -137,10 +137,19 @@ class Plan:
                 "train_images": len(fold.train),
                 "validation_subjects": len(set(fold.validation.subjects)),
                 "validation_images": len(fold.validation),
-                "validation_queries": int(fold.validation.matched_query_mask().sum()),
+                **_queries(fold.validation, configs[0].identity == "side"),
             }
             for fold in folds
         ]
+
+
+def _queries(images: ImageSet, per_side: bool) -> dict[str, int]:
+    """Queries that can be scored, and those that cannot since their identity is not in the gallery."""
+    matched = int(images.matched_query_mask(per_side).sum())
+    return {
+        "validation_queries": matched,
+        "validation_queries_without_match": int(images.query_mask.sum()) - matched,
+    }
 
 
 def _check_model(config: TrainConfig) -> None:

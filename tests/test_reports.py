@@ -112,7 +112,7 @@ def test_verdict_says_numbers_data_and_what_is_not_shown(out: Path) -> None:
         "4.00 times AutoMargin's device-seconds (576.0 against 144.0)."
     )
     cautions = " ".join(said.cautions)
-    assert "not evidence of equivalence" in cautions
+    assert "no evidence of equivalence" in cautions
     assert "only 40 subjects" in cautions
     assert "2 of 146 test queries have no match" in cautions
 
