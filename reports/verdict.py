@@ -222,7 +222,7 @@ def cautions(results: Results) -> list[str]:
             if without
             else f"Each of the {int(queries)} test queries has a match in the gallery."
         )
-    said += _in_the_folds(results)
+    said += _below_chance(results, facts["chance_mAP"]) + _in_the_folds(results)
     n = int(results.study["replicates"])
     if n < 5:
         said.append(f"{n} seed{'s' if n != 1 else ''} planned: intervals from so few are wide or do not exist.")
@@ -242,3 +242,15 @@ def _in_the_folds(results: Results) -> list[str]:
         )
     final = [t.record for t in results.trials if t.record and t.stage == "replicate"]
     return said + [f"{warning}." for warning in sorted({w for record in final for w in record.get("warnings") or []})]
+
+
+def _below_chance(results: Results, chance: float | None) -> list[str]:
+    """Arms whose model tells nobody apart: a collapsed embedding, not a bad margin, is the usual reason."""
+    means = {arm.label: arm.test.stat.mean for arm in arm_summaries(results)}
+    collapsed = [label for label, mean in means.items() if chance is not None and mean is not None and mean < chance]
+    if not collapsed:
+        return []
+    return [
+        f"Below a random ranking: {', '.join(collapsed)}. Among equal similarities the non-matching images rank first, "
+        "so embeddings that have collapsed to one point score like this."
+    ]

@@ -418,3 +418,13 @@ def test_reports_import_nothing_heavy() -> None:
                 }
                 assert not name.startswith("fmim_core") or name in allowed
                 assert name != "matplotlib.pyplot"
+
+
+def test_an_arm_below_chance_is_named_with_the_usual_reason(out: Path) -> None:
+    assert not any("Below a random ranking" in said for said in automargin_verdict(read_results(out)).cautions)
+    for seed in range(5):
+        path = record(out, f"triplet_q1.c00.seed{seed}")
+        metrics = json.loads(path.read_text())["metrics"]
+        edit(path, metrics={**metrics, "test": {**metrics["test"], "mAP": 0.01}})
+    said = next(said for said in automargin_verdict(read_results(out)).cautions if "Below" in said)
+    assert said.startswith("Below a random ranking: Triplet + Q1. Among equal similarities")

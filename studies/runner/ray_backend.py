@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,16 +47,28 @@ class Resources:
 
 @contextmanager
 def cluster(address: str | None) -> Iterator[None]:
-    """A Ray cluster for the block: the one at `address`, or one on this machine."""
+    """A Ray cluster for the block: the one at `address`, or one on this machine.
+
+    Raises:
+        ValueError: there is none at that address.
+    """
     options: dict[str, Any] = {"address": address} if address else {"include_dashboard": False}
     try:
+        _knock(address)
         ray.init(logging_level=logging.ERROR, log_to_driver=False, **options)
-    except (ConnectionError, RuntimeError) as error:
+    except (OSError, RuntimeError) as error:
         raise ValueError(f"no Ray cluster can be reached at --address {address}: {error}") from error
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _knock(address: str | None) -> None:
+    """Raise an `OSError` at once where nobody listens at HOST:PORT; Ray itself would try for minutes."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if port.isdigit():
+        socket.create_connection((host, int(port)), timeout=10).close()
 
 
 def allot(asked: Resources) -> tuple[Resources, int]:
