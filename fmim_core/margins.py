@@ -66,6 +66,19 @@ class Constant:
         """Nothing to learn from an epoch."""
 
 
+class NoMargins(Config):
+    """For losses without margins of this kind; both are shown as not-a-number."""
+
+    kind: Literal["none"] = "none"
+
+    def check(self, uses_beta: bool) -> None:
+        """Raise a `ValueError`: called for a loss that needs margins."""
+        raise ValueError("margins are missing: the loss needs them, e.g. kind 'fixed' or 'automargin'")
+
+    def build(self) -> MarginSchedule:
+        return Constant(Margins(math.nan, math.nan))
+
+
 class FixedMargins(Config):
     """ε and β given. β is needed by losses with a negative-pair term, and left out otherwise."""
 
@@ -175,4 +188,4 @@ def _check_beta(name: str, value: float | None, uses_beta: bool) -> None:
         raise ValueError(f"margins.{name} = {value} has no effect: the loss uses no β; leave it out")
 
 
-MarginConfig = Annotated[FixedMargins | WAT | Quartile | AutoMargin, Field(discriminator="kind")]
+MarginConfig = Annotated[NoMargins | FixedMargins | WAT | Quartile | AutoMargin, Field(discriminator="kind")]

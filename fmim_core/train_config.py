@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt, model_validator
 from fmim_core.augment import Augmentation
 from fmim_core.config import Config
 from fmim_core.losses import LossConfig
-from fmim_core.margins import MarginConfig
+from fmim_core.margins import MarginConfig, NoMargins
 from fmim_core.models import ModelConfig, ResNet18
 from fmim_core.sampler import Batches
 
@@ -27,7 +27,7 @@ class TrainConfig(Config):
     """
 
     loss: LossConfig
-    margins: MarginConfig
+    margins: MarginConfig = NoMargins()
     model: ModelConfig = ResNet18()
     batches: Batches = Batches()
     augmentation: Augmentation = Augmentation()
@@ -40,5 +40,10 @@ class TrainConfig(Config):
 
     @model_validator(mode="after")
     def _margins_fit_the_loss(self) -> Self:
-        self.margins.check(self.loss.uses_beta)
+        if self.loss.uses_margins:
+            self.margins.check(self.loss.uses_beta)
+        elif not isinstance(self.margins, NoMargins):
+            raise ValueError(
+                f"margins of kind {self.margins.kind!r} have no effect: the loss {self.loss.kind!r} has none"
+            )
         return self

@@ -80,12 +80,14 @@ class Training:
         self.config, self.device, self._seed = config, device, seed
         self._validation = validation
         per_side = config.identity == "side"
-        self._sampler = SubjectSampler(torch.from_numpy(train.identities(per_side)), config.batches)
+        identities = torch.from_numpy(train.identities(per_side))
+        self._sampler = SubjectSampler(identities, config.batches)
         self._images = DeviceImages(train, device)
+        self._classes = identities.to(self._images.rows_device)
         self._index = TripletIndex.of(self._sampler.labels().to(device))
         with scoped_torch_seed(seed, "model"):
             self.model = config.model.build().to(device).to(memory_format=torch.channels_last)
-            self._loss = config.loss.build().to(device)
+            self._loss = config.loss.build(config.model.embedding_dim, self._sampler.subjects).to(device)
         parameters = [*self.model.parameters(), *self._loss.parameters()]
         self._optimizer = torch.optim.Adam(
             parameters, lr=config.learning_rate, weight_decay=config.weight_decay, fused=device.type == "cuda"
@@ -143,7 +145,7 @@ class Training:
             with self.seconds.measure("data"):
                 images = self.config.augmentation.train(self._images[positions], generator)
             with self.seconds.measure("train"):
-                output = self._step(images, collector)
+                output = self._step(images, self._classes[positions].to(self.device), collector)
                 totals += torch.stack([output.value.detach(), output.used, output.used == 0]).double()
         with self.seconds.measure("train"):
             loss, used, empty = totals.tolist()  # waits for the device
@@ -165,10 +167,10 @@ class Training:
             "subjects_seen_share": seen,
         }
 
-    def _step(self, images: Tensor, collector: StatisticsCollector) -> LossOutput:
+    def _step(self, images: Tensor, classes: Tensor, collector: StatisticsCollector) -> LossOutput:
         self._optimizer.zero_grad(set_to_none=True)
         embeddings = unit(self._forward(images))
-        batch = Similarities.of(embeddings, self._index)
+        batch = Similarities.of(embeddings, self._index, classes)
         output: LossOutput = self._loss(batch, self._schedule.margins)
         output.value.backward()
         self._optimizer.step()

@@ -38,10 +38,12 @@ class Similarities:
     phi: `(B, B)`. For triplets, by ordered positive pair and candidate negative: phi_ap `(P, 1)`, phi_an `(P, B)`,
     delta = phi_ap − phi_an `(P, B)`, and `valid` `(P, B)`, true where the column is a negative of the anchor.
     negative_pairs: `(B, B)` bool, each unordered pair of different labels once.
+    classes: `(B,)` identities among all of the training set, 0, 1, …; the labels of `index` count within the batch.
     """
 
     embeddings: Tensor
     index: TripletIndex
+    classes: Tensor
     phi: Tensor
     phi_ap: Tensor
     phi_an: Tensor
@@ -50,13 +52,14 @@ class Similarities:
     negative_pairs: Tensor
 
     @classmethod
-    def of(cls, embeddings: Tensor, index: TripletIndex) -> Similarities:
+    def of(cls, embeddings: Tensor, index: TripletIndex, classes: Tensor) -> Similarities:
         phi = embeddings @ embeddings.T
         phi_ap = phi[index.anchor, index.positive][:, None]
         phi_an = phi[index.anchor]
         return cls(
             embeddings,
             index,
+            classes,
             phi,
             phi_ap,
             phi_an,

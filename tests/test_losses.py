@@ -25,8 +25,13 @@ def random_embeddings(seed: int, labels: list[int] = LABELS) -> Tensor:
     return unit(centres[labels] + noise).requires_grad_()
 
 
+def similarities(e: Tensor, labels: list[int]) -> Similarities:
+    classes = torch.tensor(labels)
+    return Similarities.of(e, TripletIndex.of(classes), classes)
+
+
 def compute(loss: Triplet | AdaTriplet, e: Tensor, labels: list[int], margins: Margins) -> tuple[Tensor, int]:
-    output = loss.build()(Similarities.of(e, TripletIndex.of(torch.tensor(labels))), margins)
+    output = loss.build(e.shape[1], 9)(similarities(e, labels), margins)
     return output.value, int(output.used)
 
 
@@ -79,13 +84,15 @@ def test_the_four_regions_of_equation_6(lam: float) -> None:
         (0.3, 0.2): (-1.0, 1.0),
         (0.9, 0.2): (0.0, 0.0),
     }
-    loss = AdaTriplet(lam=lam, selection="all", averaging="all", negative_pairs="per_triplet").build()
+    loss = AdaTriplet(lam=lam, selection="all", averaging="all", negative_pairs="per_triplet").build(5, 2)
     index = TripletIndex.of(torch.tensor([0, 0, 1]))
     for (ap, an), expected in regions.items():
         phi_ap = torch.tensor([[ap]], dtype=torch.float64, requires_grad=True)
         phi_an = torch.tensor([[an]], dtype=torch.float64, requires_grad=True)
         valid = torch.ones(1, 1, dtype=torch.bool)
-        batch = Similarities(torch.empty(0), index, torch.empty(0), phi_ap, phi_an, phi_ap - phi_an, valid, valid)
+        batch = Similarities(
+            torch.empty(0), index, index.labels, torch.empty(0), phi_ap, phi_an, phi_ap - phi_an, valid, valid
+        )
         loss(batch, Margins(epsilon, beta)).value.backward()
         assert (phi_ap.grad.item(), phi_an.grad.item()) == expected
 

@@ -10,9 +10,8 @@ import torch
 
 from fmim_core.margins import WAT, AutoMargin, FixedMargins, Margins, Quartile
 from fmim_core.statistics import EpochStatistics, StatisticsCollector, quantile
-from fmim_core.triplets import Similarities, TripletIndex
 from tests.oracles.losses import epoch_values
-from tests.test_losses import LABELS, random_embeddings
+from tests.test_losses import LABELS, random_embeddings, similarities
 
 BATCHES = [(random_embeddings(seed).detach(), LABELS) for seed in range(4)]
 DELTA, PHI_AN, PHI_AP = epoch_values(BATCHES)
@@ -21,7 +20,7 @@ DELTA, PHI_AN, PHI_AP = epoch_values(BATCHES)
 def collect(keep_values: bool = True) -> EpochStatistics:
     collector = StatisticsCollector(torch.device("cpu"), keep_values)
     for e, labels in BATCHES:
-        collector.add(Similarities.of(e, TripletIndex.of(torch.tensor(labels))))
+        collector.add(similarities(e, labels))
     return collector.finish()
 
 

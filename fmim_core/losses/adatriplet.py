@@ -33,9 +33,10 @@ class AdaTriplet(Config):
     selection: Selection = "semihard"
     averaging: Averaging = "nonzero"
     negative_pairs: Literal["unordered", "per_triplet"] = "unordered"
+    uses_margins: ClassVar[bool] = True
     uses_beta: ClassVar[bool] = True
 
-    def build(self) -> torch.nn.Module:
+    def build(self, embedding_dim: int, classes: int) -> torch.nn.Module:
         return AdaTripletLoss(self)
 
 

@@ -25,9 +25,10 @@ class Triplet(Config):
     kind: Literal["triplet"] = "triplet"
     selection: Selection = "semihard"
     averaging: Averaging = "nonzero"
+    uses_margins: ClassVar[bool] = True
     uses_beta: ClassVar[bool] = False
 
-    def build(self) -> torch.nn.Module:
+    def build(self, embedding_dim: int, classes: int) -> torch.nn.Module:
         return TripletLoss(self)
 
 

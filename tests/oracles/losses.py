@@ -62,3 +62,51 @@ def epoch_values(batches: Sequence[tuple[Tensor, Sequence[int]]]) -> tuple[np.nd
         same = itertools.permutations(range(len(labels)), 2)
         phi_ap += [phi[a][p] for a, p in same if labels[a] == labels[p]]
     return np.array(delta), np.array(phi_an), np.array(phi_ap)
+
+
+def sct_loss(e: Tensor, labels: Sequence[int], lam: float) -> Tensor:
+    """Mean over all triplets of λ φ_an where φ_an > φ_ap, else −log of the softmax of (φ_ap, φ_an) at φ_ap."""
+    terms = []
+    for a, p, n in triplets(labels):
+        phi_ap, phi_an = e[a] @ e[p], e[a] @ e[n]
+        softmax = phi_ap.exp() / (phi_ap.exp() + phi_an.exp())
+        terms.append(lam * phi_an if phi_an > phi_ap else -softmax.log())
+    return torch.stack(terms).mean()
+
+
+def contrastive_loss(e: Tensor, labels: Sequence[int], m_pos: float, m_neg: float) -> Tensor:
+    """Mean non-zero [d − m_pos]₊ over positive pairs plus mean non-zero [m_neg − d]₊ over negative pairs."""
+    near, far = [], []
+    for i, j in itertools.combinations(range(len(labels)), 2):
+        d = (e[i] - e[j]).square().sum().sqrt()
+        if labels[i] == labels[j]:
+            near.append(torch.clamp(d - m_pos, min=0))
+        else:
+            far.append(torch.clamp(m_neg - d, min=0))
+    return mean(near, 0 * e.sum(), "nonzero") + mean(far, 0 * e.sum(), "nonzero")
+
+
+def arcface_loss(e: Tensor, labels: Sequence[int], weights: Tensor, degrees: float, scale: float) -> Tensor:
+    """Mean of −log softmax of s·cos(θ + m) at the label; θ is the angle to each class vector (a column of weights)."""
+    m = np.deg2rad(degrees)
+    terms = []
+    for row, label in zip(e, labels, strict=True):
+        cosines = [row @ column / column.norm() for column in weights.T]
+        theta = torch.acos(cosines[label])
+        target = torch.cos(theta + m) if theta.item() <= np.pi - m else cosines[label] - m * np.sin(m)
+        logits = torch.stack([scale * (target if c == label else cosine) for c, cosine in enumerate(cosines)])
+        terms.append(torch.logsumexp(logits, 0) - logits[label])
+    return torch.stack(terms).mean()
+
+
+def softtriple_loss(
+    e: Tensor, labels: Sequence[int], centres: Tensor, per_class: int, la: float, gamma: float, margin: float
+) -> Tensor:
+    """Mean of −log softmax of la·(S − margin at the label), S a softmax-weighted similarity to a class's centres."""
+    terms = []
+    for row, label in zip(e, labels, strict=True):
+        phi = torch.stack([row @ column / column.norm() for column in centres.T]).split(per_class)
+        similarity = torch.stack([(torch.softmax(k / gamma, 0) * k).sum() for k in phi])
+        logits = la * torch.stack([s - margin * (c == label) for c, s in enumerate(similarity)])
+        terms.append(torch.logsumexp(logits, 0) - logits[label])
+    return torch.stack(terms).mean()

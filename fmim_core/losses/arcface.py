@@ -1,0 +1,47 @@
+"""ArcFace: an additive angular margin on the softmax over identities (Deng et al. 2019)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+import torch
+from pydantic import Field
+
+from fmim_core.config import Config
+from fmim_core.losses.base import LossOutput, no_triplets
+from fmim_core.margins import Margins
+from fmim_core.triplets import Similarities
+
+
+class ArcFace(Config):
+    """L = mean −log softmax over classes c of s·cos(θ_c + m·[c = y]), θ_c the angle to a learnt class vector.
+
+    Past θ_y + m = 180° the target's logit goes on falling as s·(cos θ_y − m sin m), m in radians.
+
+    Args:
+        margin_degrees: m in degrees; the paper's 5.7, 14.3, 28.6 and 43 are 0.1, 0.25, 0.5 and 0.75 radians.
+        scale: s.
+    """
+
+    kind: Literal["arcface"] = "arcface"
+    margin_degrees: Annotated[float, Field(ge=0, lt=180, allow_inf_nan=False)]
+    scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 64.0
+    uses_margins: ClassVar[bool] = False
+    uses_beta: ClassVar[bool] = False
+
+    def build(self, embedding_dim: int, classes: int) -> torch.nn.Module:
+        return ArcFaceClasses(self, embedding_dim, classes)
+
+
+class ArcFaceClasses(torch.nn.Module):
+    """See `ArcFace`; its class vectors are float32 whatever the embeddings are, and trained with the model."""
+
+    def __init__(self, config: ArcFace, embedding_dim: int, classes: int) -> None:
+        from pytorch_metric_learning.losses import ArcFaceLoss  # a slow import, for those who use it
+
+        super().__init__()
+        self.loss = ArcFaceLoss(classes, embedding_dim, margin=config.margin_degrees, scale=config.scale)
+
+    def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
+        """The loss of a batch, by pytorch-metric-learning."""
+        return no_triplets(self.loss(batch.embeddings.to(self.loss.W.dtype), batch.classes))

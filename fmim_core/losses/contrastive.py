@@ -1,0 +1,48 @@
+"""Contrastive loss (Chopra et al. 2005) on Euclidean distances of unit embeddings."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+import torch
+from pydantic import Field
+
+from fmim_core.config import Config
+from fmim_core.losses.base import LossOutput, no_triplets
+from fmim_core.margins import Margins
+from fmim_core.triplets import Similarities
+
+Distance = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]
+
+
+class Contrastive(Config):
+    """L = mean [d_p − m_pos]₊ over positive pairs + mean [m_neg − d_n]₊ over negative pairs, non-zero terms only.
+
+    d = ‖f_i − f_j‖₂ = √(2 − 2φ_ij), in [0, 2] for unit embeddings.
+
+    Args:
+        m_pos, m_neg: distances at which a positive pair is near enough, and a negative one far enough.
+    """
+
+    kind: Literal["contrastive"] = "contrastive"
+    m_pos: Distance
+    m_neg: Distance
+    uses_margins: ClassVar[bool] = False
+    uses_beta: ClassVar[bool] = False
+
+    def build(self, embedding_dim: int, classes: int) -> torch.nn.Module:
+        return ContrastivePairs(self)
+
+
+class ContrastivePairs(torch.nn.Module):
+    """See `Contrastive`."""
+
+    def __init__(self, config: Contrastive) -> None:
+        from pytorch_metric_learning.losses import ContrastiveLoss  # a slow import, for those who use it
+
+        super().__init__()
+        self._loss = ContrastiveLoss(pos_margin=config.m_pos, neg_margin=config.m_neg)
+
+    def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
+        """The loss of a batch, by pytorch-metric-learning."""
+        return no_triplets(self._loss(batch.embeddings, batch.classes))

@@ -1,0 +1,47 @@
+"""Selectively contrastive triplet loss (Xuan et al. 2020)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+import torch
+from pydantic import Field
+from torch.nn import functional
+
+from fmim_core.config import Config
+from fmim_core.losses.base import LossOutput
+from fmim_core.margins import Margins
+from fmim_core.selection import average
+from fmim_core.triplets import Similarities
+
+
+class SCT(Config):
+    """L = mean over all triplets of λ φ_an where φ_an > φ_ap, else of −log softmax(φ_ap, φ_an) at φ_ap.
+
+    The second is log(1 + exp(φ_an − φ_ap)). No margins.
+
+    Args:
+        lam: λ ≥ 0, the weight of hard negatives.
+    """
+
+    kind: Literal["sct"] = "sct"
+    lam: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    uses_margins: ClassVar[bool] = False
+    uses_beta: ClassVar[bool] = False
+
+    def build(self, embedding_dim: int, classes: int) -> torch.nn.Module:
+        return SCTLoss(self)
+
+
+class SCTLoss(torch.nn.Module):
+    """See `SCT`."""
+
+    def __init__(self, config: SCT) -> None:
+        super().__init__()
+        self._lam = config.lam
+
+    def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
+        """The loss of a batch; every triplet is used."""
+        hard = batch.delta < 0
+        terms = torch.where(hard, self._lam * batch.phi_an, functional.softplus(-batch.delta))
+        return LossOutput(average(terms, batch.valid, "all"), batch.valid.sum())

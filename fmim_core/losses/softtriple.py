@@ -1,0 +1,58 @@
+"""SoftTriple: a softmax over identities with several centres each (Qian et al. 2019)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+import torch
+from pydantic import Field, PositiveInt
+
+from fmim_core.config import Config
+from fmim_core.losses.base import LossOutput, no_triplets
+from fmim_core.margins import Margins
+from fmim_core.triplets import Similarities
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class SoftTriple(Config):
+    """L = mean −log softmax over classes c of la·(S_c − margin·[c = y]).
+
+    S_c = Σ_k softmax_k(φ_k/γ) φ_k over the similarities φ_k to the centres of class c.
+
+    Args:
+        margin: of the paper's list 0.01, 0.02, 0.05, 0.1.
+        centers: learnt centres of each class. la: scale of the logits. gamma: γ.
+    """
+
+    kind: Literal["softtriple"] = "softtriple"
+    margin: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    centers: PositiveInt = 10
+    la: Positive = 20.0
+    gamma: Positive = 0.1
+    uses_margins: ClassVar[bool] = False
+    uses_beta: ClassVar[bool] = False
+
+    def build(self, embedding_dim: int, classes: int) -> torch.nn.Module:
+        return SoftTripleClasses(self, embedding_dim, classes)
+
+
+class SoftTripleClasses(torch.nn.Module):
+    """See `SoftTriple`; its centres are float32 whatever the embeddings are, and trained with the model."""
+
+    def __init__(self, config: SoftTriple, embedding_dim: int, classes: int) -> None:
+        from pytorch_metric_learning.losses import SoftTripleLoss  # a slow import, for those who use it
+
+        super().__init__()
+        self.loss = SoftTripleLoss(
+            classes,
+            embedding_dim,
+            centers_per_class=config.centers,
+            la=config.la,
+            gamma=config.gamma,
+            margin=config.margin,
+        )
+
+    def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
+        """The loss of a batch, by pytorch-metric-learning."""
+        return no_triplets(self.loss(batch.embeddings.to(self.loss.fc.dtype), batch.classes))
