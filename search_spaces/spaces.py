@@ -5,6 +5,8 @@ from __future__ import annotations
 from search_spaces.domain import Choice, Space
 
 MARGIN_VALUES = (0.1, 0.25, 0.5, 0.75)
+LAMBDA_VALUES = (0.0, 0.5, 1.0, 2.0)
+SENSITIVITY_VALUES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
 K_VALUES = (2, 4)
 
 EPSILON = Choice(path="margins.epsilon", values=MARGIN_VALUES)
@@ -18,3 +20,19 @@ ADATRIPLET_GRID = Space(choices=(EPSILON, BETA))
 WAT_GRID = Space(choices=(BETA,))
 TRIPLET_AUTOMARGIN = Space(choices=(K_DELTA,))
 ADATRIPLET_AUTOMARGIN = Space(choices=(K_DELTA, K_AN))
+
+SCT_GRID = Space(choices=(Choice(path="loss.lam", values=LAMBDA_VALUES),))
+ARCFACE_GRID = Space(choices=(Choice(path="loss.margin_degrees", values=(5.7, 14.3, 28.6, 43.0)),))
+SOFTTRIPLE_GRID = Space(choices=(Choice(path="loss.margin", values=(0.01, 0.02, 0.05, 0.1)),))
+CONTRASTIVE_GRID = Space(
+    choices=(
+        Choice(path="loss.m_neg", values=(0.25, 0.5, 0.75, 1.0)),
+        Choice(path="loss.m_pos", values=(0.0, 0.25, 0.5, 0.75)),
+    )
+)
+EPSILON_SENSITIVITY = Space(choices=(Choice(path="margins.epsilon", values=SENSITIVITY_VALUES),))
+
+
+def point(**values: float) -> Space:
+    """The space of one configuration, by dotted path with `__` for the dot: point(loss__lam=1.0)."""
+    return Space(choices=tuple(Choice(path=path.replace("__", "."), values=(v,)) for path, v in values.items()))

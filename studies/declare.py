@@ -21,21 +21,23 @@ class Arm(Config):
     """One named method with its search space.
 
     Args:
-        loss, search: as the paper's tables call them; together they name the arm in reports.
+        loss, search: as the paper's tables call them; together they name the arm in reports. No search: nothing to
+            search.
         settings: training fields that make the method, dotted, e.g. ("loss.kind", "triplet").
         space: the fields its search varies.
     """
 
     name: Name
     loss: str
-    search: str
+    search: str = ""
     settings: tuple[Assignment, ...]
     space: Space = Space()
 
     @property
     def label(self) -> str:
         """The arm in words."""
-        return f"{self.loss} + {self.search[:1].lower() + self.search[1:] if ' ' in self.search else self.search}"
+        search = self.search[:1].lower() + self.search[1:] if self.search[1:2].islower() else self.search
+        return f"{self.loss} + {search}" if self.search else self.loss
 
     def train_config(self, preset: Preset, configuration: Configuration, epochs: int | None = None) -> TrainConfig:
         """The training of one configuration under a preset.
@@ -68,7 +70,12 @@ class Preset(Config):
 
 
 class Study(Config):
-    """A question with its arms, presets and the metric that selects."""
+    """A question with its arms, presets and the metric that selects.
+
+    Args:
+        search: whether configurations are trained on folds and one of them selected. Without a search every arm
+            has one configuration, given beforehand, and N_s is 0.
+    """
 
     name: Name
     title: str
@@ -76,6 +83,7 @@ class Study(Config):
     arms: Annotated[tuple[Arm, ...], Field(min_length=1)]
     presets: Annotated[tuple[Preset, ...], Field(min_length=1)]
     metric: str = "mAP"
+    search: bool = True
 
     @model_validator(mode="after")
     def _names_are_known_and_distinct(self) -> Self:
@@ -87,6 +95,9 @@ class Study(Config):
             repeated = [name for name, count in Counter(names).items() if count > 1]
             if repeated:
                 raise ValueError(f"study {self.name!r}: {', '.join(repeated)} named more than once")
+        open_arms = [arm.name for arm in self.arms if arm.space.size > 1]
+        if not self.search and open_arms:
+            raise ValueError(f"study {self.name!r} has no search, but {', '.join(open_arms)} leave a choice")
         return self
 
     def preset(self, name: str) -> Preset:

@@ -39,7 +39,11 @@ class Plan:
     @property
     def search_trials(self) -> int:
         """Trials of the search stage: configurations × folds."""
-        return sum(arm.space.size for arm in self.arms) * self.preset.folds
+        return sum(self.n_s(arm) for arm in self.arms) * self.preset.folds
+
+    def n_s(self, arm: Arm) -> int:
+        """Configurations the arm trains before its winner is fixed; 0 without a search."""
+        return arm.space.size if self.study.search else 0
 
     @property
     def replicate_trials(self) -> int:
@@ -56,7 +60,9 @@ class Plan:
         return arm.train_config(self.preset, configuration, self.epochs)
 
     def search(self, arm: Arm, bank: Bank) -> list[TrialSpec]:
-        """The search trials of an arm: every configuration on every fold."""
+        """The search trials of an arm: every configuration on every fold; none without a search."""
+        if not self.study.search:
+            return []
         return [
             self._spec(arm, number, configuration, "search", fold, bank)
             for number, configuration in enumerate(arm.space.configurations())
@@ -122,13 +128,13 @@ class Plan:
                 or a model that cannot be built.
         """
         configs = self.train_configs()
-        folds = self.folds(development)
+        folds = self.folds(development) if self.study.search else []
         for config in {
             config.model_dump_json(include={"model", "batches", "augmentation"}): config for config in configs
         }.values():
             check_crop(config, development)
-            for fold in folds:
-                SubjectSampler(torch.from_numpy(fold.train.identities(config.identity == "side")), config.batches)
+            for training in [fold.train for fold in folds] or [development]:
+                SubjectSampler(torch.from_numpy(training.identities(config.identity == "side")), config.batches)
             _check_model(config)
         return [
             {

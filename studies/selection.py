@@ -56,6 +56,11 @@ def select(configurations: Sequence[Configuration], folds: int, records: Sequenc
     return Selection(best.number, best.configuration, best.mean, metric, scores)
 
 
+def given(configuration: Configuration, metric: str) -> Selection:
+    """The selection of an arm that has nothing to search."""
+    return Selection(0, configuration, None, metric, ())
+
+
 def _score(number: int, configuration: Configuration, folds: int, records: list[Record], metric: str) -> Score:
     values = [r["metrics"]["validation"][metric] for r in records if r["status"] == "completed"]
     finite = [value for value in values if value == value]

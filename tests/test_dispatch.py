@@ -60,11 +60,53 @@ def test_the_paper_study_has_nine_arms_with_its_search_costs() -> None:
     assert (plan.search_trials, plan.replicate_trials, plan.trials) == (34 * 3, 9 * 5, 147)
 
 
-@pytest.mark.parametrize("preset", [preset.name for preset in catalogue.find("automargin_vs_grid").presets])
-def test_every_configuration_of_every_preset_is_a_valid_training(preset: str) -> None:
-    study = catalogue.find("automargin_vs_grid")
-    plan = Plan(study, study.preset(preset), seed=0, replicates=5)
-    assert len({config.model_dump_json() for config in plan.train_configs()}) == 34
+@pytest.mark.parametrize(
+    ("name", "search_trials", "replicate_trials"),
+    [
+        ("automargin_vs_grid", 34 * 3, 9 * 5),
+        ("baselines", 0, 7 * 5),
+        ("hyperparameter_selection", 58 * 3, 9 * 5),
+        ("lambda_sweep", 4 * 3, 4 * 5),
+        ("margin_sensitivity", 16 * 3, 5),
+    ],
+)
+def test_every_study_has_its_trials_and_every_configuration_is_a_valid_training(
+    name: str, search_trials: int, replicate_trials: int
+) -> None:
+    study = catalogue.find(name)
+    for preset in study.presets:
+        configs = Plan(study, preset, seed=0, replicates=5).train_configs()
+        assert len({config.model_dump_json() for config in configs}) == len(configs)
+    plan = Plan(study, study.preset("quick"), seed=0, replicates=5)
+    assert (plan.search_trials, plan.replicate_trials) == (search_trials, replicate_trials)
+
+
+def test_the_catalogue_is_what_is_tested() -> None:
+    assert catalogue.names() == [
+        "automargin_vs_grid",
+        "baselines",
+        "hyperparameter_selection",
+        "lambda_sweep",
+        "margin_sensitivity",
+    ]
+
+
+def test_without_a_search_replicates_start_at_once(tiny_bank: Bank, tmp_path: Path) -> None:
+    study = catalogue.find("baselines")
+    plan = Plan(study, study.preset("smoke"), seed=0, replicates=2)
+    dispatcher = Dispatcher(plan, tiny_bank, tmp_path, {})
+    order = run(dispatcher, slots=3)
+    assert [(spec.arm, spec.stage) for spec in order[:2]] == [("softtriple", "replicate")] * 2
+    assert len(order) == 14
+    assert dispatcher.complete
+    chosen = json.loads((tmp_path / "selection.json").read_text())["arcface"]
+    assert (chosen["configuration"], chosen["score"]) == ({"margin_degrees": 14.3}, None)
+
+
+def test_a_study_without_a_search_leaves_no_choice() -> None:
+    study = catalogue.find("margin_sensitivity")
+    with pytest.raises(ValueError, match="has no search, but triplet_epsilon leave a choice"):
+        Study(**{**dict(study), "search": False})
 
 
 def test_the_paper_preset_is_the_papers_protocol() -> None:

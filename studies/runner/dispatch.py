@@ -13,7 +13,7 @@ from fmim_core.trainer import Row
 from fmim_core.trial import TrialSpec
 from studies.declare import Arm
 from studies.plan import Plan
-from studies.selection import Selection, select
+from studies.selection import Selection, given, select
 
 
 class Observer(Protocol):
@@ -100,13 +100,19 @@ class Dispatcher:
     def _select_if_searched(self, arm: Arm) -> None:
         if self._searching[arm.name]:
             return
-        records = [self._records[spec.id] for spec in self._plan.search(arm, self._bank)]
-        selection = select(list(arm.space.configurations()), self._plan.preset.folds, records, self._plan.study.metric)
+        selection = self._selection(arm)
         self.selections[arm.name] = selection
         self._write_selections()
         if selection.number is not None:
             replicates = self._plan.replicate(arm, selection.number, self._bank)
             self._ready.extend(spec for spec in replicates if spec.id not in self._records)
+
+    def _selection(self, arm: Arm) -> Selection:
+        configurations, metric = list(arm.space.configurations()), self._plan.study.metric
+        if not self._plan.study.search:
+            return given(configurations[0], metric)
+        records = [self._records[spec.id] for spec in self._plan.search(arm, self._bank)]
+        return select(configurations, self._plan.preset.folds, records, metric)
 
     def _write_selections(self) -> None:
         """A winner keeps the time at which it was first fixed; one that replaces another keeps that one in sight."""

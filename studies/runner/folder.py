@@ -121,7 +121,7 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[dict[str, Any]], 
                 "search": arm.search,
                 "space": arm.space.values(),
                 "configurations": list(arm.space.configurations()),
-                "n_s": arm.space.size,
+                "n_s": plan.n_s(arm),
             }
             for arm in plan.arms
         ],

@@ -22,8 +22,8 @@ def show_plan(plan: Plan, source: Source, folds: list[dict[str, Any]], console: 
     table = Table("arm", "space", "N_s", "search trials", "replicates")
     for arm in plan.arms:
         space = "; ".join(f"{name} ∈ {{{', '.join(map(str, values))}}}" for name, values in arm.space.values().items())
-        trials = arm.space.size * plan.preset.folds
-        table.add_row(arm.label, space or "–", str(arm.space.size), str(trials), str(plan.replicates))
+        trials = plan.n_s(arm) * plan.preset.folds
+        table.add_row(arm.label, space or "–", str(plan.n_s(arm)), str(trials), str(plan.replicates))
     console.print(table)
     for fold in folds:
         console.print(
