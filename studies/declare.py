@@ -36,7 +36,7 @@ class Arm(Config):
     @property
     def label(self) -> str:
         """The arm in words."""
-        search = self.search[:1].lower() + self.search[1:] if self.search[1:2].islower() else self.search
+        search = self.search.lower() if self.search[1:].islower() else self.search
         return f"{self.loss} + {search}" if self.search else self.loss
 
     def train_config(self, preset: Preset, configuration: Configuration, epochs: int | None = None) -> TrainConfig:
