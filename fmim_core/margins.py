@@ -1,6 +1,7 @@
 """Margin schedules: each sees the statistics of the epoch before and says the margins of the next.
 
-To add one: a `Config` with a `kind` and a `build`, a schedule class, and its line in `MarginConfig`.
+To add one: a `Config` with a `kind`, `check` and `build`, a schedule class, and its line in `MarginConfig`
+(`train_config.py`). AutoMargin has a file of its own.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Literal, Protocol
 
-from pydantic import Field, PositiveInt
+from pydantic import Field
 from torch import Tensor
 
 from fmim_core.config import Config
 from fmim_core.statistics import EpochStatistics, quantile
+from fmim_core.triplets import Similarities
 
 Epsilon = Annotated[float, Field(ge=0, lt=2, allow_inf_nan=False)]
 Beta = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -21,10 +23,13 @@ Beta = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 @dataclass(frozen=True)
 class Margins:
-    """The margins in force: ε of the triplet term, β of the negative-pair term (NaN where there is none)."""
+    """The margins in force: ε of the triplet term, β of the negative-pair term (NaN where there is none).
 
-    epsilon: float
-    beta: float = math.nan
+    Scalar tensors where a schedule follows every batch, so that the device need not be waited for.
+    """
+
+    epsilon: float | Tensor
+    beta: float | Tensor = math.nan
 
     def triplet_margin(self, delta: Tensor) -> Tensor | float:
         """ε for triplets of difference Δ `(P, B)`; the same for all."""
@@ -45,22 +50,33 @@ class WATMargins(Margins):
 class MarginSchedule(Protocol):
     """Margins over the epochs. `margins` is in force now; `observe` is called once, at the end of each epoch.
 
-    A schedule has no state but its margins: setting them is how a stopped training goes on.
+    `for_batch` says the margins of one batch; most schedules say `margins`, whatever the batch. A schedule has no
+    state but its margins: setting them is how a stopped training goes on.
     """
 
     needs_values: bool
     margins: Margins
 
+    def for_batch(self, batch: Similarities) -> Margins: ...
+
     def observe(self, statistics: EpochStatistics) -> None: ...
 
 
-class Constant:
-    """Margins that never change."""
+class PerEpoch:
+    """What schedules have in common that change their margins at the end of an epoch, or never."""
 
     needs_values = False
 
     def __init__(self, margins: Margins) -> None:
         self.margins = margins
+
+    def for_batch(self, batch: Similarities) -> Margins:
+        """The margins in force."""
+        return self.margins
+
+
+class Constant(PerEpoch):
+    """Margins that never change."""
 
     def observe(self, statistics: EpochStatistics) -> None:
         """Nothing to learn from an epoch."""
@@ -88,7 +104,7 @@ class FixedMargins(Config):
 
     def check(self, uses_beta: bool) -> None:
         """Raise a `ValueError` unless β is given exactly where the loss uses it."""
-        _check_beta("beta", self.beta, uses_beta)
+        check_beta("beta", self.beta, uses_beta)
 
     def build(self) -> MarginSchedule:
         return Constant(Margins(self.epsilon, math.nan if self.beta is None else self.beta))
@@ -124,14 +140,14 @@ class Quartile(Config):
         return QuartileSchedule(self)
 
 
-class QuartileSchedule:
+class QuartileSchedule(PerEpoch):
     """See `Quartile`."""
 
     needs_values = True
 
     def __init__(self, config: Quartile) -> None:
+        super().__init__(Margins(config.initial_epsilon, config.initial_beta))
         self._q = config.quartile / 4
-        self.margins = Margins(config.initial_epsilon, config.initial_beta)
 
     def observe(self, statistics: EpochStatistics) -> None:
         """Set the margins of the next epoch from the quantiles of this one."""
@@ -143,49 +159,9 @@ class QuartileSchedule:
         )
 
 
-class AutoMargin(Config):
-    """ε(t) = max(0, μ_Δ(t)/K_Δ), β(t) = 1 + (μ_an(t) − 1)/K_an (eqs. 7, 8), from the epoch before.
-
-    k_an is needed by losses with a negative-pair term, and left out otherwise. The initial margins hold through the
-    first epoch.
-    """
-
-    kind: Literal["automargin"] = "automargin"
-    k_delta: PositiveInt
-    k_an: PositiveInt | None = None
-    initial_epsilon: Epsilon = 0.0
-    initial_beta: Beta = 0.0
-
-    def check(self, uses_beta: bool) -> None:
-        """Raise a `ValueError` unless K_an is given exactly where the loss uses β."""
-        _check_beta("k_an", self.k_an, uses_beta)
-
-    def build(self) -> MarginSchedule:
-        return AutoMarginSchedule(self)
-
-
-class AutoMarginSchedule:
-    """See `AutoMargin`."""
-
-    needs_values = False
-
-    def __init__(self, config: AutoMargin) -> None:
-        self._k_delta, self._k_an = config.k_delta, config.k_an
-        self.margins = Margins(config.initial_epsilon, math.nan if config.k_an is None else config.initial_beta)
-
-    def observe(self, statistics: EpochStatistics) -> None:
-        """Set the margins of the next epoch from the means of this one."""
-        beta = math.nan if self._k_an is None else 1 + (statistics.phi_an_mean - 1) / self._k_an
-        # Written so that a NaN mean stays NaN: max(0.0, nan) would be 0.
-        epsilon = statistics.delta_mean / self._k_delta
-        self.margins = Margins(0.0 if epsilon < 0 else epsilon, beta)
-
-
-def _check_beta(name: str, value: float | None, uses_beta: bool) -> None:
+def check_beta(name: str, value: float | None, uses_beta: bool) -> None:
+    """Raise a `ValueError` unless the field that makes β is given exactly where the loss uses β."""
     if uses_beta and value is None:
         raise ValueError(f"margins.{name} is missing: the loss uses β, so its margins must give it")
     if not uses_beta and value is not None:
         raise ValueError(f"margins.{name} = {value} has no effect: the loss uses no β; leave it out")
-
-
-MarginConfig = Annotated[NoMargins | FixedMargins | WAT | Quartile | AutoMargin, Field(discriminator="kind")]

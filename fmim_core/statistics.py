@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -16,6 +16,7 @@ class EpochStatistics:
     """Means over all triplets (Δ), all negative pairs (φ_an) and all positive pairs (φ_ap) of an epoch.
 
     delta_values, phi_an_values: the sorted values themselves, only where a schedule asked for quantiles.
+    histograms: counts of Δ in equal bins over [−2, 2] and of φ_an over [−1, 1], where bins were asked for.
     A mean over nothing is NaN.
     """
 
@@ -24,6 +25,7 @@ class EpochStatistics:
     phi_ap_mean: float
     delta_values: Tensor | None = None
     phi_an_values: Tensor | None = None
+    histograms: dict[str, list[int]] = field(default_factory=dict)
 
 
 def quantile(ordered: Tensor, q: float) -> float:
@@ -46,9 +48,11 @@ class StatisticsCollector:
     With `keep_values` an epoch holds 4 bytes per triplet and negative pair (0.2 MB for a batch of 32 × 4).
     """
 
-    def __init__(self, device: torch.device, keep_values: bool = False) -> None:
+    def __init__(self, device: torch.device, keep_values: bool = False, bins: int = 0) -> None:
         self._sums = torch.zeros(6, dtype=torch.float64, device=device)
         self._keep_values = keep_values
+        self._bins = bins
+        self._counts = torch.zeros(2, bins, dtype=torch.float64, device=device)
         self._delta: list[Tensor] = []
         self._phi_an: list[Tensor] = []
 
@@ -67,6 +71,10 @@ class StatisticsCollector:
                 torch.full((), phi_ap.numel(), dtype=torch.float64, device=delta.device),
             ]
         )
+        if self._bins:
+            outside = delta.new_full((), 9.0)  # values out of range are not counted
+            self._counts[0] += torch.histc(torch.where(valid, delta, outside), self._bins, -2, 2)
+            self._counts[1] += torch.histc(torch.where(pairs, phi, outside), self._bins, -1, 1)
         if self._keep_values:
             self._delta.append(delta[valid])
             self._phi_an.append(phi[pairs])
@@ -80,7 +88,14 @@ class StatisticsCollector:
             phi_ap_mean=_mean(phi_ap_sum, phi_aps),
             delta_values=torch.cat(self._delta).sort().values if self._delta else None,
             phi_an_values=torch.cat(self._phi_an).sort().values if self._phi_an else None,
+            histograms=self._histograms(),
         )
+
+    def _histograms(self) -> dict[str, list[int]]:
+        if not self._bins:
+            return {}
+        delta, phi_an = self._counts.long().tolist()
+        return {"delta_histogram": delta, "phi_an_histogram": phi_an}
 
 
 def _mean(total: float, count: float) -> float:

@@ -7,11 +7,14 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, PositiveInt, model_validator
 
 from fmim_core.augment import Augmentation
+from fmim_core.automargin import AutoMargin
 from fmim_core.config import Config
 from fmim_core.losses import LossConfig
-from fmim_core.margins import MarginConfig, NoMargins
+from fmim_core.margins import WAT, FixedMargins, NoMargins, Quartile
 from fmim_core.models import ModelConfig, ResNet18
 from fmim_core.sampler import Batches
+
+MarginConfig = Annotated[NoMargins | FixedMargins | WAT | Quartile | AutoMargin, Field(discriminator="kind")]
 
 
 class TrainConfig(Config):
@@ -24,6 +27,7 @@ class TrainConfig(Config):
             validation set there is no best epoch, and the last is kept.
         precision: `auto` is bfloat16 autocast on a GPU and float32 on a CPU; losses, statistics and metrics are
             float32 always.
+        histogram_bins: bins of the histograms of Δ and φ_an in each row of the history; 0 for none.
     """
 
     loss: LossConfig
@@ -37,6 +41,7 @@ class TrainConfig(Config):
     identity: Literal["subject", "side"] = "subject"
     keep: Literal["last", "best"] = "last"
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    histogram_bins: Annotated[int, Field(ge=0, le=200)] = 0
 
     @model_validator(mode="after")
     def _margins_fit_the_loss(self) -> Self:

@@ -135,7 +135,7 @@ class Training:
         return row
 
     def _train_epoch(self, epoch: int) -> Row:
-        margins, collector = self._schedule.margins, StatisticsCollector(self.device, self._schedule.needs_values)
+        collector = StatisticsCollector(self.device, self._schedule.needs_values, self.config.histogram_bins)
         with self.seconds.measure("data"):
             generator = torch_generator(self._seed, "augment", epoch, device=self.device)
             batches, seen = self._sampler.epoch(torch_generator(self._seed, "batches", epoch))
@@ -152,12 +152,13 @@ class Training:
             statistics = collector.finish()
         if not (math.isfinite(loss) and math.isfinite(statistics.phi_an_mean)):
             raise Diverged(f"epoch {epoch}: loss {loss / len(batches)}, mean φ_an {statistics.phi_an_mean}")
+        margins = self._schedule.margins  # in force all epoch, or in the last batch of schedules that follow batches
         self._schedule.observe(statistics)
         triplets = len(batches) * int(self._index.negative[self._index.anchor].sum())
         return {
             "loss": loss / len(batches),
-            "epsilon": margins.epsilon,
-            "beta": margins.beta if self.config.loss.uses_beta else math.nan,
+            "epsilon": float(margins.epsilon),
+            "beta": float(margins.beta) if self.config.loss.uses_beta else math.nan,
             "delta_mean": statistics.delta_mean,
             "phi_an_mean": statistics.phi_an_mean,
             "phi_ap_mean": statistics.phi_ap_mean,
@@ -165,13 +166,14 @@ class Training:
             "batches": len(batches),
             "empty_batches": int(empty),
             "subjects_seen_share": seen,
+            **statistics.histograms,
         }
 
     def _step(self, images: Tensor, classes: Tensor, collector: StatisticsCollector) -> LossOutput:
         self._optimizer.zero_grad(set_to_none=True)
         embeddings = unit(self._forward(images))
         batch = Similarities.of(embeddings, self._index, classes)
-        output: LossOutput = self._loss(batch, self._schedule.margins)
+        output: LossOutput = self._loss(batch, self._schedule.for_batch(batch))
         output.value.backward()
         self._optimizer.step()
         collector.add(batch)
@@ -233,7 +235,7 @@ class Training:
             "model": self.model.state_dict(),
             "loss": self._loss.state_dict(),
             "optimizer": self._optimizer.state_dict(),
-            "margins": [margins.epsilon, margins.beta],
+            "margins": [float(margins.epsilon), float(margins.beta)],
             "kept": self._kept,
             "history": self.history,
             "seconds": vars(self.seconds),

@@ -45,7 +45,7 @@ def manifest(folder: Path, subjects: int, visits: int = 3, bad_image: bool = Fal
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["automargin"], "unknown study 'automargin'; there are automargin_vs_grid"),
+        (["automargin"], "unknown study 'automargin'; there are automargin_ablation, automargin_vs_grid"),
         (
             ["automargin_vs_grid", "--preset", "tiny"],
             "unknown preset 'tiny'; study 'automargin_vs_grid' has smoke, quick",

@@ -64,10 +64,12 @@ def test_the_paper_study_has_nine_arms_with_its_search_costs() -> None:
     ("name", "search_trials", "replicate_trials"),
     [
         ("automargin_vs_grid", 34 * 3, 9 * 5),
+        ("automargin_ablation", 0, 9 * 5),
         ("baselines", 0, 7 * 5),
         ("hyperparameter_selection", 58 * 3, 9 * 5),
         ("lambda_sweep", 4 * 3, 4 * 5),
         ("margin_sensitivity", 16 * 3, 5),
+        ("training_dynamics", 0, 3 * 5),
     ],
 )
 def test_every_study_has_its_trials_and_every_configuration_is_a_valid_training(
@@ -83,11 +85,13 @@ def test_every_study_has_its_trials_and_every_configuration_is_a_valid_training(
 
 def test_the_catalogue_is_what_is_tested() -> None:
     assert catalogue.names() == [
+        "automargin_ablation",
         "automargin_vs_grid",
         "baselines",
         "hyperparameter_selection",
         "lambda_sweep",
         "margin_sensitivity",
+        "training_dynamics",
     ]
 
 
@@ -252,7 +256,9 @@ def test_declarations_refuse_what_makes_no_sense() -> None:
         Study(**{**dict(study), "metric": "map"})
     with pytest.raises(ValueError, match="unknown preset 'tiny'"):
         study.preset("tiny")
-    with pytest.raises(ValueError, match="unknown study 'automargin'; there are automargin_vs_grid"):
+    with pytest.raises(
+        ValueError, match="unknown study 'automargin'; there are automargin_ablation, automargin_vs_grid"
+    ):
         catalogue.find("automargin")
     wrong = Arm(name="wrong", loss="L", search="S", settings=(("loss.kind", "triplet"), ("marign.kind", "fixed")))
     with pytest.raises(ValueError, match="marign"):

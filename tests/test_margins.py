@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from fmim_core.margins import WAT, AutoMargin, FixedMargins, Margins, Quartile
+from fmim_core.automargin import AutoMargin
+from fmim_core.margins import WAT, FixedMargins, Margins, Quartile
 from fmim_core.statistics import EpochStatistics, StatisticsCollector, quantile
 from tests.oracles.losses import epoch_values
 from tests.test_losses import LABELS, random_embeddings, similarities
@@ -54,6 +55,48 @@ def test_automargin_never_goes_below_zero_and_keeps_not_a_number() -> None:
     assert schedule.margins == Margins(0.0, 0.75)
     schedule.observe(EpochStatistics(math.nan, math.nan, math.nan))
     assert math.isnan(schedule.margins.epsilon)
+
+
+def test_the_median_can_stand_for_the_mean() -> None:
+    schedule = AutoMargin(k_delta=2, k_an=4, statistic="median").build()
+    assert schedule.needs_values
+    schedule.observe(collect())
+    assert schedule.margins.epsilon == pytest.approx(max(0.0, np.median(DELTA) / 2), abs=1e-12)
+    assert schedule.margins.beta == pytest.approx(1 + (np.median(PHI_AN) - 1) / 4, abs=1e-12)
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median"])
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_margins_can_follow_every_batch_or_their_moving_average(statistic: str, momentum: float) -> None:
+    update = "average" if momentum else "batch"
+    config = AutoMargin(k_delta=2, k_an=4, statistic=statistic, update=update, initial_epsilon=0.3, initial_beta=0.2)
+    schedule = config.build()
+    epsilon, beta = 0.3, 0.2
+    for e, labels in BATCHES:
+        delta, phi_an, _ = epoch_values([(e, labels)])
+        middle = {"mean": np.mean, "median": np.median}[statistic]
+        epsilon = momentum * epsilon + (1 - momentum) * max(0.0, middle(delta)) / 2
+        beta = momentum * beta + (1 - momentum) * (1 + (middle(phi_an) - 1) / 4)
+        margins = schedule.for_batch(similarities(e, labels))
+        assert float(margins.epsilon) == pytest.approx(epsilon, abs=1e-12)
+        assert float(margins.beta) == pytest.approx(beta, abs=1e-12)
+
+
+def test_margins_of_a_batch_carry_no_gradient() -> None:
+    e = random_embeddings(0)
+    margins = AutoMargin(k_delta=2, k_an=2, update="batch").build().for_batch(similarities(e, LABELS))
+    assert not margins.epsilon.requires_grad
+    assert not margins.beta.requires_grad
+
+
+def test_histograms_count_every_triplet_and_negative_pair() -> None:
+    collector = StatisticsCollector(torch.device("cpu"), bins=40)
+    for e, labels in BATCHES:
+        collector.add(similarities(e, labels))
+    counts = collector.finish().histograms
+    assert counts["delta_histogram"] == np.histogram(DELTA, 40, (-2, 2))[0].tolist()
+    assert counts["phi_an_histogram"] == np.histogram(PHI_AN, 40, (-1, 1))[0].tolist()
+    assert collect().histograms == {}
 
 
 @pytest.mark.parametrize(("quartile", "q_delta", "q_an"), [(1, 0.25, 0.75), (2, 0.5, 0.5)])

@@ -67,7 +67,12 @@ def test_the_global_generator_is_left_alone(tiny_bank: Bank) -> None:
 
 
 @pytest.mark.parametrize(
-    "margins", [{"kind": "automargin", "k_delta": 2, "k_an": 2}, {"kind": "quartile", "quartile": 1}]
+    "margins",
+    [
+        {"kind": "automargin", "k_delta": 2, "k_an": 2},
+        {"kind": "automargin", "k_delta": 2, "k_an": 2, "update": "average"},
+        {"kind": "quartile", "quartile": 1},
+    ],
 )
 def test_stop_and_resume_is_the_uninterrupted_run(tiny_bank: Bank, tmp_path, margins: dict) -> None:
     config = tiny_config(margins=margins, keep="best")

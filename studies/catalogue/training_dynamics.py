@@ -1,0 +1,41 @@
+"""What AutoMargin does during training: margins, loss, and the distributions of Δ and φ_an. Figs. 2(b, c), 3(a, b)."""
+
+from __future__ import annotations
+
+from search_spaces.domain import Assignment
+from search_spaces.spaces import point
+from studies.declare import Arm, Study
+from studies.presets import PRESETS
+
+HISTOGRAMS: Assignment = ("histogram_bins", 80)
+
+STUDY = Study(
+    name="training_dynamics",
+    title="Margins, loss and similarities during training",
+    question="How do ε(t), β(t), the loss and the distributions of Δ and φ_an develop, with AutoMargin and without?",
+    presets=PRESETS,
+    search=False,
+    arms=(
+        Arm(
+            name="adatriplet_automargin",
+            loss="AdaTriplet",
+            search="AutoMargin",
+            settings=(("loss.kind", "adatriplet"), ("margins.kind", "automargin"), HISTOGRAMS),
+            space=point(margins__k_delta=2, margins__k_an=2),
+        ),
+        Arm(
+            name="triplet_automargin",
+            loss="Triplet",
+            search="AutoMargin",
+            settings=(("loss.kind", "triplet"), ("margins.kind", "automargin"), HISTOGRAMS),
+            space=point(margins__k_delta=2),
+        ),
+        Arm(
+            name="triplet_fixed",
+            loss="Triplet",
+            search="Fixed margin",
+            settings=(("loss.kind", "triplet"), ("margins.kind", "fixed"), HISTOGRAMS),
+            space=point(margins__epsilon=0.25),
+        ),
+    ),
+)
