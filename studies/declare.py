@@ -10,6 +10,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from fmim_core.config import Config
 from fmim_core.data.phantom import PhantomConfig
+from fmim_core.losses import AdaTriplet, Triplet
 from fmim_core.metric_names import METRICS
 from fmim_core.train_config import TrainConfig
 from search_spaces.domain import Assignment, Configuration, Space, nested
@@ -69,12 +70,22 @@ class Preset(Config):
     replicates: NonNegativeInt
 
 
+class Surface(Config):
+    """A loss to be drawn as a function of one triplet's (φ_ap, φ_an)."""
+
+    label: str
+    loss: Triplet | AdaTriplet = Field(discriminator="kind")
+    epsilon: float
+    beta: float = 0.0
+
+
 class Study(Config):
     """A question with its arms, presets and the metric that selects.
 
     Args:
         search: whether configurations are trained on folds and one of them selected. Without a search every arm
             has one configuration, given beforehand, and N_s is 0.
+        surfaces: losses whose surfaces the report draws; they are computed at the start, into surfaces.json.
     """
 
     name: Name
@@ -84,6 +95,7 @@ class Study(Config):
     presets: Annotated[tuple[Preset, ...], Field(min_length=1)]
     metric: str = "mAP"
     search: bool = True
+    surfaces: tuple[Surface, ...] = ()
 
     @model_validator(mode="after")
     def _names_are_known_and_distinct(self) -> Self:

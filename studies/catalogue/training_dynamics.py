@@ -1,10 +1,11 @@
-"""What AutoMargin does during training: margins, loss, and the distributions of Δ and φ_an. Figs. 2(b, c), 3(a, b)."""
+"""What AutoMargin does during training: margins, loss, and the distributions of Δ and φ_an. Figs. 1(b, c), 2(b, c), 3(a, b)."""
 
 from __future__ import annotations
 
+from fmim_core.losses import AdaTriplet, Triplet
 from search_spaces.domain import Assignment
 from search_spaces.spaces import point
-from studies.declare import Arm, Study
+from studies.declare import Arm, Study, Surface
 from studies.presets import PRESETS
 
 HISTOGRAMS: Assignment = ("histogram_bins", 80)
@@ -15,6 +16,10 @@ STUDY = Study(
     question="How do ε(t), β(t), the loss and the distributions of Δ and φ_an develop, with AutoMargin and without?",
     presets=PRESETS,
     search=False,
+    surfaces=(
+        Surface(label="Triplet", loss=Triplet(), epsilon=0.25),
+        Surface(label="AdaTriplet", loss=AdaTriplet(lam=1.0), epsilon=0.25, beta=0.1),
+    ),
     arms=(
         Arm(
             name="adatriplet_automargin",

@@ -23,7 +23,7 @@ from studies import catalogue
 from studies.data import find_source
 from studies.plan import Plan
 from studies.runner.dispatch import Dispatcher
-from studies.runner.folder import end_execution, move_aside, records_of_plan, sole_user, write_study
+from studies.runner.folder import end_execution, move_aside, records_of_plan, sole_user, write_study, write_surfaces
 from studies.runner.inline import run_inline
 from studies.runner.progress import Progress
 from studies.runner.tracker import Identity, Tracker, check_tracking_uri
@@ -108,6 +108,7 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
             records = records_of_plan(out, plan, bank)
             announce(plan, backend, records, console)
             study_id = write_study(out, plan, bank, folds, _execution(options, backend, uri))
+            write_surfaces(out, plan)
             parameters = {"preset": plan.preset.name, "seed": plan.seed, "data": bank.description.name}
             identity = Identity(plan.study.name, study_id, plan.preset.name, parameters)
             tracker = Tracker(uri, identity, records.values())

@@ -13,7 +13,9 @@ from typing import Any
 
 from fmim_core.config import fingerprint
 from fmim_core.data.bank import Bank
+from fmim_core.margins import Margins
 from fmim_core.records import SCHEMA, Record, now, read_json, read_records, write_json
+from fmim_core.surface import loss_surface
 from fmim_core.trial import environment
 from studies.plan import Plan
 
@@ -132,6 +134,16 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[dict[str, Any]], 
     }
     write_json(path, content)
     return study_id
+
+
+def write_surfaces(out: Path, plan: Plan) -> None:
+    """Write surfaces.json: for each surface of the study its label, margins, grid, values and gradients."""
+    if plan.study.surfaces:
+        surfaces = [
+            surface.model_dump(mode="json") | loss_surface(surface.loss, Margins(surface.epsilon, surface.beta))
+            for surface in plan.study.surfaces
+        ]
+        write_json(out / "surfaces.json", surfaces)
 
 
 def end_execution(out: Path, **facts: Any) -> None:
