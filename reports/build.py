@@ -35,7 +35,7 @@ def build_report(out: Path) -> Path:
         ValueError: `out` holds no readable study.json.
     """
     results = read_results(Path(out))
-    contents = contents_of(results.study["study"])
+    contents = contents_of(results)
     verdict = contents.verdict(results)
     tables = {part: [make(results) for make in _makers(contents, part)] for part in ("tables", "appendix", "account")}
     failures = failures_table(results)
@@ -142,7 +142,7 @@ def provenance(results: Results) -> list[tuple[str, str]]:
         ("Data", f"{data['name']}: {data.get('about', '')}"),
         ("Data fingerprint", str(data.get("fingerprint"))),
         ("Images", f"{data.get('images')} of {data.get('image_size')} × {data.get('image_size')} pixels"),
-        ("Folds and seeds", f"{len(study['folds'])} folds, {study['replicates']} seeds"),
+        ("Folds and seeds", f"{len(study['folds']) or 'no search, so no'} folds, {study['replicates']} seeds"),
         ("Trial seeds", _few(seeds)),
         ("Devices", ", ".join(devices) or "none yet"),
         ("Test set first opened", opened[0] if opened else "not yet"),

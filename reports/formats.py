@@ -11,7 +11,8 @@ from typing import Any
 
 from reports.stats import MeanSE
 
-SYMBOLS = {"epsilon": "ε", "beta": "β", "lam": "λ", "k_delta": "K_Δ", "k_an": "K_an"}
+SYMBOLS = {"epsilon": "ε", "beta": "β", "lam": "λ", "k_delta": "K_Δ", "k_an": "K_an", "margin_degrees": "margin"}
+UNITS = {"margin_degrees": "°"}
 NOTHING = "–"
 
 # What pdflatex needs for the signs that reports use; every other text is escaped character by character.
@@ -38,9 +39,11 @@ _TEX = {
     "…": r"\dots{}",
     "’": "'",
     "·": r"$\cdot$",
+    "°": r"$^{\circ}$",
 }
-# Symbols with an index: N_s, K_Δ, K_an stay one symbol in every format.
-_INDEXED = re.compile(r"\b([NK])_(s|Δ|an)\b")
+# Symbols with an index: N_s, K_Δ, K_an, m_neg, m_pos stay one symbol in every format.
+_INDEXED = re.compile(r"\b([NKm])_(s|Δ|an|neg|pos)\b")
+_TEX_INDEX = {"Δ": r"\Delta", "an": r"\mathrm{an}", "neg": r"\mathrm{neg}", "pos": r"\mathrm{pos}"}
 
 
 def decimal(value: float, digits: int) -> str:
@@ -80,10 +83,16 @@ def p_text(p: float | None) -> str:
 
 
 def configuration_text(configuration: Mapping[str, Any] | None) -> str:
-    """`ε = 0.5, β = 0.25`; a dash when there is nothing to set or nothing is selected."""
+    """`ε = 0.5, β = 0.25`, and `λ = 1` for 1.0; a dash when there is nothing to set or nothing is selected."""
     if not configuration:
         return NOTHING
-    return ", ".join(f"{SYMBOLS.get(name, name)} = {value}" for name, value in configuration.items())
+    return ", ".join(f"{SYMBOLS.get(name, name)} = {value_text(name, v)}" for name, v in configuration.items())
+
+
+def value_text(name: str, value: Any) -> str:
+    """A hyperparameter's value with its unit: 14.3° for `margin_degrees`."""
+    whole = isinstance(value, float) and value.is_integer()
+    return f"{int(value) if whole else value}{UNITS.get(name, '')}"
 
 
 def to_html(text: str) -> str:
@@ -96,7 +105,7 @@ def to_tex(text: str) -> str:
     """LaTeX for pdflatex: specials escaped, Greek and signs in math mode."""
     parts, position = [], 0
     for match in _INDEXED.finditer(text):
-        index = {"s": "s", "Δ": r"\Delta", "an": r"\mathrm{an}"}[match[2]]
+        index = _TEX_INDEX.get(match[2], match[2])
         parts += [_escape_tex(text[position : match.start()]), f"${match[1]}_{{{index}}}$"]
         position = match.end()
     return "".join([*parts, _escape_tex(text[position:])])

@@ -80,6 +80,16 @@ class Results:
     def arms(self) -> list[Mapping[str, Any]]:
         return list(self.study["arms"])
 
+    @property
+    def searched(self) -> bool:
+        """Whether the study has a search stage; without one its configurations were given beforehand."""
+        return bool(self.study["folds"])
+
+    @property
+    def stages(self) -> dict[str, str]:
+        """The stages of the study with what a replicate is in each."""
+        return ({"search": "fold"} if self.searched else {}) | {"replicate": "seed"}
+
     @cached_property
     def _by_arm(self) -> dict[tuple[str, str], list[Trial]]:
         groups: dict[tuple[str, str], list[Trial]] = {}

@@ -28,6 +28,11 @@ def caption(results: Results, text: str) -> str:
     return f"{text} Data: {data_phrase(results)}."
 
 
+def chosen_word(results: Results) -> str:
+    """How an arm came by the configuration that is tested."""
+    return "selected" if results.searched else "given"
+
+
 def search_cost_table(results: Results) -> Table:
     """One row an arm in plan order; its columns are a contract (`tables/search_cost.csv`)."""
     rows = [
@@ -73,10 +78,10 @@ def arms_table(results: Results) -> Table:
     group = "Test set, %, mean ± SE over seeds (n)"
     columns = [
         Column("arm", "Arm"),
-        Column("configuration", "Selected"),
+        Column("configuration", chosen_word(results).capitalize()),
         *(Column(m.name, m.label, "estimate", group, "test_n") for m in METRICS.values()),
     ]
-    text = "Every metric on the test set, of each arm's selected configuration retrained with fresh seeds."
+    text = f"Every metric on the test set, of each arm's {chosen_word(results)} configuration trained with fresh seeds."
     return Table("test_metrics", "All metrics on the test set", caption(results, text), columns, rows)
 
 
@@ -155,11 +160,11 @@ def status_table(results: Results) -> Table:
     """How many trials of each arm and stage ended how."""
     rows = []
     for arm in results.arms:
-        for stage, unit in (("search", "folds"), ("replicate", "seeds")):
+        for stage, unit in results.stages.items():
             trials = results.of(arm["name"], stage)
             counts = Counter(trial.status for trial in trials)
             planned = len(trials) or int(results.study["replicates"])
-            row = {"arm": arm["label"], "stage": f"{stage} ({unit})", "planned": planned}
+            row = {"arm": arm["label"], "stage": f"{stage} ({unit}s)", "planned": planned}
             rows.append(row | {status: counts[status] for status in STATUSES} | {"missing": planned - len(trials)})
             rows[-1]["missing"] += counts["missing"]
     columns = [Column("arm", "Arm"), Column("stage", "Stage"), Column("planned", "Planned", "count")]
@@ -197,7 +202,7 @@ def accounting_table(results: Results) -> Table:
     """Where the device time went, by arm and stage."""
     rows = []
     for arm in results.arms:
-        for stage in ("search", "replicate"):
+        for stage in results.stages:
             cost = cost_of(results.of(arm["name"], stage))
             row = {"arm": arm["label"], "stage": stage, "trials": cost.trials, **cost.parts}
             rows.append(row | {"device_seconds": cost.device_seconds, "peak_gb": cost.peak_memory / 1e9})

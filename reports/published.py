@@ -12,6 +12,13 @@ import pandas as pd
 from reports.stats import MeanSE, mean_se
 
 LABEL = "published (OAI, 5-fold CV)"
+TEST_LABEL = "published (OAI, 5 seeds)"
+TEST_SEEDS = 5
+# The paper's names of what records call otherwise.
+METRIC_NAMES = {"mAP": "mAP", "mAP_at_R": "mAP@R", "CMC_1": "CMC@1"}
+_LOSS_NAMES = {"SoftTriple": "SoftTriplet"}
+_PARAMETER_NAMES = {"lam": "lambda"}
+_SEARCH_NAMES = {"Grid search": "grid", "AutoMargin": "automargin"}
 
 
 @cache
@@ -55,3 +62,69 @@ def dynamics(series: str) -> pd.Series:
     """Fig. 3a: "epsilon", "beta" or "loss" by epoch, 0 being the first one."""
     table = paper_table("training_dynamics")
     return table[table["series"] == series].set_index("epoch")["value"]
+
+
+def lambda_value(lam: float, metric: str, apart: bool) -> float | None:
+    """Table 1a in percent, by λ and a record's metric, over queries at least 6 years apart if `apart`."""
+    table = paper_table("ablation")
+    name = METRIC_NAMES[metric] + ("_6y" if apart else "")
+    rows = table[(table["table"] == "lambda") & (table["setting"] == f"lambda={lam:g}") & (table["metric"] == name)]
+    return float(rows["value_percent"].iloc[0]) if len(rows) else None
+
+
+def margin_curve() -> dict[float, float]:
+    """Fig. 2a: ε → mAP as a fraction."""
+    table = paper_table("margin_sensitivity")
+    return {float(epsilon): float(value) for epsilon, value in zip(table["margin_epsilon"], table["mAP"], strict=True)}
+
+
+def selected(loss: str, search: str, names: Iterable[str], dataset: str) -> dict[str, float]:
+    """Suppl. Table 1b: the value the paper selected on "OAI" or "CXR" for each named hyperparameter it lists."""
+    table = paper_table("hyperparameters")
+    rows = table[
+        (table["method"] == _LOSS_NAMES.get(loss, loss)) & (table["search"] == _SEARCH_NAMES.get(search, search))
+    ]
+    values = dict(zip(rows["parameter"], rows[f"selected_{dataset.lower()}"], strict=True))
+    found = {name: values.get(_PARAMETER_NAMES.get(name, name)) for name in names}
+    return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def by_year(loss: str, metric: str, year: int | None, dataset: str = "OAI") -> MeanSE | None:
+    """Suppl. Tables 4 (OAI) and 5 (CXR) in percent, by loss, a record's metric and year (None: all); None if absent."""
+    table = paper_table("by_year")
+    rows = table[
+        (table["dataset"] == dataset)
+        & (table["metric"] == METRIC_NAMES.get(metric, metric))
+        & (table["loss"] == _LOSS_NAMES.get(loss, loss))
+        & (table["years_after_baseline"] == ("all" if year is None else str(year)))
+    ]
+    if rows.empty:
+        return None
+    mean, se = (float(rows[name].iloc[0]) for name in ("mean_percent", "se_percent"))
+    return MeanSE(mean, se, TEST_SEEDS, se * TEST_SEEDS**0.5)
+
+
+@dataclass(frozen=True)
+class AllYears:
+    """A printed "All" of Suppl. Tables 4 and 5 in percent, and the two means it could be."""
+
+    dataset: str
+    metric: str
+    loss: str
+    printed: float
+    pooled: float  # each query counts once
+    plain: float  # each year counts once
+
+
+@cache
+def all_years() -> list[AllYears]:
+    """Every "All" of the paper beside the mean of its years, weighted by their queries and unweighted."""
+    queries = paper_table("query_counts").set_index(["dataset", "years_after_baseline"])["images"]
+    found = []
+    for (dataset, metric, loss), rows in paper_table("by_year").groupby(["dataset", "metric", "loss"]):
+        values = dict(zip(rows["years_after_baseline"], rows["mean_percent"], strict=True))
+        printed = values.pop("all")
+        sizes = [queries[dataset, int(year)] for year in values]
+        averages = averages_over_folds(list(values.values()), sizes)
+        found.append(AllYears(dataset, metric, loss, printed, averages.pooled, averages.mean_of_folds))
+    return found

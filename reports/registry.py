@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reports import automargin, automargin_figures, figures, generic
 from reports.frame import Results
@@ -63,6 +63,20 @@ STUDIES: dict[str, Contents] = {
 }
 
 
-def contents_of(study: str) -> Contents:
-    """The contents of a study's report; a study without an entry has the generic ones."""
-    return STUDIES.get(study, GENERIC)
+# What only a search stage can fill.
+SEARCH_ONLY: frozenset[MakeTable | MakePlot] = frozenset(
+    {generic.search_cost_table, generic.configurations_table, figures.cost_plot, figures.expected_best_plot}
+)
+
+
+def contents_of(results: Results) -> Contents:
+    """A study's entry or else the generic one; without a search stage, less what only that could fill."""
+    contents = STUDIES.get(results.study["study"], GENERIC)
+    if results.searched:
+        return contents
+    return replace(
+        contents,
+        tables=tuple(make for make in contents.tables if make not in SEARCH_ONLY),
+        figures=tuple(make for make in contents.figures if make not in SEARCH_ONLY),
+        appendix=tuple(make for make in contents.appendix if make not in SEARCH_ONLY),
+    )

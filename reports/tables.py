@@ -24,7 +24,8 @@ class Column:
     """A column: `key` of the row, what it holds, and the heading it shares with its neighbours (`group`).
 
     An `estimate` takes three CSV columns: KEY_mean, KEY_se and, once for neighbours that share it, `n_key`.
-    Published values are in percent as printed; a `published_mean` also takes our mean ± SE over them.
+    Published values are in percent as printed; a `published_mean` also takes a mean ± SE in percent. `digits` are
+    those of a mean ± SE.
     """
 
     key: str
@@ -32,6 +33,7 @@ class Column:
     kind: Kind = "text"
     group: str = ""
     n_key: str = ""
+    digits: int = 2
 
     @property
     def numeric(self) -> bool:
@@ -59,9 +61,9 @@ class Column:
         if value is None or value == "":
             return NOTHING
         if isinstance(value, Estimate):
-            return mean_se_text(value.stat)
+            return mean_se_text(value.stat, self.digits)
         if isinstance(value, MeanSE):
-            return mean_se_text(value, scale=1)
+            return mean_se_text(value, self.digits, scale=1)
         return value if isinstance(value, str) else _SHOW[self.kind](value)
 
     def n_text(self, row: Mapping[str, Any]) -> str:

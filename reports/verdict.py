@@ -212,8 +212,12 @@ def cautions(results: Results) -> list[str]:
         )
     said.append(
         "A test ± is the SE over seeds on one fixed set of subjects: it covers training noise, not the choice of "
-        "subjects. A validation ± is over folds, which differ in subjects but share training data; the two do not "
-        "compare."
+        "subjects."
+        + (
+            " A validation ± is over folds, which differ in subjects but share training data; the two do not compare."
+            if results.searched
+            else ""
+        )
     )
     without, queries = facts["queries_without_match"], facts["queries"]
     if without is not None and queries is not None:

@@ -1,4 +1,4 @@
-"""What AutoMargin does during training: margins, loss, and the distributions of Δ and φ_an. Figs. 1(b, c), 2(b, c), 3(a, b)."""
+"""What AutoMargin does during training: margins, loss, distributions of Δ and φ_an. Figs. 1(b, c), 2(b, c), 3."""
 
 from __future__ import annotations
 

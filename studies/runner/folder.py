@@ -140,7 +140,9 @@ def write_surfaces(out: Path, plan: Plan) -> None:
     """Write surfaces.json: for each surface of the study its label, margins, grid, values and gradients."""
     if plan.study.surfaces:
         surfaces = [
-            surface.model_dump(mode="json") | loss_surface(surface.loss, Margins(surface.epsilon, surface.beta))
+            surface.model_dump(mode="json", exclude={"loss"})
+            | {"configuration": surface.loss.model_dump(mode="json")}
+            | loss_surface(surface.loss, Margins(surface.epsilon, surface.beta))
             for surface in plan.study.surfaces
         ]
         write_json(out / "surfaces.json", surfaces)
