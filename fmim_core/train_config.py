@@ -8,10 +8,11 @@ from pydantic import Field, PositiveInt, model_validator
 
 from fmim_core.augment import Augmentation
 from fmim_core.automargin import AutoMargin
+from fmim_core.backbones import ResNet18
 from fmim_core.config import Config
 from fmim_core.losses import LossConfig
 from fmim_core.margins import WAT, FixedMargins, NoMargins, Quartile
-from fmim_core.models import ModelConfig, ResNet18
+from fmim_core.models import ModelConfig
 from fmim_core.sampler import Batches
 
 MarginConfig = Annotated[NoMargins | FixedMargins | WAT | Quartile | AutoMargin, Field(discriminator="kind")]

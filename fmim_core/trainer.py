@@ -86,7 +86,7 @@ class Training:
         self._classes = identities.to(self._images.rows_device)
         self._index = TripletIndex.of(self._sampler.labels().to(device))
         with scoped_torch_seed(seed, "model"):
-            self.model = config.model.build().to(device).to(memory_format=torch.channels_last)
+            self.model = config.model.build(config.augmentation.crop).to(device).to(memory_format=torch.channels_last)
             self._loss = config.loss.build(config.model.embedding_dim, self._sampler.subjects).to(device)
         parameters = [*self.model.parameters(), *self._loss.parameters()]
         self._optimizer = torch.optim.Adam(

@@ -161,6 +161,6 @@ def _queries(images: ImageSet, per_side: bool) -> dict[str, int]:
 def _check_model(config: TrainConfig) -> None:
     """Build the model once: a missing weights file or download shows here, and trials find the download cached."""
     try:
-        config.model.build()
+        config.model.build(config.augmentation.crop)
     except (OSError, RuntimeError) as error:
         raise ValueError(f"the model {config.model!r} cannot be built: {error}") from error

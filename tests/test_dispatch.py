@@ -65,6 +65,7 @@ def test_the_paper_study_has_nine_arms_with_its_search_costs() -> None:
     [
         ("automargin_vs_grid", 34 * 3, 9 * 5),
         ("automargin_ablation", 0, 9 * 5),
+        ("backbones", 4 * 6 * 2, 8 * 5),
         ("baselines", 0, 7 * 5),
         ("hyperparameter_selection", 58 * 3, 9 * 5),
         ("lambda_sweep", 4 * 3, 4 * 5),
@@ -87,6 +88,7 @@ def test_the_catalogue_is_what_is_tested() -> None:
     assert catalogue.names() == [
         "automargin_ablation",
         "automargin_vs_grid",
+        "backbones",
         "baselines",
         "hyperparameter_selection",
         "lambda_sweep",

@@ -80,7 +80,7 @@ def test_a_replicate_trains_on_all_development_subjects_and_reads_the_test_set(t
     assert record["metrics"]["test"]["gallery"] == 12
     assert record["started_at"] <= record["test_opened_at"] <= record["ended_at"]
     kept = torch.load(tmp_path / "checkpoints" / f"{spec.id}.pt")
-    spec.train.model.build().load_state_dict(kept["model"])
+    spec.train.model.build(24).load_state_dict(kept["model"])
 
 
 def test_two_trials_with_the_same_seed_write_the_same_record_apart_from_times(tiny_bank: Bank, tmp_path: Path) -> None:

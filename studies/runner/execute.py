@@ -113,8 +113,10 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
             identity = Identity(plan.study.name, study_id, plan.preset.name, parameters)
             tracker = Tracker(uri, identity, records.values())
             code = _run_trials(plan, bank, out, backend, records, tracker, console, begun)
-            _report(out, console)
-            _close(tracker, code, out, console)
+            try:
+                _report(out, console)
+            finally:  # whatever becomes of the report, no run may stay RUNNING
+                _close(tracker, code, out, console)
     return code
 
 

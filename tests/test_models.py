@@ -1,0 +1,61 @@
+"""Backbones: shapes, one input channel, weights from a file, and nothing drawn from the global generator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torchvision.models import resnet18
+
+from fmim_core.backbones import ConvNeXtTiny, ResNet18, ResNet50, ViTSmall
+from fmim_core.models import ModelConfig, SmallConvNet
+from fmim_core.seeding import scoped_torch_seed
+
+EVERY: list[ModelConfig] = [
+    SmallConvNet(embedding_dim=24),
+    ResNet18(embedding_dim=24),
+    ResNet50(embedding_dim=24),
+    ConvNeXtTiny(embedding_dim=24),
+    ViTSmall(embedding_dim=24),
+]
+
+
+@pytest.mark.parametrize("model", EVERY, ids=lambda model: model.kind)
+def test_every_model_embeds_grey_images_and_draws_nothing_in_training(model: ModelConfig) -> None:
+    with scoped_torch_seed("models"):
+        network, images = model.build(32), torch.randn(4, 1, 32, 32)
+    before = torch.get_rng_state()
+    embeddings = network.train()(images)
+    assert embeddings.shape == (4, 24)
+    assert embeddings.isfinite().all()
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("model", EVERY[:2], ids=lambda model: model.kind)
+def test_the_same_seed_gives_the_same_weights(model: ModelConfig) -> None:
+    states = []
+    for _ in range(2):
+        with scoped_torch_seed("weights"):
+            states.append(model.build(32).state_dict())
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+
+
+def test_weights_from_a_file_compute_what_the_network_does_with_three_equal_channels(tmp_path: Path) -> None:
+    with scoped_torch_seed("file"):
+        original, grey = resnet18().eval(), torch.randn(2, 1, 64, 64)
+    torch.save(original.state_dict(), tmp_path / "weights.pt")
+    loaded = ResNet18(weights=str(tmp_path / "weights.pt")).build(64).eval()
+    original.fc = loaded.fc
+    assert torch.allclose(loaded(grey), original(grey.expand(-1, 3, -1, -1)), atol=1e-4)
+
+
+@pytest.mark.parametrize("model", [ResNet18(weights="nowhere.pt"), ViTSmall(weights="imagenet")])
+def test_weights_that_are_not_there_are_refused_by_name(model: ModelConfig) -> None:
+    with pytest.raises(ValueError, match=f"model.weights = '{model.weights}'"):
+        model.build(32)
+
+
+def test_a_vit_needs_a_multiple_of_its_patches() -> None:
+    with pytest.raises(ValueError, match="needs a multiple of 16"):
+        ViTSmall().build(70)
