@@ -18,6 +18,8 @@ from reports.stats import expected_best
 from reports.summary import ArmSummary, arm_summaries, on_test, on_validation
 
 _FACES = ("full", "none")
+_MOST_PANELS = 3  # side by side in a column
+_SHORT_LABEL = 14  # characters of which three labels fit side by side
 
 
 def cost_plot(results: Results) -> Plot:
@@ -147,24 +149,24 @@ def _shared_legend(figure: Figure, panels: Any) -> None:
     for axes in panels:
         handles, labels = axes.get_legend_handles_labels()
         shown |= dict(zip(labels, handles, strict=True))
-    figure.legend(list(shown.values()), list(shown), loc="outside upper center", ncols=3, columnspacing=1)
+    columns = 3 if max(map(len, shown)) <= _SHORT_LABEL else 2
+    figure.legend(list(shown.values()), list(shown), loc="outside upper center", ncols=columns, columnspacing=1)
 
 
 def year_plot(results: Results) -> Plot:
-    """Test mAP by years after baseline, one panel a loss."""
+    """Test mAP by years after baseline, one panel a loss, or one for all where losses are many."""
     years = query_years(results)
     arms = [arm for arm in arm_summaries(results) if arm.test.stat.n]
     if not years or not arms:
         raise NothingToDraw("no completed test replicate has queries by year yet")
-    losses = list(dict.fromkeys(arm.loss for arm in arms))
+    lines = _year_lines(arms)
 
     def draw(figure: Figure) -> None:
-        panels = figure.subplots(1, len(losses), sharey=True, squeeze=False)[0]
-        for loss, axes in zip(losses, panels, strict=True):
-            for position, arm in enumerate(arms):
-                if arm.loss == loss:
-                    _year_line(axes, results, arm, years, look(arm.search, position))
-            axes.set_title(loss)
+        panels = figure.subplots(1, len(lines), sharey=True, squeeze=False)[0]
+        for (title, drawn), axes in zip(lines.items(), panels, strict=True):
+            for arm, style in drawn:
+                _year_line(axes, results, arm, years, style)
+            axes.set_title(title)
             axes.set_xticks(range(len(years)), [_year_tick(results, year) for year in years])
         panels[0].set_ylabel("test mAP (%)")
         for axes in panels:
@@ -183,11 +185,20 @@ def year_plot(results: Results) -> Plot:
     return Plot("map_by_year", "mAP by years after baseline", caption(results, text), alt, 3.1, draw)
 
 
+def _year_lines(arms: list[ArmSummary]) -> dict[str, list[tuple[ArmSummary, dict[str, Any]]]]:
+    """The arms of each panel, by its title, with the label and look of their lines."""
+    losses = list(dict.fromkeys(arm.loss for arm in arms))
+    if len(losses) > _MOST_PANELS:
+        return {"": [(arm, {"label": arm.label} | look("", position)) for position, arm in enumerate(arms)]}
+    styles = [(arm, {"label": arm.search} | look(arm.search, position)) for position, arm in enumerate(arms)]
+    return {loss: [(arm, style) for arm, style in styles if arm.loss == loss] for loss in losses}
+
+
 def _year_line(axes: Axes, results: Results, arm: ArmSummary, years: list[int], style: dict[str, Any]) -> None:
     found = [on_test(results, arm.name, "mAP", year).stat for year in years]
     means = [100 * stat.mean for stat in found]
     errors = [math.nan if stat.se is None else 100 * stat.se for stat in found]
-    band(axes, range(len(years)), means, errors, label=arm.search, **style)
+    band(axes, range(len(years)), means, errors, **style)
 
 
 def _year_tick(results: Results, year: int) -> str:

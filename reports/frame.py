@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from fmim_core.metric_names import year_key
+from fmim_core.metric_names import split_key, year_key
 from reports.validate import SPLIT_OF_STAGE, read_record, reason_of
 
 SCHEMA = 1
@@ -53,6 +53,12 @@ class Trial:
         """(startup + data + train + evaluation seconds) × device share; not-a-number when not recorded."""
         share = self.cost("device_share")
         return sum(self.cost(part) for part in COST_PARTS) * share
+
+    @property
+    def years(self) -> list[int]:
+        """Years after baseline of which this trial has queries."""
+        split = (self.record or {}).get("metrics", {}).get(SPLIT_OF_STAGE[self.stage]) or {}
+        return sorted({year for name, year in map(split_key, split) if name == "mAP" and year is not None})
 
     def cost(self, name: str) -> float:
         value = ((self.record or {}).get("cost") or {}).get(name)

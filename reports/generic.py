@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from typing import Any
 
-from fmim_core.metric_names import METRICS, split_key
+from fmim_core.metric_names import METRICS
 from reports.cost import COST_PARTS, cost_of, use_of
 from reports.formats import configuration_text
 from reports.frame import Results
@@ -117,12 +117,8 @@ def configurations_table(results: Results) -> Table:
 
 def query_years(results: Results) -> list[int]:
     """Years after baseline that any test record has queries of."""
-    years = set()
-    for trial in results.trials:
-        if trial.stage == "replicate" and trial.status == "completed" and trial.record:
-            split = trial.record["metrics"]["test"]
-            years |= {year for name, year in map(split_key, split) if name == "mAP" and year is not None}
-    return sorted(years)
+    tested = [t for t in results.trials if t.stage == "replicate" and t.status == "completed"]
+    return sorted({year for trial in tested for year in trial.years})
 
 
 def queries_of_year(results: Results, year: int | None) -> float:

@@ -29,7 +29,8 @@ LOOKS: Mapping[str, Mapping[str, Any]] = {
     "Grid search": {"color": "#0072B2", "marker": "o", "linestyle": "-"},
     "AutoMargin": {"color": "#D55E00", "marker": "D", "linestyle": "-"},
 }
-_SPARE = ("#CC79A7", "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9")
+_SPARE = ("#CC79A7", "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", INK)
+_SPARE_MARKERS = "osD^vPX*"  # one more than the colours, so that a pair of both comes again late
 
 STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -96,7 +97,8 @@ class Drawing:
 
 def look(search: str, position: int = 0) -> dict[str, Any]:
     """Colour, marker and line of a way to search; unknown ones take spare colours by position."""
-    spare = {"color": _SPARE[position % len(_SPARE)], "marker": "o", "linestyle": "-"}
+    spare = {"color": _SPARE[position % len(_SPARE)], "marker": _SPARE_MARKERS[position % len(_SPARE_MARKERS)]}
+    spare["linestyle"] = "-"
     return dict(LOOKS.get(search, spare))
 
 

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from reports import automargin, automargin_figures, figures, generic
+from reports import (
+    ablation,
+    automargin,
+    automargin_figures,
+    baselines,
+    dynamics,
+    dynamics_figures,
+    figures,
+    generic,
+    hyperparameters,
+    lambda_sweep,
+    margin_sensitivity,
+    surfaces,
+)
 from reports.frame import Results
 from reports.plotting import Plot
 from reports.tables import Table
@@ -59,6 +72,52 @@ STUDIES: dict[str, Contents] = {
             automargin_figures.dynamics_plot,
             figures.year_plot,
         ),
+    ),
+    "lambda_sweep": Contents(
+        verdict=lambda_sweep.lambda_verdict,
+        tables=(lambda_sweep.lambda_table,),
+        figures=(lambda_sweep.lambda_plot, figures.year_plot),
+        appendix=(generic.arms_table, generic.by_year_table, generic.search_cost_table),
+        files=(lambda_sweep.lambda_tidy, generic.all_trials_table),
+    ),
+    "margin_sensitivity": Contents(
+        verdict=margin_sensitivity.margin_verdict,
+        tables=(margin_sensitivity.margin_table,),
+        figures=(margin_sensitivity.margin_plot,),
+        appendix=(generic.arms_table, generic.by_year_table, generic.search_cost_table),
+        files=(margin_sensitivity.margin_tidy, generic.all_trials_table),
+    ),
+    "hyperparameter_selection": Contents(
+        verdict=hyperparameters.selection_verdict,
+        tables=(hyperparameters.selection_table, generic.search_cost_table),
+        figures=(hyperparameters.selection_plot,),
+        files=(hyperparameters.selection_tidy, generic.all_trials_table),
+    ),
+    "baselines": Contents(
+        verdict=baselines.baselines_verdict,
+        tables=(baselines.ours_table, baselines.published_table),
+        figures=(baselines.years_plot,),
+        appendix=(generic.arms_table,),
+        files=(baselines.baselines_tidy, generic.all_trials_table),
+    ),
+    "training_dynamics": Contents(
+        verdict=dynamics.dynamics_verdict,
+        tables=(dynamics.milestones_table,),
+        figures=(
+            surfaces.surfaces_plot,
+            dynamics_figures.margins_plot,
+            dynamics_figures.distributions_plot,
+            figures.year_plot,
+        ),
+        appendix=(generic.arms_table, generic.by_year_table, dynamics.epochs_table),
+        files=(dynamics.dynamics_tidy_table, generic.all_trials_table),
+    ),
+    "automargin_ablation": Contents(
+        verdict=ablation.ablation_verdict,
+        tables=(ablation.ablation_table,),
+        figures=(ablation.forest_plot,),
+        appendix=(generic.arms_table, generic.by_year_table),
+        files=(ablation.ablation_tidy_table, generic.all_trials_table),
     ),
 }
 

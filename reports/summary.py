@@ -68,6 +68,23 @@ def on_test(results: Results, arm: str, metric: str, year: int | None = None) ->
     return estimate(results.of(arm, "replicate"), metric, int(results.study["replicates"]), "seed", year)
 
 
+def over_years(trial: Trial, metric: str, least: int) -> float | None:
+    """The metric over a trial's queries at least so many years after baseline, each query counting once.
+
+    Σ_y n_y m_y / Σ_y n_y with n_y queries and a mean m_y in year y, which is exact; None without such queries.
+    """
+    years = [year for year in trial.years if year >= least and trial.metric("queries", year) != 0]
+    sizes = [trial.metric("queries", year) for year in years]
+    values = [trial.metric(metric, year) for year in years]
+    return averages_over_folds(values, sizes).pooled if years else None
+
+
+def estimate_over_years(trials: list[Trial], metric: str, least: int, of: int, unit: str) -> Estimate:
+    """Mean ± SE of `over_years` over the completed trials that have such queries."""
+    found = {t.replicate: over_years(t, metric, least) for t in trials if t.status == "completed"}
+    return Estimate(mean_se({key: value for key, value in found.items() if value is not None}), of, unit)
+
+
 def pooled_over_queries(results: Results, arm: str, configuration: Mapping[str, Any]) -> float:
     """Validation mAP in which each query counts once, to set beside the mean of folds."""
     trials = [t for t in results.of(arm, "search", configuration) if t.status == "completed"]

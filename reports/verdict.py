@@ -15,6 +15,7 @@ from reports.summary import ArmSummary, Estimate, arm_summaries, completed, test
 EQUIVALENCE_MARGIN = 0.01
 FEW_SUBJECTS = 100
 PAPER_EPOCHS = 100
+AUTOMARGIN_NEEDS_EPOCHS = "AutoMargin adapts its margins once an epoch, so a short training tells little about it."
 
 
 @dataclass(frozen=True)
@@ -68,27 +69,24 @@ def automargin_verdict(results: Results) -> Verdict:
     """AutoMargin against grid search, in words."""
     found = contests(results)
     return Verdict(
-        lead=_lead(results),
+        lead=lead(results),
         findings=tuple(_finding(contest) for contest in found),
         cautions=(
             *(_reading(contest) for contest in found if contest.paired.n),
-            *_epochs_caution(results),
+            *epochs_caution(results, AUTOMARGIN_NEEDS_EPOCHS),
             *cautions(results),
         ),
         cards=tuple((f"{contest.loss}: AutoMargin vs grid search", _card(contest)) for contest in found),
     )
 
 
-def _epochs_caution(results: Results) -> list[str]:
-    """AutoMargin's margins follow the training, so a short one is not what the paper studied."""
+def epochs_caution(results: Results, why: str) -> list[str]:
+    """That trials trained for fewer epochs than the paper's, and why this matters; none if they did not."""
     epochs = {int(t.cost("epochs")) for t in results.trials if t.status == "completed" and t.cost("epochs") > 0}
     if not epochs or min(epochs) >= PAPER_EPOCHS:
         return []
     given = " or ".join(map(str, sorted(epochs)))
-    return [
-        f"Trials trained for {given} epochs, the paper's for {PAPER_EPOCHS}. AutoMargin adapts its margins once an "
-        "epoch, so a short training tells little about it."
-    ]
+    return [f"Trials trained for {given} epochs, the paper's for {PAPER_EPOCHS}. {why}"]
 
 
 def generic_verdict(results: Results) -> Verdict:
@@ -97,18 +95,19 @@ def generic_verdict(results: Results) -> Verdict:
         f"{arm.label} ({configuration_text(arm.configuration)}): test mAP {estimate_text(arm.test)}."
         for arm in arm_summaries(results)
     ]
-    return Verdict(_lead(results), tuple(findings), tuple(cautions(results)))
+    return Verdict(lead(results), tuple(findings), tuple(cautions(results)))
 
 
-def _lead(results: Results) -> str:
+def lead(results: Results) -> str:
+    """On which data the answer was found."""
     data, facts = results.study["data"], test_facts(results)
     test = data.get("test") or {}
     counted = ", ".join(f"{test[name]} {name}" for name in ("subjects", "queries") if name in test)
-    lead = f"On {data_phrase(results)}" + (f" (test set: {counted})" if counted else "")
+    text = f"On {data_phrase(results)}" + (f" (test set: {counted})" if counted else "")
     chance = facts["chance_mAP"]
     if chance is not None:
-        lead += f", where a random ranking reaches an mAP of {percent(chance)} %"
-    return lead + ":"
+        text += f", where a random ranking reaches an mAP of {percent(chance)} %"
+    return text + ":"
 
 
 def _finding(contest: Contest) -> str:

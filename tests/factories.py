@@ -63,7 +63,7 @@ def make_out(
     """Writes study.json, selection.json and every record of a complete run under `out`, and returns `out`."""
     arms = list(arms)
     (out / "records").mkdir(parents=True)
-    write(out / "study.json", _study(arms, folds, replicates, synthetic))
+    write(out / "study.json", study_content([_arm(arm) for arm in arms], folds, replicates, synthetic))
     write(out / "selection.json", {arm: _selected(arm, folds) for arm in arms})
     for arm in arms:
         for number, configuration in enumerate(configurations(arm)):
@@ -100,8 +100,9 @@ def spoil(path: Path, status: str, message: str = "CUDA out of memory") -> Path:
     return edit(path, status=status, error=error, metrics={"validation": None, "test": None})
 
 
-def _study(arms: list[str], folds: int, replicates: int, synthetic: bool) -> dict[str, Any]:
-    search = sum(len(configurations(arm)) for arm in arms) * folds
+def study_content(arms: list[dict[str, Any]], folds: int, replicates: int, synthetic: bool = True) -> dict[str, Any]:
+    """The content of study.json, of `automargin_vs_grid` unless some keys are replaced."""
+    search = sum(len(arm["configurations"]) for arm in arms) * folds
     part = {"images": 640, "subjects": 160, "queries": 480, "gallery": 160}
     test = {"images": 186, "subjects": 40, "queries": 146, "gallery": 40}
     data = {
@@ -130,7 +131,7 @@ def _study(arms: list[str], folds: int, replicates: int, synthetic: bool) -> dic
         "folds": [{"fold": number, **fold} for number in range(folds)],
         "metric": "mAP",
         "replicates": replicates,
-        "arms": [_arm(arm) for arm in arms],
+        "arms": arms,
         "plan": {"search_trials": search, "replicate_trials": replicates * len(arms)},
         "train": {"epochs": EPOCHS, "batch_size": 128},
         "environment": {
@@ -195,7 +196,7 @@ def _record(arm: str, number: int, stage: str, replicate: int) -> dict[str, Any]
     mean = level(arm, configuration)
     shift = SEEDS[::-1] if "k_delta" in configuration else SEEDS
     value = mean + (replicate - 1) / 100 if search else mean - 0.05 + shift[replicate]
-    metrics = _metrics(value, 0.1 if search else 0.05)
+    metrics = metrics_of(value, 0.1 if search else 0.05)
     cost = {
         "train_s": 10.0,
         "eval_s": 1.0,
@@ -231,7 +232,8 @@ def _record(arm: str, number: int, stage: str, replicate: int) -> dict[str, Any]
     }
 
 
-def _metrics(value: float, chance: float) -> dict[str, float]:
+def metrics_of(value: float, chance: float) -> dict[str, float]:
+    """Every metric of a split as a record has it, all years and by year, around an mAP of `value`."""
     names = {"mAP": 0.0, "mAP_at_R": -0.05, "CMC_1": -0.08, "CMC_5": 0.05, "CMC_10": 0.1}
     metrics: dict[str, float] = {name: value + shift for name, shift in names.items()}
     for year, queries in YEARS.items():
