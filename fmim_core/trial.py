@@ -19,6 +19,7 @@ from fmim_core.config import Config, fingerprint
 from fmim_core.data.bank import Bank
 from fmim_core.data.splits import subject_folds
 from fmim_core.records import SCHEMA, Record, now, record_path, write_json
+from fmim_core.samples import retrieval_samples
 from fmim_core.seeding import derive_seed
 from fmim_core.train_config import TrainConfig
 from fmim_core.trainer import Diverged, Row, Training, pick_device
@@ -173,12 +174,15 @@ class Trial:
         assert self._training is not None
         result = self._training.finish()
         metrics: dict[str, Any] = {"validation": result.validation, "test": None}
-        opened = None
+        opened, samples = None, []
         if self.spec.stage == "replicate":
-            opened = now()
-            metrics["test"] = self._training.evaluate(self._bank().open_test())
+            opened, test = now(), self._bank().open_test()
+            metrics["test"] = self._training.evaluate(test)
+            if self.spec.replicate == 0:
+                per_side = self.spec.train.identity == "side"
+                samples = retrieval_samples(self._training.embed(test), test, per_side)
         self._keep_model(result.model)
-        self._write("completed", metrics=metrics, test_opened_at=opened, kept_epoch=result.kept_epoch)
+        self._write("completed", metrics=metrics, test_opened_at=opened, kept_epoch=result.kept_epoch, samples=samples)
 
     def _keep_model(self, model: torch.nn.Module) -> None:
         """The replicates' models stay, as weights alone; a search trial's resumption state has served its purpose."""
@@ -230,6 +234,7 @@ def blank_record(spec: TrialSpec, started_at: str) -> Record:
         "fingerprint": spec.fingerprint,
         "metrics": {"validation": None, "test": None},
         "kept_epoch": None,
+        "samples": [],
         "history": [],
         "cost": _no_cost(),
         "peak_memory": None,

@@ -28,6 +28,7 @@ LOOKS: Mapping[str, Mapping[str, Any]] = {
     "WAT": {"color": "#009E73", "marker": "s", "linestyle": (0, (5, 1, 1, 1))},
     "Grid search": {"color": "#0072B2", "marker": "o", "linestyle": "-"},
     "AutoMargin": {"color": "#D55E00", "marker": "D", "linestyle": "-"},
+    "Fixed margin": {"color": "#0072B2", "marker": "o", "linestyle": (0, (3, 1.2))},
 }
 _SPARE = ("#CC79A7", "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", INK)
 _SPARE_MARKERS = "osD^vPX*"  # one more than the colours, so that a pair of both comes again late
@@ -76,7 +77,10 @@ class NothingToDraw(Exception):
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure of the report: `draw` fills an empty matplotlib figure of `height` inches and column width."""
+    """A figure of the report: `draw` fills an empty matplotlib figure of `height` inches and column width.
+
+    `of_data`: whether it shows results, and so says under its axes on which data.
+    """
 
     name: str
     title: str
@@ -84,6 +88,7 @@ class Plot:
     alt: str
     height: float
     draw: Callable[[Figure], None]
+    of_data: bool = True
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,8 @@ def render(plot: Plot, source: str) -> Drawing:
     with matplotlib.rc_context(_DEFAULTS | STYLE):
         figure = Figure(figsize=(COLUMN_INCHES, plot.height), dpi=PNG_DPI, layout="constrained")
         plot.draw(figure)
-        figure.supxlabel(source, fontsize=7, color=QUIET, x=0.99, ha="right")
+        if plot.of_data:
+            figure.supxlabel(source, fontsize=7, color=QUIET, x=0.99, ha="right")
         png, svg = io.BytesIO(), io.BytesIO()
         FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
         FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})

@@ -17,6 +17,7 @@ from reports import (
     hyperparameters,
     lambda_sweep,
     margin_sensitivity,
+    samples,
     surfaces,
 )
 from reports.frame import Results
@@ -71,6 +72,7 @@ STUDIES: dict[str, Contents] = {
             automargin_figures.heat_plot,
             automargin_figures.dynamics_plot,
             figures.year_plot,
+            samples.samples_plot,
         ),
     ),
     "lambda_sweep": Contents(
@@ -96,7 +98,7 @@ STUDIES: dict[str, Contents] = {
     "baselines": Contents(
         verdict=baselines.baselines_verdict,
         tables=(baselines.ours_table, baselines.published_table),
-        figures=(baselines.years_plot,),
+        figures=(baselines.years_plot, samples.samples_plot),
         appendix=(generic.arms_table,),
         files=(baselines.baselines_tidy, generic.all_trials_table),
     ),

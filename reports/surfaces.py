@@ -67,7 +67,7 @@ def surfaces_plot(results: Results) -> Plot:
         "Dashed: the borders of the regions. Computed from the loss functions, without data."
     )
     alt = "; ".join(_describe(surface) for surface in surfaces)
-    return Plot("loss_surfaces", "Loss surfaces and negative gradients", text, alt, 3.1, draw)
+    return Plot("loss_surfaces", "Loss surfaces and negative gradients", text, alt, 3.1, draw, of_data=False)
 
 
 def _panel(axes: Axes, surface: Mapping[str, Any], norm: Normalize) -> Any:

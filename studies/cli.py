@@ -78,6 +78,9 @@ def run(
     ] = None,
     cpus_per_trial: Annotated[float, typer.Option(min=0.01, help="CPU cores for each trial.")] = 1.0,
     tracking_uri: Annotated[str, typer.Option(help="MLflow's database or server.")] = "sqlite:///runs/mlflow.db",
+    selected: Annotated[
+        Path | None, typer.Option(help="Take the arms' configurations from what this study's folder selected.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and print the plan only.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Move an existing folder aside and start over.")] = False,
 ) -> None:
@@ -100,6 +103,7 @@ def run(
         cpus_per_trial=cpus_per_trial,
         tracking_uri=tracking_uri,
         fresh=fresh,
+        selected=selected,
     )
     console = Console()
     if dry_run:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Annotated, Self
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Self
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
@@ -13,7 +13,7 @@ from fmim_core.data.phantom import PhantomConfig
 from fmim_core.losses import AdaTriplet, Triplet
 from fmim_core.metric_names import METRICS
 from fmim_core.train_config import TrainConfig
-from search_spaces.domain import Assignment, Configuration, Space, nested
+from search_spaces.domain import Assignment, Choice, Configuration, Space, nested
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
@@ -26,6 +26,7 @@ class Arm(Config):
             search.
         settings: training fields that make the method, dotted, e.g. ("loss.kind", "triplet").
         space: the fields its search varies.
+        selected_from: the arm of another study whose winner can replace the values given here (`--selected`).
     """
 
     name: Name
@@ -33,6 +34,23 @@ class Arm(Config):
     search: str = ""
     settings: tuple[Assignment, ...]
     space: Space = Space()
+    selected_from: str = ""
+
+    def with_winner(self, winners: Mapping[str, Mapping[str, Any]]) -> Arm:
+        """This arm at the configuration that another study's selection.json holds for `selected_from`.
+
+        Raises:
+            ValueError: that arm is not there, has no winner, or lacks one of this arm's parameters.
+        """
+        winner = winners.get(self.selected_from, {}).get("configuration")
+        names = [choice.name for choice in self.space.choices]
+        if winner is None or set(names) - set(winner):
+            raise ValueError(
+                f"arm {self.name!r} takes {', '.join(names)} from the winner of {self.selected_from!r}, but the "
+                f"selection holds {dict(winner) if winner else 'no winner'} for it; it has {', '.join(winners)}"
+            )
+        choices = tuple(Choice(path=choice.path, values=(winner[choice.name],)) for choice in self.space.choices)
+        return self.model_copy(update={"space": Space(choices=choices)})
 
     @property
     def label(self) -> str:
@@ -122,6 +140,16 @@ class Study(Config):
         if name not in known:
             raise ValueError(f"unknown preset {name!r}; study {self.name!r} has {', '.join(known)}")
         return known[name]
+
+    def with_winners(self, winners: Mapping[str, Mapping[str, Any]]) -> Study:
+        """This study at the configurations that another study selected.
+
+        Raises:
+            ValueError: an arm takes nothing from another study, or finds no winner there.
+        """
+        if not all(arm.selected_from for arm in self.arms):
+            raise ValueError(f"study {self.name!r} does not take its configurations from another: leave out --selected")
+        return self.model_copy(update={"arms": tuple(arm.with_winner(winners) for arm in self.arms)})
 
     def configurations(self) -> Iterator[tuple[Arm, int, Configuration]]:
         """Every arm's configurations with their numbers, in order."""

@@ -266,3 +266,19 @@ def test_declarations_refuse_what_makes_no_sense() -> None:
     with pytest.raises(ValueError, match="marign"):
         wrong.train_config(study.preset("smoke"), {})
     assert isinstance(study.preset("smoke"), Preset)
+
+
+def test_baselines_can_take_what_hyperparameter_selection_selected() -> None:
+    study = catalogue.find("baselines")
+    source = catalogue.find("hyperparameter_selection")
+    winners = {
+        arm.name: {"configuration": list(arm.space.configurations())[-1]} for arm in source.arms if arm.space.size
+    }
+    arms = {arm.name: list(arm.space.configurations()) for arm in study.with_winners(winners).arms}
+    assert arms["sct"] == [{"lam": 2.0}]
+    assert arms["contrastive"] == [{"m_neg": 1.0, "m_pos": 0.75}]
+    assert arms["adatriplet"] == [{"k_delta": 4, "k_an": 4}]
+    with pytest.raises(ValueError, match="arm 'arcface' takes margin_degrees from the winner of 'arcface_grid'"):
+        study.with_winners({**winners, "arcface_grid": {"configuration": None}})
+    with pytest.raises(ValueError, match="leave out --selected"):
+        source.with_winners(winners)

@@ -101,6 +101,19 @@ def test_study_json_holds_the_plan_the_data_and_the_execution(finished: Path) ->
     assert (execution["trials"], execution["exit_code"], execution["slots"]) == (10, 0, 1)
 
 
+def test_the_first_replicates_leave_samples_and_the_report_shows_them(finished: Path) -> None:
+    out = finished / "study"
+    sampled = {record["trial"]: record["samples"] for record in read_records(out) if record["samples"]}
+    assert set(sampled) == {"triplet_grid.c00.seed0", "triplet_grid.c01.seed0", "adatriplet_automargin.c00.seed0"} & {
+        record["trial"] for record in read_records(out)
+    }
+    rows = {
+        str(s[key]) for samples in sampled.values() for s in samples for key in ("query_row", "truth_row", "top_row")
+    }
+    assert {path.stem for path in (out / "samples").glob("*.png")} == rows
+    assert (out / "report" / "figures" / "retrieval_samples.png").is_file()
+
+
 def test_the_same_command_again_runs_nothing(copy: Path) -> None:
     before = comparable_records(copy / "study")
     assert run(copy) == DONE

@@ -1,6 +1,7 @@
 """Seven losses, five seeds each, with the hyperparameters the paper selected on OAI. Fig. 4, Suppl. Tables 4 and 5.
 
-Nothing is searched here: the values are Suppl. Table 1(b)'s for OAI (`hyperparameter_selection` selects one's own).
+Nothing is searched here: the values are Suppl. Table 1(b)'s for OAI, or those that hyperparameter_selection has
+selected on the same data, with `--selected runs/hyperparameter_selection`.
 """
 
 from __future__ import annotations
@@ -18,37 +19,49 @@ STUDY = Study(
     arms=(
         Arm(
             name="softtriple",
+            selected_from="softtriple_grid",
             loss="SoftTriple",
             settings=(("loss.kind", "softtriple"),),
             space=point(loss__margin=0.02),
         ),
         Arm(
             name="arcface",
+            selected_from="arcface_grid",
             loss="ArcFace",
             settings=(("loss.kind", "arcface"),),
             space=point(loss__margin_degrees=14.3),
         ),
-        Arm(name="sct", loss="SCT", settings=(("loss.kind", "sct"),), space=point(loss__lam=1.0)),
+        Arm(
+            name="sct",
+            selected_from="sct_grid",
+            loss="SCT",
+            settings=(("loss.kind", "sct"),),
+            space=point(loss__lam=1.0),
+        ),
         Arm(
             name="wat",
+            selected_from="wat_grid",
             loss="WAT",
             settings=(("loss.kind", "triplet"), ("margins.kind", "wat")),
             space=point(margins__beta=0.1),
         ),
         Arm(
             name="contrastive",
+            selected_from="contrastive_grid",
             loss="Contrastive",
             settings=(("loss.kind", "contrastive"),),
             space=point(loss__m_neg=0.75, loss__m_pos=0.5),
         ),
         Arm(
             name="triplet",
+            selected_from="triplet_grid",
             loss="Triplet",
             settings=(("loss.kind", "triplet"), ("margins.kind", "fixed")),
             space=point(margins__epsilon=0.25),
         ),
         Arm(
             name="adatriplet",
+            selected_from="adatriplet_automargin",
             loss="AdaTriplet",
             settings=(("loss.kind", "adatriplet"), ("margins.kind", "automargin")),
             space=point(margins__k_delta=2, margins__k_an=2),

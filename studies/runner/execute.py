@@ -17,13 +17,21 @@ from rich.progress import Progress as Bar
 
 from fmim_core.data.bank import Bank, build_bank, development_index
 from fmim_core.data.source import Source
-from fmim_core.records import FINAL, Record, now
+from fmim_core.records import FINAL, Record, now, read_json
 from fmim_core.trial import Place
 from studies import catalogue
 from studies.data import find_source
 from studies.plan import Plan
 from studies.runner.dispatch import Dispatcher
-from studies.runner.folder import end_execution, move_aside, records_of_plan, sole_user, write_study, write_surfaces
+from studies.runner.folder import (
+    end_execution,
+    move_aside,
+    records_of_plan,
+    sole_user,
+    write_sample_images,
+    write_study,
+    write_surfaces,
+)
 from studies.runner.inline import run_inline
 from studies.runner.progress import Progress
 from studies.runner.tracker import Identity, Tracker, check_tracking_uri
@@ -49,11 +57,14 @@ class Options:
     cpus_per_trial: float = 1.0
     tracking_uri: str = "sqlite:///runs/mlflow.db"
     fresh: bool = False
+    selected: Path | None = None
     banks: Path = Path("runs/banks")
 
     def plan(self) -> Plan:
         """The plan: study and preset, with what the command line changes."""
         study = catalogue.find(self.study)
+        if self.selected is not None:
+            study = study.with_winners(read_json(_of_selection(self.selected, "selection.json")))
         preset = study.preset(self.preset)
         replicates = preset.replicates if self.replicates is None else self.replicates
         plan = Plan(study, preset, self.seed, replicates, self.epochs)
@@ -102,6 +113,7 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
     out = options.folder
     with _backend(options) as backend:
         bank = _bank(source, plan, options, console)
+        _check_selected_on(bank, options.selected)
         if options.fresh and (aside := move_aside(out)):
             console.print(f"moved {out} to {aside}", highlight=False, soft_wrap=True)
         with sole_user(out):
@@ -113,11 +125,27 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
             identity = Identity(plan.study.name, study_id, plan.preset.name, parameters)
             tracker = Tracker(uri, identity, records.values())
             code = _run_trials(plan, bank, out, backend, records, tracker, console, begun)
+            write_sample_images(out, bank)
             try:
                 _report(out, console)
             finally:  # whatever becomes of the report, no run may stay RUNNING
                 _close(tracker, code, out, console)
     return code
+
+
+def _of_selection(folder: Path, name: str) -> Path:
+    if not (folder / name).is_file():
+        raise ValueError(f"--selected {folder}: there is no {name}; give the folder of a study that has selected")
+    return folder / name
+
+
+def _check_selected_on(bank: Bank, selected: Path | None) -> None:
+    """Raise a `ValueError` if the selection was made on another data set, perhaps on these test subjects."""
+    if selected is None:
+        return
+    data = read_json(_of_selection(selected, "study.json"))["data"]
+    if data["fingerprint"] != bank.fingerprint:
+        raise ValueError(f"--selected {selected} was selected on other data ({data['name']}): select on the same first")
 
 
 def _execution(options: Options, backend: Backend, uri: str) -> dict[str, Any]:

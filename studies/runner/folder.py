@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
+
 from fmim_core.config import fingerprint
 from fmim_core.data.bank import Bank
 from fmim_core.margins import Margins
@@ -146,6 +148,21 @@ def write_surfaces(out: Path, plan: Plan) -> None:
             for surface in plan.study.surfaces
         ]
         write_json(out / "surfaces.json", surfaces)
+
+
+def write_sample_images(out: Path, bank: Bank) -> None:
+    """Write the images that the records' retrieval samples name, as samples/ROW.png, so that a report can show them."""
+    rows = {
+        sample[key]
+        for record in read_records(out)
+        for sample in record.get("samples", [])
+        for key in ("query_row", "truth_row", "top_row")
+    }
+    for row in rows:
+        path = out / "samples" / f"{row}.png"
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            Image.fromarray(bank.images[row]).save(path)
 
 
 def end_execution(out: Path, **facts: Any) -> None:
