@@ -48,9 +48,10 @@ def samples_plot(results: Results) -> Plot:
             axes.set_title(title.replace(" + ", "\n+ "), fontsize=7, rotation=90, va="bottom")
 
     text = (
-        "Each row is one query, the latest visit of a test subject (its years after baseline beneath), then its nearest "
-        "true match as the first arm ranks it, then the first image each arm's seed 0 retrieved: green frame, the right person; orange, somebody "
-        "else, with the rank of the nearest true match. The subjects are drawn by a hash, alike for every arm."
+        "Each row is one query, the latest visit of a test subject (its years after baseline beneath), its nearest true "
+        "match as the first arm ranks it, and the first image each arm's seed 0 retrieved: green frame, the right "
+        "person; orange, somebody else, with the rank of the nearest true match. The subjects are drawn by a hash, "
+        "alike for every arm."
     )
     alt = "; ".join(f"{labels[arm]}: ranks {', '.join(str(s['rank']) for s in found[arm])}" for arm in found)
     side = COLUMN_INCHES / (2 + len(found))
