@@ -48,8 +48,8 @@ def samples_plot(results: Results) -> Plot:
             axes.set_title(title.replace(" + ", "\n+ "), fontsize=7, rotation=90, va="bottom")
 
     text = (
-        "Each row is one query, the latest visit of a test subject (its years after baseline beneath), its nearest true "
-        "match as the first arm ranks it, and the first image each arm's seed 0 retrieved: green frame, the right "
+        "Each row is one query, the latest visit of a test subject (its years after baseline beneath), its nearest "
+        "true match as the first arm ranks it, and the first image each arm's seed 0 retrieved: green frame, the right "
         "person; orange, somebody else, with the rank of the nearest true match. The subjects are drawn by a hash, "
         "alike for every arm."
     )
