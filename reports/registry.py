@@ -19,6 +19,7 @@ from reports import (
     margin_sensitivity,
     samples,
     surfaces,
+    tidy_arms,
 )
 from reports.frame import Results
 from reports.plotting import Plot
@@ -74,6 +75,13 @@ STUDIES: dict[str, Contents] = {
             figures.year_plot,
             samples.samples_plot,
         ),
+        files=(tidy_arms.selected_table, generic.all_trials_table),
+    ),
+    "backbones": Contents(
+        verdict=automargin_verdict,
+        tables=(automargin.paired_table, generic.arms_table, generic.search_cost_table),
+        figures=(figures.year_plot,),
+        files=(tidy_arms.selected_table, generic.all_trials_table),
     ),
     "lambda_sweep": Contents(
         verdict=lambda_sweep.lambda_verdict,

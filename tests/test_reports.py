@@ -25,6 +25,7 @@ from reports.verdict import automargin_verdict
 from tests.factories import (
     N_S,
     SPACES,
+    YEARS,
     best,
     configurations,
     edit,
@@ -428,3 +429,25 @@ def test_an_arm_below_chance_is_named_with_the_usual_reason(out: Path) -> None:
         edit(path, metrics={**metrics, "test": {**metrics["test"], "mAP": 0.01}})
     said = next(said for said in automargin_verdict(read_results(out)).cautions if "Below" in said)
     assert said.startswith("Below a random ranking: Triplet + Q1. Among equal similarities")
+
+
+def test_the_tidy_file_has_every_arm_metric_and_year_beside_the_published_values(out: Path) -> None:
+    build_report(out)
+    rows = table(out, "automargin_vs_grid")
+    assert list(rows[0]) == [
+        "arm",
+        "setting",
+        "metric",
+        "year",
+        "mean",
+        "se",
+        "n",
+        "published_mean",
+        "published_se",
+    ]
+    assert len(rows) == 9 * 3 * (len(YEARS) + 1)
+    found = {(row["arm"], row["metric"], row["year"]): row for row in rows}
+    grid = found["triplet_grid", "mAP", "all"]
+    assert (grid["setting"], grid["n"], grid["published_mean"]) == ("ε = 0.5", "5", "0.966")
+    assert found["adatriplet_automargin", "CMC_1", "all"]["published_mean"] == "0.947"
+    assert found["triplet_grid", "mAP", "1"]["published_mean"] == ""
