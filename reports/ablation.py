@@ -108,7 +108,7 @@ def ablation_table(results: Results) -> Table:
     text = (
         "AdaTriplet with AutoMargin, one setting changed at a time; the first row is the reference. Intervals are "
         "each by itself, not corrected for their number; p values are corrected by Holm over the arms that ask the "
-        f"reference's question. Nothing was searched (N_s = 0): all arms use {_configuration(results)}."
+        f"reference's question. Nothing was searched (N_s = 1): all arms use {_configuration(results)}."
     )
     listed = list(found.values())
     notes = [_other_question(listed), corrected(listed).note, *map(_note, listed)]
@@ -205,7 +205,7 @@ def ablation_verdict(results: Results) -> Verdict:
     first = (
         "There is no reference arm." if reference is None else f"Reference: test mAP {estimate_text(reference.test)}."
     )
-    findings = [f"{first} N_s = 0: nothing was searched, every arm uses {_configuration(results)}.", *_answer(found)]
+    findings = [f"{first} N_s = 1: nothing was searched, every arm uses {_configuration(results)}.", *_answer(found)]
     return replace(
         general, findings=tuple(findings), cautions=(*filter(None, [_other_question(found)]), *general.cautions)
     )

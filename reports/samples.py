@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reports.frame import Results
+from reports.generic import caption
 from reports.plotting import COLUMN_INCHES, INK, NothingToDraw, Plot
 
 FOUND, MISSED = "#009E73", "#E69F00"  # green and orange as in the paper, in their colour-blind safe shades
@@ -55,7 +56,8 @@ def samples_plot(results: Results) -> Plot:
     )
     alt = "; ".join(f"{labels[arm]}: ranks {', '.join(str(s['rank']) for s in found[arm])}" for arm in found)
     side = COLUMN_INCHES / (2 + len(found))
-    return Plot("retrieval_samples", "Retrieval samples", text, alt, len(queries) * (side + 0.14) + 1.1, draw)
+    height = len(queries) * (side + 0.14) + 1.1
+    return Plot("retrieval_samples", "Retrieval samples", caption(results, text), alt, height, draw)
 
 
 def _samples(results: Results) -> dict[str, list[Sample]]:

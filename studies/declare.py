@@ -102,7 +102,7 @@ class Study(Config):
 
     Args:
         search: whether configurations are trained on folds and one of them selected. Without a search every arm
-            has one configuration, given beforehand, and N_s is 0.
+            has one configuration, given beforehand; N_s is 1 then, as the paper counts its quartile baselines.
         surfaces: losses whose surfaces the report draws; they are computed at the start, into surfaces.json.
     """
 

@@ -39,11 +39,11 @@ class Plan:
     @property
     def search_trials(self) -> int:
         """Trials of the search stage: configurations × folds."""
-        return sum(self.n_s(arm) for arm in self.arms) * self.preset.folds
+        return sum(self.search_trials_of(arm) for arm in self.arms)
 
-    def n_s(self, arm: Arm) -> int:
-        """Configurations the arm trains before its winner is fixed; 0 without a search."""
-        return arm.space.size if self.study.search else 0
+    def search_trials_of(self, arm: Arm) -> int:
+        """Search trials of one arm; none without a search."""
+        return arm.space.size * self.preset.folds if self.study.search else 0
 
     @property
     def replicate_trials(self) -> int:

@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from PIL import Image
+
 from studies.catalogue import find
 from studies.declare import Arm
 from tests import factories
@@ -20,7 +23,7 @@ def make_declared_out(out: Path, name: str, value: Value, *, folds: int = 3, rep
     """
     study = find(name)
     (out / "records").mkdir(parents=True)
-    declared = [_arm(arm, study.search) for arm in study.arms]
+    declared = [_arm(arm) for arm in study.arms]
     content = factories.study_content(declared, folds if study.search else 0, replicates)
     content |= {"study": name, "title": study.title, "question": study.question}
     factories.write(out / "study.json", content)
@@ -37,10 +40,13 @@ def make_declared_out(out: Path, name: str, value: Value, *, folds: int = 3, rep
             for seed in range(replicates if configuration == best else 0):
                 _write(out, name, arm, number, configuration, "replicate", seed, mean - 0.05 + factories.SEEDS[seed])
     factories.write(out / "selection.json", selection)
+    (out / "samples").mkdir()
+    for row in range(3):
+        Image.fromarray(np.full((8, 8), 60 * row, dtype=np.uint8)).save(out / "samples" / f"{row}.png")
     return out
 
 
-def _arm(arm: Arm, search: bool) -> dict[str, Any]:
+def _arm(arm: Arm) -> dict[str, Any]:
     return {
         "name": arm.name,
         "label": arm.label,
@@ -48,7 +54,7 @@ def _arm(arm: Arm, search: bool) -> dict[str, Any]:
         "search": arm.search,
         "space": arm.space.values(),
         "configurations": list(arm.space.configurations()),
-        "n_s": arm.space.size if search else 0,
+        "n_s": arm.space.size,
     }
 
 
@@ -76,4 +82,6 @@ def _write(
         "history": [history],
         "cost": {"train_s": 1.0, "eval_s": 1.0, "data_s": 0.0, "startup_s": 0.0, "device_share": 1.0, "epochs": 1},
     }
+    if stage == "replicate" and replicate == 0:  # one query, found at once
+        record["samples"] = [{"query_row": 0, "truth_row": 1, "top_row": 1, "rank": 1, "years": 4}]
     factories.write(out / "records" / f"{record['trial']}.json", record)

@@ -27,7 +27,7 @@ def metrics(value: float, chance: float) -> dict[str, float]:
 def write_study(out: Path, name: str, arms: list[dict[str, Any]], records: list[dict[str, Any]]) -> Path:
     """A study without a search stage: no folds, nothing searched, one configuration an arm."""
     make_out(out, folds=0, replicates=SEEDS, arms=())
-    edit(out / "study.json", study=name, arms=[{"n_s": 0, "space": {}, **arm} for arm in arms])
+    edit(out / "study.json", study=name, arms=[{"n_s": 1, "space": {}, **arm} for arm in arms])
     chosen = {a["name"]: {"configuration": a["configurations"][0], "score": None, "scores": []} for a in arms}
     write(out / "selection.json", chosen)
     for record in records:

@@ -62,7 +62,7 @@ def test_another_question_is_shown_but_not_tested(settings: Path) -> None:
 
 def test_the_answer_names_the_settings_that_matter(settings: Path) -> None:
     first, *rest = ablation.ablation_verdict(read_results(settings)).findings
-    assert "N_s = 0: nothing was searched, every arm uses K_Δ = 2, K_an = 2." in first
+    assert "N_s = 1: nothing was searched, every arm uses K_Δ = 2, K_an = 2." in first
     assert "60.00 ± 5.77 % (n = 3 seeds)" in first
     matter, unclear = rest
     assert matter.endswith("(p by Holm): change better +3.00 [+2.75, +3.25] (p < 0.001, n = 3).")

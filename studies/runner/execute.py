@@ -199,7 +199,7 @@ def announce(plan: Plan, backend: Backend, records: dict[str, Record], console: 
     """Say what will happen before it does."""
     console.print(
         f"[bold]{plan.study.title}[/] ({plan.preset.name}: {plan.preset.about})\n"
-        f"{plan.search_trials} search trials ({sum(plan.n_s(arm) for arm in plan.arms)} configurations × "
+        f"{plan.search_trials} search trials ({sum(arm.space.size for arm in plan.arms)} configurations × "
         f"{plan.preset.folds} folds) and {plan.replicate_trials} replicates ({len(plan.arms)} arms × "
         f"{plan.replicates} seeds); {backend.slots} at once on {backend.device}",
         highlight=False,

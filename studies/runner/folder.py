@@ -125,7 +125,7 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[dict[str, Any]], 
                 "search": arm.search,
                 "space": arm.space.values(),
                 "configurations": list(arm.space.configurations()),
-                "n_s": plan.n_s(arm),
+                "n_s": arm.space.size,
             }
             for arm in plan.arms
         ],

@@ -35,7 +35,7 @@ class Progress:
     def __init__(self, plan: Plan, slots: int, done: dict[str, Record], console: Console) -> None:
         self._metric, self._slots, self._console = plan.study.metric, slots, console
         per_arm = plan.replicates
-        self._arms = {arm.name: ArmState(arm.label, plan.n_s(arm) * plan.preset.folds + per_arm) for arm in plan.arms}
+        self._arms = {arm.name: ArmState(arm.label, plan.search_trials_of(arm) + per_arm) for arm in plan.arms}
         for record in done.values():
             self._count(record)
         self._already = sum(arm.done for arm in self._arms.values())

@@ -22,8 +22,8 @@ def show_plan(plan: Plan, source: Source, folds: list[dict[str, Any]], console: 
     table = Table("arm", "space", "N_s", "search trials", "replicates")
     for arm in plan.arms:
         space = "; ".join(f"{name} ∈ {{{', '.join(map(str, values))}}}" for name, values in arm.space.values().items())
-        trials = plan.n_s(arm) * plan.preset.folds
-        table.add_row(arm.label, space or "–", str(plan.n_s(arm)), str(trials), str(plan.replicates))
+        trials = plan.search_trials_of(arm)
+        table.add_row(arm.label, space or "–", str(arm.space.size), str(trials), str(plan.replicates))
     console.print(table)
     for fold in folds:
         console.print(
@@ -48,7 +48,7 @@ def show_status(out: Path, console: Console) -> None:
     folds = len(study["folds"])
     table = Table("arm", *statuses, "planned")
     for arm in study["arms"]:
-        planned = arm["n_s"] * folds + study["replicates"]
+        planned = arm["n_s"] * folds + study["replicates"]  # no folds where nothing is searched
         table.add_row(arm["label"], *(str(counts[arm["name"], status]) for status in statuses), str(planned))
     console.print(table)
     total = study["plan"]["search_trials"] + study["plan"]["replicate_trials"]
