@@ -20,6 +20,7 @@ from reports.summary import ArmSummary, arm_summaries, on_test, on_validation
 _FACES = ("full", "none")
 _MOST_PANELS = 3  # side by side in a column
 _SHORT_LABEL = 14  # characters of which three labels fit side by side
+_LONG_LABEL = 29  # of these two stand side by side at column width, longer ones alone
 
 
 def cost_plot(results: Results) -> Plot:
@@ -149,7 +150,8 @@ def _shared_legend(figure: Figure, panels: Any) -> None:
     for axes in panels:
         handles, labels = axes.get_legend_handles_labels()
         shown |= dict(zip(labels, handles, strict=True))
-    columns = 3 if max(map(len, shown)) <= _SHORT_LABEL else 2
+    longest = max(map(len, shown))
+    columns = 3 if longest <= _SHORT_LABEL else 2 if longest <= _LONG_LABEL else 1
     figure.legend(list(shown.values()), list(shown), loc="outside upper center", ncols=columns, columnspacing=1)
 
 

@@ -42,14 +42,14 @@ def _arms(name: str, label: str, model: tuple[Assignment, ...]) -> tuple[Arm, Ar
     return (
         Arm(
             name=f"{name}_grid",
-            loss=f"Triplet, {label}",
+            loss=label,
             search="Grid search",
             settings=(*model, TRIPLET, grid),
             space=TRIPLET_GRID,
         ),
         Arm(
             name=f"{name}_automargin",
-            loss=f"Triplet, {label}",
+            loss=label,
             search="AutoMargin",
             settings=(*model, TRIPLET, automargin),
             space=TRIPLET_AUTOMARGIN,
@@ -59,7 +59,7 @@ def _arms(name: str, label: str, model: tuple[Assignment, ...]) -> tuple[Arm, Ar
 
 STUDY = Study(
     name="backbones",
-    title="AutoMargin versus grid search on four backbones",
+    title="AutoMargin versus grid search on four backbones, triplet loss",
     question="Does AutoMargin keep up with a grid search whatever the architecture?",
     presets=(SMOKE, QUICK, FULL, PAPER),
     arms=tuple(arm for backbone in BACKBONES for arm in _arms(*backbone)),
