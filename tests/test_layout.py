@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,3 +76,10 @@ def test_files_stay_small() -> None:
         if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 300
     }
     assert long == {}
+
+
+def test_every_package_is_installed() -> None:
+    """An editable install finds packages that the list forgets; a built one does not."""
+    listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
+    found = {".".join(path.parent.relative_to(ROOT).parts) for package in PACKAGES for path in files(package)}
+    assert listed == found
