@@ -6,9 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from PIL import Image
-
 from studies.catalogue import find
 from studies.declare import Arm
 from tests import factories
@@ -40,9 +37,7 @@ def make_declared_out(out: Path, name: str, value: Value, *, folds: int = 3, rep
             for seed in range(replicates if configuration == best else 0):
                 _write(out, name, arm, number, configuration, "replicate", seed, mean - 0.05 + factories.SEEDS[seed])
     factories.write(out / "selection.json", selection)
-    (out / "samples").mkdir()
-    for row in range(3):
-        Image.fromarray(np.full((8, 8), 60 * row, dtype=np.uint8)).save(out / "samples" / f"{row}.png")
+    factories.write_sample_images(out)
     return out
 
 
@@ -82,6 +77,6 @@ def _write(
         "history": [history],
         "cost": {"train_s": 1.0, "eval_s": 1.0, "data_s": 0.0, "startup_s": 0.0, "device_share": 1.0, "epochs": 1},
     }
-    if stage == "replicate" and replicate == 0:  # one query, found at once
-        record["samples"] = [{"query_row": 0, "truth_row": 1, "top_row": 1, "rank": 1, "years": 4}]
+    if stage == "replicate" and replicate == 0:
+        record["samples"] = factories.SAMPLES
     factories.write(out / "records" / f"{record['trial']}.json", record)

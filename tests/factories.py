@@ -14,6 +14,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from PIL import Image
+
 SEEDS = (-0.02, 0.0, -0.01, 0.02, 0.01)
 MARGINS = (0.1, 0.25, 0.5, 0.75)
 YEARS = {1: 40, 2: 38, 4: 30, 6: 22, 8: 16}
@@ -72,7 +75,19 @@ def make_out(
             if configuration == best(arm):
                 for seed in range(replicates):
                     write_record(out, arm, number, "replicate", seed)
+    write_sample_images(out)
     return out
+
+
+SAMPLES = [{"query_row": 0, "truth_row": 1, "top_row": 1, "rank": 1, "years": 4}]
+"""What a first replicate leaves: one query, found at once."""
+
+
+def write_sample_images(out: Path) -> None:
+    """The images that SAMPLES names."""
+    (out / "samples").mkdir()
+    for row in range(2):
+        Image.fromarray(np.full((8, 8), 60 * row, dtype=np.uint8)).save(out / "samples" / f"{row}.png")
 
 
 def trial_name(arm: str, number: int, stage: str, replicate: int) -> str:
@@ -224,6 +239,7 @@ def _record(arm: str, number: int, stage: str, replicate: int) -> dict[str, Any]
         "peak_memory": 600_000_000,
         "error": None,
         "warnings": [],
+        "samples": SAMPLES if not search and replicate == 0 else [],
         "test_opened_at": None if search else "2026-01-02T03:15:05Z",
         "started_at": "2026-01-02T03:05:05Z",
         "ended_at": "2026-01-02T03:05:17Z",
