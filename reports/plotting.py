@@ -125,6 +125,8 @@ def inline_svg(svg: str, name: str, alt: str) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'( xmlns:xlink)="[^"]*"', "", svg, count=1).replace("xlink:href", "href")
+    # Matplotlib names a picture after its content, so that one shown twice has its name twice; nothing refers to it.
+    svg = re.sub(r'(<image\b[^>]*?)\sid="[^"]*"', r"\1", svg)
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = re.sub(r'href="#', f'href="#{name}-', svg)
     svg = re.sub(r"url\(#", f"url(#{name}-", svg)
