@@ -17,6 +17,7 @@ from reports.figures import seeds_phrase
 from reports.formats import configuration_text, percent
 from reports.frame import Results
 from reports.generic import caption
+from reports.histories import Histories, at, epochs_of, histories
 from reports.plotting import QUIET, NothingToDraw, Plot, band, look
 from reports.stats import MeanSE, mean_se
 from reports.summary import on_validation
@@ -127,14 +128,14 @@ def _describe(panel: Panel) -> str:
 
 def dynamics_plot(results: Results) -> Plot:
     """ε(t), β(t) and the loss of AutoMargin's selected configurations over the epochs."""
-    histories = {
+    by_loss = {
         arm["loss"]: frames
         for arm in results.arms
-        if arm["search"] == "AutoMargin" and (frames := _histories(results, arm["name"]))
+        if arm["search"] == "AutoMargin" and (frames := histories(results, arm["name"]))
     }
-    if not histories:
+    if not by_loss:
         raise NothingToDraw("no replicate of an AutoMargin arm is completed yet")
-    last = max(epoch for frames in histories.values() for run in frames.values() for epoch in run)
+    last = max(epoch for frames in by_loss.values() for run in frames.values() for epoch in run)
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(3, 1, sharex=True)
@@ -143,7 +144,7 @@ def dynamics_plot(results: Results) -> Plot:
             # The paper counts epochs from 0, records from 1.
             kept = paper[paper.index < last]
             axes.plot(kept.index + 1, kept, color=QUIET, lw=0.9, ls=(0, (4, 2)), label="published (OAI, AdaTriplet)")
-            for loss, frames in histories.items():
+            for loss, frames in by_loss.items():
                 _dynamics_line(axes, frames, name, loss)
             axes.set_ylabel(label)
         panels[-1].set_xlabel("epoch")
@@ -158,29 +159,13 @@ def dynamics_plot(results: Results) -> Plot:
         f"{last} epochs. "
         "Triplet has no β."
     )
-    alt = " ".join(_ends(loss, frames, last) for loss, frames in histories.items())
+    alt = " ".join(_ends(loss, frames, last) for loss, frames in by_loss.items())
     return Plot("margins_over_epochs", "Margins and loss over the epochs", caption(results, text), alt, 4.2, draw)
 
 
-Histories = dict[int, dict[int, Mapping[str, Any]]]  # replicate → epoch → row
-
-
-def _histories(results: Results, arm: str) -> Histories:
-    return {
-        trial.replicate: {int(row["epoch"]): row for row in trial.record["history"]}
-        for trial in results.of(arm, "replicate")
-        if trial.status == "completed" and trial.record and trial.record["history"]
-    }
-
-
-def _at(frames: Histories, name: str, epoch: int) -> MeanSE:
-    values = {replicate: run[epoch].get(name) for replicate, run in frames.items() if epoch in run}
-    return mean_se({key: math.nan if value is None else value for key, value in values.items()})
-
-
 def _dynamics_line(axes: Axes, frames: Histories, name: str, loss: str) -> None:
-    epochs = sorted({epoch for run in frames.values() for epoch in run})
-    found = [_at(frames, name, epoch) for epoch in epochs]
+    epochs = epochs_of(frames)
+    found = [at(frames, name, epoch) for epoch in epochs]
     style = look("AutoMargin" if loss == "AdaTriplet" else "Q2") | {"linestyle": "-", "markersize": 2.5}
     if all(math.isnan(stat.mean) for stat in found):
         return
@@ -189,7 +174,7 @@ def _dynamics_line(axes: Axes, frames: Histories, name: str, loss: str) -> None:
 
 
 def _ends(loss: str, frames: Histories, last: int) -> str:
-    end = {name: _at(frames, name, last).mean for name in ("epsilon", "beta", "loss")}
+    end = {name: at(frames, name, last).mean for name in ("epsilon", "beta", "loss")}
     parts = [
         f"{label} {value:.2f}"
         for label, value in zip(("ε", "β", "loss"), end.values(), strict=True)

@@ -36,6 +36,18 @@ class Arm(Config):
     space: Space = Space()
     selected_from: str = ""
 
+    def to_json(self) -> dict[str, Any]:
+        """The arm as study.json holds it."""
+        return {
+            "name": self.name,
+            "label": self.label,
+            "loss": self.loss,
+            "search": self.search,
+            "space": self.space.values(),
+            "configurations": list(self.space.configurations()),
+            "n_s": self.space.size,
+        }
+
     def with_winner(self, winners: Mapping[str, Mapping[str, Any]]) -> Arm:
         """This arm at the configuration that another study's selection.json holds for `selected_from`.
 

@@ -20,7 +20,7 @@ def make_declared_out(out: Path, name: str, value: Value, *, folds: int = 3, rep
     """
     study = find(name)
     (out / "records").mkdir(parents=True)
-    declared = [_arm(arm) for arm in study.arms]
+    declared = [arm.to_json() for arm in study.arms]
     content = factories.study_content(declared, folds if study.search else 0, replicates)
     content |= {"study": name, "title": study.title, "question": study.question}
     factories.write(out / "study.json", content)
@@ -39,18 +39,6 @@ def make_declared_out(out: Path, name: str, value: Value, *, folds: int = 3, rep
     factories.write(out / "selection.json", selection)
     factories.write_sample_images(out)
     return out
-
-
-def _arm(arm: Arm) -> dict[str, Any]:
-    return {
-        "name": arm.name,
-        "label": arm.label,
-        "loss": arm.loss,
-        "search": arm.search,
-        "space": arm.space.values(),
-        "configurations": list(arm.space.configurations()),
-        "n_s": arm.space.size,
-    }
 
 
 def _write(

@@ -117,18 +117,7 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[dict[str, Any]], 
         "folds": folds,
         "metric": plan.study.metric,
         "replicates": plan.replicates,
-        "arms": [
-            {
-                "name": arm.name,
-                "label": arm.label,
-                "loss": arm.loss,
-                "search": arm.search,
-                "space": arm.space.values(),
-                "configurations": list(arm.space.configurations()),
-                "n_s": arm.space.size,
-            }
-            for arm in plan.arms
-        ],
+        "arms": [arm.to_json() for arm in plan.arms],
         "plan": {"search_trials": plan.search_trials, "replicate_trials": plan.replicate_trials},
         "train": train,
         "environment": environment() | {"git_commit": _git_commit()},
