@@ -35,6 +35,7 @@ class TrialSpec(Config):
         number: of the configuration in its arm's space.
         replicate: the fold in the search stage, the number of the fresh seed in the replicate stage.
         folds: of the cross-validation; the replicate stage trains on all development subjects.
+        data: name, release and checksums of the data set's tables, for the record.
         study_seed: folds and every trial's seed derive from it, alike for all arms, so that comparisons are paired.
     """
 
@@ -50,6 +51,7 @@ class TrialSpec(Config):
     train: TrainConfig
     bank: Path
     bank_fingerprint: str
+    data: dict[str, Any]
 
     @property
     def id(self) -> str:
@@ -245,6 +247,7 @@ def blank_record(spec: TrialSpec, started_at: str) -> Record:
         "ended_at": started_at,
         "environment": environment(),
         "config": spec.train.model_dump(mode="json"),
+        "data": spec.data | {"bank": spec.bank_fingerprint},
     }
 
 

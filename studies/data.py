@@ -1,30 +1,43 @@
-"""`--data NAME|FILE`: which data set a study runs on. To add a named one: its line in `DATA_SETS`."""
+"""`--data NAME|FILE`: which data set a study runs on. To add a named one in files: its line in `FILE_SETS`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from fmim_core.data.manifest import ManifestSource
+from fmim_core.data.listing import FileSource, Listing
+from fmim_core.data.manifest import manifest
 from fmim_core.data.phantom import PhantomSource
 from fmim_core.data.source import Source
 from studies.declare import Preset
 
-DATA_SETS: dict[str, Callable[[Preset], Source]] = {
-    "phantom": lambda preset: PhantomSource(preset.phantom),
-}
+PHANTOM = "phantom"
+FILE_SETS: dict[str, Callable[[Path, bool], Listing]] = {}
+"""Name → reader of a folder (`--data-root`), which is told whether to read the metadata only."""
 
 
 def find_source(data: str, root: Path | None, preset: Preset, seed: int) -> Source:
     """The data set of that name, or the manifest of that path, in `root` if that is given.
 
     Raises:
-        ValueError: neither a known name nor a file, or a manifest that cannot be used.
+        ValueError: neither a known name nor a file, or a data set that cannot be used.
     """
-    if data in DATA_SETS:
-        return DATA_SETS[data](preset)
+    return PhantomSource(preset.phantom) if data == PHANTOM else FileSource(find_listing(data, root, seed))
+
+
+def find_listing(data: str, root: Path | None, seed: int = 0, metadata_only: bool = False) -> Listing:
+    """A data set in files, usable or not, with all that was found wrong with it.
+
+    Raises:
+        ValueError: neither a known name nor a file, a named one without its folder, or tables that cannot be read.
+    """
+    if data in FILE_SETS:
+        if root is None or not root.is_dir():
+            given = "is missing" if root is None else f"{root} is no folder"
+            raise ValueError(f"{data} needs --data-root, the folder it was downloaded to; it {given}")
+        return FILE_SETS[data](root, metadata_only)
     path = (root or Path()) / data
     if not path.is_file():
-        known = ", ".join(DATA_SETS)
+        known = ", ".join((PHANTOM, *FILE_SETS))
         raise ValueError(f"unknown data set {str(path)!r}: give one of {known}, or the path of a manifest (a CSV file)")
-    return ManifestSource(path, seed=seed)
+    return manifest(path, seed=seed, metadata_only=metadata_only)

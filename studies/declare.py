@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
@@ -70,14 +70,22 @@ class Arm(Config):
         search = self.search.lower() if self.search[1:].islower() else self.search
         return f"{self.loss} + {search}" if self.search else self.loss
 
-    def train_config(self, preset: Preset, configuration: Configuration, epochs: int | None = None) -> TrainConfig:
-        """The training of one configuration under a preset.
+    def train_config(
+        self,
+        preset: Preset,
+        configuration: Configuration,
+        epochs: int | None = None,
+        data_settings: Iterable[Assignment] = (),
+    ) -> TrainConfig:
+        """The training of one configuration under a preset, on images that come with settings of their own.
 
         Raises:
             ValueError: a field that does not exist, or a value that it does not allow.
         """
         override: list[Assignment] = [] if epochs is None else [("epochs", epochs)]
-        fields = nested([*preset.settings, *self.settings, *self.space.assignments(configuration), *override])
+        fields = nested(
+            [*data_settings, *preset.settings, *self.settings, *self.space.assignments(configuration), *override]
+        )
         return TrainConfig.model_validate(fields)
 
 

@@ -14,7 +14,7 @@ from fmim_core.seeding import derive_seed
 from fmim_core.train_config import TrainConfig
 from fmim_core.trainer import check_crop
 from fmim_core.trial import TrialSpec
-from search_spaces.domain import Configuration
+from search_spaces.domain import Assignment, Configuration
 from studies.declare import Arm, Preset, Study
 
 
@@ -22,7 +22,8 @@ from studies.declare import Arm, Preset, Study
 class Plan:
     """A study, its preset and what a run may change of it; it knows every trial.
 
-    replicates: fresh seeds of each arm's winner. epochs: instead of the preset's, if given.
+    replicates: fresh seeds of each arm's winner. epochs: instead of the preset's, if given. data_settings: training
+    fields that belong to the data set's images; presets and arms come after them.
     """
 
     study: Study
@@ -30,6 +31,7 @@ class Plan:
     seed: int
     replicates: int
     epochs: int | None = None
+    data_settings: tuple[Assignment, ...] = ()
 
     @property
     def arms(self) -> tuple[Arm, ...]:
@@ -57,7 +59,7 @@ class Plan:
 
     def train_config(self, arm: Arm, configuration: Configuration) -> TrainConfig:
         """The training of one configuration."""
-        return arm.train_config(self.preset, configuration, self.epochs)
+        return arm.train_config(self.preset, configuration, self.epochs, self.data_settings)
 
     def search(self, arm: Arm, bank: Bank) -> list[TrialSpec]:
         """The search trials of an arm: every configuration on every fold; none without a search."""
@@ -104,6 +106,7 @@ class Plan:
                 "train": self.train_config(arm, configuration),
                 "bank": bank.path,
                 "bank_fingerprint": bank.fingerprint,
+                "data": bank.description.provenance,
             }
         )
 

@@ -15,7 +15,8 @@ import pytest
 from fmim_core.data.bank import Bank, build_bank
 from fmim_core.data.image_set import ImageSet
 from fmim_core.data.images import ImageProblem
-from fmim_core.data.manifest import ManifestSource
+from fmim_core.data.listing import FileSource
+from fmim_core.data.manifest import manifest
 from fmim_core.data.source import SourceDescription
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
@@ -118,9 +119,9 @@ def test_the_test_index_is_read_only_when_opened(tmp_path: Path) -> None:
         (lambda path: (path / "images.u8").unlink(), r"images\.u8 has 0 bytes"),
         (lambda path: (path / "bank.json").unlink(), "has no bank.json"),
         (lambda path: (path / "bank.json").write_text("{"), "bank.json cannot be read"),
-        (lambda path: (path / "bank.json").write_text('{"schema": 0}'), "schema 0, this version reads 1"),
+        (lambda path: (path / "bank.json").write_text('{"schema": 0}'), "schema 0, this version reads 2"),
         (lambda path: (path / "bank.json").write_text("[]"), "schema"),
-        (lambda path: (path / "bank.json").write_text('{"schema": 1}'), "lacks or has too much"),
+        (lambda path: (path / "bank.json").write_text('{"schema": 2}'), "lacks or has too much"),
     ],
 )
 def test_a_damaged_bank_is_refused(tmp_path: Path, harm: Callable[[Path], object], message: str) -> None:
@@ -239,9 +240,9 @@ def test_image_set_identities_years_and_matches() -> None:
 
 @pytest.mark.skipif(not (DATA / "nih").is_dir(), reason="no shared/data/nih beside the repository")
 def test_nih_bank(tmp_path: Path) -> None:
-    build_bank(ManifestSource(DATA / "nih" / "images64_manifest.csv"), 64, tmp_path)
+    build_bank(FileSource(manifest(DATA / "nih" / "images64_manifest.csv")), 64, tmp_path)
     start = time.perf_counter()
-    bank = build_bank(ManifestSource(DATA / "nih" / "images64_manifest.csv"), 64, tmp_path)
+    bank = build_bank(FileSource(manifest(DATA / "nih" / "images64_manifest.csv")), 64, tmp_path)
     assert time.perf_counter() - start < 1
     assert bank.summary["development"]["images"] == 690
     assert bank.summary["test"] == {

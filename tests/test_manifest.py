@@ -1,6 +1,7 @@
 """A user's table: read the same however it is written, and refused at once with everything that is wrong."""
 
 import csv
+import hashlib
 import io
 import os
 import tempfile
@@ -15,7 +16,8 @@ from PIL import Image
 
 from fmim_core.data.bank import build_bank
 from fmim_core.data.images import ImageProblem
-from fmim_core.data.manifest import ManifestSource
+from fmim_core.data.listing import FileSource
+from fmim_core.data.manifest import manifest
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 GOOD = """image,subject,months,side,split
@@ -38,10 +40,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def source(folder: Path, content: str | bytes = GOOD, **options: object) -> ManifestSource:
+def source(folder: Path, content: str | bytes = GOOD, **options: object) -> FileSource:
     path = folder / "table.csv"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return ManifestSource(path, **options)  # type: ignore[arg-type]
+    return FileSource(manifest(path, **options))  # type: ignore[arg-type]
 
 
 def test_a_good_table(folder: Path) -> None:
@@ -57,9 +59,9 @@ def test_a_good_table(folder: Path) -> None:
     assert found.description.name == "table"
     assert found.description.about == "5 images of 3 subjects, from table.csv."
     details = dict(found.description.details)
-    assert len(details.pop("manifest_sha256")) == 64
+    assert found.description.files == {"table.csv": hashlib.sha256(GOOD.encode()).hexdigest()}
     assert details == {
-        "manifest": "table.csv",
+        "findings": [],
         "split": {"rule": "column"},
         "months_unknown": 1,
         "right_images_mirrored": 2,
@@ -92,13 +94,13 @@ def test_parquet_reads_as_csv(folder: Path) -> None:
     expected = source(folder).index
     frame = pd.read_csv(folder / "table.csv", dtype={"subject": str}, keep_default_na=False, na_values={"months": [""]})
     frame.to_parquet(folder / "table.parquet")
-    pd.testing.assert_frame_equal(ManifestSource(folder / "table.parquet").index, expected)
+    pd.testing.assert_frame_equal(FileSource(manifest(folder / "table.parquet")).index, expected)
 
 
 def test_damaged_parquet_is_refused(folder: Path) -> None:
     (folder / "table.parquet").write_bytes(b"PAR1 and nothing")
     with pytest.raises(ValueError, match="cannot be read as Parquet"):
-        ManifestSource(folder / "table.parquet")
+        FileSource(manifest(folder / "table.parquet"))
 
 
 def test_right_images_are_mirrored_unless_told_not_to(folder: Path) -> None:
@@ -113,7 +115,7 @@ def test_right_images_are_mirrored_unless_told_not_to(folder: Path) -> None:
 def test_images_are_found_from_any_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source(folder)
     monkeypatch.chdir(folder)
-    found = ManifestSource("table.csv")
+    found = FileSource(manifest("table.csv"))
     monkeypatch.chdir("/")
     assert found.read(1, 8).shape == (8, 8)
 
@@ -177,9 +179,9 @@ def test_tables_that_are_refused(folder: Path, content: str | bytes, message: st
 
 def test_a_table_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"none\.csv cannot be read: No such file"):
-        ManifestSource(tmp_path / "none.csv")
+        FileSource(manifest(tmp_path / "none.csv"))
     with pytest.raises(ValueError, match="cannot be read: Is a directory"):
-        ManifestSource(tmp_path)
+        FileSource(manifest(tmp_path))
 
 
 @pytest.mark.parametrize("fraction", [0, 1, -0.5, float("nan")])
@@ -241,7 +243,7 @@ def test_any_table_without_a_split(
 
 @pytest.mark.skipif(not (DATA / "open_cxr").is_dir(), reason="no shared/data/open_cxr beside the repository")
 def test_open_cxr(tmp_path: Path) -> None:
-    found = ManifestSource(DATA / "open_cxr" / "manifest.csv")
+    found = FileSource(manifest(DATA / "open_cxr" / "manifest.csv"))
     index = found.index
     assert (found.description.name, len(index), index["subject"].nunique()) == ("open_cxr", 252, 79)
     assert found.description.details["months_unknown"] == 4
@@ -249,14 +251,14 @@ def test_open_cxr(tmp_path: Path) -> None:
     assert index["subject"][index["split"] == "test"].nunique() == 26  # 12 of 36 with a match, 14 of 43 without
     development = build_bank(found, 32, tmp_path).development()
     assert (development.years == -1).sum() == development.summary()["years"]["unknown"]
-    other = ManifestSource(DATA / "open_cxr" / "manifest.csv", seed=1)
+    other = FileSource(manifest(DATA / "open_cxr" / "manifest.csv", seed=1))
     assert set(other.index["split"]) == {"train", "test"}
     assert not other.index.equals(index)
 
 
 @pytest.mark.skipif(not (DATA / "nih").is_dir(), reason="no shared/data/nih beside the repository")
 def test_nih() -> None:
-    found = ManifestSource(DATA / "nih" / "images64_manifest.csv")
+    found = FileSource(manifest(DATA / "nih" / "images64_manifest.csv"))
     assert found.index["split"].value_counts().to_dict() == {"train": 690, "test": 310}
     assert found.index.groupby("subject")["split"].nunique().max() == 1
     assert found.read(0, 64).shape == (64, 64)

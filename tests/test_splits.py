@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from fmim_core.data.bank import build_bank
 from fmim_core.data.image_set import ImageSet
-from fmim_core.data.manifest import ManifestSource
+from fmim_core.data.listing import FileSource
+from fmim_core.data.manifest import manifest
 from fmim_core.data.splits import shuffled_subjects, subject_folds
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
@@ -121,7 +122,7 @@ GOLDEN = ["c", "d", "b", "a", "e"]
 
 @pytest.mark.skipif(not (DATA / "nih").is_dir(), reason="no shared/data/nih beside the repository")
 def test_nih_has_five_usable_folds(tmp_path: Path) -> None:
-    bank = build_bank(ManifestSource(DATA / "nih" / "images64_manifest.csv"), 16, tmp_path)
+    bank = build_bank(FileSource(manifest(DATA / "nih" / "images64_manifest.csv")), 16, tmp_path)
     development, test = bank.development(), bank.open_test()
     assert not set(development.subjects) & set(test.subjects)
     folds = subject_folds(development, 5, seed=0)

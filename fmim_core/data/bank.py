@@ -20,9 +20,9 @@ import pandas as pd
 from fmim_core.config import fingerprint
 from fmim_core.data.image_set import ImageSet
 from fmim_core.data.images import ImageProblem, appearance
-from fmim_core.data.source import INDEX_COLUMNS, Source, SourceDescription
+from fmim_core.data.source import ABOUT_COLUMNS, INDEX_COLUMNS, Source, SourceDescription
 
-SCHEMA = 1
+SCHEMA = 2
 SIZES = range(8, 2049)  # sides in pixels that a bank may have
 BLOCK = 256  # images in memory at once while a bank is built
 
@@ -223,7 +223,8 @@ def _checked(index: pd.DataFrame) -> pd.DataFrame:
         raise ValueError(_listed(f"{len(both)} subjects are on both sides of the train/test split", both))
     if not index["side"].isin(["", "L", "R"]).all() or (index["months"] < 0).any():
         raise ValueError("sides must be '', 'L' or 'R', and months 0 or more (NaN where unknown)")
-    return index[list(INDEX_COLUMNS)].assign(row=np.arange(len(index)))
+    columns = [name for name in (*INDEX_COLUMNS, *ABOUT_COLUMNS) if name in index]
+    return index[columns].assign(row=np.arange(len(index)))
 
 
 def _listed(what: str, items: list[str]) -> str:

@@ -2,206 +2,134 @@
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import io
 import math
 import os
 import re
-import stat
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from fmim_core.config import fingerprint
-from fmim_core.data.images import read_grey, square
-from fmim_core.data.source import SourceDescription
+from fmim_core.data.findings import Findings
+from fmim_core.data.listing import Listing, check_index, file_state, matched_subjects
+from fmim_core.data.source import ABOUT_COLUMNS, SourceDescription
 from fmim_core.data.splits import shuffled_subjects
+from fmim_core.data.tables import TextTable, read_table
 
 REQUIRED = ("image", "subject", "months")
-SEPARATORS = (",", ";", "\t", "|")
+OPTIONAL = ("side", "split", *ABOUT_COLUMNS)
 SPLITS = {"train": "train", "train_val": "train", "dev": "train", "development": "train", "test": "test"}
 SIDES = {"": "", "l": "L", "left": "L", "r": "R", "right": "R"}
-SHOWN = 5  # places named of each kind of mistake
+SEXES = {"": "", "m": "M", "male": "M", "f": "F", "female": "F"}
+ANSWERS = {"": "", "yes": "yes", "true": "yes", "1": "yes", "no": "no", "false": "no", "0": "no"}
+MAX_AGE = 120
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+Known = Callable[[str], Any]
 
 
-class ManifestSource:
-    """The images named by a CSV or Parquet table with the columns image, subject, months and, where known, side, split.
+def manifest(
+    path: str | Path,
+    test_fraction: float = 1 / 3,
+    seed: int = 0,
+    mirror_right: bool = True,
+    metadata_only: bool = False,
+) -> Listing:
+    """The images named by a CSV or Parquet table with the columns image, subject, months and, where known, others.
 
     `image` is relative to the table's folder and stays inside it; `subject` is text; `months` counts from the
     subject's baseline (0), blank where unknown: such images are trained on and not evaluated. `side` is L, R, left,
     right or blank; with `mirror_right` the R images are mirrored, so that both sides look alike. `split` is train
     (or train_val, dev, development) or test; without that column, `test_fraction` of the subjects are drawn for the
-    test by `seed`, alike among those with a query that has a match and those without. Other columns are ignored.
+    test by `seed`, alike among those with a query that has a match and those without. `sex`, `age` (years), `view`,
+    `disease`, `grade` and `tkr` serve tables; what they hold beyond the known values is blank and warned of. Other
+    columns are ignored.
 
     Raises:
-        ValueError: one error with everything that is wrong with the table and its files.
+        ValueError: the table cannot be read, or `test_fraction` is not between 0 and 1. What is wrong with its rows
+            and their files is in the listing's findings.
     """
-
-    def __init__(
-        self, path: str | Path, test_fraction: float = 1 / 3, seed: int = 0, mirror_right: bool = True
-    ) -> None:
-        if not 0 < test_fraction < 1:
-            raise ValueError(f"test_fraction {test_fraction!r} is not allowed: give a number between 0 and 1")
-        # Images are found beside the table, wherever the program is started or a worker runs.
-        self._path = Path(path).parent.resolve() / Path(path).name
-        self._mirror_right = mirror_right
-        content = _content(self._path)
-        table = _table(self._path, content)
-        self._index, stats = _checked(self._path, table, test_fraction, seed)
-        rule: dict[str, Any] = {"rule": "column"}
-        if "split" not in table:
-            rule = {"rule": "drawn", "fraction": test_fraction, "seed": seed}
-        checksum = hashlib.sha256(content).hexdigest()
-        # Size and time of change stand for the content, which takes minutes to read in a large collection. A copied
-        # folder is thus decoded again, to a bank of the same fingerprint, which covers content alone.
-        self.fingerprint = fingerprint([checksum, rule, mirror_right, self._index["image"].tolist(), stats])
-        self.description = SourceDescription(
-            name=_name(self._path),
+    if not 0 < test_fraction < 1:
+        raise ValueError(f"test_fraction {test_fraction!r} is not allowed: give a number between 0 and 1")
+    # Images are found beside the table, wherever the program is started or a worker runs.
+    path = Path(path).parent.resolve() / Path(path).name
+    table = read_table(path, REQUIRED, OPTIONAL)
+    findings = Findings()
+    index = _index(path, table, findings)
+    rule: dict[str, Any] = {"rule": "column"}
+    if "split" not in table.cells:
+        rule = {"rule": "drawn", "fraction": test_fraction, "seed": seed}
+        if not findings.errors:
+            index["split"] = _drawn_split(index, test_fraction, seed)
+    images = [image if isinstance(image, str) else None for image in index["image"]]  # pandas makes None a NaN
+    if not metadata_only:
+        missing = [image for image in images if image and not file_state(path.parent / image)]
+        findings.error("missing image files", missing)
+    check_index(index, findings)
+    return Listing(
+        description=SourceDescription(
+            name=_name(path),
             kind="manifest",
             synthetic=False,
-            about=f"{len(self._index)} images of {self._index['subject'].nunique()} subjects, from {self._path.name}.",
+            about=f"{len(index)} images of {index['subject'].nunique()} subjects, from {path.name}.",
+            files={path.name: table.sha256},
             details={
-                "manifest": self._path.name,
-                "manifest_sha256": checksum,
                 "split": rule,
-                "months_unknown": int(self._index["months"].isna().sum()),
-                "right_images_mirrored": int((self._index["side"] == "R").sum()) if mirror_right else 0,
+                "months_unknown": int(index["months"].isna().sum()),
+                "right_images_mirrored": int((index["side"] == "R").sum()) if mirror_right else 0,
             },
-        )
-
-    @property
-    def index(self) -> pd.DataFrame:
-        """One row an image, in the order of the table."""
-        return self._index.copy()
-
-    def read(self, row_number: int, size: int) -> np.ndarray:
-        """Grey uint8 `(size, size)` by `images.read_grey` and `images.square`; raises `images.ImageProblem`."""
-        name, side = self._index["image"].iloc[row_number], self._index["side"].iloc[row_number]
-        image = read_grey(self._path.parent / name)
-        if self._mirror_right and side == "R":
-            image = image[:, ::-1]
-        return square(image, size)
-
-
-class _Mistakes:
-    """Collects what is wrong, to tell it at once."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.lines = path, list[str]()
-
-    def add(self, what: str, places: list[str]) -> None:
-        """One kind of mistake at `places`, of which the first few are named; nothing where there are none."""
-        if places:
-            more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
-            self.lines.append(f"{what} ({len(places)}): {', '.join(places[:SHOWN])}{more}")
-
-    def tell(self) -> None:
-        if self.lines:
-            raise ValueError("\n  ".join([f"{self.path} cannot be used:", *self.lines]))
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}. Give the path of a CSV or Parquet table.") from None
-
-
-def _table(path: Path, content: bytes) -> pd.DataFrame:
-    """All cells as stripped text, with a column `place` that says where a row stands."""
-    parquet = content[:4] == b"PAR1" or path.suffix.lower() == ".parquet"
-    header, rows, places = _parquet(path, content) if parquet else _csv(path, content)
-    header = [name.strip().lower() for name in header]
-    if missing := [name for name in REQUIRED if name not in header]:
-        raise ValueError(f"{path} lacks the columns {missing}; found: {header}; optional: ['side', 'split']")
-    if twice := sorted({name for name in header if name and header.count(name) > 1}):
-        raise ValueError(f"{path} has the columns {twice} more than once: keep one of each")
-    if not rows:
-        raise ValueError(f"{path} has a header and no rows: give one row an image")
-    table = pd.DataFrame([[cell.strip() for cell in row] for row in rows], columns=header, dtype=object)
-    return table[[name for name in (*REQUIRED, "side", "split") if name in header]].assign(place=places)
-
-
-def _csv(path: Path, content: bytes) -> tuple[list[str], list[list[str]], list[str]]:
-    wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")  # a spreadsheet's "Unicode text"
-    try:
-        text = content.decode("utf-16" if wide else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise ValueError(f"{path} is not UTF-8 text (line {line}): save it as CSV UTF-8") from None
-    first = next((line for line in io.StringIO(text, newline="") if line.strip()), "")
-    separator = max(SEPARATORS, key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    rows, places = [], []
-    try:
-        for row in reader:
-            if any(cell.strip() for cell in row):
-                rows.append(row)
-                places.append(f"line {reader.line_num}")
-    except csv.Error as error:
-        raise ValueError(f"{path} is not a readable table (line {reader.line_num}): {error}") from None
-    if not rows:
-        raise ValueError(f"{path} is empty: its first line must name the columns {list(REQUIRED)}")
-    header = rows[0]
-    mistakes = _Mistakes(path)
-    odd = [f"{place} has {len(row)}" for row, place in zip(rows, places, strict=True) if len(row) != len(header)]
-    mistakes.add(f"rows without the {len(header)} cells of the header", odd)
-    mistakes.tell()
-    return header, rows[1:], places[1:]
-
-
-def _parquet(path: Path, content: bytes) -> tuple[list[str], list[list[str]], list[str]]:
-    try:
-        frame = pd.read_parquet(io.BytesIO(content))
-    except (ImportError, OSError, ValueError) as error:
-        raise ValueError(f"{path} cannot be read as Parquet: {error}") from None
-    cells = frame.astype(object).where(frame.notna(), "").map(str)
-    return (
-        [str(name) for name in frame.columns],
-        cells.to_numpy().tolist(),
-        [f"row {n + 1}" for n in range(len(cells))],
+        ),
+        origin=path,
+        root=path.parent,
+        index=index,
+        paths=images,
+        findings=findings,
+        mirror_right=mirror_right,
+        metadata_only=metadata_only,
     )
 
 
-def _checked(
-    path: Path, table: pd.DataFrame, test_fraction: float, seed: int
-) -> tuple[pd.DataFrame, list[tuple[int, int] | None]]:
-    """The index, and size and time of change of each file; raises with all mistakes of all rows."""
-    mistakes = _Mistakes(path)
-
-    def column(name: str, known: Callable[[str], Any], what: str) -> list[Any]:
-        """The column's values through `known`, whose None marks a mistake."""
-        cells = table[name].tolist() if name in table else [""] * len(table)
+def _index(path: Path, table: TextTable, findings: Findings) -> pd.DataFrame:
+    def column(name: str, known: Known, what: str, fallback: str | None = None) -> list[Any]:
+        """The column's values through `known`, whose None marks a mistake: an error, or a warning and `fallback`."""
+        cells = table.column(name)
         values = [known(cell) for cell in cells]
-        wrong = zip(values, table["place"], cells, strict=True)
-        mistakes.add(what, [f"{place} {cell!r}" for value, place, cell in wrong if value is None])
-        return values
+        wrong = [
+            f"{place} {cell!r}" for value, place, cell in zip(values, table.places, cells, strict=True) if value is None
+        ]
+        if fallback is None:
+            findings.error(what, wrong)
+            return values
+        findings.warning(what, wrong)
+        return [fallback if value is None else value for value in values]
 
-    images = column("image", lambda cell: _inside(path.parent, cell), f"images not inside {path.parent}")
-    subjects = column("subject", lambda cell: cell or None, "rows without a subject")
-    months = column("months", _months, "months that are not a number from 0 up, or blank")
-    sides = column("side", lambda cell: SIDES.get(cell.lower()), "sides other than L, R, left, right, blank")
-    splits = ["train"] * len(table)
-    if "split" in table:
-        splits = column("split", lambda cell: SPLITS.get(cell.lower()), f"splits other than {', '.join(SPLITS)}")
-    stats = [image and _stat(os.path.join(path.parent, image)) for image in images]
-    missing = [image for image, found in zip(images, stats, strict=True) if image and not found]
-    mistakes.add("missing image files", missing)
-    mistakes.add("images named more than once", [name for name, n in Counter(images).items() if name and n > 1])
-    index = pd.DataFrame({"image": images, "subject": subjects, "side": sides, "months": months, "split": splits})
-    train, test = (set(index["subject"][index["split"] == split].dropna()) for split in ("train", "test"))
-    mistakes.add("subjects in both train and test", sorted(train & test))
-    if None not in (*subjects, *months, *splits):
-        if "split" not in table:
-            index["split"] = _drawn_split(index, test_fraction, seed)
-        _check_queries(index, mistakes)
-    mistakes.tell()
-    return index, stats
+    columns = {
+        "image": column("image", lambda cell: _inside(path.parent, cell), f"images not inside {path.parent}"),
+        "subject": column("subject", lambda cell: cell or None, "rows without a subject"),
+        "months": column("months", _months, "months that are not a number from 0 up, or blank"),
+        "side": column("side", _one_of(SIDES), "sides other than L, R, left, right, blank"),
+        "split": ["train"] * len(table),
+    }
+    if "split" in table.cells:
+        columns["split"] = column("split", _one_of(SPLITS), f"splits other than {', '.join(SPLITS)}")
+    about: dict[str, tuple[Known, str]] = {
+        "sex": (_one_of(SEXES), "sexes other than M, F, male, female, taken as unknown"),
+        "age": (_age, f"ages that are not a number from 0 to {MAX_AGE}, taken as unknown"),
+        "view": (str, ""),
+        "disease": (_one_of(ANSWERS), "diseases other than yes, no, true, false, 1, 0, taken as unknown"),
+        "grade": (str, ""),
+        "tkr": (_one_of(ANSWERS), "tkr other than yes, no, true, false, 1, 0, taken as unknown"),
+    }
+    for name, (known, what) in about.items():
+        if name in table.cells:
+            columns[name] = column(name, known, what, fallback="")
+    ordered = ("image", "subject", "side", "months", "split", *about)
+    return pd.DataFrame({name: columns[name] for name in ordered if name in columns})
+
+
+def _one_of(known: dict[str, str]) -> Known:
+    return lambda cell: known.get(cell.lower())
 
 
 def _inside(root: Path, name: str) -> str | None:
@@ -213,42 +141,29 @@ def _inside(root: Path, name: str) -> str | None:
 def _months(cell: str) -> float | None:
     if cell.lower() in ("", "nan"):
         return math.nan
-    try:
-        months = float(cell)
-    except ValueError:
-        return None
-    return months if 0 <= months < math.inf else None
+    months = _number(cell)
+    return months if months is not None and 0 <= months < math.inf else None
 
 
-def _stat(path: str) -> tuple[int, int] | None:
-    """Size and time of change of a file, None where there is none."""
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):  # a name the file system refuses is a missing file too
-        return None
-    return (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+def _age(cell: str) -> str | None:
+    if cell.lower() in ("", "nan"):
+        return ""
+    age = _number(cell)
+    return f"{age:g}" if age is not None and 0 <= age <= MAX_AGE else None
 
 
-def _matched_subjects(index: pd.DataFrame) -> set[str]:
-    """Subjects with a baseline image and a later one."""
-    return set(index["subject"][index["months"] == 0]) & set(index["subject"][index["months"] > 0])
+def _number(cell: str) -> float | None:
+    """A plain decimal number; `float` alone would also take "1_2" and digits of other scripts."""
+    return float(cell) if NUMBER.fullmatch(cell) else None
 
 
 def _drawn_split(index: pd.DataFrame, fraction: float, seed: int) -> list[str]:
-    matched = _matched_subjects(index)
+    matched = matched_subjects(index)
     test: set[str] = set()
     for subjects in (matched, set(index["subject"]) - matched):
         count = min(max(1, round(fraction * len(subjects))), max(0, len(subjects) - 1))
         test.update(shuffled_subjects(subjects, "test", seed)[:count])
     return ["test" if subject in test else "train" for subject in index["subject"]]
-
-
-def _check_queries(index: pd.DataFrame, mistakes: _Mistakes) -> None:
-    for split in ("train", "test"):
-        part = index[index["split"] == split]
-        if not _matched_subjects(part):
-            what = f"no subject in {split} has an image at month 0 and a later one, so retrieval cannot be scored"
-            mistakes.add(what, [f"{len(part)} images"])
 
 
 def _name(path: Path) -> str:

@@ -1,5 +1,7 @@
 """What every data set offers: one description, one index, and one image at a time."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -10,16 +12,36 @@ INDEX_COLUMNS = ("image", "subject", "side", "months", "split")
 """Columns every index has: `image`, `subject`, `side` ("", "L", "R"), `split` ("train", "test") are text, and
 `months` is a float (0 = baseline, NaN = unknown). One row an image, in bank order."""
 
+ABOUT_COLUMNS = ("sex", "age", "view", "disease", "grade", "tkr")
+"""Columns an index may have, all text, blank where unknown: `sex` (M, F), `age` in years at that visit, `view`
+(PA, AP, ...), `disease` and `tkr` (yes, no), `grade` (Kellgren-Lawrence, 0 to 4). For tables and strata alone:
+training and retrieval never see them."""
+
 
 @dataclass(frozen=True)
 class SourceDescription:
-    """What a report says about where its images came from; `details` must survive JSON."""
+    """What a report says about where its images came from; `settings` and `details` must survive JSON.
+
+    Args:
+        release: of the data set's tables, e.g. "v2020"; blank where there are none.
+        files: name → SHA-256 of the tables that were read.
+        settings: training fields that belong to the images, dotted, e.g. {"augmentation.std": 0.5}; a preset or an
+            arm may still say otherwise.
+    """
 
     name: str
-    kind: Literal["phantom", "manifest"]
+    kind: Literal["phantom", "manifest", "chestxray14", "oai"]
     synthetic: bool
     about: str
+    release: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, float] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What every record says of its data: name, release, and the tables' checksums."""
+        return {"name": self.name, "release": self.release, "files": self.files}
 
 
 class Source(Protocol):

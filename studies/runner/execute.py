@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -89,6 +89,7 @@ def prepare(options: Options) -> tuple[Plan, Source, list[dict[str, Any]]]:
 def check_plan(plan: Plan, options: Options) -> tuple[Plan, Source, list[dict[str, Any]]]:
     """As `prepare`, for a plan made by hand."""
     source = find_source(options.data, options.data_root, plan.preset, options.seed)
+    plan = replace(plan, data_settings=tuple(source.description.settings.items()))
     return plan, source, plan.check(development_index(source, plan.preset.image_size))
 
 

@@ -1,0 +1,144 @@
+"""What a data set's tables say, usable or not, and the source that reads its files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fmim_core.config import fingerprint
+from fmim_core.data.findings import Findings
+from fmim_core.data.images import read_grey, square
+from fmim_core.data.source import ABOUT_COLUMNS, INDEX_COLUMNS, SourceDescription
+
+FileState = tuple[int, int]
+"""Size in bytes and time of change in ns of a file."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A rectangle of an image, in its pixels; it may reach beyond the image, where it is black."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+
+    def cut(self, image: np.ndarray) -> np.ndarray:
+        """The window of a grey image uint8 `(H, W)`, as `(height, width)`."""
+        result = np.zeros((self.height, self.width), np.uint8)
+        top, left = max(0, self.top), max(0, self.left)
+        part = image[top : max(0, self.top + self.height), left : max(0, self.left + self.width)]
+        result[top - self.top :, left - self.left :][: part.shape[0], : part.shape[1]] = part
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """A data set as its tables give it: every row, every file, and everything noticed on the way.
+
+    Args:
+        origin: the table or folder it was read from, for messages.
+        root: the folder that `paths` are relative to.
+        index: `INDEX_COLUMNS` and some of `ABOUT_COLUMNS`, one row an image; a cell that cannot be used is None, and
+            an error says so.
+        paths: each row's file, None where there is none (an error says so, unless `metadata_only`).
+        windows: of rows whose image is only a part of its file.
+        mirror_right: whether images of the right side are mirrored, so that both sides look alike.
+        metadata_only: whether files were not looked for: such a listing describes, and cannot be read.
+    """
+
+    description: SourceDescription
+    origin: Path
+    root: Path
+    index: pd.DataFrame
+    paths: Sequence[str | None]
+    findings: Findings
+    windows: Mapping[int, Window] = field(default_factory=dict)
+    mirror_right: bool = True
+    metadata_only: bool = False
+
+    def read_whole(self, row_number: int) -> np.ndarray:
+        """Grey image uint8 `(H, W)` of a row by `images.read_grey`, cut and mirrored; raises `images.ImageProblem`."""
+        path = self.paths[row_number]
+        assert path is not None, "a listing with errors or without files is never read"
+        image = read_grey(self.root / path)
+        if window := self.windows.get(row_number):
+            image = window.cut(image)
+        mirrored = self.mirror_right and self.index["side"].iloc[row_number] == "R"
+        return image[:, ::-1] if mirrored else image
+
+
+class FileSource:
+    """The images of a listing's files.
+
+    Raises:
+        ValueError: one error with everything that keeps the listing from being used.
+    """
+
+    def __init__(self, listing: Listing) -> None:
+        assert not listing.metadata_only, "only a listing with files can be read"
+        listing.findings.refuse_errors(listing.origin)
+        self._listing = listing
+        noticed = [{"severity": f.severity, "what": f.what, "count": len(f.places)} for f in listing.findings]
+        self.description = replace(listing.description, details=listing.description.details | {"findings": noticed})
+
+    @property
+    def index(self) -> pd.DataFrame:
+        """One row an image, in the order of the listing."""
+        listing = self._listing.index
+        return listing[[name for name in (*INDEX_COLUMNS, *ABOUT_COLUMNS) if name in listing]].copy()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of the index, the windows, and size and time of change of every file.
+
+        Those stand for the content, which takes minutes to read in a large collection. A copied folder is thus
+        decoded again, to a bank of the same fingerprint, which covers content alone.
+        """
+        listing = self._listing
+        states = [file_state(listing.root / path) for path in listing.paths if path is not None]
+        windows = {str(row): [w.left, w.top, w.width, w.height] for row, w in listing.windows.items()}
+        return fingerprint([self.index.to_csv(), list(listing.paths), states, windows, listing.mirror_right])
+
+    def read(self, row_number: int, size: int) -> np.ndarray:
+        """Grey uint8 `(size, size)` by `Listing.read_whole` and `images.square`; raises `images.ImageProblem`."""
+        return square(self._listing.read_whole(row_number), size)
+
+
+def file_state(path: str | Path) -> FileState | None:
+    """Size and time of change of a regular file, None where there is none."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):  # a name the file system refuses is a missing file too
+        return None
+    return (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+
+
+def matched_subjects(index: pd.DataFrame) -> set[str]:
+    """Subjects with a baseline image and a later one."""
+    return set(index["subject"][index["months"] == 0]) & set(index["subject"][index["months"] > 0])
+
+
+def check_index(index: pd.DataFrame, findings: Findings) -> None:
+    """Add what is wrong with an index, whatever it was read from; cells that are None have been told before."""
+    repeated = [name for name, count in Counter(index["image"].dropna()).items() if count > 1]
+    findings.error("images named more than once", repeated)
+    train, test = (set(index["subject"][index["split"] == split].dropna()) for split in ("train", "test"))
+    findings.error("subjects in both train and test", sorted(train & test))
+    if findings.errors:
+        return  # what follows would only repeat them
+    for split in ("train", "test"):
+        part = index[index["split"] == split]
+        if not matched_subjects(part):
+            what = f"no subject in {split} has an image at month 0 and a later one, so retrieval cannot be scored"
+            findings.error(what, [f"{len(part)} images"])
+    without = sorted(set(index["subject"][index["months"] > 0]) - set(index["subject"][index["months"] == 0]))
+    findings.warning("subjects with later visits and no baseline image: their queries have no match", without)
