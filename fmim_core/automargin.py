@@ -80,10 +80,10 @@ class AutoMarginPerBatch:
     def for_batch(self, batch: Similarities) -> Margins:
         """The margins of this batch, from its own similarities and, for `average`, from those before."""
         config = self._config
-        epsilon = self._statistic(batch.delta, batch.valid).clamp(min=0) / config.k_delta
+        epsilon = self._statistic(batch.delta, batch.index.valid).clamp(min=0) / config.k_delta
         beta: Tensor | float = math.nan
         if config.k_an is not None:
-            beta = 1 + (self._statistic(batch.phi, batch.negative_pairs) - 1) / config.k_an
+            beta = 1 + (self._statistic(batch.phi, batch.index.negative_pairs) - 1) / config.k_an
         kept = config.momentum if config.update == "average" else 0.0
         if kept:
             epsilon = kept * self.margins.epsilon + (1 - kept) * epsilon

@@ -1,33 +1,41 @@
-"""Triplet selection: which triplets of a batch a loss looks at, and how their terms are averaged."""
+"""Triplet selection: which triplets of a batch a loss looks at, and how its hinge terms are averaged."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-import torch
 from torch import Tensor
+from torch.nn import functional
+
+from fmim_core.triplets import FAR, TripletIndex
 
 Selection = Literal["all", "semihard"]
 Averaging = Literal["nonzero", "all"]
 
 
-def select_triplets(delta: Tensor, valid: Tensor, epsilon: Tensor | float, selection: Selection) -> Tensor:
-    """Mask `(P, B)` of the selected triplets.
+def select_triplets(delta: Tensor, selection: Selection) -> Tensor:
+    """Δ `(P, B)` with every triplet that must not count moved to `FAR`, where the hinge [ε − Δ]₊ is 0 for any ε.
 
-    all: every triplet. semihard: 0 < Δ ≤ ε, the negative is farther than the positive but within the margin
-    (the authors' choice; with ε = 0 it selects nothing).
+    all: every triplet counts. semihard: those with 0 < Δ (≤ ε, beyond which the hinge is 0 by itself): the negative
+    is farther than the positive but within the margin (the authors' choice; with ε = 0 it selects nothing).
     """
-    if selection == "semihard":
-        return valid & (delta > 0) & (delta <= epsilon)
-    return valid
+    return functional.threshold(delta, 0.0, FAR) if selection == "semihard" else delta
 
 
-def average(terms: Tensor, mask: Tensor, averaging: Averaging) -> Tensor:
-    """Mean of `terms` over `mask`, or over its non-zero terms only; 0 with a zero gradient where there are none.
+def count_triplets(delta: Tensor, epsilon: Tensor | float, selection: Selection) -> Tensor:
+    """How many triplets of Δ `(P, B)` (invalid ones near `FAR`) are selected."""
+    return ((delta > 0) & (delta <= epsilon)).sum() if selection == "semihard" else (delta < FAR / 2).sum()
 
-    Args:
-        terms: non-negative hinge terms, any shape. mask: bool, same shape.
+
+def mean_hinge(terms: Tensor, count: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Mean of hinge terms, of any shape and ≥ 0, over `count` or else over the non-zero ones; and how many those are.
+
+    0 with a zero gradient where there are none.
     """
-    terms = torch.where(mask, terms, terms.new_zeros(()))
-    count = (terms > 0).sum() if averaging == "nonzero" else mask.sum()
-    return terms.sum() / count.clamp(min=1)
+    nonzero = terms.detach().sign().sum()
+    return terms.sum() / (nonzero if count is None else count).clamp(min=1), nonzero
+
+
+def mean_over_triplets(terms: Tensor, index: TripletIndex) -> Tensor:
+    """Mean over all triplets of terms `(P, B)` of any sign; 0 where there are none."""
+    return (terms * index.valid).sum() / max(1, index.triplets)

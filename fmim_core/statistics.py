@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from fmim_core.triplets import Similarities
+from fmim_core.triplets import FAR, Similarities
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,13 @@ def quantile(ordered: Tensor, q: float) -> float:
 class StatisticsCollector:
     """Accumulates batches without a host synchronisation; `finish` reads the sums once.
 
+    The sums of Δ, φ_an and φ_ap are weighted sums of φ (`TripletIndex.sums`), in float64: no triplet is looked at.
     With `keep_values` an epoch holds 4 bytes per triplet and negative pair (0.2 MB for a batch of 32 × 4).
     """
 
     def __init__(self, device: torch.device, keep_values: bool = False, bins: int = 0) -> None:
-        self._sums = torch.zeros(6, dtype=torch.float64, device=device)
+        self._sums = torch.zeros(3, dtype=torch.float64, device=device)
+        self._triplets = self._negatives = self._positives = 0
         self._keep_values = keep_values
         self._bins = bins
         self._counts = torch.zeros(2, bins, dtype=torch.float64, device=device)
@@ -58,34 +60,25 @@ class StatisticsCollector:
 
     def add(self, batch: Similarities) -> None:
         """Add one batch; gradients are not followed."""
-        delta, valid = batch.delta.detach(), batch.valid
-        phi, pairs, phi_ap = batch.phi.detach(), batch.negative_pairs, batch.phi_ap.detach()
-        zero = delta.new_zeros(())
-        self._sums += torch.stack(
-            [
-                torch.where(valid, delta, zero).sum(dtype=torch.float64),
-                valid.sum(dtype=torch.float64),
-                torch.where(pairs, phi, zero).sum(dtype=torch.float64),
-                pairs.sum(dtype=torch.float64),
-                phi_ap.sum(dtype=torch.float64),
-                torch.full((), phi_ap.numel(), dtype=torch.float64, device=delta.device),
-            ]
-        )
+        delta, phi, index = batch.delta.detach(), batch.phi.detach(), batch.index
+        self._sums += index.sums @ phi.flatten().double()
+        self._triplets += index.triplets
+        self._negatives += index.negatives
+        self._positives += len(index.anchor)
         if self._bins:
-            outside = delta.new_full((), 9.0)  # values out of range are not counted
-            self._counts[0] += torch.histc(torch.where(valid, delta, outside), self._bins, -2, 2)
-            self._counts[1] += torch.histc(torch.where(pairs, phi, outside), self._bins, -1, 1)
+            self._counts[0] += torch.histc(delta, self._bins, -2, 2)  # values out of range, as FAR, are not counted
+            self._counts[1] += torch.histc(torch.where(index.negative_pairs, phi, FAR), self._bins, -1, 1)
         if self._keep_values:
-            self._delta.append(delta[valid])
-            self._phi_an.append(phi[pairs])
+            self._delta.append(delta[index.valid])
+            self._phi_an.append(phi[index.negative_pairs])
 
     def finish(self) -> EpochStatistics:
         """The statistics of everything added."""
-        delta_sum, deltas, phi_an_sum, phi_ans, phi_ap_sum, phi_aps = self._sums.tolist()
+        delta_sum, phi_an_sum, phi_ap_sum = self._sums.tolist()
         return EpochStatistics(
-            delta_mean=_mean(delta_sum, deltas),
-            phi_an_mean=_mean(phi_an_sum, phi_ans),
-            phi_ap_mean=_mean(phi_ap_sum, phi_aps),
+            delta_mean=_mean(delta_sum, self._triplets),
+            phi_an_mean=_mean(phi_an_sum, self._negatives),
+            phi_ap_mean=_mean(phi_ap_sum, self._positives),
             delta_values=torch.cat(self._delta).sort().values if self._delta else None,
             phi_an_values=torch.cat(self._phi_an).sort().values if self._phi_an else None,
             histograms=self._histograms(),
@@ -98,5 +91,5 @@ class StatisticsCollector:
         return {"delta_histogram": delta, "phi_an_histogram": phi_an}
 
 
-def _mean(total: float, count: float) -> float:
+def _mean(total: float, count: int) -> float:
     return total / count if count else math.nan

@@ -8,7 +8,7 @@ import torch
 
 from fmim_core.losses import AdaTriplet, Triplet
 from fmim_core.margins import Margins
-from fmim_core.triplets import Similarities, TripletIndex
+from fmim_core.triplets import Similarities
 
 
 def loss_surface(loss: Triplet | AdaTriplet, margins: Margins, points: int = 41) -> dict[str, Any]:
@@ -31,10 +31,6 @@ def _per_triplet(loss: Triplet | AdaTriplet) -> dict[str, str]:
 def _at(module: torch.nn.Module, margins: Margins, ap: float, an: float) -> tuple[float, float, float]:
     """Loss and its two derivatives for one triplet of those similarities."""
     phi_ap, phi_an = (torch.tensor([[value]], dtype=torch.float64, requires_grad=True) for value in (ap, an))
-    index = TripletIndex.of(torch.tensor([0, 0, 1]))
-    valid = torch.ones(1, 1, dtype=torch.bool)
-    nothing = torch.empty(0, dtype=torch.float64)
-    batch = Similarities(nothing, index, index.labels, nothing, phi_ap, phi_an, phi_ap - phi_an, valid, valid)
-    value = module(batch, margins).value
+    value = module(Similarities.of_one_triplet(phi_ap, phi_an), margins).value
     d_ap, d_an = torch.autograd.grad(value, (phi_ap, phi_an))
     return value.item(), d_ap.item(), d_an.item()

@@ -154,7 +154,7 @@ class Training:
             raise Diverged(f"epoch {epoch}: loss {loss / len(batches)}, mean φ_an {statistics.phi_an_mean}")
         margins = self._schedule.margins  # in force all epoch, or in the last batch of schedules that follow batches
         self._schedule.observe(statistics)
-        triplets = len(batches) * int(self._index.negative[self._index.anchor].sum())
+        triplets = len(batches) * self._index.triplets
         return {
             "loss": loss / len(batches),
             "epsilon": float(margins.epsilon),

@@ -2,33 +2,61 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+FAR = 8.0
+"""Δ of what is no triplet: beyond [−2, 2] and beyond any margin, so that a hinge [ε − Δ]₊ is 0 there without a mask."""
+
 
 @dataclass(frozen=True)
 class TripletIndex:
-    """Who is whose positive and negative in a batch of labels `(B,)`.
+    """Who is whose positive and negative in a batch of labels `(B,)`; made once, since labels repeat in every batch.
 
-    anchor, positive: `(P,)` positions of every ordered pair with equal labels and different positions.
-    negative: `(B, B)` bool, true where labels differ.
-    A triplet is a pair p and a column n with `negative[anchor[p], n]`.
+    anchor, positive: `(P,)` positions of every ordered pair with equal labels and different positions; `pair` their
+    places in the flattened `(B, B)`. A triplet is a pair p and a column n with `valid[p, n]`.
+    valid: `(P, B)` bool, true where the label of the column is not the anchor's; `far` is 0 there and `FAR` elsewhere.
+    negative_pairs: `(B, B)` bool, each unordered pair of different labels once.
+    sums: `(3, B·B)` float64, the weights of φ in the sums of Δ over all triplets, of φ_an over all negative pairs and
+    of φ_ap over all ordered positive pairs. With a positives and n negatives of an anchor, φ_ap is in n of its
+    triplets and φ_an, with a minus, in a.
+    triplets, negatives: how many triplets and negative pairs there are.
     """
 
     labels: Tensor
     anchor: Tensor
     positive: Tensor
-    negative: Tensor
+    pair: Tensor
+    valid: Tensor
+    far: Tensor
+    negative_pairs: Tensor
+    sums: Tensor
+    triplets: int
+    negatives: int
 
     @classmethod
     def of(cls, labels: Tensor) -> TripletIndex:
-        same = labels[:, None] == labels[None, :]
-        pairs = same & ~torch.eye(len(labels), dtype=torch.bool, device=labels.device)
-        anchor, positive = pairs.nonzero(as_tuple=True)
-        return cls(labels, anchor, positive, ~same)
+        negative = labels[:, None] != labels[None, :]
+        positive = ~negative & ~torch.eye(len(labels), dtype=torch.bool, device=labels.device)
+        anchors, positives = positive.nonzero(as_tuple=True)
+        negative_pairs = negative.triu(diagonal=1)
+        per_anchor = [side.sum(dim=1, keepdim=True, dtype=torch.float64) for side in (positive, negative)]
+        delta = positive * per_anchor[1] - negative * per_anchor[0]
+        return cls(
+            labels=labels,
+            anchor=anchors,
+            positive=positives,
+            pair=anchors * len(labels) + positives,
+            valid=negative[anchors],
+            far=FAR * (~negative[anchors]).float(),
+            negative_pairs=negative_pairs,
+            sums=torch.stack([delta, negative_pairs.double(), positive.double()]).flatten(1),
+            triplets=int((per_anchor[0] * per_anchor[1]).sum()),
+            negatives=int(negative_pairs.sum()),
+        )
 
 
 @dataclass(frozen=True)
@@ -36,8 +64,7 @@ class Similarities:
     """Cosine similarities of a batch of unit embeddings `(B, D)`.
 
     phi: `(B, B)`. For triplets, by ordered positive pair and candidate negative: phi_ap `(P, 1)`, phi_an `(P, B)`,
-    delta = phi_ap − phi_an `(P, B)`, and `valid` `(P, B)`, true where the column is a negative of the anchor.
-    negative_pairs: `(B, B)` bool, each unordered pair of different labels once.
+    delta = phi_ap − phi_an `(P, B)`, and near `FAR` where not `index.valid`.
     classes: `(B,)` identities among all of the training set, 0, 1, …; the labels of `index` count within the batch.
     """
 
@@ -48,25 +75,21 @@ class Similarities:
     phi_ap: Tensor
     phi_an: Tensor
     delta: Tensor
-    valid: Tensor
-    negative_pairs: Tensor
 
     @classmethod
     def of(cls, embeddings: Tensor, index: TripletIndex, classes: Tensor) -> Similarities:
         phi = embeddings @ embeddings.T
-        phi_ap = phi[index.anchor, index.positive][:, None]
-        phi_an = phi[index.anchor]
-        return cls(
-            embeddings,
-            index,
-            classes,
-            phi,
-            phi_ap,
-            phi_an,
-            phi_ap - phi_an,
-            index.negative[index.anchor],
-            index.negative.triu(diagonal=1),
-        )
+        # index_select rather than brackets: its backward adds whole rows instead of element by element.
+        phi_ap = phi.flatten().index_select(0, index.pair)[:, None]
+        phi_an = phi.index_select(0, index.anchor)
+        return cls(embeddings, index, classes, phi, phi_ap, phi_an, phi_ap - phi_an + index.far)
+
+    @classmethod
+    def of_one_triplet(cls, phi_ap: Tensor, phi_an: Tensor) -> Similarities:
+        """A batch of one triplet with those similarities, `(1, 1)` each, and no embeddings: for surfaces and tests."""
+        index, nothing = TripletIndex.of(torch.tensor([0, 0, 1])), phi_ap.new_empty(0)
+        index = replace(index, valid=torch.ones(1, 1, dtype=torch.bool))
+        return cls(nothing, index, index.labels, nothing, phi_ap, phi_an, phi_ap - phi_an)
 
 
 def unit(embeddings: Tensor) -> Tensor:

@@ -85,14 +85,10 @@ def test_the_four_regions_of_equation_6(lam: float) -> None:
         (0.9, 0.2): (0.0, 0.0),
     }
     loss = AdaTriplet(lam=lam, selection="all", averaging="all", negative_pairs="per_triplet").build(5, 2)
-    index = TripletIndex.of(torch.tensor([0, 0, 1]))
     for (ap, an), expected in regions.items():
         phi_ap = torch.tensor([[ap]], dtype=torch.float64, requires_grad=True)
         phi_an = torch.tensor([[an]], dtype=torch.float64, requires_grad=True)
-        valid = torch.ones(1, 1, dtype=torch.bool)
-        batch = Similarities(
-            torch.empty(0), index, index.labels, torch.empty(0), phi_ap, phi_an, phi_ap - phi_an, valid, valid
-        )
+        batch = Similarities.of_one_triplet(phi_ap, phi_an)
         loss(batch, Margins(epsilon, beta)).value.backward()
         assert (phi_ap.grad.item(), phi_an.grad.item()) == expected
 

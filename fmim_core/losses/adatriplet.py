@@ -12,7 +12,7 @@ from fmim_core.config import Config
 from fmim_core.losses.base import LossOutput
 from fmim_core.losses.triplet import triplet_term
 from fmim_core.margins import Margins
-from fmim_core.selection import Averaging, Selection, average
+from fmim_core.selection import Averaging, Selection, mean_hinge
 from fmim_core.triplets import Similarities
 
 
@@ -55,7 +55,8 @@ class AdaTripletLoss(torch.nn.Module):
 
     def _negative_term(self, batch: Similarities, margins: Margins) -> Tensor:
         if self._config.negative_pairs == "unordered":
-            phi_an, mask = batch.phi, batch.negative_pairs
+            phi_an, mask = batch.phi, batch.index.negative_pairs
         else:
-            phi_an, mask = batch.phi_an, batch.valid
-        return average(torch.relu(phi_an - margins.beta), mask, self._config.averaging)
+            phi_an, mask = batch.phi_an, batch.index.valid
+        terms = torch.relu(phi_an - margins.beta) * mask
+        return mean_hinge(terms, mask.sum() if self._config.averaging == "all" else None)[0]

@@ -11,7 +11,7 @@ from torch.nn import functional
 from fmim_core.config import Config
 from fmim_core.losses.base import LossOutput
 from fmim_core.margins import Margins
-from fmim_core.selection import average
+from fmim_core.selection import mean_over_triplets
 from fmim_core.triplets import Similarities
 
 
@@ -44,4 +44,5 @@ class SCTLoss(torch.nn.Module):
         """The loss of a batch; every triplet is used."""
         hard = batch.delta < 0
         terms = torch.where(hard, self._lam * batch.phi_an, functional.softplus(-batch.delta))
-        return LossOutput(average(terms, batch.valid, "all"), batch.valid.sum())
+        used = terms.new_tensor(batch.index.triplets)
+        return LossOutput(mean_over_triplets(terms, batch.index), used)
