@@ -1,0 +1,71 @@
+"""Loss and statistics of one batch, forward and backward, beside pytorch-metric-learning's miner and loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from pytorch_metric_learning.distances import CosineSimilarity
+from pytorch_metric_learning.losses import TripletMarginLoss
+from pytorch_metric_learning.miners import TripletMarginMiner
+from torch import Tensor
+
+from fmim_core.losses import AdaTriplet, Triplet
+from fmim_core.margins import Margins
+from fmim_core.statistics import StatisticsCollector
+from fmim_core.triplets import Similarities, TripletIndex, unit
+from tests.benchmarks.measurement import Measurement, fastest
+
+SUBJECTS, IMAGES, DIMENSIONS, EPSILON = 32, 4, 128, 0.25
+ASKED = 1 / 5
+
+
+def measure(device: torch.device) -> list[Measurement]:
+    """Batch 32 × 4, D = 128, semi-hard triplets; theirs knows no second term and no statistics."""
+    labels = torch.arange(SUBJECTS).repeat_interleave(IMAGES).to(device)
+    embeddings = _embeddings(labels)
+    seconds = fastest(
+        {
+            "theirs": _theirs(embeddings, labels),
+            "Triplet": _ours(Triplet(), embeddings, labels),
+            "AdaTriplet": _ours(AdaTriplet(), embeddings, labels),
+        },
+        repeats=100,
+    )
+    against = "pytorch-metric-learning: TripletMarginMiner + TripletMarginLoss"
+    return [
+        Measurement("loss", f"{loss} + statistics", seconds[loss], against, seconds["theirs"], ASKED)
+        for loss in ("Triplet", "AdaTriplet")
+    ]
+
+
+def _embeddings(labels: Tensor) -> Tensor:
+    generator = torch.Generator().manual_seed(0)
+    centres = torch.randn(SUBJECTS, DIMENSIONS, generator=generator)
+    return centres.to(labels.device)[labels] + torch.randn(len(labels), DIMENSIONS, generator=generator).to(labels.device)
+
+
+def _theirs(embeddings: Tensor, labels: Tensor) -> Callable[[], Any]:
+    distance = CosineSimilarity()
+    miner = TripletMarginMiner(margin=EPSILON, distance=distance, type_of_triplets="semihard")
+    loss = TripletMarginLoss(margin=EPSILON, distance=distance)
+
+    def step() -> None:
+        leaves = embeddings.clone().requires_grad_()
+        loss(leaves, labels, miner(leaves, labels)).backward()
+
+    return step
+
+
+def _ours(config: Triplet | AdaTriplet, embeddings: Tensor, labels: Tensor) -> Callable[[], Any]:
+    index, loss = TripletIndex.of(labels), config.build(DIMENSIONS, SUBJECTS)
+    collector = StatisticsCollector(embeddings.device)
+
+    def step() -> None:
+        leaves = embeddings.clone().requires_grad_()
+        batch = Similarities.of(unit(leaves), index, labels)
+        loss(batch, Margins(EPSILON, 0.1)).value.backward()
+        collector.add(batch)
+
+    return step
