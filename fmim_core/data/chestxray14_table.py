@@ -132,7 +132,10 @@ def _subjects(table: TextTable, findings: Findings) -> list[str | None]:
 def _months(
     table: TextTable, subjects: Sequence[str | None], ages: Sequence[float], findings: Findings
 ) -> Sequence[float]:
-    """12 × (age − the subject's smallest age); NaN for all images of a subject with an age that is unknown."""
+    """12 × (age − the subject's smallest age); NaN for all images of a subject with an age that is unknown.
+
+    Not from follow-up 0: that is one image of the first year at best, and in v2017 often not of the first year.
+    """
     frame = pd.DataFrame({"subject": subjects, "age": ages})
     unknown = frame["subject"].isin(set(frame["subject"][frame["age"].isna()].dropna()))
     rows = zip(table.column("image index"), table.column("patient age"), ages, strict=True)
