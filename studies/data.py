@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from fmim_core.data.chestxray14 import chestxray14
 from fmim_core.data.listing import FileSource, Listing
 from fmim_core.data.manifest import manifest
 from fmim_core.data.phantom import PhantomSource
@@ -12,7 +13,7 @@ from fmim_core.data.source import Source
 from studies.declare import Preset
 
 PHANTOM = "phantom"
-FILE_SETS: dict[str, Callable[[Path, bool], Listing]] = {}
+FILE_SETS: dict[str, Callable[[Path, bool], Listing]] = {"chestxray14": chestxray14}
 """Name → reader of a folder (`--data-root`), which is told whether to read the metadata only."""
 
 
@@ -33,8 +34,8 @@ def find_listing(data: str, root: Path | None, seed: int = 0, metadata_only: boo
     """
     if data in FILE_SETS:
         if root is None or not root.is_dir():
-            given = "is missing" if root is None else f"{root} is no folder"
-            raise ValueError(f"{data} needs --data-root, the folder it was downloaded to; it {given}")
+            given = "none is given" if root is None else f"{root} is no folder"
+            raise ValueError(f"{data} needs --data-root, the folder it was downloaded to; {given}")
         return FILE_SETS[data](root, metadata_only)
     path = (root or Path()) / data
     if not path.is_file():

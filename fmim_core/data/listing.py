@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -124,14 +123,18 @@ def file_state(path: str | Path) -> FileState | None:
 
 def matched_subjects(index: pd.DataFrame) -> set[str]:
     """Subjects with a baseline image and a later one."""
-    return set(index["subject"][index["months"] == 0]) & set(index["subject"][index["months"] > 0])
+    return _subjects(index, index["months"] == 0) & _subjects(index, index["months"] > 0)
+
+
+def _subjects(index: pd.DataFrame, rows: pd.Series) -> set[str]:
+    return set(index["subject"][rows].unique())
 
 
 def check_index(index: pd.DataFrame, findings: Findings) -> None:
     """Add what is wrong with an index, whatever it was read from; cells that are None have been told before."""
-    repeated = [name for name, count in Counter(index["image"].dropna()).items() if count > 1]
-    findings.error("images named more than once", repeated)
-    train, test = (set(index["subject"][index["split"] == split].dropna()) for split in ("train", "test"))
+    images = index["image"].dropna()
+    findings.error("images named more than once", images[images.duplicated()].unique())
+    train, test = (set(index["subject"][index["split"] == split].dropna().unique()) for split in ("train", "test"))
     findings.error("subjects in both train and test", sorted(train & test))
     if findings.errors:
         return  # what follows would only repeat them
@@ -140,5 +143,5 @@ def check_index(index: pd.DataFrame, findings: Findings) -> None:
         if not matched_subjects(part):
             what = f"no subject in {split} has an image at month 0 and a later one, so retrieval cannot be scored"
             findings.error(what, [f"{len(part)} images"])
-    without = sorted(set(index["subject"][index["months"] > 0]) - set(index["subject"][index["months"] == 0]))
+    without = sorted(_subjects(index, index["months"] > 0) - _subjects(index, index["months"] == 0))
     findings.warning("subjects with later visits and no baseline image: their queries have no match", without)

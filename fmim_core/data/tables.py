@@ -62,7 +62,7 @@ def read_table(path: Path, required: Sequence[str], optional: Sequence[str] = ()
         raise ValueError(f"{path} has the columns {twice} more than once: keep one of each")
     if not rows:
         raise ValueError(f"{path} has a header and no rows")
-    cells = {name: [row[names.index(name)].strip() for row in rows] for name in used}
+    cells = {name: [row[at].strip() for row in rows] for name, at in ((name, names.index(name)) for name in used)}
     return TextTable(path, sha256, pd.DataFrame(cells, dtype=object), places)
 
 
@@ -108,7 +108,7 @@ def _csv(path: Path, content: bytes, required: Sequence[str]) -> tuple[list[str]
         raise ValueError(f"{path} is empty: its first line must name the columns {list(required)}")
     # Some programs end every line with a separator; cells beyond the header count only if something is in them.
     width = max((n + 1 for n, name in enumerate(rows[0]) if name.strip()), default=0)
-    rows = [row[:width] if not any(cell.strip() for cell in row[width:]) else row for row in rows]
+    rows = [row if len(row) <= width or "".join(row[width:]).strip() else row[:width] for row in rows]
     findings = Findings()
     odd = [f"{place} has {len(row)}" for row, place in zip(rows, places, strict=True) if len(row) != width]
     findings.error(f"rows without the {width} cells of the header", odd)
@@ -132,7 +132,7 @@ def _split(path: Path, text: str, separator: str) -> tuple[Rows, list[str]]:
     rows, places = [], []
     try:
         for row in reader:
-            if any(cell.strip() for cell in row):
+            if "".join(row).strip():
                 rows.append(row)
                 places.append(f"line {reader.line_num}")
     except csv.Error as error:
