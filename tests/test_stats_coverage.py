@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
@@ -24,14 +21,6 @@ from reports.stats import (
 SIZES = (3, 5, 10)
 SHARED = (0.0, 0.05)  # standard deviation of what arms have in common in a seed
 OWN = 0.03
-
-
-@pytest.fixture
-def quick_collections() -> Iterator[None]:
-    """statsmodels' Holm collects garbage at each call, 50 ms with the objects of a test session."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def arms_by_seed(rng: np.random.Generator, arms: int, n: int, shared: float) -> np.ndarray:

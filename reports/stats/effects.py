@@ -7,11 +7,11 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special, stats
-from scipy.optimize import brentq
+from scipy import special
 from statsmodels.stats.proportion import proportion_confint
 
 from reports.stats.means import Values
+from reports.stats.noncentral import noncentrality_of
 from reports.stats.pairs import ROUNDING, check_share, pair
 
 _FARTHEST = 1e4  # t statistics beyond this are of differences that hardly vary, and the noncentral t loses its digits
@@ -68,7 +68,7 @@ def effect_size(a: Values, b: Values, level: float = 0.95) -> EffectSize:
     d_z = pairs.mean / pairs.sd
     tail, t = (1 - level) / 2, d_z * math.sqrt(n)
     far = f"d_z is {d_z:.3g}, too large for its interval to be computed" if abs(t) > _FARTHEST else ""
-    low, high = (None, None) if far else (_noncentrality(t, n - 1, s) / math.sqrt(n) for s in (1 - tail, tail))
+    low, high = (None, None) if far else (noncentrality_of(t, n - 1, s) / math.sqrt(n) for s in (1 - tail, tail))
     few = "" if n > 2 else "two pairs: Hedges' correction needs at least three, so there is no g"
     return EffectSize(
         d_z=d_z,
@@ -85,25 +85,6 @@ def effect_size(a: Values, b: Values, level: float = 0.95) -> EffectSize:
 def hedges_correction(m: int) -> float:
     """Hedges' exact J(m) of m > 1 degrees of freedom: E[J d] is the true standardised difference."""
     return math.exp(special.gammaln(m / 2) - special.gammaln((m - 1) / 2)) / math.sqrt(m / 2)
-
-
-def _noncentrality(t: float, df: int, share: float) -> float:
-    """The noncentrality of which `share` of the noncentral t distribution lies below t.
-
-    SciPy's own inverse (`special.nctdtrinc`) is good to 3 to 7 digits only.
-    """
-
-    def excess(noncentrality: float) -> float:
-        below = float(stats.nct.cdf(t, df, noncentrality))
-        if math.isnan(below):  # SciPy's answer far out, where it is 0 or 1
-            below = float(noncentrality < t)
-        return below - share
-
-    step = 1.0 if excess(t) > 0 else -1.0  # what lies below falls as the noncentrality grows
-    reach = step
-    while excess(t + reach) * step > 0:
-        reach *= 2
-    return float(brentq(excess, t, t + reach, xtol=1e-12))
 
 
 def superiority(a: Values, b: Values, level: float = 0.95) -> Superiority:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from scipy import integrate, stats
 from scipy.optimize import brentq
-from statsmodels.stats.power import TTestPower
 
+from reports.stats.noncentral import paired_power
 from reports.stats.pairs import check_share
 
 _MOST_REPLICATES = 1_000_000
@@ -38,8 +39,7 @@ def smallest_difference(sd: float | None, n: int, power: float = 0.8, alpha: flo
     trouble = _trouble(sd, n, power, alpha)
     if trouble or sd is None:
         return Detectable(None, n, sd, power, alpha, trouble)
-    standardised = TTestPower().solve_power(nobs=n, alpha=alpha, power=power, alternative="two-sided")
-    return Detectable(float(standardised) * sd, n, sd, power, alpha)
+    return Detectable(sd * _first(lambda effect: paired_power(effect, n, alpha), power), n, sd, power, alpha)
 
 
 def smallest_margin(sd: float | None, n: int, power: float = 0.8, alpha: float = 0.05) -> Detectable:
@@ -57,11 +57,7 @@ def smallest_margin(sd: float | None, n: int, power: float = 0.8, alpha: float =
     trouble = _trouble(sd, n, power, alpha)
     if trouble or sd is None:
         return Detectable(None, n, sd, power, alpha, trouble)
-    high = 1.0
-    while equivalence_power(high, n, alpha) < power:
-        high *= 2
-    standardised = brentq(lambda m: equivalence_power(m, n, alpha) - power, 0.0, high, xtol=1e-12)
-    return Detectable(float(standardised) * sd, n, sd, power, alpha)
+    return Detectable(sd * _first(lambda margin: equivalence_power(margin, n, alpha), power), n, sd, power, alpha)
 
 
 def equivalence_power(margin: float, n: int, alpha: float = 0.05) -> float:
@@ -85,10 +81,9 @@ def replicates_needed(difference: float, sd: float, power: float = 0.8, alpha: f
     check_share("alpha", alpha)
     if not (sd > 0 and math.isfinite(sd) and math.isfinite(difference) and difference != 0):
         raise ValueError(f"difference {difference} and sd {sd} must be numbers, sd above 0 and difference not 0")
-    effect, test = abs(difference) / sd, TTestPower()
 
     def enough(n: int) -> bool:
-        return bool(test.power(effect, n, alpha) >= power)
+        return paired_power(abs(difference) / sd, n, alpha) >= power
 
     low, high = 1, 2
     while not enough(high):
@@ -102,6 +97,14 @@ def replicates_needed(difference: float, sd: float, power: float = 0.8, alpha: f
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+def _first(found: Callable[[float], float], power: float) -> float:
+    """The smallest standardised effect at which `found`, which rises with it from alpha or from 0, reaches `power`."""
+    high = 1.0
+    while found(high) < power:
+        high *= 2
+    return float(brentq(lambda effect: found(effect) - power, 0.0, high, xtol=1e-12))
 
 
 def _trouble(sd: float | None, n: int, power: float, alpha: float) -> str:
