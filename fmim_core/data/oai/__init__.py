@@ -22,7 +22,7 @@ the baseline visit are in OAI's screening download.
 
 Months 0, 12, 24, 36, 48, 72, 96 are visits 00, 01, 03, 05, 06, 08, 10. Subject = ID, both knees; test = site C. The
 age of a visit is its clinical table's, or baseline age + months/12. A knee's grade is its first known one in file
-order; with disease = grade above 1.
+order; with disease = grade above 1. tkr tells whether a knee was replaced, wholly or partly, by that visit.
 """
 
 from __future__ import annotations

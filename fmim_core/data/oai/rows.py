@@ -14,7 +14,7 @@ from fmim_core.data.findings import Finding, Severity
 from fmim_core.data.manifest import NUMBER
 from fmim_core.data.tables import read_table
 
-# ". : Missing Form/Incomplete Workbook", ".A: Not Expected", ".M", and a number that SAS has none for.
+# ".: Missing Form/Incomplete Workbook", ".A: Not Expected", ".M", and what SAS has as no number.
 MISSING = re.compile(r"nan|(\.[A-Z_]?\s*(:.*)?)?", re.IGNORECASE | re.ASCII | re.DOTALL)
 CODE = re.compile(rf"({NUMBER.pattern})\s*(:.*)?", re.ASCII | re.DOTALL)  # "2", "2.0", "2: Left"
 SITE = re.compile(r"([A-E])\s*(:.*)?", re.IGNORECASE | re.DOTALL)
@@ -56,11 +56,11 @@ class RowReader:
         self.files[path] = table.sha256
         rows = []
         columns = {str(name): table.column(str(name)) for name in table.cells}
-        for number, place in enumerate(table.places):
-            cells = {name: column[number] for name, column in columns.items()}
+        for n, place in enumerate(table.places):
+            cells = {name: column[n] for name, column in columns.items()}
             if found := ID.fullmatch(cells["id"]):
                 rows.append(Row(f"{path} {place}", found[1], cells))
-            elif number == 0 and _is_dictionary(cells):
+            elif n == 0 and _is_dictionary(cells):
                 self._noticed["note", "second lines taken as their table's dictionary"].append(f"{path} {place}")
             else:
                 self.notice("rows without an ID of digits, left out", f"{path} {place}", cells["id"])
