@@ -8,12 +8,13 @@ from pathlib import Path
 from fmim_core.data.chestxray14 import chestxray14
 from fmim_core.data.listing import FileSource, Listing
 from fmim_core.data.manifest import manifest
+from fmim_core.data.oai import oai
 from fmim_core.data.phantom import PhantomSource
 from fmim_core.data.source import Source
 from studies.declare import Preset
 
 PHANTOM = "phantom"
-FILE_SETS: dict[str, Callable[[Path, bool], Listing]] = {"chestxray14": chestxray14}
+FILE_SETS: dict[str, Callable[[Path, bool], Listing]] = {"chestxray14": chestxray14, "oai": oai}
 """Name → reader of a folder (`--data-root`), which is told whether to read the metadata only."""
 
 
