@@ -414,8 +414,8 @@ def test_files_missing_or_there_twice(tmp_path: Path) -> None:
         (V2020.replace("Patient Sex", "Gender"), "has 0 of the columns Patient Sex and Patient Gender"),
         (V2020.replace("OriginalImage[Width", "Patient Gender"), "has 2 of the columns"),
         (V2020.replace("Patient Age", "Age"), r"lacks the columns \['patient age'\]"),
-        (V2020.replace("0,2,80,M,", ""), r"rows without the 11 cells of the header \(1\): line 4 has 8"),
-        (V2020[:-40], "rows without the 11 cells of the header"),  # a download that broke off
+        (V2020.replace("0,2,80,M,", ""), r"rows without the 12 cells of the header \(1\): line 4 has 8"),
+        (V2020[:-40], "rows without the 12 cells of the header"),  # a download that broke off
         (HEADER_2020, "no rows"),
     ],
 )
