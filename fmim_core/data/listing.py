@@ -133,6 +133,9 @@ def check_index(index: pd.DataFrame, findings: Findings) -> None:
     findings.error("images named more than once", repeated)
     train, test = (set(index["subject"][index["split"] == split].dropna()) for split in ("train", "test"))
     findings.error("subjects in both train and test", sorted(train & test))
+    later, baseline = (set(index["subject"][when].dropna()) for when in (index["months"] > 0, index["months"] == 0))
+    what = "subjects with later visits and no baseline image: their queries have no match"
+    findings.warning(what, sorted(later - baseline))
     if findings.errors:
         return  # what follows would only repeat them
     for split in ("train", "test"):
@@ -140,5 +143,3 @@ def check_index(index: pd.DataFrame, findings: Findings) -> None:
         if not matched_subjects(part):
             what = f"no subject in {split} has an image at month 0 and a later one, so retrieval cannot be scored"
             findings.error(what, [f"{len(part)} images"])
-    without = sorted(set(index["subject"][index["months"] > 0]) - set(index["subject"][index["months"] == 0]))
-    findings.warning("subjects with later visits and no baseline image: their queries have no match", without)
