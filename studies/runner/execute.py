@@ -34,6 +34,7 @@ from studies.runner.folder import (
 )
 from studies.runner.inline import run_inline
 from studies.runner.progress import Progress
+from studies.runner.show import warn_of_folds
 from studies.runner.tracker import Identity, Tracker, check_tracking_uri
 
 DONE, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -120,6 +121,7 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
         with sole_user(out):
             records = records_of_plan(out, plan, bank)
             announce(plan, backend, records, console)
+            warn_of_folds(folds, console)
             study_id = write_study(out, plan, bank, folds, _execution(options, backend, uri))
             write_surfaces(out, plan)
             parameters = {"preset": plan.preset.name, "seed": plan.seed, "data": bank.description.name}
