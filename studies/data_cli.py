@@ -51,6 +51,8 @@ def describe(
 
     if sheet is not None and metadata_only:
         raise ValueError("--sheet shows images, and --metadata-only looks for none: leave one of them out")
+    if sheet is not None and sheet.suffix.lower() != ".png":
+        raise ValueError(f"--sheet {sheet} is a PNG picture: call it {sheet.with_suffix('.png')}")
     refuse_existing("--sheet", sheet)
     look = look_at(data, data_root, preset, seed, metadata_only)
     if json:
