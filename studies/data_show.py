@@ -105,7 +105,10 @@ def _by_year(splits: dict[str, Counts]) -> Table:
 def show_findings(findings: Findings, console: Console) -> None:
     """All findings, the worst first: severity, problem, how many places, and the first of them."""
     found = sorted(findings, key=lambda finding: tuple(COLORS).index(finding.severity))
-    table = Table("severity", "problem", "count", "examples", show_lines=True)
+    table = Table("severity", show_lines=True)
+    table.add_column("problem", overflow="fold")
+    table.add_column("count", justify="right")
+    table.add_column("examples", overflow="fold")
     for finding in found:
         examples = "\n".join(f"• {place}" for place in finding.places[:SHOWN])
         severity = f"[{COLORS[finding.severity]}]{finding.severity}[/]"
@@ -138,7 +141,11 @@ def show_manifest(listing: Listing, out: Path, count: int, console: Console) -> 
     """What was written, what is not in it, and what does not come with it."""
     description = listing.description
     console.print(f"{out}: {count:,} of {len(listing.index):,} images", highlight=False, soft_wrap=True)
+    if count < len(listing.index):
+        console.print(
+            f"the others are not there or cannot be used: `fmim data check {description.name}` lists them",
+            highlight=False,
+        )
     if description.settings:
         settings = ", ".join(f"{name} = {value:g}" for name, value in description.settings.items())
         console.print(f"{settings}: {description.name} sets this, the manifest does not", highlight=False)
-    show_findings(listing.findings, console)

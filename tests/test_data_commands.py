@@ -407,6 +407,7 @@ def test_a_manifest_of_what_is_there_can_be_used(fmim: Fmim, clinic: Path) -> No
     code, out, _ = fmim("data", "manifest", "clinic", "--data-root", clinic, "--out", clinic / "part.csv")
     assert code == 0
     assert f"{clinic / 'part.csv'}: 10 of 12 images" in out
+    assert "the others are not there or cannot be used: `fmim data check clinic` lists them" in out
     assert "augmentation.std = 0.3: clinic sets this, the manifest does not" in out
     whole, part = (manifest(clinic / name) for name in ("manifest.csv", "part.csv"))
     there = ~whole.index["image"].isin(["in/train0_12.png", "in/test2_0.png"])
