@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from fmim_core.records import read_json
+from studies.data_cli import app as data_app
 
 app = typer.Typer(
     help="Hyperparameter and ablation studies for deep metric learning.",
@@ -20,6 +21,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.add_typer(data_app, name="data")
 BAD_INPUT = 2
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="One of `fmim list`.")]
@@ -154,6 +156,7 @@ def main() -> None:
     """Run the command line. Exit codes: 0 done, 1 some trials failed, 2 bad usage or bad input, 130 interrupted."""
     arguments = sys.argv[1:]
     commands = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
+    commands += [group.name for group in app.registered_groups if group.name]
     if arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
         arguments = ["run", *arguments]
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from fmim_core.data.bank import Bank, ImageSet
@@ -139,26 +140,36 @@ class Plan:
             for training in [fold.train for fold in folds] or [development]:
                 SubjectSampler(torch.from_numpy(training.identities(config.identity == "side")), config.batches)
             _check_model(config)
-        return [
-            {
-                "fold": fold.number,
-                "train_subjects": len(set(fold.train.subjects)),
-                "train_images": len(fold.train),
-                "validation_subjects": len(set(fold.validation.subjects)),
-                "validation_images": len(fold.validation),
-                **_queries(fold.validation, configs[0].identity == "side"),
-            }
-            for fold in folds
-        ]
+        per_side = configs[0].identity == "side"
+        years = {year for fold in folds for year in _queries_by_year(fold.validation, per_side)}
+        return [_sizes(fold, per_side, years) for fold in folds]
 
 
-def _queries(images: ImageSet, per_side: bool) -> dict[str, int]:
-    """Queries that can be scored, and those that cannot since their identity is not in the gallery."""
-    matched = int(images.matched_query_mask(per_side).sum())
+def _sizes(fold: Fold, per_side: bool, years: set[int]) -> dict[str, Any]:
+    """Who is where in a fold; of its queries those that can be scored, by year, and those without a match.
+
+    `validation_years_missing` are those of all folds' `years` that this one cannot score: it has no part in the mean
+    over folds of such a year.
+    """
+    by_year = _queries_by_year(fold.validation, per_side)
     return {
-        "validation_queries": matched,
-        "validation_queries_without_match": int(images.query_mask.sum()) - matched,
+        "fold": fold.number,
+        "train_subjects": len(set(fold.train.subjects)),
+        "train_images": len(fold.train),
+        "validation_subjects": len(set(fold.validation.subjects)),
+        "validation_images": len(fold.validation),
+        "validation_gallery": int(fold.validation.gallery_mask.sum()),
+        "validation_queries": sum(by_year.values()),
+        "validation_queries_without_match": int(fold.validation.query_mask.sum()) - sum(by_year.values()),
+        "validation_queries_by_year": {str(year): count for year, count in by_year.items()},
+        "validation_years_missing": sorted(years - set(by_year)),
     }
+
+
+def _queries_by_year(images: ImageSet, per_side: bool) -> dict[int, int]:
+    """Queries with a match, by year after baseline."""
+    years, counts = np.unique(images.years[images.matched_query_mask(per_side)], return_counts=True)
+    return dict(zip(years.tolist(), counts.tolist(), strict=True))
 
 
 def _check_model(config: TrainConfig) -> None:

@@ -64,3 +64,15 @@ PAPER = Preset(
 )
 
 PRESETS = (SMOKE, QUICK, FULL, PAPER)
+
+
+def find_preset(name: str) -> Preset:
+    """The preset of that name, as most studies have it.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    known = {preset.name: preset for preset in PRESETS}
+    if name not in known:
+        raise ValueError(f"unknown preset {name!r}; there are {', '.join(known)}")
+    return known[name]

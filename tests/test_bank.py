@@ -72,6 +72,7 @@ def test_content_and_indexes_come_back_exactly(tmp_path: Path) -> None:
         "images": 6,
         "subjects": 4,
         "queries": 3,
+        "queries_without_match": 1,
         "gallery": 2,
         "years": {"unknown": 1, "0": 2, "1": 2, "2": 1},
     }
@@ -249,6 +250,7 @@ def test_nih_bank(tmp_path: Path) -> None:
         "images": 310,
         "subjects": 15,
         "queries": 198,
+        "queries_without_match": 0,
         "gallery": 112,
         "years": {"0": 112, "1": 67, "2": 12, "3": 10, "4": 33, "5": 60, "6": 2, "7": 11, "10": 3},
     }

@@ -83,8 +83,10 @@ def test_about_one_visit_in_twelve_is_missed_and_none_on_request() -> None:
 
 def test_grades_stay_or_rise_and_some_knees_progress() -> None:
     index = PhantomSource(PhantomConfig()).index
-    assert set(index["kl"]) == {0, 1, 2, 3, 4}
-    knees = index.sort_values("months").groupby(["subject", "side"])["kl"]
+    assert set(index["grade"]) == set("01234")
+    assert (index["disease"] == index["grade"].map(lambda grade: "yes" if grade in "234" else "no")).all()
+    index["grade"] = index["grade"].astype(int)
+    knees = index.sort_values("months").groupby(["subject", "side"])["grade"]
     assert knees.apply(lambda grades: grades.is_monotonic_increasing).all()
     progressed = (knees.last() > knees.first()).mean()
     assert 0.1 < progressed < 0.6

@@ -1,20 +1,31 @@
 """Folds: subjects stay whole, every fold is usable, and the split depends on seed and subjects alone."""
 
+import io
 import os
+import random
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
-from fmim_core.data.bank import build_bank
+from fmim_core import trial
+from fmim_core.data.bank import Bank, build_bank
 from fmim_core.data.image_set import ImageSet
 from fmim_core.data.listing import FileSource
 from fmim_core.data.manifest import manifest
+from fmim_core.data.source import INDEX_COLUMNS, SourceDescription
 from fmim_core.data.splits import shuffled_subjects, subject_folds
+from fmim_core.trainer import Training
+from fmim_core.trial import Place, Trial
+from studies.runner.show import warn_of_folds
+from tests.studies import mini_plan
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 
@@ -102,6 +113,125 @@ def test_a_match_is_of_the_same_side_where_sides_are_identities() -> None:
     assert len(subject_folds(image_set(rows), 2, seed=0)) == 2
     with pytest.raises(ValueError, match="there are 0 among 4"):
         subject_folds(image_set(rows), 2, seed=0, per_side=True)
+
+
+class Knees:
+    """A source of grey images for a list of (subject, side, months, split), in any order."""
+
+    fingerprint = "knees"
+    description = SourceDescription("knees", "manifest", False, "Knees of random people.")
+
+    def __init__(self, rows: list[tuple[str, str, float, str]]) -> None:
+        columns = [(f"{n}.png", *row) for n, row in enumerate(rows)]
+        self.index = pd.DataFrame(columns, columns=list(INDEX_COLUMNS))
+
+    def read(self, row_number: int, size: int) -> np.ndarray:
+        return np.random.default_rng(row_number).integers(0, 256, (size, size), dtype=np.uint8)
+
+
+def knees(visits: list[set[tuple[str, float]]], rng: random.Random) -> Knees:
+    """Both knees of every person at the baseline, one at month 48, and the visits given besides; shuffled."""
+    rows = []
+    for person, more in enumerate(visits):
+        split = "test" if person % 3 == 2 else "train"
+        attended = {("L", 0.0), ("R", 0.0), ("LR"[person % 2], 48.0), *more}
+        rows += [(f"p{person}", side, months, split) for side, months in sorted(attended, key=repr)]
+    rng.shuffle(rows)
+    return Knees(rows)
+
+
+def people_of(bank: Bank, source: Knees, images: ImageSet) -> set[str]:
+    """The people in a set, by the source's own index: a set's labels must be theirs."""
+    truth = source.index.iloc[images.rows]
+    assert truth["subject"].tolist() == images.subjects.tolist()
+    assert truth["side"].tolist() == images.sides.tolist()
+    return set(truth["subject"])
+
+
+VISITS = st.lists(
+    st.sets(st.tuples(st.sampled_from("LR"), st.sampled_from([0.0, 6.0, 12.0, 96.0, np.nan])), max_size=6),
+    min_size=9,
+    max_size=24,
+)
+
+
+@given(visits=VISITS, k=st.integers(2, 3), seed=st.integers(0, 2**40), per_side=st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_nobody_is_on_both_sides_from_bank_to_folds(visits: list, k: int, seed: int, per_side: bool) -> None:
+    source = knees(visits, random.Random(seed))
+    with tempfile.TemporaryDirectory() as folder:
+        bank = build_bank(source, 8, folder)
+        development, test = bank.development(), bank.open_test()
+        given_split = source.index.groupby("split")["subject"].agg(set)
+        assert people_of(bank, source, development) == given_split["train"]
+        assert people_of(bank, source, test) == given_split["test"]
+        assert not given_split["train"] & given_split["test"]
+        held_out = []
+        for fold in subject_folds(development, k, seed, per_side):
+            train, validation = (people_of(bank, source, part) for part in (fold.train, fold.validation))
+            assert not train & validation
+            assert train | validation == given_split["train"]
+            assert fold.validation.matched_query_mask(per_side).any()
+            assert sorted([*fold.train.rows, *fold.validation.rows]) == sorted(development.rows)
+            held_out += [*validation]
+        assert sorted(held_out) == sorted(given_split["train"])
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_nobody_is_on_both_sides_in_a_trial(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What trials really train on, validate on and test on, in both stages."""
+    rng = random.Random(seed)
+    months = [0.0, 6.0, 12.0, 96.0, np.nan]
+    source = knees([{(rng.choice("LR"), rng.choice(months)) for _ in range(3)} for _ in range(18)], rng)
+    bank = build_bank(source, 28, tmp_path)
+    seen: list[tuple[str, set[str]]] = []
+
+    class Watched(Training):
+        def __init__(self, config, train, validation, *rest) -> None:
+            seen.append(("train", people_of(bank, source, train)))
+            super().__init__(config, train, validation, *rest)
+
+        def evaluate(self, images: ImageSet) -> dict:
+            seen.append(("evaluate", people_of(bank, source, images)))
+            return super().evaluate(images)
+
+    monkeypatch.setattr(trial, "Training", Watched)
+    plan = mini_plan(seed, epochs=1)
+    by_split = source.index.groupby("split")["subject"].agg(set)
+    validated: list[str] = []
+    for spec in (*plan.search(plan.arms[0], bank), plan.replicate(plan.arms[0], 0, bank)[0]):
+        seen.clear()
+        assert Trial(spec, Place(tmp_path, "cpu")).run()["status"] == "completed"
+        (first, train), *evaluated = seen
+        assert first == "train"
+        assert evaluated
+        for _, people in evaluated:
+            assert not train & people
+            assert people == (by_split["test"] if spec.stage == "replicate" else by_split["train"] - train)
+        if spec.stage == "search":
+            validated += [*evaluated[0][1]]
+    assert train == by_split["train"], "a replicate trains on all of them"
+    assert sorted(validated) == sorted(by_split["train"])
+
+
+def test_a_plan_tells_the_sizes_of_every_fold_and_names_a_year_that_one_lacks() -> None:
+    """Case B28: a class missing from a fold is named; here a class is a year, since that is what is scored apart."""
+    rows = [(f"p{n}", side, months) for n in range(12) for side in "LR" for months in (0.0, 48.0)]
+    rows += [("p3", "L", 96.0), ("odd", "", 12.0), ("unknown", "", np.nan)]
+    images = image_set(rows)
+    folds = mini_plan().check(ImageSet(np.zeros((len(rows), 28, 28), np.uint8), *list(vars(images).values())[1:]))
+    assert [fold["fold"] for fold in folds] == [0, 1]
+    assert [fold["train_subjects"] + fold["validation_subjects"] for fold in folds] == [14, 14]
+    assert sum(fold["validation_images"] for fold in folds) == len(rows)
+    assert sum(fold["validation_gallery"] for fold in folds) == 24
+    assert sum(fold["validation_queries"] for fold in folds) == 25
+    assert sum(fold["validation_queries_without_match"] for fold in folds) == 1
+    with_p3 = [fold["validation_queries_by_year"] for fold in folds].index({"4": 12, "8": 1})
+    assert folds[1 - with_p3]["validation_queries_by_year"] == {"4": 12}
+    assert [fold["validation_years_missing"] for fold in folds] == ([[], [8]] if with_p3 == 0 else [[8], []])
+    shown = Console(file=io.StringIO(), width=200)
+    warn_of_folds(folds, shown)
+    assert shown.file.getvalue() == f"fold {1 - with_p3} has no validation query of year 8\n"
 
 
 def test_order_is_a_golden_value_in_every_process() -> None:

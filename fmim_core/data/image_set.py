@@ -80,12 +80,15 @@ class ImageSet:
         return np.where(np.isnan(self.months), -1, years)
 
     def summary(self) -> dict[str, Any]:
-        """Counts for a report: images, subjects, queries, gallery, and images by year ("unknown" where NaN)."""
+        """Counts for a report: images, subjects, queries, those without a match (of the same subject, whatever the
+        side), gallery, and images by year ("unknown" where NaN).
+        """
         years, counts = np.unique(self.years, return_counts=True)
         return {
             "images": len(self),
             "subjects": len(np.unique(self.subjects)),
             "queries": int(self.query_mask.sum()),
+            "queries_without_match": int((self.query_mask & ~self.matched_query_mask()).sum()),
             "gallery": int(self.gallery_mask.sum()),
             "years": {"unknown" if year < 0 else str(year): int(n) for year, n in zip(years, counts, strict=True)},
         }

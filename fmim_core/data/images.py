@@ -79,10 +79,10 @@ def appearance(image: np.ndarray) -> str | None:
     "blank" where all pixels inside a black border differ by at most 2 levels; "nearly black" where 99 of 100
     pixels are below 26 of 255, as when 12-bit values were saved as 16-bit.
     """
-    bright = np.nonzero(image)
-    if not bright[0].size:
+    rows, columns = np.flatnonzero(image.any(axis=1)), np.flatnonzero(image.any(axis=0))
+    if not rows.size:
         return "blank"
-    inside = image[tuple(slice(axis.min(), axis.max() + 1) for axis in bright)]  # without the padding of `square`
+    inside = image[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]  # without the padding of `square`
     if int(inside.max()) - int(inside.min()) <= 2:
         return "blank"
     return "nearly black" if np.percentile(inside, 99) < NEARLY_BLACK else None

@@ -143,7 +143,7 @@ def matched_subjects(index: pd.DataFrame) -> set[str]:
 
 
 def _subjects(index: pd.DataFrame, rows: pd.Series) -> set[str]:
-    return set(index["subject"][rows].unique())
+    return set(index["subject"][rows].dropna().unique())
 
 
 def check_index(index: pd.DataFrame, findings: Findings) -> None:
@@ -152,6 +152,9 @@ def check_index(index: pd.DataFrame, findings: Findings) -> None:
     findings.error("images named more than once", images[images.duplicated()].unique())
     train, test = (set(index["subject"][index["split"] == split].dropna().unique()) for split in ("train", "test"))
     findings.error("subjects in both train and test", sorted(train & test))
+    later, baseline = (_subjects(index, rows) for rows in (index["months"] > 0, index["months"] == 0))
+    what = "subjects with later visits and no baseline image: their queries have no match"
+    findings.warning(what, sorted(later - baseline))
     if findings.errors:
         return  # what follows would only repeat them
     for split in ("train", "test"):
@@ -159,5 +162,3 @@ def check_index(index: pd.DataFrame, findings: Findings) -> None:
         if not matched_subjects(part):
             what = f"no subject in {split} has an image at month 0 and a later one, so retrieval cannot be scored"
             findings.error(what, [f"{len(part)} images"])
-    without = sorted(_subjects(index, index["months"] > 0) - _subjects(index, index["months"] == 0))
-    findings.warning("subjects with later visits and no baseline image: their queries have no match", without)

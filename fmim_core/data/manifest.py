@@ -62,6 +62,8 @@ def manifest(
         rule = {"rule": "drawn", "fraction": test_fraction, "seed": seed}
         if not findings.errors:
             index["split"] = _drawn_split(index, test_fraction, seed)
+            test = index["subject"][index["split"] == "test"].drop_duplicates()
+            findings.note(f"subjects drawn for the test, as no column says ({test_fraction:.0%}, seed {seed})", test)
     images = [image if isinstance(image, str) else None for image in index["image"]]  # pandas makes None a NaN
     if not metadata_only:
         missing = [image for image in images if image and not file_state(path.parent / image)]

@@ -103,7 +103,7 @@ def _stream(*key: object) -> np.random.Generator:
 
 
 class PhantomSource:
-    """A `Source` that draws its images; its index also has `age` (years), `sex` and `kl` (grade 0 to 4)."""
+    """A `Source` that draws its images; its index has sex, age, grade and disease (a grade above 1, as for the OAI)."""
 
     def __init__(self, config: PhantomConfig | None = None) -> None:
         self.config = config or PhantomConfig()
@@ -144,9 +144,9 @@ def _cohort(config: PhantomConfig) -> pd.DataFrame:
                 onset, rate = _course(config, subject, side)
                 for months in visits:
                     grade = int(np.clip(onset + rate * months / 12, 0, 4))
-                    name = f"{subject}_{side}_{months:03d}"
-                    rows.append((name, subject, side, float(months), split, age + months / 12, sex, grade))
-    columns = ["image", "subject", "side", "months", "split", "age", "sex", "kl"]
+                    about = (sex, f"{age + months / 12:g}", "yes" if grade > 1 else "no", str(grade))
+                    rows.append((f"{subject}_{side}_{months:03d}", subject, side, float(months), split, *about))
+    columns = ["image", "subject", "side", "months", "split", "sex", "age", "disease", "grade"]
     return pd.DataFrame(rows, columns=columns)
 
 

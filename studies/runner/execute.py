@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,15 +13,15 @@ from typing import Any, Literal
 import torch
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress as Bar
 
-from fmim_core.data.bank import Bank, build_bank, development_index
+from fmim_core.data.bank import Bank, development_index
 from fmim_core.data.source import Source
 from fmim_core.records import FINAL, Record, now, read_json
 from fmim_core.trial import Place
 from studies import catalogue
 from studies.data import find_source
 from studies.plan import Plan
+from studies.runner.banks import BANKS, bank_of
 from studies.runner.dispatch import Dispatcher
 from studies.runner.folder import (
     end_execution,
@@ -34,6 +34,7 @@ from studies.runner.folder import (
 )
 from studies.runner.inline import run_inline
 from studies.runner.progress import Progress
+from studies.runner.show import warn_of_folds
 from studies.runner.tracker import Identity, Tracker, check_tracking_uri
 
 DONE, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -58,7 +59,7 @@ class Options:
     tracking_uri: str = "sqlite:///runs/mlflow.db"
     fresh: bool = False
     selected: Path | None = None
-    banks: Path = Path("runs/banks")
+    banks: Path = BANKS
 
     def plan(self) -> Plan:
         """The plan: study and preset, with what the command line changes."""
@@ -113,13 +114,14 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
     plan, source, folds = check_plan(plan, options)
     out = options.folder
     with _backend(options) as backend:
-        bank = _bank(source, plan, options, console)
+        bank, _ = bank_of(source, plan.preset.image_size, options.banks, console)
         _check_selected_on(bank, options.selected)
         if options.fresh and (aside := move_aside(out)):
             console.print(f"moved {out} to {aside}", highlight=False, soft_wrap=True)
         with sole_user(out):
             records = records_of_plan(out, plan, bank)
             announce(plan, backend, records, console)
+            warn_of_folds(folds, console)
             study_id = write_study(out, plan, bank, folds, _execution(options, backend, uri))
             write_surfaces(out, plan)
             parameters = {"preset": plan.preset.name, "seed": plan.seed, "data": bank.description.name}
@@ -256,18 +258,6 @@ def _backend(options: Options) -> Iterator[Backend]:
 
 def _device_in_words(gpus: float) -> str:
     return f"{gpus:g} GPU each" if gpus else "the CPU (no GPU is used)"
-
-
-def _bank(source: Source, plan: Plan, options: Options, console: Console) -> Bank:
-    shown = Bar(console=console, transient=True) if console.is_terminal else nullcontext()
-    with shown as bar:
-        task = bar.add_task(f"decoding {source.description.name}") if bar else None
-
-        def progress(done: int, total: int) -> None:
-            if bar and task is not None:
-                bar.update(task, completed=done, total=total)
-
-        return build_bank(source, plan.preset.image_size, options.banks, progress)
 
 
 @contextmanager

@@ -26,18 +26,28 @@ def show_plan(plan: Plan, source: Source, folds: list[dict[str, Any]], console: 
         table.add_row(arm.label, space or "–", str(arm.space.size), str(trials), str(plan.replicates))
     console.print(table)
     for fold in folds:
+        without = fold["validation_queries_without_match"]
         console.print(
             f"fold {fold['fold']}: {fold['train_subjects']} subjects ({fold['train_images']} images) train, "
             f"{fold['validation_subjects']} ({fold['validation_images']}) validate with "
-            f"{fold['validation_queries']} queries",
+            f"{fold['validation_queries']} queries{f' and {without} without a match' if without else ''}",
             highlight=False,
         )
+    warn_of_folds(folds, console)
     epochs = plan.trials * plan.train_configs()[0].epochs
     console.print(
         f"{plan.trials} trials: {plan.search_trials} in the search and {plan.replicate_trials} replicates; "
         f"{epochs} epochs in all",
         highlight=False,
     )
+
+
+def warn_of_folds(folds: list[dict[str, Any]], console: Console) -> None:
+    """Name the years after baseline that a fold cannot score, though other folds can."""
+    for fold in folds:
+        if missing := fold["validation_years_missing"]:
+            years = f"year{'s' if len(missing) > 1 else ''} {', '.join(map(str, missing))}"
+            console.print(f"[yellow]fold {fold['fold']} has no validation query of {years}[/]", highlight=False)
 
 
 def show_status(out: Path, console: Console) -> None:

@@ -1,0 +1,127 @@
+"""What only a look at every image can tell, and which image files no table names."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fmim_core.data.findings import Findings
+from fmim_core.data.images import ImageProblem, appearance
+
+BLOCK = 1024  # images handed to the threads at once; of each a few bytes are kept
+MOST_FILES = 500_000  # looked at below a folder, so that a manifest in the wrong place does not read a whole disk
+SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".dcm"))
+
+Read = Callable[[int], np.ndarray]
+"""Grey image uint8 `(H, W)` of a row number; raises `images.ImageProblem`."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What an image turned out to be; `picture` is a digest of its pixels, None where it shows nothing."""
+
+    problem: str | None = None
+    remark: str | None = None
+    picture: bytes | None = None
+
+
+def check_images(
+    index: pd.DataFrame, rows: Sequence[int], read: Read, findings: Findings, progress: Progress | None = None
+) -> None:
+    """Decode the images of `rows` and add what is wrong: unreadable, blank, nearly black, the same picture twice.
+
+    Pictures are the same if their pixels are, or those of the mirror image: a right knee may be stored either way.
+    Under one subject that is a warning; under two an error, since one of the two labels must be wrong. Nothing of
+    an image is kept but a digest, so that memory is bounded by what the threads decode at once.
+    """
+    names = index["image"].tolist()
+    unreadable, remarks, alike = [], defaultdict(list), defaultdict(list)
+    for done, (row, seen) in enumerate(_look(rows, read), 1):
+        if seen.problem:
+            unreadable.append(f"{names[row]}: {seen.problem}")
+        if seen.remark:
+            remarks[seen.remark].append(names[row])
+        if seen.picture:
+            alike[seen.picture].append(row)
+        if progress:
+            progress(done, len(rows))
+    findings.error("unreadable images", unreadable)
+    for remark, images in sorted(remarks.items()):
+        findings.warning(f"{remark} images", images)
+    _add_copies(index, alike.values(), findings)
+
+
+def unnamed_images(root: Path, named: Iterable[str | None], findings: Findings) -> None:
+    """Warn of the image files below `root` that are not `named` (relative to it); notes where it stopped looking.
+
+    Hidden folders and the folders of studies are left out.
+    """
+    known, found = set(named), []
+    for count, path in enumerate(_files(root)):
+        if count == MOST_FILES:
+            findings.note(f"folders with over {MOST_FILES} files: not all were looked for in the table", [str(root)])
+            break
+        if path.suffix.lower() in SUFFIXES and (name := path.relative_to(root).as_posix()) not in known:
+            found.append(name)
+    findings.warning("image files that the table does not name", found)
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for folder, folders, files in os.walk(root):
+        folders[:] = [] if "study.json" in files else sorted(name for name in folders if not name.startswith("."))
+        if "study.json" not in files:
+            yield from (Path(folder, name) for name in sorted(files))
+
+
+def _look(rows: Sequence[int], read: Read) -> Iterator[tuple[int, _Seen]]:
+    """Each row with what its image is, in order; threads suffice, since decoders and digests release the lock."""
+
+    def look(row: int) -> _Seen:
+        try:
+            image = read(row)
+        except ImageProblem as problem:
+            return _Seen(problem=problem.reason)
+        remark = appearance(image)
+        return _Seen(remark=remark, picture=None if remark == "blank" else _picture(image))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for start in range(0, len(rows), BLOCK):
+            block = rows[start : start + BLOCK]
+            yield from zip(block, pool.map(look, block), strict=True)
+
+
+def _picture(image: np.ndarray) -> bytes:
+    """A digest of shape and pixels that an image and its mirror image share."""
+    digests = [hashlib.sha256(repr(image.shape).encode()) for _ in range(2)]
+    for digest, pixels in zip(digests, (image, image[:, ::-1]), strict=True):
+        digest.update(np.ascontiguousarray(pixels).data)
+    return min(digest.digest() for digest in digests)
+
+
+def _add_copies(index: pd.DataFrame, groups: Iterable[list[int]], findings: Findings) -> None:
+    """Each copy is named once, beside the first image of its subject or else of the group."""
+    same, other = [], []
+    for rows in groups:
+        first: dict[str, str] = {}  # subject → its first image
+        images = dict(zip(index["image"].iloc[rows], index["subject"].iloc[rows], strict=True))  # a name counts once
+        for image, subject in images.items():
+            if not isinstance(subject, str):
+                continue  # a row without a subject has been told
+            if subject in first:
+                same.append(f"{image} = {first[subject]} (subject {subject})")
+            elif first:
+                owner, original = next(iter(first.items()))
+                other.append(f"{image} (subject {subject}) = {original} (subject {owner})")
+            first.setdefault(subject, image)
+    findings.warning("copies: the same picture twice under one subject", same)
+    findings.error("the same picture under two subjects: one of the two is wrong", other)
