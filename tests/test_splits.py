@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fmim_core.data.bank import build_bank
+from fmim_core.data.building import build_bank
 from fmim_core.data.image_set import ImageSet
 from fmim_core.data.manifest import ManifestSource
 from fmim_core.data.splits import shuffled_subjects, subject_folds

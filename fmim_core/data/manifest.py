@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from fmim_core.config import fingerprint
-from fmim_core.data.images import read_grey, square
+from fmim_core.data.images import read_grey
 from fmim_core.data.source import SourceDescription
 from fmim_core.data.splits import shuffled_subjects
 
@@ -49,17 +49,21 @@ class ManifestSource:
             raise ValueError(f"test_fraction {test_fraction!r} is not allowed: give a number between 0 and 1")
         # Images are found beside the table, wherever the program is started or a worker runs.
         self._path = Path(path).parent.resolve() / Path(path).name
-        self._mirror_right = mirror_right
         content = _content(self._path)
         table = _table(self._path, content)
         self._index, stats = _checked(self._path, table, test_fraction, seed)
         rule: dict[str, Any] = {"rule": "column"}
         if "split" not in table:
             rule = {"rule": "drawn", "fraction": test_fraction, "seed": seed}
+        names, sides = self._index["image"].tolist(), self._index["side"].tolist()
+        self._files = [
+            (f"{self._path.parent}/{n}", mirror_right and s == "R") for n, s in zip(names, sides, strict=True)
+        ]
+        self._stats = stats
         checksum = hashlib.sha256(content).hexdigest()
         # Size and time of change stand for the content, which takes minutes to read in a large collection. A copied
         # folder is thus decoded again, to a bank of the same fingerprint, which covers content alone.
-        self.fingerprint = fingerprint([checksum, rule, mirror_right, self._index["image"].tolist(), stats])
+        self.fingerprint = fingerprint([checksum, rule, mirror_right, names, stats])
         self.description = SourceDescription(
             name=_name(self._path),
             kind="manifest",
@@ -79,13 +83,15 @@ class ManifestSource:
         """One row an image, in the order of the table."""
         return self._index.copy()
 
+    @property
+    def image_keys(self) -> list[str]:
+        """One text an image: where it is, its size and time of change, and whether it is mirrored."""
+        return [f"{path} {mirror} {stat}" for (path, mirror), stat in zip(self._files, self._stats, strict=True)]
+
     def read(self, row_number: int, size: int) -> np.ndarray:
         """Grey uint8 `(size, size)` by `images.read_grey` and `images.square`; raises `images.ImageProblem`."""
-        name, side = self._index["image"].iloc[row_number], self._index["side"].iloc[row_number]
-        image = read_grey(self._path.parent / name)
-        if self._mirror_right and side == "R":
-            image = image[:, ::-1]
-        return square(image, size)
+        path, mirror = self._files[row_number]
+        return read_grey(path, size, mirror)
 
 
 class _Mistakes:

@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress as Bar
 
-from fmim_core.data.bank import Bank, build_bank, development_index
+from fmim_core.data.bank import Bank
+from fmim_core.data.building import build_bank, development_index
 from fmim_core.data.source import Source
 from fmim_core.records import FINAL, Record, now, read_json
 from fmim_core.trial import Place
@@ -113,6 +114,7 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
     out = options.folder
     with _backend(options) as backend:
         bank = _bank(source, plan, options, console)
+        backend.check(bank)
         _check_selected_on(bank, options.selected)
         if options.fresh and (aside := move_aside(out)):
             console.print(f"moved {out} to {aside}", highlight=False, soft_wrap=True)
@@ -218,6 +220,14 @@ class Backend:
     cpus: float
     gpus: float
     ray: bool
+
+    def check(self, bank: Bank) -> None:
+        """Raise a `ValueError` unless the bank is there, and the same to the bit, wherever trials may run."""
+        bank.check()
+        if self.ray:
+            from studies.runner.nodes import check_on_nodes
+
+            check_on_nodes(bank)
 
     def run(self, dispatcher: Dispatcher, out: Path, trials: int) -> None:
         """Run all that the dispatcher hands out."""
