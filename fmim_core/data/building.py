@@ -132,12 +132,13 @@ def _decoded(
 ) -> Iterator[tuple[Finished, np.ndarray, list[ImageProblem]]]:
     """Every block in order, with its images and what is wrong with some of them, while the next ones are decoded.
 
-    Threads suffice, since decoders release the lock. Only a few blocks are on their way at once, which bounds the
-    memory: one that is waited for, and enough for all cores.
+    Threads suffice, since decoders release the lock; a source whose `read` does not says how many `threads` it is worth
+    to use. Only a few blocks are on their way at once, which bounds the memory: one that is waited for, and enough for
+    all threads.
     """
-    step = partial.step
+    step, threads = partial.step, min(cores(), getattr(source, "threads", cores()))
     on_the_way: deque[Finished | _Block] = deque()
-    pool = ThreadPoolExecutor(cores())
+    pool = ThreadPoolExecutor(threads)
 
     def first() -> tuple[Finished, np.ndarray, list[ImageProblem]]:
         block = on_the_way.popleft()
@@ -151,7 +152,7 @@ def _decoded(
         for start in range(0, count, step):
             rows = range(start, min(start + step, count))
             on_the_way.append(partial.kept.get(start) or _Block(source, rows, size, partial, pool))
-            if len(on_the_way) > 1 + 2 * cores() // step:
+            if len(on_the_way) > 1 + 2 * threads // step:
                 yield first()
         while on_the_way:
             yield first()
