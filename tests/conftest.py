@@ -12,7 +12,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 import torch
 
-from fmim_core.data.bank import Bank, build_bank
+from fmim_core.data.bank import Bank
+from fmim_core.data.building import build_bank
 from fmim_core.data.phantom import PhantomConfig, PhantomSource
 from fmim_core.train_config import TrainConfig
 

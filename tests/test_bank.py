@@ -1,6 +1,8 @@
 """The bank: content, identity, reuse, damage, two builders at once, and what goes to workers."""
 
+import errno
 import json
+import os
 import pickle
 import shutil
 import threading
@@ -12,12 +14,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fmim_core.data.bank import Bank, build_bank
+from fmim_core.data import bank as bank_module
+from fmim_core.data.bank import FILES, Bank
+from fmim_core.data.blocks import sha256_of
+from fmim_core.data.building import build_bank
 from fmim_core.data.image_set import ImageSet
 from fmim_core.data.images import ImageProblem
 from fmim_core.data.listing import FileSource
 from fmim_core.data.manifest import manifest
 from fmim_core.data.source import SourceDescription
+from fmim_core.data.stamp import is_stamped
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 SIZE = 8
@@ -52,6 +58,23 @@ class Tiny:
         image = np.full((size, size), 10 * (row_number % 8) + 100, np.uint8)
         image[0] = 255
         return image
+
+
+def edit(path: Path, change: Callable[[dict], object]) -> None:
+    """Change the content of a JSON file."""
+    about = json.loads(path.read_text(encoding="utf-8"))
+    change(about)
+    path.write_text(json.dumps(about), encoding="utf-8")
+
+
+def flip(path: Path, position: int) -> None:
+    """Change one bit of a file, and pretend that nothing was written to it."""
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    content = bytearray(path.read_bytes())
+    content[position] ^= 1
+    with path.open("r+b") as file:
+        file.write(content)
+    os.utime(path, ns=times)
 
 
 def test_content_and_indexes_come_back_exactly(tmp_path: Path) -> None:
@@ -123,6 +146,8 @@ def test_the_test_index_is_read_only_when_opened(tmp_path: Path) -> None:
         (lambda path: (path / "bank.json").write_text('{"schema": 0}'), "schema 0, this version reads 2"),
         (lambda path: (path / "bank.json").write_text("[]"), "schema"),
         (lambda path: (path / "bank.json").write_text('{"schema": 2}'), "lacks or has too much"),
+        (lambda path: edit(path / "bank.json", lambda about: about["blocks"]["sha256"].pop()), "a SHA-256 for each"),
+        (lambda path: edit(path / "bank.json", lambda about: about["blocks"].update(images=0)), "lacks or has too"),
     ],
 )
 def test_a_damaged_bank_is_refused(tmp_path: Path, harm: Callable[[Path], object], message: str) -> None:
@@ -140,12 +165,96 @@ def test_an_edited_index_is_refused(tmp_path: Path) -> None:
         bank.development()
 
 
-def test_all_unreadable_images_are_told_and_nothing_is_left(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["images.u8", "development.csv", "test.csv"])
+def test_a_bit_that_flips_anywhere_is_found(tmp_path: Path, name: str) -> None:
+    bank = build_bank(Tiny(ROWS * 50), SIZE, tmp_path)
+    path = bank.path / name
+    size = path.stat().st_size
+    for position in (0, size // 3, size - 1):
+        flip(path, position)
+        where = rf"{name} \(rows {256 * (position >= 256 * 64)} to {255 if position < 256 * 64 else 399}\)"
+        with pytest.raises(ValueError, match=where if name == "images.u8" else rf"{name} changed after"):
+            Bank.open(bank.path).check()
+        flip(path, position)
+        Bank.open(bank.path).check()
+
+
+def test_a_changed_checksum_and_a_missing_file_are_found(tmp_path: Path) -> None:
+    bank = build_bank(Tiny(), SIZE, tmp_path)
+    (bank.path / "test.csv").rename(bank.path / "elsewhere")
+    with pytest.raises(ValueError, match=r"test\.csv cannot be read"):
+        bank.check()
+    (bank.path / "elsewhere").rename(bank.path / "test.csv")
+    bank.check()
+    edit(bank.path / "bank.json", lambda about: about["sha256"].update({"test.csv": "0"}))
+    with pytest.raises(ValueError, match=r"bank\.json was changed"):
+        Bank.open(bank.path).check()
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files that checks read."""
+    files: list[Path] = []
+    monkeypatch.setattr(bank_module, "sha256_of", lambda path: (files.append(path), sha256_of(path))[1])
+    return files
+
+
+def stamped(root: Path) -> Bank:
+    """A bank whose stamp was begun after the tick of the file system's clock in which its files were written."""
+    bank = build_bank(Tiny(), SIZE, root)
+    while not is_stamped(bank.path, FILES, bank.fingerprint):
+        bank.check()
+    return bank
+
+
+def test_a_checked_bank_is_not_read_again_until_it_changes(tmp_path: Path, read: list[Path]) -> None:
+    bank = stamped(tmp_path)
+    read.clear()
+    Bank.open(bank.path).check()
+    assert read == []
+    os.utime(bank.path / "test.csv")
+    Bank.open(bank.path).check()
+    assert len(read) == 2
+
+
+def test_the_stamp_of_another_copy_is_not_trusted(tmp_path: Path, read: list[Path]) -> None:
+    copy = Bank.open(shutil.copytree(stamped(tmp_path / "a").path, tmp_path / "b"))
+    read.clear()
+    copy.check()
+    assert len(read) == 2
+
+
+def test_a_stamp_from_the_tick_of_the_last_change_is_not_trusted(tmp_path: Path, read: list[Path]) -> None:
+    bank = stamped(tmp_path)
+    last = max((bank.path / name).stat().st_ctime_ns for name in FILES)
+    os.utime(bank.path / "checked.json", ns=(last, last))
+    read.clear()
+    bank.check()
+    assert len(read) == 2
+
+
+def test_where_no_stamp_can_be_written_each_check_reads_everything(
+    tmp_path: Path, read: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bank = build_bank(Tiny(), SIZE, tmp_path)
+    (bank.path / "checked.json").unlink()
+    read_only = OSError(errno.EROFS, "Read-only file system")
+    monkeypatch.setattr(Path, "write_text", lambda *arguments, **options: (_ for _ in ()).throw(read_only))
+    read.clear()
+    bank.check()
+    bank.check()
+    assert len(read) == 4
+    assert sorted(path.name for path in bank.path.iterdir()) == sorted(FILES)
+
+
+def test_all_unreadable_images_are_told_and_there_is_no_bank(tmp_path: Path) -> None:
     rows = ROWS * 3
     with pytest.raises(ValueError, match="13 of 24 images cannot be used") as caught:
         build_bank(Tiny(rows, bad=tuple(range(3, 16))), SIZE, tmp_path)
-    assert str(caught.value).splitlines()[1:] == [*(f"  i{n}.png: empty" for n in range(3, 13)), "  ..."]
-    assert list(tmp_path.iterdir()) == []
+    (folder,) = tmp_path.iterdir()
+    assert folder.name.endswith(".partial")
+    kept = f"The others are kept for the next start, in {folder}"
+    assert str(caught.value).splitlines()[1:] == [*(f"  i{n}.png: empty" for n in range(3, 13)), "  ...", kept]
 
 
 def test_odd_looking_images_are_remarked_on(tmp_path: Path) -> None:
@@ -179,21 +288,20 @@ def test_sizes_out_of_range_are_refused(tmp_path: Path, size: object) -> None:
 
 
 def test_two_builders_at_once_end_with_one_good_bank(tmp_path: Path) -> None:
-    meet = threading.Barrier(2, timeout=60)
-    banks: list[Bank] = []
+    both, banks = threading.Barrier(2, timeout=60), list[Bank]()
+    sources = [Tiny(), Tiny()]
 
-    class Meeting(Tiny):
-        def read(self, row_number: int, size: int) -> np.ndarray:
-            if row_number == 7:
-                meet.wait()  # both are building when either could finish
-            return super().read(row_number, size)
+    def build(source: Tiny) -> None:
+        both.wait()
+        banks.append(build_bank(source, SIZE, tmp_path))
 
-    threads = [threading.Thread(target=lambda: banks.append(build_bank(Meeting(), SIZE, tmp_path))) for _ in range(2)]
+    threads = [threading.Thread(target=build, args=(source,)) for source in sources]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(banks) == 2
+    assert sorted(source.reads for source in sources) == [0, 8]  # the other one waited
     assert [path.name for path in tmp_path.iterdir()] == [banks[0].path.name]
     assert banks[0].open_test().images[5, 1, 1] == 150
 

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from fmim_core.data.bank import build_bank
+from fmim_core.data.building import build_bank
 from fmim_core.data.check import check_images, unnamed_images
 from fmim_core.data.describe import describe
 from fmim_core.data.findings import Findings
@@ -451,7 +451,7 @@ def test_data_alone_lists_names_and_commands(fmim: Fmim, clinic: Path) -> None:
     code, out, _ = fmim("data")
     assert code == 0
     lines = [line.strip() for line in out.splitlines()]
-    assert "clinic    Films of a clinic." in lines
+    assert "clinic       Films of a clinic." in lines
     for word in ("phantom", "FILE", "describe", "check", "prepare", "manifest"):
         assert any(line.lstrip("│ ").startswith(word) for line in lines)
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import pickle
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -184,6 +185,43 @@ def test_appearance_looks_inside_the_black_border() -> None:
     assert appearance(dark) == "nearly black"
     dark[0] = 255
     assert appearance(dark) is None
+
+
+def slow_appearance(image: np.ndarray) -> str | None:
+    """The definition, pixel by pixel."""
+    bright = np.argwhere(image)
+    if not len(bright):
+        return "blank"
+    (top, left), (bottom, right) = bright.min(axis=0), bright.max(axis=0)
+    inside = image[top : bottom + 1, left : right + 1]
+    if int(inside.max()) - int(inside.min()) <= 2:
+        return "blank"
+    return "nearly black" if np.percentile(inside, 99) < 26 else None
+
+
+def test_appearance_is_that_of_the_definition_for_any_image() -> None:
+    rng = np.random.default_rng(0)
+    seen = Counter[str | None]()
+    for _ in range(3000):
+        height, width = rng.integers(1, 24, 2)
+        dark = rng.integers(0, 27, (height, width))
+        image = np.where(
+            rng.random((height, width)) < rng.choice([0, 0.005, 0.01, 0.02, 1]), rng.integers(26, 255), dark
+        )
+        image[: rng.integers(0, height), rng.integers(0, width) :] = rng.choice([0, 1, 25])
+        image = image.astype(np.uint8)
+        assert appearance(image) == slow_appearance(image)
+        seen[appearance(image)] += 1
+    assert min(seen["blank"], seen["nearly black"], seen[None]) > 100
+
+
+@pytest.mark.parametrize("size", [None, 9, 16])
+def test_mirroring_exchanges_left_and_right_before_scaling(size: int | None) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (12, 16), dtype=np.uint8)
+    for stored in (pixels, pixels.astype(np.uint16) * 257):
+        file = saved(Image.fromarray(stored), format="PNG")
+        expected = pixels[:, ::-1] if size is None else square(pixels[:, ::-1], size)
+        np.testing.assert_array_equal(read_grey(file, size, mirror=True), expected)
 
 
 def test_a_problem_survives_pickling() -> None:

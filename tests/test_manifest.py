@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from fmim_core.data.bank import build_bank
+from fmim_core.data.building import build_bank
 from fmim_core.data.images import ImageProblem
 from fmim_core.data.listing import FileSource
 from fmim_core.data.manifest import manifest

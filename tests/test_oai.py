@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from fmim_core.data.bank import build_bank
+from fmim_core.data.building import build_bank
 from fmim_core.data.listing import FileSource
 from fmim_core.data.oai import oai
 from fmim_core.data.oai.files import VISITS

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from fmim_core import trial
-from fmim_core.data.bank import Bank, build_bank
+from fmim_core.data.bank import Bank
+from fmim_core.data.building import build_bank
 from fmim_core.data.image_set import ImageSet
 from fmim_core.data.listing import FileSource
 from fmim_core.data.manifest import manifest

@@ -5,12 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
-import shutil
-import uuid
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +13,13 @@ import numpy as np
 import pandas as pd
 
 from fmim_core.config import fingerprint
+from fmim_core.data.blocks import hash_all, sha256_of
 from fmim_core.data.image_set import ImageSet
-from fmim_core.data.images import ImageProblem, appearance
-from fmim_core.data.source import ABOUT_COLUMNS, INDEX_COLUMNS, Source, SourceDescription
+from fmim_core.data.source import SourceDescription
+from fmim_core.data.stamp import is_stamped, stamping
 
 SCHEMA = 2
-SIZES = range(8, 2049)  # sides in pixels that a bank may have
-BLOCK = 256  # images in memory at once while a bank is built
-
-Progress = Callable[[int, int], None]
-"""Called as `progress(images done, images in all)`."""
+FILES = ("bank.json", "images.u8", "development.csv", "test.csv")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +27,7 @@ class Bank:
     """A built bank on disk; pickles as its path, and opens its images only when asked for them.
 
     `summary` holds the counts of both sides ("development", "test"; see `ImageSet.summary`), so that a plan can
-    state the size of the test set without opening it.
+    state the size of the test set without opening it. `blocks` are the SHA-256 of every `block_images` images.
     """
 
     path: Path
@@ -46,13 +38,16 @@ class Bank:
     summary: dict[str, Any]
     warnings: tuple[str, ...]
     sha256: dict[str, str]
+    block_images: int
+    blocks: tuple[str, ...]
 
     @classmethod
     def open(cls, path: str | Path) -> Bank:
         """Open the bank in the folder `path`.
 
         Raises:
-            ValueError: there is no bank, it was written by another version, or its files are damaged.
+            ValueError: there is no bank, it was written by another version, or `images.u8` has not its size; whether
+                it is what was built, `check` says.
         """
         path = Path(path).absolute()  # workers run in another folder
         try:
@@ -65,13 +60,18 @@ class Bank:
             given = about.get("schema") if isinstance(about, dict) else about
             raise _damaged(path, f"bank.json has schema {given!r}, this version reads {SCHEMA}")
         try:
+            blocks = about["blocks"]
+            if len(blocks["sha256"]) != -(-about["count"] // blocks["images"]):
+                raise KeyError("a SHA-256 for each block")
             bank = cls(
                 path=path,
                 description=SourceDescription(**about["description"]),
                 warnings=tuple(about["warnings"]),
+                block_images=blocks["images"],
+                blocks=tuple(blocks["sha256"]),
                 **{key: about[key] for key in ("size", "count", "fingerprint", "summary", "sha256")},
             )
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ZeroDivisionError) as error:
             raise _damaged(path, f"bank.json lacks or has too much: {error}") from None
         expected, found = bank.count * bank.size**2, _file_size(path / "images.u8")
         if found != expected:
@@ -80,6 +80,33 @@ class Bank:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Bank.open, (str(self.path),)
+
+    def check(self) -> None:
+        """Make sure that every byte is what was built; quick where `stamp` remembers that it was so.
+
+        Raises:
+            ValueError: something was changed or cannot be read; the message says which file and which images.
+        """
+        if is_stamped(self.path, FILES, self.fingerprint):
+            return
+        with stamping(self.path, FILES, self.fingerprint):
+            if self.fingerprint != content_fingerprint(self.size, self.sha256):
+                raise _damaged(self.path, "bank.json was changed after the bank was built")
+            try:
+                changed = [n for n in ("development.csv", "test.csv") if sha256_of(self.path / n) != self.sha256[n]]
+                changed += [f"images.u8 ({rows})" for rows in self._changed_rows()]
+            except OSError as error:
+                raise _damaged(self.path, f"{error.filename} cannot be read ({error.strerror})") from None
+            if changed:
+                what = ", ".join([*changed[:5], *(["..."] if len(changed) > 5 else [])])
+                raise _damaged(self.path, f"{what} changed after the bank was built")
+
+    def _changed_rows(self) -> list[str]:
+        """The rows of the images in blocks whose SHA-256 is not what it was, in words."""
+        step, count = self.block_images, len(self.blocks)
+        found = hash_all((self.path / "images.u8", n * step * self.size**2, step * self.size**2) for n in range(count))
+        changed = [n for n, (is_, was) in enumerate(zip(found, self.blocks, strict=True)) if is_ != was]
+        return [f"rows {n * step} to {min((n + 1) * step, self.count) - 1}" for n in changed]
 
     @property
     def images(self) -> np.ndarray:
@@ -108,127 +135,9 @@ class Bank:
         return ImageSet.of(index, self.images)
 
 
-def development_index(source: Source, size: int) -> ImageSet:
-    """The development images of a source before any is decoded: who and when, enough to check a plan.
-
-    Raises:
-        ValueError: the index is not usable.
-    """
-    index = _checked(source.index)
-    return ImageSet.of(index[index["split"] == "train"], np.empty((0, size, size), np.uint8))
-
-
-def build_bank(source: Source, size: int, root: str | Path, progress: Progress | None = None) -> Bank:
-    """Decode every image of `source` at `size` × `size` pixels into a bank under `root`, or reuse it if it is there.
-
-    The folder is `<name>-<12 hex of source fingerprint and size>`. It is built beside its place and renamed, so
-    a bank is there whole or not at all, and processes that build the same one at once do not harm each other.
-    The bank's own fingerprint covers the decoded content alone: copied images give the same one.
-
-    Raises:
-        ValueError: the size or the index is not usable, some images cannot be read (all are tried, the first ten
-            named), the disk is too full, or the bank that is there is damaged.
-    """
-    if size not in SIZES:
-        raise ValueError(f"image size {size!r} is not allowed: give whole pixels from {SIZES[0]} to {SIZES[-1]}")
-    name = f"{source.description.name}-{fingerprint([SCHEMA, source.fingerprint, size])[:12]}"
-    place = Path(root).absolute() / name
-    if place.exists():
-        return Bank.open(place)
-    index = _checked(source.index)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    needed, free = len(index) * size**2, shutil.disk_usage(place.parent).free
-    if needed > free:
-        raise ValueError(
-            f"a bank of {len(index)} images at {size} x {size} needs {needed} bytes, {place.parent} has {free} "
-            f"free: make room, choose another folder or a smaller size"
-        )
-    scratch = place.parent / f".{name}.{uuid.uuid4().hex}"
-    scratch.mkdir()
-    try:
-        _write(source, index, size, scratch, progress)
-        try:
-            scratch.rename(place)
-        except OSError:
-            if not place.exists():  # otherwise another process was first, with the same content
-                raise
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    return Bank.open(place)
-
-
-def _write(source: Source, index: pd.DataFrame, size: int, folder: Path, progress: Progress | None) -> None:
-    digest, problems, warnings = hashlib.sha256(), [], []
-    with (folder / "images.u8").open("wb") as file:
-        for row, image in enumerate(_decoded(source, len(index), size)):
-            if isinstance(image, ImageProblem):
-                problems.append(str(image))
-            elif not problems:
-                content = np.ascontiguousarray(image).tobytes()
-                file.write(content)
-                digest.update(content)
-                if remark := appearance(image):
-                    warnings.append(f"{index['image'].iloc[row]}: {remark}")
-            if progress:
-                progress(row + 1, len(index))
-    if problems:
-        raise ValueError(_listed(f"{len(problems)} of {len(index)} images cannot be used", problems))
-    sets, sha256 = {}, {"images.u8": digest.hexdigest()}
-    for split, side in (("train", "development"), ("test", "test")):
-        part = index[index["split"] == split]
-        content = part.to_csv(index=False, lineterminator="\n").encode()
-        (folder / f"{side}.csv").write_bytes(content)
-        sha256[f"{side}.csv"] = hashlib.sha256(content).hexdigest()
-        sets[side] = ImageSet.of(part, np.empty((0, size, size), np.uint8)).summary()
-    about = {
-        "schema": SCHEMA,
-        "fingerprint": fingerprint({"size": size, **sha256}),
-        "size": size,
-        "count": len(index),
-        "description": asdict(source.description),
-        "summary": sets,
-        "warnings": warnings,
-        "sha256": sha256,
-    }
-    (folder / "bank.json").write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
-
-
-def _decoded(source: Source, count: int, size: int) -> Iterator[np.ndarray | ImageProblem]:
-    """Every image in order, or what is wrong with it; threads suffice, since decoders release the lock."""
-
-    def read(row: int) -> np.ndarray | ImageProblem:
-        try:
-            image = source.read(row, size)
-        except ImageProblem as problem:
-            return problem
-        assert image.shape == (size, size), image.shape
-        assert image.dtype == np.uint8, image.dtype
-        return image
-
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        for start in range(0, count, BLOCK):
-            yield from pool.map(read, range(start, min(start + BLOCK, count)))
-
-
-def _checked(index: pd.DataFrame) -> pd.DataFrame:
-    """The index with its `row`; raises where a source broke its promise, above all about subjects on both sides."""
-    if missing := [column for column in INDEX_COLUMNS if column not in index]:
-        raise ValueError(f"the index lacks the columns {missing}; it must have {list(INDEX_COLUMNS)}")
-    if unknown := sorted(set(index["split"]) - {"train", "test"}):
-        raise ValueError(f"split {unknown} is not known: only 'train' and 'test' are")
-    by_split = {split: set(index["subject"][index["split"] == split]) for split in ("train", "test")}
-    if empty := [split for split, subjects in by_split.items() if not subjects]:
-        raise ValueError(f"no image has the split {empty[0]!r}: both 'train' and 'test' need some")
-    if both := sorted(by_split["train"] & by_split["test"]):
-        raise ValueError(_listed(f"{len(both)} subjects are on both sides of the train/test split", both))
-    if not index["side"].isin(["", "L", "R"]).all() or (index["months"] < 0).any():
-        raise ValueError("sides must be '', 'L' or 'R', and months 0 or more (NaN where unknown)")
-    columns = [name for name in (*INDEX_COLUMNS, *ABOUT_COLUMNS) if name in index]
-    return index[columns].assign(row=np.arange(len(index)))
-
-
-def _listed(what: str, items: list[str]) -> str:
-    return "\n  ".join([f"{what}:", *items[:10], *(["..."] if len(items) > 10 else [])])
+def content_fingerprint(size: int, sha256: dict[str, str]) -> str:
+    """A bank's fingerprint: that of the side of its images and the SHA-256 of its files, `bank.json` apart."""
+    return fingerprint({"size": size, **sha256})
 
 
 def _file_size(path: Path) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -112,20 +112,33 @@ class FileSource:
         return listing[[name for name in (*INDEX_COLUMNS, *ABOUT_COLUMNS) if name in listing]].copy()
 
     @cached_property
-    def fingerprint(self) -> str:
-        """Digest of the index, the windows, and size and time of change of every file.
-
-        Those stand for the content, which takes minutes to read in a large collection. A copied folder is thus
-        decoded again, to a bank of the same fingerprint, which covers content alone.
-        """
+    def image_keys(self) -> list[str]:
+        """One text an image: its file with size and time of change, its window, and whether it is mirrored."""
         listing = self._listing
-        states = [file_state(listing.root / path) for path in listing.paths if path is not None]
-        windows = {str(row): astuple(window) for row, window in listing.windows.items()}
-        return fingerprint([self.index.to_csv(), list(listing.paths), states, windows, listing.mirror_right])
+        return [
+            f"{listing.root / str(path)} {file_state(listing.root / str(path))} {listing.windows.get(row)} {mirrored}"
+            for row, (path, mirrored) in enumerate(zip(listing.paths, self._mirrored, strict=True))
+        ]
+
+    @cached_property
+    def _mirrored(self) -> list[bool]:
+        return [self._listing.mirror_right and side == "R" for side in self._listing.index["side"]]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of the index and of `image_keys`.
+
+        Size and time of change stand for a file's content, which takes minutes to read in a large collection. A copied
+        folder is thus decoded again, to a bank of the same fingerprint, which covers content alone.
+        """
+        return fingerprint([self.index.to_csv(), self.image_keys])
 
     def read(self, row_number: int, size: int) -> np.ndarray:
         """Grey uint8 `(size, size)` by `Listing.read_whole` and `images.square`; raises `images.ImageProblem`."""
-        return square(self._listing.read_whole(row_number), size)
+        listing = self._listing
+        if row_number in listing.windows:
+            return square(listing.read_whole(row_number), size)
+        return read_grey(listing.root / str(listing.paths[row_number]), size, self._mirrored[row_number])
 
 
 def file_state(path: str | Path) -> FileState | None:

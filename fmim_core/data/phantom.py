@@ -21,7 +21,6 @@ from fmim_core.data.source import SourceDescription
 from fmim_core.seeding import derive_seed
 
 VERSION = 1  # raise it whenever a pixel may change: banks of an older generator are then made anew
-
 Array = NDArray[np.floating]
 
 
@@ -107,6 +106,7 @@ class PhantomSource:
 
     def __init__(self, config: PhantomConfig | None = None) -> None:
         self.config = config or PhantomConfig()
+        self.threads = 1  # many small array operations: several threads would only take turns, and lose time by that
         self.index = _cohort(self.config)
         self._keys = list(zip(*(self.index[name] for name in ("subject", "side", "months")), strict=True))
 

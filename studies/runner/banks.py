@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn
 from rich.progress import Progress as Bar
 
-from fmim_core.data.bank import Bank, build_bank
+from fmim_core.data.bank import Bank
+from fmim_core.data.building import build_bank
 from fmim_core.data.source import Source
 
 BANKS = Path("runs/banks")

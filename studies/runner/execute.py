@@ -14,7 +14,8 @@ import torch
 from rich.console import Console
 from rich.markup import escape
 
-from fmim_core.data.bank import Bank, development_index
+from fmim_core.data.bank import Bank
+from fmim_core.data.building import development_index
 from fmim_core.data.source import Source
 from fmim_core.records import FINAL, Record, now, read_json
 from fmim_core.trial import Place
@@ -115,6 +116,7 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
     out = options.folder
     with _backend(options) as backend:
         bank, _ = bank_of(source, plan.preset.image_size, options.banks, console)
+        backend.check(bank)
         _check_selected_on(bank, options.selected)
         if options.fresh and (aside := move_aside(out)):
             console.print(f"moved {out} to {aside}", highlight=False, soft_wrap=True)
@@ -221,6 +223,14 @@ class Backend:
     cpus: float
     gpus: float
     ray: bool
+
+    def check(self, bank: Bank) -> None:
+        """Raise a `ValueError` unless the bank is there, and the same to the bit, wherever trials may run."""
+        bank.check()
+        if self.ray:
+            from studies.runner.nodes import check_on_nodes
+
+            check_on_nodes(bank)
 
     def run(self, dispatcher: Dispatcher, out: Path, trials: int) -> None:
         """Run all that the dispatcher hands out."""

@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from fmim_core.data.bank import Bank, build_bank
+from fmim_core.data.bank import Bank
+from fmim_core.data.building import build_bank
 from fmim_core.data.phantom import PhantomConfig, PhantomSource
 from fmim_core.seeding import torch_generator
 from fmim_core.statistics import StatisticsCollector
