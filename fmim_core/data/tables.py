@@ -6,18 +6,23 @@ import csv
 import gzip
 import hashlib
 import io
+import math
+import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from fmim_core.data.findings import Findings
 
 SEPARATORS = (",", ";", "\t", "|")
+EXACT = 2**53  # up to here every whole number has a floating-point number of its own
 
-Rows = list[list[str]]
+Column = Callable[[int], list[str]]
+"""Gives the cells of the column of that number, as they were written."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,13 +30,14 @@ class TextTable:
     """A table's cells as stripped text.
 
     cells: columns by their names in lower case. places: where each row stands, e.g. "line 7".
-    sha256: of the file's bytes as they lie on disk.
+    sha256: of the file's bytes as they lie on disk. unused: the names of columns that were not asked for.
     """
 
     path: Path
     sha256: str
     cells: pd.DataFrame
     places: list[str]
+    unused: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.places)
@@ -45,25 +51,48 @@ def read_table(path: Path, required: Sequence[str], optional: Sequence[str] = ()
     """The columns `required` and, where there, `optional` (lower case) of the table in `path`.
 
     Names of columns count without case and surrounding blanks. The separator is the one of `SEPARATORS` that gives
-    the required columns; text is UTF-8 or, with its mark, UTF-16; gzip is undone. Blank lines are skipped.
+    the required columns; text is UTF-8 or, with its mark, UTF-16; gzip is undone. Blank lines are skipped. Parquet
+    cells become the text that a CSV would have: missing ones blank, whole numbers without a point.
 
     Raises:
-        ValueError: no such file, not such a table, a column missing or twice, a row of another length, or no rows.
+        ValueError: no such file, not such a table, a column missing or twice, a row of another length, a line break
+            within a cell, or no rows.
     """
     content, sha256 = _content(path)
     parquet = content[:4] == b"PAR1" or path.suffix.lower() == ".parquet"
-    header, rows, places = _parquet(path, content) if parquet else _csv(path, content, required)
+    header, column, place = _parquet(path, content) if parquet else _csv(path, content, required)
     names = _names(header)
     if missing := [name for name in required if name not in names]:
         known = f"; optional: {list(optional)}" if optional else ""
-        raise ValueError(f"{path} lacks the columns {missing}; found: {names[:30]}{known}")
+        raise ValueError(f"{path} lacks the columns {missing}; found: {[shortened(n) for n in names[:30]]}{known}")
     used = [name for name in (*required, *optional) if name in names]
     if twice := [name for name in used if names.count(name) > 1]:
         raise ValueError(f"{path} has the columns {twice} more than once: keep one of each")
-    if not rows:
+    cells = {name: [cell.strip() for cell in column(names.index(name))] for name in used}
+    places = [place(row) for row in range(len(cells[used[0]]))]
+    if not places:
         raise ValueError(f"{path} has a header and no rows")
-    cells = {name: [row[names.index(name)].strip() for row in rows] for name in used}
-    return TextTable(path, sha256, pd.DataFrame(cells, dtype=object), places)
+    _check_cells(path, cells, places)
+    unused = tuple(shortened(name) for name in names if name and name not in used)
+    return TextTable(path, sha256, pd.DataFrame(cells, dtype=object), places, unused)
+
+
+def shortened(cell: str) -> str:
+    """A cell for a message, at most 60 characters of it."""
+    return cell if len(cell) <= 60 else f"{cell[:59]}…"
+
+
+def _check_cells(path: Path, cells: dict[str, list[str]], places: list[str]) -> None:
+    """Refuse cells with a line break: more often than not a quote was left open, and rows were swallowed."""
+    findings = Findings()
+    for name, column in cells.items():
+        broken = [f"{place} {shortened(cell)!r}" for place, cell in zip(places, column, strict=True) if _broken(cell)]
+        findings.error(f"{name} with a line break or a NUL character in it", broken)
+    findings.refuse_errors(path)
+
+
+def _broken(cell: str) -> bool:
+    return "\n" in cell or "\r" in cell or "\0" in cell
 
 
 def read_lines(path: Path) -> tuple[list[str], str]:
@@ -90,18 +119,29 @@ def _content(path: Path) -> tuple[bytes, str]:
 
 def _text(path: Path, content: bytes) -> str:
     wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")  # a spreadsheet's "Unicode text"
+    encoding = "UTF-16" if wide else "UTF-8"
     try:
-        return content.decode("utf-16" if wide else "utf-8-sig")
+        text = content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise ValueError(f"{path} is not UTF-8 text (line {line}): save it as CSV UTF-8") from None
+        line = _line(error.object[: error.start].decode(encoding, errors="replace"))
+        raise ValueError(f"{path} is not {encoding} text (line {line}): save it as CSV UTF-8") from None
+    before, nul, _ = text.partition("\0")
+    if nul:
+        what = f"a NUL character (line {_line(before)}), as damaged files have, and UTF-16 without its mark"
+        raise ValueError(f"{path} has {what}: save it as CSV UTF-8")
+    return text
+
+
+def _line(before: str) -> int:
+    """The number of the line that this text ends in."""
+    return len(re.split(r"\r\n|\r|\n", before))
 
 
 def _names(header: Sequence[str]) -> list[str]:
     return [name.strip().lower() for name in header]
 
 
-def _csv(path: Path, content: bytes, required: Sequence[str]) -> tuple[list[str], Rows, list[str]]:
+def _csv(path: Path, content: bytes, required: Sequence[str]) -> tuple[list[str], Column, Callable[[int], str]]:
     text = _text(path, content)
     rows, places = _split(path, text, _separator(text, required))
     if not rows:
@@ -113,7 +153,7 @@ def _csv(path: Path, content: bytes, required: Sequence[str]) -> tuple[list[str]
     odd = [f"{place} has {len(row)}" for row, place in zip(rows, places, strict=True) if len(row) != width]
     findings.error(f"rows without the {width} cells of the header", odd)
     findings.refuse_errors(path)
-    return rows[0], rows[1:], places[1:]
+    return rows[0], lambda number: [row[number] for row in rows[1:]], lambda row: places[row + 1]
 
 
 def _separator(text: str, required: Sequence[str]) -> str:
@@ -121,13 +161,16 @@ def _separator(text: str, required: Sequence[str]) -> str:
     first = next((line for line in io.StringIO(text, newline="") if line.strip()), "")
 
     def found(separator: str) -> tuple[int, int]:
-        names = _names(next(csv.reader([first], delimiter=separator), []))
+        try:
+            names = _names(next(csv.reader([first], delimiter=separator), []))
+        except csv.Error:  # told when the rows are split
+            names = []
         return sum(name in names for name in required), first.count(separator)
 
     return max(SEPARATORS, key=found)
 
 
-def _split(path: Path, text: str, separator: str) -> tuple[Rows, list[str]]:
+def _split(path: Path, text: str, separator: str) -> tuple[list[list[str]], list[str]]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     rows, places = [], []
     try:
@@ -140,11 +183,40 @@ def _split(path: Path, text: str, separator: str) -> tuple[Rows, list[str]]:
     return rows, places
 
 
-def _parquet(path: Path, content: bytes) -> tuple[list[str], Rows, list[str]]:
+def _parquet(path: Path, content: bytes) -> tuple[list[str], Column, Callable[[int], str]]:
+    import pyarrow.parquet
+
     try:
-        frame = pd.read_parquet(io.BytesIO(content))
-    except (ImportError, OSError, ValueError, TypeError, NotImplementedError) as error:
+        file = pyarrow.parquet.ParquetFile(io.BytesIO(content), page_checksum_verification=True)
+        header = list(file.schema_arrow.names)
+    except Exception as error:  # a reader fed damaged bytes raises nearly anything
         raise ValueError(f"{path} cannot be read as Parquet: {error}") from None
-    cells = frame.astype(object).where(frame.notna(), "").map(str)
-    places = [f"row {n + 1}" for n in range(len(cells))]
-    return [str(name) for name in frame.columns], cells.to_numpy().tolist(), places
+
+    def column(number: int) -> list[str]:
+        try:
+            (values,) = file.read(columns=[header[number]]).columns
+            return [_as_text(value) for value in values.to_pylist()]
+        except Exception as error:
+            raise ValueError(f"{path} cannot be read as Parquet, column {header[number]!r}: {error}") from None
+
+    return header, column, lambda row: f"row {row + 1}"
+
+
+def _as_text(value: Any) -> str:
+    """A Parquet cell as a CSV would have it.
+
+    Raises:
+        ValueError: a list, a structure, bytes that are not text, or a number too large to be exact in its column.
+    """
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, list | dict | tuple):
+        raise ValueError(f"a cell holds {shortened(repr(value))}, not a text or a number")
+    if isinstance(value, float) and math.isfinite(value):
+        if abs(value) >= EXACT:
+            raise ValueError(f"a cell holds {value:g}, which floating-point numbers cannot tell from its neighbours")
+        if value == int(value):  # whole numbers of a column with gaps come as 7.0
+            return str(int(value))
+    return str(value)
