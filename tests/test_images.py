@@ -287,6 +287,9 @@ def test_appearance_looks_inside_the_black_border() -> None:
     assert appearance(dark) == "nearly black"
     dark[0] = 255
     assert appearance(dark) is None
+    flat = np.tile(np.arange(120, 145, dtype=np.uint8), (40, 1))
+    assert appearance(flat) == "hardly any contrast"
+    assert appearance(np.tile(np.arange(120, 150, dtype=np.uint8), (40, 1))) is None
 
 
 def test_a_problem_survives_pickling() -> None:

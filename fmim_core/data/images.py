@@ -31,17 +31,12 @@ def read_grey(path: str | Path, size: int | None = None) -> np.ndarray:
         ImageProblem: no such file, empty, not an image, truncated, several frames, too small, too narrow, too many
             pixels (found before decoding), or pixels without a fixed range (floating-point, 32-bit).
     """
-    negative = False
     try:
-        _check_settings(path)
-        if _is_dicom(path):
-            grey = _dicom(path).read_dicom(path)
-        else:
-            with Image.open(path) as image:
-                _check_header(path, image)
-                _decode(path, image)
-                negative = image.mode.startswith("I") and _is_white_zero(image)
-                grey = _grey(path, ImageOps.exif_transpose(image), _full_scale(image))
+        with _open(path) as image:
+            _check_header(path, image)
+            _decode(path, image)
+            negative = image.mode.startswith("I") and _is_white_zero(image)
+            grey = _grey(path, ImageOps.exif_transpose(image), _full_scale(image))
     except (ImageProblem, MemoryError):
         raise
     except Exception as error:  # decoders fed damaged bytes raise nearly anything
@@ -75,7 +70,9 @@ def appearance(image: np.ndarray) -> str | None:
     """A remark on a grey image, uint8 `(H, W)`, that was read but can hardly be meant, or None.
 
     "blank" where all pixels inside a black border differ by at most 2 levels; "nearly black" where 99 of 100
-    pixels are below 26 of 255, as when 12-bit values were saved as 16-bit.
+    pixels are below 26 of 255, as when 12-bit values were saved as 16-bit; "hardly any contrast" where 98 of 100
+    are within 26 levels, as when a DICOM file uses a part of its range and has no window (of 1,252 real chest
+    radiographs the flattest spans 63).
     """
     bright = np.nonzero(image)
     if not bright[0].size:
@@ -83,7 +80,16 @@ def appearance(image: np.ndarray) -> str | None:
     inside = image[tuple(slice(axis.min(), axis.max() + 1) for axis in bright)]  # without the padding of `square`
     if int(inside.max()) - int(inside.min()) <= 2:
         return "blank"
-    return "nearly black" if np.percentile(inside, 99) < NEARLY_BLACK else None
+    if np.percentile(inside, 99) < NEARLY_BLACK:
+        return "nearly black"
+    return "hardly any contrast" if _is_flat(inside) else None
+
+
+def _is_flat(image: np.ndarray) -> bool:
+    """Whether the middle 98 of 100 pixels are within 26 levels."""
+    share = np.cumsum(Image.fromarray(image).histogram()) / image.size
+    dark, light = np.searchsorted(share, (0.01, 0.99))
+    return bool(light - dark < NEARLY_BLACK)
 
 
 def pixel_spacing_mm(path: str | Path) -> float | None:
@@ -98,6 +104,13 @@ def pixel_spacing_mm(path: str | Path) -> float | None:
         raise
     except Exception as error:
         raise ImageProblem(path, _reason(path, error)) from error
+
+
+def _open(path: str | Path) -> Image.Image:
+    """The file as Pillow opens it, or a DICOM film as it is shown, which is decoded then."""
+    if ImageFile.LOAD_TRUNCATED_IMAGES:
+        raise ImageProblem(path, "PIL.ImageFile.LOAD_TRUNCATED_IMAGES is on, truncated files would pass: turn it off")
+    return Image.fromarray(_dicom(path).read_dicom(path)) if _is_dicom(path) else Image.open(path)
 
 
 def _is_dicom(path: str | Path) -> bool:
@@ -128,11 +141,6 @@ def _check_header(path: str | Path, image: Image.Image) -> None:
     check_shape(path, *image.size)
     if getattr(image, "is_animated", False):
         raise ImageProblem(path, SEVERAL_FRAMES)
-
-
-def _check_settings(path: str | Path) -> None:
-    if ImageFile.LOAD_TRUNCATED_IMAGES:
-        raise ImageProblem(path, "PIL.ImageFile.LOAD_TRUNCATED_IMAGES is on, truncated files would pass: turn it off")
 
 
 def _decode(path: str | Path, image: Image.Image) -> None:
