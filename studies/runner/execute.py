@@ -41,7 +41,10 @@ DONE, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says; None is the preset's or the study's own."""
+    """What the command line says; None is the preset's or the study's own.
+
+    banks: folder of the decoded images; None is beside the study's folder, where every node of a cluster finds them.
+    """
 
     study: str
     preset: str = "quick"
@@ -58,7 +61,7 @@ class Options:
     tracking_uri: str = "sqlite:///runs/mlflow.db"
     fresh: bool = False
     selected: Path | None = None
-    banks: Path = Path("runs/banks")
+    banks: Path | None = None
 
     def plan(self) -> Plan:
         """The plan: study and preset, with what the command line changes."""
@@ -267,7 +270,8 @@ def _bank(source: Source, plan: Plan, options: Options, console: Console) -> Ban
             if bar and task is not None:
                 bar.update(task, completed=done, total=total)
 
-        return build_bank(source, plan.preset.image_size, options.banks, progress)
+        root = options.banks or options.folder.parent / "banks"
+        return build_bank(source, plan.preset.image_size, root, progress)
 
 
 @contextmanager
