@@ -34,6 +34,7 @@ from studies.runner.folder import (
 )
 from studies.runner.inline import run_inline
 from studies.runner.progress import Progress
+from studies.runner.show import warn_of_data
 from studies.runner.tracker import Identity, Tracker, check_tracking_uri
 
 DONE, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -41,10 +42,7 @@ DONE, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says; None is the preset's or the study's own.
-
-    banks: folder of the decoded images; None is beside the study's folder, where every node of a cluster finds them.
-    """
+    """What the command line says; None is the preset's or the study's own."""
 
     study: str
     preset: str = "quick"
@@ -61,7 +59,7 @@ class Options:
     tracking_uri: str = "sqlite:///runs/mlflow.db"
     fresh: bool = False
     selected: Path | None = None
-    banks: Path | None = None
+    banks: Path = Path("runs/banks")
 
     def plan(self) -> Plan:
         """The plan: study and preset, with what the command line changes."""
@@ -114,6 +112,7 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
     begun = time.perf_counter()
     uri = check_tracking_uri(options.tracking_uri)
     plan, source, folds = check_plan(plan, options)
+    warn_of_data(source.description, console)
     out = options.folder
     with _backend(options) as backend:
         bank = _bank(source, plan, options, console)
@@ -270,8 +269,7 @@ def _bank(source: Source, plan: Plan, options: Options, console: Console) -> Ban
             if bar and task is not None:
                 bar.update(task, completed=done, total=total)
 
-        root = options.banks or options.folder.parent / "banks"
-        return build_bank(source, plan.preset.image_size, root, progress)
+        return build_bank(source, plan.preset.image_size, options.banks, progress)
 
 
 @contextmanager
