@@ -21,6 +21,7 @@ from fmim_core.records import FINAL, Record, now, read_json
 from fmim_core.trial import Place
 from studies import catalogue
 from studies.data import find_source
+from studies.enough import check_enough
 from studies.plan import Plan
 from studies.runner.dispatch import Dispatcher
 from studies.runner.folder import (
@@ -91,7 +92,9 @@ def check_plan(plan: Plan, options: Options) -> tuple[Plan, Source, list[dict[st
     """As `prepare`, for a plan made by hand."""
     source = find_source(options.data, options.data_root, plan.preset, options.seed)
     plan = replace(plan, data_settings=tuple(source.description.settings.items()))
-    return plan, source, plan.check(development_index(source, plan.preset.image_size))
+    development = development_index(source, plan.preset.image_size)
+    check_enough(plan, development)
+    return plan, source, plan.check(development)
 
 
 def run_study(options: Options, console: Console) -> int:
