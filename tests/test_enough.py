@@ -44,7 +44,7 @@ def test_enough_is_silent() -> None:
             "smoke",
             1,
             40,
-            r"there are 1 among 41.*\n.* are 41 subjects, 1 with .* too few for every preset.* 2 of them with both images\.$",
+            r"there are 1 among 41.*\n.* are 41 subjects, 1 with .* too few for every preset.* 2 of them with both",
         ),
         ("full", 16, 0, r"each batch needs 32.*\n.* are 16 subjects, .*They are enough for preset smoke\.$"),
         ("paper", 4, 60, r"5 folds need .* there are 4 .*\n.* are 64 subjects, 4 with .*for preset smoke, quick\.$"),

@@ -19,6 +19,8 @@ from fmim_core.data.cells import NO_NAME, canonical
 from fmim_core.data.images import ImageProblem
 from fmim_core.data.listing import FileSource, Listing
 from fmim_core.data.manifest import manifest
+from fmim_core.trainer import train
+from tests.conftest import tiny_config
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 GOOD = """image,subject,months,side,split
@@ -329,6 +331,10 @@ def test_open_cxr(tmp_path: Path) -> None:
     assert index["subject"][index["split"] == "test"].nunique() == 26  # 12 of 36 with a match, 14 of 43 without
     development = build_bank(found, 32, tmp_path).development()
     assert (development.years == -1).sum() == development.summary()["years"]["unknown"]
+    result = train(tiny_config(epochs=1), build_bank(found, 28, tmp_path), lambda row: None, folds=2, fold=0, seed=0)
+    assert len(result.history) == 1
+    assert 0 < result.validation["mAP"] < 1
+    assert result.validation["queries"] == 49  # images without months are trained on, and not evaluated
     other = FileSource(manifest(DATA / "open_cxr" / "manifest.csv", seed=1))
     assert set(other.index["split"]) == {"train", "test"}
     assert not other.index.equals(index)
