@@ -5,11 +5,27 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-Value = float | int | str
+
+def as_meant(value: Any) -> Any:
+    """A number that is written as text is that number: 1e-3, as YAML gives it, is 0.001.
+
+    Raises:
+        ValueError: true or false, which would pass for 1 or 0, and is what YAML makes of yes and no.
+    """
+    if isinstance(value, bool):
+        raise ValueError(f"{value} is neither a number nor a word: put a word in quotes, or give the number")
+    for number in (int, float) if isinstance(value, str) else ():
+        with suppress(ValueError):
+            return number(value)
+    return value
+
+
+Value = Annotated[float | int | str, BeforeValidator(as_meant)]
 Configuration = dict[str, Any]
 Assignment = tuple[str, Value]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fmim_core.data.chestxray14 import chestxray14
-from fmim_core.data.listing import FileSource, Listing
+from fmim_core.data.listing import FileSource, Listing, file_state
 from fmim_core.data.manifest import manifest
 from fmim_core.data.oai import oai
 from fmim_core.data.phantom import PhantomSource
@@ -39,7 +39,7 @@ def find_listing(data: str, root: Path | None, seed: int = 0, metadata_only: boo
             raise ValueError(f"{data} needs --data-root, the folder it was downloaded to; {given}")
         return FILE_SETS[data](root, metadata_only)
     path = (root or Path()) / data
-    if not path.is_file():
+    if file_state(path) is None:
         known = ", ".join((PHANTOM, *FILE_SETS))
         raise ValueError(f"unknown data set {str(path)!r}: give one of {known}, or the path of a manifest (a CSV file)")
     return manifest(path, seed=seed, metadata_only=metadata_only)

@@ -271,7 +271,7 @@ def test_every_problem_is_listed_at_once(fmim: Fmim, tmp_path: Path) -> None:
         ("error", "gone.png"),
         ("error", "line 22 'up'"),
         ("error", "mirrored.png (subject test1) = train1_12.png (subject train1)"),
-        ("error", "text.png: not an image (PNG, JPEG, TIFF and the like are read; DICOM has to be converted)"),
+        ("error", "text.png: not an image, or cut short (PNG, JPEG, TIFF, DICOM and the like are read)"),
         ("warning", "black.png"),
         ("warning", "blank.png"),
         ("warning", "copy.bmp = train0_0.png (subject train0)"),

@@ -10,14 +10,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
 from fmim_core.data.building import build_bank
+from fmim_core.data.cells import NO_NAME, canonical
 from fmim_core.data.images import ImageProblem
-from fmim_core.data.listing import FileSource
+from fmim_core.data.listing import FileSource, Listing
 from fmim_core.data.manifest import manifest
+from fmim_core.trainer import train
+from tests.conftest import tiny_config
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 GOOD = """image,subject,months,side,split
@@ -46,6 +49,11 @@ def source(folder: Path, content: str | bytes = GOOD, **options: object) -> File
     return FileSource(manifest(path, **options))  # type: ignore[arg-type]
 
 
+def manifest_of(folder: Path, content: str) -> Listing:
+    (folder / "table.csv").write_text(content, encoding="utf-8")
+    return manifest(folder / "table.csv")
+
+
 def test_a_good_table(folder: Path) -> None:
     found = source(folder)
     index = found.index
@@ -61,7 +69,9 @@ def test_a_good_table(folder: Path) -> None:
     details = dict(found.description.details)
     assert found.description.files == {"table.csv": hashlib.sha256(GOOD.encode()).hexdigest()}
     assert details == {
-        "findings": [],
+        "findings": [
+            {"severity": "warning", "what": "subjects called NA, taken as one person of that name", "count": 1}
+        ],
         "split": {"rule": "column"},
         "months_unknown": 1,
         "right_images_mirrored": 2,
@@ -139,7 +149,8 @@ x,5,0,,test
             f"{folder / 'table.csv'} cannot be used:",
             f"images not inside {folder} (2): line 6 '../x/b.png', line 7 '/etc/passwd'",
             "rows without a subject (1): line 5 ''",
-            "months that are not a number from 0 up, or blank (3): line 3 'soon', line 5 '-1', line 6 'inf'",
+            "months that are not a number from 0 to 1440 (12.5; not 12,5, nor a date), or blank (3): "
+            "line 3 'soon', line 5 '-1', line 6 'inf'",
             "sides other than L, R, left, right, blank (1): line 2 'both'",
             "splits other than train, train_val, dev, development, test (2): line 5 'holdout', line 7 ''",
             "missing image files (2): x/none.png, x",
@@ -167,7 +178,8 @@ def test_the_first_five_missing_files_and_the_count(folder: Path) -> None:
         (GOOD + "x/f.png,1\n", r"rows without the 5 cells of the header \(1\): line 7 has 2"),
         (GOOD.replace("007", "n\xe4m").encode("latin-1"), r"not UTF-8 text \(line 2\)"),
         (GOOD.replace("x/e.png", '"x/e.png'), r"not a readable table \(line"),
-        (GOOD.replace("x/e.png", "x/\0.png"), "missing image files"),
+        (GOOD.replace("x/e.png", "x/\0.png"), r"a NUL character \(line 6\)"),
+        (GOOD.replace("x/e.png", '"x/e\n.png"'), r"image with a line break or a NUL character in it \(1\): line 7"),
         (GOOD.replace("Test", "train").replace("test", "train"), r"no subject in test has an image at month 0"),
         (GOOD.replace("12.5", ""), r"no subject in train has an image at month 0 and a later one"),
     ],
@@ -188,6 +200,65 @@ def test_a_table_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_fractions_out_of_range_are_refused(folder: Path, fraction: float) -> None:
     with pytest.raises(ValueError, match="test_fraction"):
         source(folder, test_fraction=fraction)
+
+
+def test_folders_may_be_parted_as_on_windows(folder: Path) -> None:
+    expected = source(folder).index
+    pd.testing.assert_frame_equal(source(folder, GOOD.replace("x/", "x\\")).index, expected)
+    with pytest.raises(ValueError, match=r"images not inside .* \(1\): line 6 '\.\.\\\\x"):
+        source(folder, GOOD.replace("x/e.png", "..\\x\\e.png"))
+
+
+def test_a_file_whose_name_is_written_otherwise_is_pointed_at(folder: Path) -> None:
+    (folder / "x" / "é.png").touch()
+    content = GOOD.replace("x/a.png", "x/A.PNG").replace("x/b.png", "x/e\u0301.png")
+    with pytest.raises(ValueError, match="missing image files") as caught:
+        source(folder, content)
+    assert str(caught.value).splitlines()[1:] == [
+        "  missing image files (2): x/A.PNG, x/e\u0301.png",
+        "  missing files whose names are written otherwise on disk (2): "
+        "x/A.PNG ('a.png' is there), x/e\u0301.png ('é.png' is there)",
+    ]
+
+
+def test_links_in_the_tables_folder_are_the_users_own(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Large collections lie on another disk: a link leads there; only names that climb out are refused."""
+    elsewhere = tmp_path_factory.mktemp("disk")
+    (folder / "x").rename(elsewhere / "x")
+    (folder / "x").symlink_to(elsewhere / "x")
+    assert source(folder).read(1, 8).shape == (8, 8)
+    with pytest.raises(ValueError, match=r"images not inside .* \(1\): line 2 'x/\.\./\.\./"):
+        source(folder, GOOD.replace("x/a.png", "x/../../x/a.png"))
+    source(folder)
+    (folder / "linked.csv").symlink_to(folder / "table.csv")
+    assert FileSource(manifest(folder / "linked.csv")).read(1, 8).shape == (8, 8)
+    (elsewhere / "linked.csv").symlink_to(folder / "table.csv")  # images are found beside the link: there x is too
+    assert FileSource(manifest(elsewhere / "linked.csv")).read(1, 8).shape == (8, 8)
+
+
+def test_what_was_done_to_cells_and_columns_is_noted(folder: Path) -> None:
+    content = GOOD.replace("split", "spilt").replace("12.5", "n/a").replace("x/c.png,NA,,", "x/c.png,s,?,-")
+    found = {finding.what: (finding.severity, finding.places) for finding in manifest_of(folder, content).findings}
+    assert found["columns that are not used"] == ("note", ("spilt",))
+    assert found["months taken as blank"] == ("note", ("line 3 'n/a'", "line 4 '?'"))
+    assert found["side taken as blank"] == ("note", ("line 4 '-'",))
+
+
+def test_subjects_that_differ_in_case_are_told(folder: Path) -> None:
+    found = manifest_of(folder, GOOD.replace("007", "s1").replace("NA", "S1")).findings
+    assert [(f.severity, str(f)) for f in found] == [
+        ("warning", "subjects that differ in case alone, taken as different people (1): 'S1' = 's1'")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "name"), [("manifest.csv.gz", "films"), ("knees.csv.gz", "knees"), ("a b.tsv", "a_b")]
+)
+def test_a_data_set_is_called_after_its_table_or_folder(file: str, name: str, folder: Path) -> None:
+    films = folder / "films"
+    films.mkdir()
+    (films / file).write_bytes(GOOD.encode())
+    assert manifest(films / file).description.name == name
 
 
 def test_fingerprint_follows_table_and_files(folder: Path) -> None:
@@ -212,8 +283,17 @@ names = st.text(st.characters(categories=("L", "N"), include_characters="-_ ;,\t
 visits = st.lists(st.one_of(st.none(), st.floats(0, 400), st.integers(0, 400)), max_size=3)
 
 
+def is_a_name(subject: str) -> bool:
+    return bool(subject) and subject.lower() not in NO_NAME
+
+
+def differ(people: dict) -> bool:
+    return len({canonical(subject) for subject in people}) == len(people)
+
+
+@settings(deadline=None)
 @given(
-    people=st.dictionaries(names.map(str.strip).filter(bool), visits, min_size=2, max_size=8),
+    people=st.dictionaries(names.map(str.strip).filter(is_a_name), visits, min_size=2, max_size=8).filter(differ),
     separator=st.sampled_from(",;\t|"),
     newline=st.sampled_from(["\n", "\r\n"]),
     encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
@@ -251,6 +331,10 @@ def test_open_cxr(tmp_path: Path) -> None:
     assert index["subject"][index["split"] == "test"].nunique() == 26  # 12 of 36 with a match, 14 of 43 without
     development = build_bank(found, 32, tmp_path).development()
     assert (development.years == -1).sum() == development.summary()["years"]["unknown"]
+    result = train(tiny_config(epochs=1), build_bank(found, 28, tmp_path), lambda row: None, folds=2, fold=0, seed=0)
+    assert len(result.history) == 1
+    assert 0 < result.validation["mAP"] < 1
+    assert result.validation["queries"] == 49  # images without months are trained on, and not evaluated
     other = FileSource(manifest(DATA / "open_cxr" / "manifest.csv", seed=1))
     assert set(other.index["split"]) == {"train", "test"}
     assert not other.index.equals(index)

@@ -14,7 +14,8 @@ import pandas as pd
 
 from fmim_core.config import fingerprint
 from fmim_core.data.findings import Findings
-from fmim_core.data.images import MIN_SIDE, ImageProblem, read_grey, square
+from fmim_core.data.images import read_grey, square
+from fmim_core.data.limits import MIN_SIDE, ImageProblem
 from fmim_core.data.source import ABOUT_COLUMNS, INDEX_COLUMNS, SourceDescription
 from fmim_core.data.spacing import pixel_spacing
 

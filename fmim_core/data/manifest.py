@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from fmim_core.data.cells import (
+    ANSWERS,
+    MAX_AGE,
+    MAX_MONTHS,
+    MISSING,
+    NO_NAME,
+    SEXES,
+    SIDES,
+    SPLITS,
+    Known,
+    age,
+    canonical,
+    form,
+    months,
+    one_of,
+)
 from fmim_core.data.findings import Findings
 from fmim_core.data.listing import Listing, check_index, file_state, matched_subjects
 from fmim_core.data.source import ABOUT_COLUMNS, SourceDescription
 from fmim_core.data.splits import shuffled_subjects
+from fmim_core.data.table_formats import shortened
 from fmim_core.data.tables import TextTable, read_table
 
 REQUIRED = ("image", "subject", "months")
 OPTIONAL = ("side", "split", *ABOUT_COLUMNS)
-SPLITS = {"train": "train", "train_val": "train", "dev": "train", "development": "train", "test": "test"}
-SIDES = {"": "", "l": "L", "left": "L", "r": "R", "right": "R"}
-SEXES = {"": "", "m": "M", "male": "M", "f": "F", "female": "F"}
-ANSWERS = {"": "", "yes": "yes", "true": "yes", "1": "yes", "no": "no", "false": "no", "0": "no"}
-MAX_AGE = 120
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-
-Known = Callable[[str], Any]
 
 
 def manifest(
@@ -38,13 +48,15 @@ def manifest(
 ) -> Listing:
     """The images named by a CSV or Parquet table with the columns image, subject, months and, where known, others.
 
-    `image` is relative to the table's folder and stays inside it; `subject` is text; `months` counts from the
-    subject's baseline (0), blank where unknown: such images are trained on and not evaluated. `side` is L, R, left,
-    right or blank; with `mirror_right` the R images are mirrored, so that both sides look alike. `split` is train
-    (or train_val, dev, development) or test; without that column, `test_fraction` of the subjects are drawn for the
-    test by `seed`, alike among those with a query that has a match and those without. `sex`, `age` (years), `view`,
-    `disease`, `grade` and `tkr` serve tables; what they hold beyond the known values is blank and warned of. Other
-    columns are ignored.
+    `image` is relative to the table's folder, with / or \\ between folders, and never leads out of it; links that
+    stand in that folder are followed, wherever they lead, since they are the user's own. `subject` is text, as it is
+    written. `months` is a number that counts from the subject's baseline (0), blank where unknown: such images are
+    trained on and not evaluated. `side` is L, R, left, right or blank; with `mirror_right` the R images are mirrored,
+    so that both sides look alike. `split` is train (or train_val, dev, development) or test; without that column,
+    `test_fraction` of the subjects are drawn for the test by `seed`, alike among those with a query that has a match
+    and those without. `sex`, `age` (years), `view`, `disease`, `grade` and `tkr` serve tables; what they hold beyond
+    the known values is blank and warned of. Words for a missing value (`MISSING`) are blanks. Other columns are
+    ignored.
 
     Raises:
         ValueError: the table cannot be read, or `test_fraction` is not between 0 and 1. What is wrong with its rows
@@ -57,6 +69,8 @@ def manifest(
     table = read_table(path, REQUIRED, OPTIONAL)
     findings = Findings()
     index = _index(path, table, findings)
+    _check_subjects(set(index["subject"].dropna()), findings)
+    findings.note("columns that are not used", table.unused)
     rule: dict[str, Any] = {"rule": "column"}
     if "split" not in table.cells:
         rule = {"rule": "drawn", "fraction": test_fraction, "seed": seed}
@@ -67,7 +81,10 @@ def manifest(
     images = [image if isinstance(image, str) else None for image in index["image"]]  # pandas makes None a NaN
     if not metadata_only:
         missing = [image for image in images if image and not file_state(path.parent / image)]
-        findings.error("missing image files", missing)
+        findings.error("missing image files", [shortened(image) for image in missing])
+        findings.error(
+            "missing files whose names are written otherwise on disk", _written_otherwise(path.parent, missing)
+        )
     check_index(index, findings)
     return Listing(
         description=SourceDescription(
@@ -96,32 +113,38 @@ def _index(path: Path, table: TextTable, findings: Findings) -> pd.DataFrame:
     def column(name: str, known: Known, what: str, fallback: str | None = None) -> list[Any]:
         """The column's values through `known`, whose None marks a mistake: an error, or a warning and `fallback`."""
         cells = table.column(name)
-        values = [known(cell) for cell in cells]
-        wrong = [
-            f"{place} {cell!r}" for value, place, cell in zip(values, table.places, cells, strict=True) if value is None
-        ]
+        missing = NO_NAME if name == "subject" else MISSING
+        blank = [cell.lower() in missing for cell in cells]
+        values = [known("" if is_blank else cell) for cell, is_blank in zip(cells, blank, strict=True)]
+
+        def where(rows: Iterable[bool]) -> list[str]:
+            return [f"{table.places[row]} {shortened(cells[row])!r}" for row, found in enumerate(rows) if found]
+
+        findings.note(f"{name} taken as blank", where(blank))
+        wrong = where(value is None for value in values)
         if fallback is None:
             findings.error(what, wrong)
             return values
         findings.warning(what, wrong)
         return [fallback if value is None else value for value in values]
 
+    what_months = f"months that are not a number from 0 to {MAX_MONTHS} (12.5; not 12,5, nor a date), or blank"
     columns = {
         "image": column("image", lambda cell: _inside(path.parent, cell), f"images not inside {path.parent}"),
         "subject": column("subject", lambda cell: cell or None, "rows without a subject"),
-        "months": column("months", _months, "months that are not a number from 0 up, or blank"),
-        "side": column("side", _one_of(SIDES), "sides other than L, R, left, right, blank"),
+        "months": column("months", months, what_months),
+        "side": column("side", one_of(SIDES), "sides other than L, R, left, right, blank"),
         "split": ["train"] * len(table),
     }
     if "split" in table.cells:
-        columns["split"] = column("split", _one_of(SPLITS), f"splits other than {', '.join(SPLITS)}")
+        columns["split"] = column("split", one_of(SPLITS), f"splits other than {', '.join(SPLITS)}")
     about: dict[str, tuple[Known, str]] = {
-        "sex": (_one_of(SEXES), "sexes other than M, F, male, female, taken as unknown"),
-        "age": (_age, f"ages that are not a number from 0 to {MAX_AGE}, taken as unknown"),
+        "sex": (one_of(SEXES), "sexes other than M, F, male, female, taken as unknown"),
+        "age": (age, f"ages that are not a number from 0 to {MAX_AGE}, taken as unknown"),
         "view": (str, ""),
-        "disease": (_one_of(ANSWERS), "diseases other than yes, no, true, false, 1, 0, taken as unknown"),
-        "grade": (str, ""),
-        "tkr": (_one_of(ANSWERS), "tkr other than yes, no, true, false, 1, 0, taken as unknown"),
+        "disease": (one_of(ANSWERS), "diseases other than yes, no, true, false, 1, 0, taken as unknown"),
+        "grade": (canonical, ""),
+        "tkr": (one_of(ANSWERS), "tkr other than yes, no, true, false, 1, 0, taken as unknown"),
     }
     for name, (known, what) in about.items():
         if name in table.cells:
@@ -130,33 +153,42 @@ def _index(path: Path, table: TextTable, findings: Findings) -> pd.DataFrame:
     return pd.DataFrame({name: columns[name] for name in ordered if name in columns})
 
 
-def _one_of(known: dict[str, str]) -> Known:
-    return lambda cell: known.get(cell.lower())
-
-
 def _inside(root: Path, name: str) -> str | None:
-    """`name` relative to `root`, or None where it is blank or leads out; links within are the user's own."""
-    path, inside = os.path.normpath(os.path.join(root, name)), os.path.join(root, "")
+    """`name` relative to `root`, or None where it is blank or leads out."""
+    path, inside = os.path.normpath(os.path.join(root, name.replace("\\", "/"))), os.path.join(root, "")
     return path.removeprefix(inside).replace(os.sep, "/") if path.startswith(inside) else None
 
 
-def _months(cell: str) -> float | None:
-    if cell.lower() in ("", "nan"):
-        return math.nan
-    months = _number(cell)
-    return months if months is not None and 0 <= months < math.inf else None
+def _written_otherwise(root: Path, missing: Iterable[str]) -> list[str]:
+    """Of images that are not there: those whose folder has a file that differs in case or in how accents are made."""
+
+    @cache
+    def by_form(folder: Path) -> dict[str, str]:
+        try:
+            return {form(name): name for name in os.listdir(folder)}
+        except OSError:
+            return {}
+
+    there = [(image, by_form((root / image).parent).get(form(Path(image).name))) for image in missing]
+    return [f"{image} ({name!r} is there)" for image, name in there if name and name != Path(image).name]
 
 
-def _age(cell: str) -> str | None:
-    if cell.lower() in ("", "nan"):
-        return ""
-    age = _number(cell)
-    return f"{age:g}" if age is not None and 0 <= age <= MAX_AGE else None
+def _check_subjects(subjects: Iterable[str], findings: Findings) -> None:
+    """Add subjects that are hardly two people: one person under two names could be on both sides of a split."""
+    same: dict[str, set[str]] = defaultdict(set)
+    alike: dict[str, set[str]] = defaultdict(set)
+    for subject in sorted(subjects):
+        same[canonical(subject)].add(subject)
+        alike[form(subject)].add(subject)
 
+    def groups(by: dict[str, set[str]]) -> list[str]:
+        return [" = ".join(repr(shortened(name)) for name in sorted(names)) for names in by.values() if len(names) > 1]
 
-def _number(cell: str) -> float | None:
-    """A plain decimal number; `float` alone would also take "1_2" and digits of other scripts."""
-    return float(cell) if NUMBER.fullmatch(cell) else None
+    what = "subjects written in several ways, by number or letters the same: write each in one way"
+    findings.error(what, groups(same))
+    findings.warning("subjects that differ in case alone, taken as different people", groups(alike))
+    called_na = [repr(subject) for subject in alike[form("NA")]]
+    findings.warning("subjects called NA, taken as one person of that name", called_na)
 
 
 def _drawn_split(index: pd.DataFrame, fraction: float, seed: int) -> list[str]:
@@ -170,5 +202,6 @@ def _drawn_split(index: pd.DataFrame, fraction: float, seed: int) -> list[str]:
 
 def _name(path: Path) -> str:
     """A name for folders and reports: the table's, or its folder's where the table is just called manifest."""
-    name = path.parent.name if path.stem.lower() == "manifest" else path.stem
+    stem = Path(path.name.removesuffix(".gz")).stem
+    name = path.parent.name if stem.lower() == "manifest" else stem
     return re.sub(r"[^\w.-]+", "_", name) or "manifest"

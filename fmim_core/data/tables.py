@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import hashlib
-import io
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
 
 import pandas as pd
 
 from fmim_core.data.findings import Findings
 from fmim_core.data.sas import is_sas, read_sas
-
-SEPARATORS = (",", ";", "\t", "|")
-
-Row = tuple[str, Sequence[str]]
-"""Where a row stands, and its cells."""
-Take = Callable[[Sequence[int]], list[Row]]
-"""Reads the columns at these positions; a table of 1,000 columns is not turned to text for three of them."""
+from fmim_core.data.table_formats import Row, lower, open_csv, open_frame, open_parquet, open_text, shortened
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,13 +21,14 @@ class TextTable:
     """A table's cells as stripped text.
 
     cells: columns by their names in lower case. places: where each row stands, e.g. "line 7".
-    sha256: of the file's bytes as they lie on disk.
+    sha256: of the file's bytes as they lie on disk. unused: the names of columns that were not asked for.
     """
 
     path: Path
     sha256: str
     cells: pd.DataFrame
     places: list[str]
+    unused: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.places)
@@ -56,29 +48,30 @@ def read_table(
     """The columns `required` and, where there, `optional` (lower case) of the table in `path`.
 
     Names of columns count without case and surrounding blanks. The separator is the one of `SEPARATORS` that gives
-    the required columns; text is UTF-8 or, with its mark, UTF-16; gzip is undone. Blank lines are skipped. A SAS
-    table's missing numbers are blank cells.
+    the required columns; text is UTF-8 or, with its mark, UTF-16; gzip is undone. Blank lines are skipped. Parquet
+    and SAS cells become the text that a CSV would have: missing ones blank, whole numbers without a point.
 
     Args:
         same: other names of columns, as other editions of a table have them → the name asked for.
         fallback: encoding of text that is not UTF-8, where a table is known to have such.
 
     Raises:
-        ValueError: no such file, not such a table, a column missing or twice, a row of another length, or no rows.
+        ValueError: no such file, not such a table, a column missing or twice, a row of another length, a line break
+            within a cell, or no rows.
     """
     content, sha256 = _content(path)
     same = same or {}
     if content[:4] == b"PAR1" or path.suffix.lower() == ".parquet":
-        header, take = _parquet(path, content)
+        header, take = open_parquet(path, content)
     elif is_sas(content) or path.suffix.lower() in (".sas7bdat", ".xpt"):
-        header, take = _columns(read_sas(path, content), _sas_cell)
+        header, take = open_frame(read_sas(path, content))
     else:
         wanted = [*required, *(name for name, other in same.items() if other in required)]
-        header, take = _csv(path, content, wanted, fallback)
-    names = [same.get(name, name) for name in _names(header)]
+        header, take = open_csv(path, content, wanted, fallback)
+    names = [same.get(name, name) for name in lower(header)]
     if missing := [name for name in required if name not in names]:
         known = f"; optional: {list(optional)}" if optional else ""
-        raise ValueError(f"{path} lacks the columns {missing}; found: {names[:30]}{known}")
+        raise ValueError(f"{path} lacks the columns {missing}; found: {[shortened(n) for n in names[:30]]}{known}")
     used = [name for name in (*required, *optional) if name in names]
     if twice := [name for name in used if names.count(name) > 1]:
         raise ValueError(f"{path} has the columns {twice} more than once: keep one of each")
@@ -86,7 +79,22 @@ def read_table(
     if not rows:
         raise ValueError(f"{path} has a header and no rows")
     cells = pd.DataFrame([[cell.strip() for cell in row] for _, row in rows], columns=used, dtype=object)
-    return TextTable(path, sha256, cells, [place for place, _ in rows])
+    _check_cells(path, used, rows)
+    unused = tuple(shortened(name) for name in names if name and name not in used)
+    return TextTable(path, sha256, cells, [place for place, _ in rows], unused)
+
+
+def _check_cells(path: Path, names: Sequence[str], rows: Sequence[Row]) -> None:
+    """Refuse cells with a line break: more often than not a quote was left open, and rows were swallowed."""
+    findings = Findings()
+    for at, name in enumerate(names):
+        broken = [f"{place} {shortened(row[at])!r}" for place, row in rows if _is_broken(row[at].strip())]
+        findings.error(f"{name} with a line break or a NUL character in it", broken)
+    findings.refuse_errors(path)
+
+
+def _is_broken(cell: str) -> bool:
+    return "\n" in cell or "\r" in cell or "\0" in cell
 
 
 def read_lines(path: Path) -> tuple[list[str], str]:
@@ -96,7 +104,7 @@ def read_lines(path: Path) -> tuple[list[str], str]:
         ValueError: no such file, or not UTF-8 text.
     """
     content, sha256 = _content(path)
-    return [line.strip() for line in _open_text(path, content).read().splitlines() if line.strip()], sha256
+    return [line.strip() for line in open_text(path, content).read().splitlines() if line.strip()], sha256
 
 
 def _content(path: Path) -> tuple[bytes, str]:
@@ -109,92 +117,3 @@ def _content(path: Path) -> tuple[bytes, str]:
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}. Give the path of a CSV or Parquet table.") from None
     return content, hashlib.sha256(stored).hexdigest()
-
-
-def _open_text(path: Path, content: bytes, fallback: str | None = None) -> TextIO:
-    """The content decoded piece by piece: a table of 50 MB is not held as text too."""
-    wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")  # a spreadsheet's "Unicode text"
-    encoding = "utf-16" if wide else "utf-8-sig"
-    try:
-        content.decode(encoding)
-    except UnicodeDecodeError as error:
-        if not fallback:
-            line = content[: error.start].count(b"\n") + 1
-            raise ValueError(f"{path} is not UTF-8 text (line {line}): save it as CSV UTF-8") from None
-        encoding = fallback
-    return io.TextIOWrapper(io.BytesIO(content), encoding, newline="")
-
-
-def _names(header: Sequence[str]) -> list[str]:
-    return [name.strip().lower() for name in header]
-
-
-def _csv(path: Path, content: bytes, wanted: Sequence[str], fallback: str | None) -> tuple[list[str], Take]:
-    text = _open_text(path, content, fallback)
-    lines = _split(path, text, _separator(text, wanted))
-    _, header = next(lines, ("", []))
-    if not header:
-        raise ValueError(f"{path} is empty: its first line must name the columns {list(wanted)}")
-    # Some programs end every line with a separator; cells beyond the header count only if something is in them. Where
-    # the header ends with one, a row without it must not end blank: it may as well lack a cell.
-    width = max((n + 1 for n, name in enumerate(header) if name.strip()), default=0)
-
-    def take(positions: Sequence[int]) -> list[Row]:
-        rows: list[Row] = []
-        odd = []
-        for place, row in lines:
-            whole = len(row) >= len(header) and not "".join(row[width:]).strip()
-            if whole or (len(row) == width and row[-1].strip()):
-                rows.append((place, [row[position] for position in positions]))
-            else:
-                odd.append(f"{place} has {len(row)}")
-        findings = Findings()
-        findings.error(f"rows without the {len(header)} cells of the header", odd)
-        findings.refuse_errors(path)
-        return rows
-
-    return list(header[:width]), take
-
-
-def _separator(text: TextIO, wanted: Sequence[str]) -> str:
-    """The separator that finds most of the wanted columns; among equals the most frequent, then the first."""
-    first = next((line for line in text if line.strip()), "")
-    text.seek(0)
-
-    def found(separator: str) -> tuple[int, int]:
-        names = _names(next(csv.reader([first], delimiter=separator), []))
-        return sum(name in names for name in wanted), first.count(separator)
-
-    return max(SEPARATORS, key=found)
-
-
-def _split(path: Path, text: TextIO, separator: str) -> Iterator[Row]:
-    """The rows with something in them, the header first."""
-    reader = csv.reader(text, delimiter=separator, strict=True)
-    try:
-        for row in reader:
-            if any(row) and any(cell.strip() for cell in row):
-                yield f"line {reader.line_num}", row
-    except csv.Error as error:
-        raise ValueError(f"{path} is not a readable table (line {reader.line_num}): {error}") from None
-
-
-def _parquet(path: Path, content: bytes) -> tuple[list[str], Take]:
-    try:
-        frame = pd.read_parquet(io.BytesIO(content))
-    except (ImportError, OSError, ValueError, TypeError, NotImplementedError) as error:
-        raise ValueError(f"{path} cannot be read as Parquet: {error}") from None
-    return _columns(frame, str)
-
-
-def _sas_cell(value: Any) -> str:
-    return f"{value:.15g}" if isinstance(value, float) else str(value)
-
-
-def _columns(frame: pd.DataFrame, text: Callable[[Any], str]) -> tuple[list[str], Take]:
-    def take(positions: Sequence[int]) -> list[Row]:
-        part = frame.iloc[:, list(positions)]
-        cells = part.astype(object).where(part.notna(), "").map(text)
-        return [(f"row {n + 1}", row) for n, row in enumerate(cells.to_numpy().tolist())]
-
-    return [str(name) for name in frame.columns], take

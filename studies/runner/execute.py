@@ -21,6 +21,7 @@ from fmim_core.records import FINAL, Record, now, read_json
 from fmim_core.trial import Place
 from studies import catalogue
 from studies.data import find_source
+from studies.enough import check_enough
 from studies.plan import Plan
 from studies.runner.banks import BANKS, bank_of
 from studies.runner.dispatch import Dispatcher
@@ -35,7 +36,7 @@ from studies.runner.folder import (
 )
 from studies.runner.inline import run_inline
 from studies.runner.progress import Progress
-from studies.runner.show import warn_of_folds
+from studies.runner.show import warn_of_data, warn_of_folds
 from studies.runner.tracker import Identity, Tracker, check_tracking_uri
 
 DONE, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -92,7 +93,9 @@ def check_plan(plan: Plan, options: Options) -> tuple[Plan, Source, list[dict[st
     """As `prepare`, for a plan made by hand."""
     source = find_source(options.data, options.data_root, plan.preset, options.seed)
     plan = replace(plan, data_settings=tuple(source.description.settings.items()))
-    return plan, source, plan.check(development_index(source, plan.preset.image_size))
+    development = development_index(source, plan.preset.image_size)
+    check_enough(plan, development)
+    return plan, source, plan.check(development)
 
 
 def run_study(options: Options, console: Console) -> int:
@@ -113,6 +116,7 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
     begun = time.perf_counter()
     uri = check_tracking_uri(options.tracking_uri)
     plan, source, folds = check_plan(plan, options)
+    warn_of_data(source.description, console)
     out = options.folder
     with _backend(options) as backend:
         bank, _ = bank_of(source, plan.preset.image_size, options.banks, console)

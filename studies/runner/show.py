@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from fmim_core.data.source import Source
+from fmim_core.data.source import Source, SourceDescription
 from fmim_core.records import read_json, read_records
 from studies.plan import Plan
 
@@ -19,6 +20,7 @@ def show_plan(plan: Plan, source: Source, folds: list[dict[str, Any]], console: 
     console.print(f"[bold]{plan.study.title}[/]\n{plan.study.question}", highlight=False)
     console.print(f"preset {plan.preset.name}: {plan.preset.about}", highlight=False)
     console.print(f"data {source.description.name}: {source.description.about}", highlight=False)
+    warn_of_data(source.description, console)
     table = Table("arm", "space", "N_s", "search trials", "replicates")
     for arm in plan.arms:
         space = "; ".join(f"{name} ∈ {{{', '.join(map(str, values))}}}" for name, values in arm.space.values().items())
@@ -48,6 +50,14 @@ def warn_of_folds(folds: list[dict[str, Any]], console: Console) -> None:
         if missing := fold["validation_years_missing"]:
             years = f"year{'s' if len(missing) > 1 else ''} {', '.join(map(str, missing))}"
             console.print(f"[yellow]fold {fold['fold']} has no validation query of {years}[/]", highlight=False)
+
+
+def warn_of_data(description: SourceDescription, console: Console) -> None:
+    """Print what the data set's tables were warned of."""
+    for finding in description.details.get("findings", ()):
+        if finding["severity"] == "warning":
+            text = f"{finding['what']} ({finding['count']}; fmim data check names them)"
+            console.print(f"[yellow]{escape(text)}[/]", highlight=False, soft_wrap=True)
 
 
 def show_status(out: Path, console: Console) -> None:

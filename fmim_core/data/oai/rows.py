@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from fmim_core.data.cells import NUMBER
 from fmim_core.data.findings import Finding, Severity
-from fmim_core.data.manifest import NUMBER
 from fmim_core.data.tables import read_table
 
 # ".: Missing Form/Incomplete Workbook", ".A: Not Expected", ".M", and what SAS has as no number.
