@@ -101,6 +101,17 @@ def test_a_grid_with_a_drawn_value_has_every_pair_twice_and_twelve_draws(sequent
     assert len({c["beta"] for c in found}) == 12
 
 
+def test_draws_of_a_grid_differ_even_where_there_are_hardly_enough(tiny_bank: Bank, tmp_path: Path) -> None:
+    """Two pairs and 15 values: 14 draws would hardly all differ by chance."""
+    narrow = Uniform(path="margins.beta", low=0.5, high=0.5014)
+    space = Space(choices=(Choice(path="margins.epsilon", values=(0.1, 0.5)),), ranges=(narrow,))
+    simulation = Simulation(plan_of(arm("grid", Grid(samples=7), space)), tiny_bank, tmp_path)
+    assert simulation.run().complete
+    found = simulation.configurations("grid")
+    assert len({c["beta"] for c in found}) == len(found) == 14
+    assert Counter(c["epsilon"] for c in found) == {0.1: 7, 0.5: 7}
+
+
 def test_a_sobol_search_fills_every_quarter_and_every_choice_evenly(tiny_bank: Bank, tmp_path: Path) -> None:
     simulation = Simulation(plan_of(arm("qmc", QMC(samples=16))), tiny_bank, tmp_path)
     simulation.run()
