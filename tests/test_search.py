@@ -300,6 +300,14 @@ def test_a_metric_that_is_not_a_number_never_goes_on_unless_it_is_alone() -> Non
     assert rungs.goes_on(2, [{"validation_mAP": 0.6}])
 
 
+def test_a_trial_gone_on_with_from_a_checkpoint_is_judged_at_the_rungs_it_passed_unseen() -> None:
+    rungs = Rungs([1, 3], 2)
+    rungs.see(0, [{"validation_mAP": 0.5}, {"validation_mAP": 0.6}, {"validation_mAP": 0.7}])
+    assert not rungs.goes_on(1, [{"validation_mAP": value} for value in (0.6, 0.6, 0.65, 0.9)])
+    assert rungs.goes_on(2, [{"validation_mAP": value} for value in (0.7, 0.7, 0.75, 0.1)])
+    assert rungs.goes_on(2, [{"validation_mAP": value} for value in (0.7, 0.7, 0.75, 0.1, 0.1)])  # judged once
+
+
 @pytest.fixture(scope="module")
 def halved(tiny_bank: Bank, tmp_path_factory: pytest.TempPathFactory) -> Simulation:
     """An early-stopping search of 27 with rungs after 1 and 3 of 9 epochs, on 3 folds and 4 slots."""
