@@ -18,7 +18,7 @@ from fmim_core.records import read_json, read_records, record_path
 from fmim_core.trial import Place, Trial
 from studies.runner.execute import DONE, Options, run_plan
 from studies.runner.ray_backend import Resources, _record_of_dead_worker, _slots, allot, cluster
-from tests.studies import mini_plan
+from tests.studies import first_search_trials, mini_plan
 
 
 def training_workers() -> list[int]:
@@ -79,7 +79,7 @@ def test_a_dead_worker_leaves_a_failed_record_with_the_reason(
     tiny_bank: Bank, tmp_path: Path, message: str, kind: str
 ) -> None:
     plan = mini_plan()
-    spec = plan.search(plan.arms[0], tiny_bank)[0]
+    spec = first_search_trials(plan, tiny_bank)[0]
     record = _record_of_dead_worker(spec, message, tmp_path)
     assert (record["status"], record["error"]["kind"], record["error"]["message"]) == ("failed", kind, message)
     assert read_json(record_path(tmp_path, spec.id))["status"] == "failed"
@@ -87,7 +87,7 @@ def test_a_dead_worker_leaves_a_failed_record_with_the_reason(
 
 def test_a_record_written_just_before_the_worker_died_stands(tiny_bank: Bank, tmp_path: Path) -> None:
     plan = mini_plan()
-    spec = plan.search(plan.arms[0], tiny_bank)[0]
+    spec = first_search_trials(plan, tiny_bank)[0]
     Trial(spec, Place(tmp_path, "cpu")).run()
     assert _record_of_dead_worker(spec, "died", tmp_path)["status"] == "completed"
 

@@ -28,10 +28,11 @@ os.environ.update({name: os.environ.get(name, value) for name, value in TUNE_ENV
 import ray  # noqa: E402
 from ray import tune  # noqa: E402
 from ray.tune.experiment import Trial as RayTrial  # noqa: E402
+from ray.tune.schedulers import FIFOScheduler  # noqa: E402
 from ray.tune.search import Searcher  # noqa: E402
 
 from fmim_core.records import FINAL, Record, now, read_json, record_path, write_json  # noqa: E402
-from fmim_core.trial import Place, Trial, TrialSpec, blank_record  # noqa: E402
+from fmim_core.trial import Place, Trial, TrialSpec, blank_record, keep_stopped  # noqa: E402
 from studies.runner.dispatch import Dispatcher  # noqa: E402
 
 RETRIES = 1  # of a trial whose worker process died; errors inside a training are never retried
@@ -108,11 +109,13 @@ def run_ray(dispatcher: Dispatcher, place: Place, resources: Resources, slots: i
         tune.with_parameters(StudyTrainable, place=place, threads=max(1, int(resources.cpus))),
         tune.PlacementGroupFactory([{"CPU": resources.cpus, "GPU": resources.gpus or 0.0}]),
     )
+    stopping = Stopping(dispatcher)
     with tempfile.TemporaryDirectory(prefix="fmim-tune-") as scratch:
         tuner = tune.Tuner(
             trainable,
             tune_config=tune.TuneConfig(
                 search_alg=PlanSearcher(dispatcher),
+                scheduler=stopping,
                 num_samples=trials,
                 reuse_actors=True,
                 trial_dirname_creator=lambda trial: trial.trial_id,
@@ -123,7 +126,7 @@ def run_ray(dispatcher: Dispatcher, place: Place, resources: Resources, slots: i
                 verbose=0,
                 failure_config=tune.FailureConfig(max_failures=RETRIES),
                 checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=0, checkpoint_at_end=False),
-                callbacks=[DispatcherCallback(dispatcher, place.out)],
+                callbacks=[DispatcherCallback(dispatcher, stopping, place.out)],
             ),
         )
         tuner.fit()
@@ -148,7 +151,10 @@ class StudyTrainable(tune.Trainable):
 
     def step(self) -> dict[str, Any]:
         row = self._trial.step()
-        return {"row": row, "record": self._trial.record, "done": self._trial.over}
+        stoppable = self._trial.spec.rungs and not self._trial.over
+        # In a list, since Tune would take a mapping apart.
+        if_stopped = [self._trial.stopped()] if stoppable else []
+        return {"row": row, "record": self._trial.record, "if_stopped": if_stopped, "done": self._trial.over}
 
 
 class PlanSearcher(Searcher):
@@ -177,11 +183,30 @@ class PlanSearcher(Searcher):
         """Nothing to restore."""
 
 
+class Stopping(FIFOScheduler):
+    """Stops Tune's trials where the dispatcher says so; `records` are those of the stopped ones, by Tune's trial."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        super().__init__()
+        self._dispatcher = dispatcher
+        self.records: dict[str, Record] = {}
+
+    def on_trial_result(self, tune_controller: Any, trial: RayTrial, result: dict[str, Any]) -> str:
+        for so_far in result["if_stopped"]:
+            if not self._dispatcher.goes_on(_spec(trial), so_far["history"]):
+                self.records[trial.trial_id] = so_far
+                return self.STOP
+        return self.CONTINUE
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # as for the searcher
+
+
 class DispatcherCallback(tune.Callback):
     """Tells the dispatcher what happens to Tune's trials."""
 
-    def __init__(self, dispatcher: Dispatcher, out: Path) -> None:
-        self._dispatcher, self._out = dispatcher, out
+    def __init__(self, dispatcher: Dispatcher, stopping: Stopping, out: Path) -> None:
+        self._dispatcher, self._stopping, self._out = dispatcher, stopping, out
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # as for the searcher
@@ -196,9 +221,13 @@ class DispatcherCallback(tune.Callback):
             self._dispatcher.epoch(_spec(trial), result["row"])
 
     def on_trial_complete(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
-        spec, record = _spec(trial), trial.last_result["record"]
-        if not record_path(self._out, spec.id).exists():  # the worker was on a machine with a disk of its own
-            write_json(record_path(self._out, spec.id), record)
+        spec, record = _spec(trial), self._stopping.records.pop(trial.trial_id, None)
+        if record is not None:
+            keep_stopped(self._out, record)
+        else:
+            record = trial.last_result["record"]
+            if not record_path(self._out, spec.id).exists():  # the worker was on a machine with a disk of its own
+                write_json(record_path(self._out, spec.id), record)
         self._dispatcher.finished(spec, record)
 
     def on_trial_error(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
