@@ -1,0 +1,56 @@
+"""The statistics of the reports, as pure functions that return small dataclasses.
+
+A replicate is a seed or a fold. Wherever replicates matter, values are keyed by them, so that a row written
+twice is not counted twice and two arms are compared seed by seed. What cannot be computed is None, and `note` says
+why; a value that is not a number stays visible.
+"""
+
+from reports.stats.bootstrap import SubjectBootstrap, subject_bootstrap
+from reports.stats.budget import BestSoFar, ExpectedBest, area_under, best_so_far, expected_best
+from reports.stats.differences import Equivalence, Holm, PairedDifference, equivalence, holm, paired_difference
+from reports.stats.effects import EffectSize, Superiority, effect_size, superiority
+from reports.stats.means import FOLD_LABELS, FoldAverages, MeanSE, Values, averages_over_folds, by_replicate, mean_se
+from reports.stats.mixed import ArmEffect, MixedModel, mixed_model
+from reports.stats.power import Detectable, replicates_needed, smallest_difference, smallest_margin
+from reports.stats.ratios import CostRatio, cost_ratio
+from reports.stats.selection import LeftOutOptimism, Optimism, left_out_optimism, optimism
+
+__all__ = [
+    "FOLD_LABELS",
+    "ArmEffect",
+    "BestSoFar",
+    "CostRatio",
+    "Detectable",
+    "EffectSize",
+    "Equivalence",
+    "ExpectedBest",
+    "FoldAverages",
+    "Holm",
+    "LeftOutOptimism",
+    "MeanSE",
+    "MixedModel",
+    "Optimism",
+    "PairedDifference",
+    "SubjectBootstrap",
+    "Superiority",
+    "Values",
+    "area_under",
+    "averages_over_folds",
+    "best_so_far",
+    "by_replicate",
+    "cost_ratio",
+    "effect_size",
+    "equivalence",
+    "expected_best",
+    "holm",
+    "left_out_optimism",
+    "mean_se",
+    "mixed_model",
+    "optimism",
+    "paired_difference",
+    "replicates_needed",
+    "smallest_difference",
+    "smallest_margin",
+    "subject_bootstrap",
+    "superiority",
+]

@@ -1,0 +1,95 @@
+"""Slow and obvious versions of the statistics, by enumeration, by loops, and by turning tests into intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import product
+from statistics import mean, stdev
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from scipy.optimize import brentq
+
+
+def paired_t(a: Sequence[float], b: Sequence[float], level: float) -> tuple[float, float, float, float]:
+    """Mean of a − b, low, high, and two-sided p."""
+    d = [x - y for x, y in zip(a, b, strict=True)]
+    n, se = len(d), stdev(d) / math.sqrt(len(d))
+    reach = stats.t.ppf((1 + level) / 2, n - 1) * se
+    return mean(d), mean(d) - reach, mean(d) + reach, 2 * stats.t.sf(abs(mean(d)) / se, n - 1)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Step by step: the smallest p times the number of tests left, never below the one before, never above 1."""
+    left, adjusted, before = list(range(len(p_values))), dict[int, float](), 0.0
+    while left:
+        smallest = min(left, key=lambda i: p_values[i])
+        before = adjusted[smallest] = min(1.0, max(before, len(left) * p_values[smallest]))
+        left.remove(smallest)
+    return [adjusted[i] for i in range(len(p_values))]
+
+
+def best_of_draws(scores: Sequence[float], budget: int) -> tuple[float, float]:
+    """Mean and variance of the maximum over every sequence of `budget` draws."""
+    found = [max(drawn) for drawn in product(scores, repeat=budget)]
+    return mean(found), mean((x - mean(found)) ** 2 for x in found)
+
+
+def ratio_interval(a: Sequence[float], b: Sequence[float], level: float) -> tuple[float, float]:
+    """The ratios ρ at which the two-sided paired t test of a against ρ b has p = 1 − level."""
+    ratio = sum(a) / sum(b)
+
+    def excess(rho: float) -> float:
+        return float(stats.ttest_rel(a, [rho * y for y in b]).pvalue) - (1 - level)
+
+    return brentq(excess, 0.0, ratio, xtol=1e-14), brentq(excess, ratio, 100 * ratio, xtol=1e-14)
+
+
+def mean_and_clustered_se(clusters: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Mean over all values, and its standard error as a ratio of sums over clusters."""
+    size = sum(map(len, clusters))
+    theta = sum(map(sum, clusters)) / size
+    apart = [sum(value - theta for value in cluster) for cluster in clusters]
+    return theta, math.sqrt(len(clusters) / (len(clusters) - 1) * sum(x * x for x in apart)) / size
+
+
+def studentised_interval(
+    clusters: Sequence[Sequence[float]], seed: int, level: float, resamples: int
+) -> tuple[float, float]:
+    """The bootstrap over clusters with every resample written out value by value."""
+    theta, se = mean_and_clustered_se(clusters)
+    share = np.full(len(clusters), 1 / len(clusters))
+    z = []
+    for times in np.random.default_rng(seed).multinomial(len(clusters), share, size=resamples):
+        resample = [cluster for cluster, k in zip(clusters, times, strict=True) for _ in range(k)]
+        other, other_se = mean_and_clustered_se(resample)
+        z.append((other - theta) / other_se)
+    z.sort()
+    low, high = (z[math.ceil(share * resamples) - 1] for share in ((1 - level) / 2, (1 + level) / 2))
+    return theta - high * se, theta - low * se
+
+
+def left_out_optimism(scores: Mapping[Any, Sequence[float]]) -> float:
+    """Select without one fold, score on it; the mean of what is lost."""
+    lost = []
+    for fold in range(len(next(iter(scores.values())))):
+        kept = {name: mean(v for f, v in enumerate(values) if f != fold) for name, values in scores.items()}
+        winner = max(kept, key=lambda name, kept=kept: kept[name])  # type: ignore[misc]
+        lost.append(kept[winner] - scores[winner][fold])
+    return mean(lost)
+
+
+def random_intercept(y: np.ndarray) -> tuple[float, float]:
+    """REML variances (of groups, residual) of complete data `(arms, groups)`, from sums of squares.
+
+    Where groups differ by less than the residual explains, their variance is 0, and the residual has all squares.
+    """
+    arms, groups = y.shape
+    residual = ((y - y.mean(axis=0) - y.mean(axis=1, keepdims=True) + y.mean()) ** 2).sum()
+    between = arms * ((y.mean(axis=0) - y.mean()) ** 2).sum()
+    left, df = (arms - 1) * (groups - 1), groups - 1
+    if between / df > residual / left:
+        return (between / df - residual / left) / arms, residual / left
+    return 0.0, (between + residual) / (df + left)

@@ -1,0 +1,153 @@
+"""By simulation: intervals cover as often as they say, and tests are wrong no more often than they may be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from reports.stats import (
+    cost_ratio,
+    effect_size,
+    equivalence,
+    holm,
+    mixed_model,
+    optimism,
+    paired_difference,
+    smallest_difference,
+    smallest_margin,
+    subject_bootstrap,
+)
+
+SIZES = (3, 5, 10)
+SHARED = (0.0, 0.05)  # standard deviation of what arms have in common in a seed
+OWN = 0.03
+
+
+def arms_by_seed(rng: np.random.Generator, arms: int, n: int, shared: float) -> np.ndarray:
+    """Test mAP `(arms, seeds)` of equal arms: what a seed gives all of them, and what is each one's own."""
+    return 0.7 + rng.normal(0, shared, n) + rng.normal(0, OWN, (arms, n))
+
+
+@pytest.mark.parametrize("shared", SHARED)
+@pytest.mark.parametrize("n", SIZES)
+def test_paired_intervals_cover_and_equivalence_at_the_margin_is_rarely_claimed(n: int, shared: float) -> None:
+    rng = np.random.default_rng(20240611 + n)
+    runs, margin, covered, claimed = 1500, 0.05, 0, 0
+    for _ in range(runs):
+        a, b = arms_by_seed(rng, 2, n, shared)
+        found = paired_difference(a + margin, b)
+        assert found.low is not None
+        assert found.high is not None
+        covered += found.low <= margin <= found.high
+        claimed += equivalence(a + margin, b, margin).equivalent is True
+    assert 0.93 <= covered / runs <= 0.97
+    assert claimed / runs <= 0.06
+    assert claimed / runs >= 0.03 or n == 3  # the test is not just unable to claim anything
+
+
+@pytest.mark.usefixtures("quick_collections")
+@pytest.mark.parametrize("n", SIZES)
+def test_holm_over_a_family_of_arms_rarely_finds_what_is_not_there(n: int) -> None:
+    rng = np.random.default_rng(7 + n)
+    runs, wrong, alone = 1000, 0, 0
+    for _ in range(runs):
+        reference, *arms = arms_by_seed(rng, 5, n, 0.05)
+        p_values = [paired_difference(arm, reference).p for arm in arms]
+        wrong += any(holm(p_values).rejected)
+        alone += min(p for p in p_values if p is not None) < 0.05
+    assert wrong / runs <= 0.06
+    assert alone / runs > 0.1  # uncorrected, one of four differences is "found" far too often
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_ratios_of_costs_cover(n: int) -> None:
+    rng = np.random.default_rng(11 + n)
+    runs, covered = 1500, 0
+    for _ in range(runs):
+        slow = rng.normal(1, 0.1, n)  # a busy machine slows both arms
+        found = cost_ratio(400 * slow + rng.normal(0, 10, n), 100 * slow + rng.normal(0, 4, n))
+        assert found.low is not None
+        assert found.high is not None
+        covered += found.low <= 4 <= found.high
+    assert 0.93 <= covered / runs <= 0.97
+
+
+@pytest.mark.parametrize(("folds", "seeds"), [(3, 3), (3, 5), (5, 5), (10, 10)])
+def test_optimism_covers(folds: int, seeds: int) -> None:
+    rng = np.random.default_rng(13 * folds + seeds)
+    runs, covered = 1500, 0
+    for _ in range(runs):
+        found = optimism(rng.normal(0.8, 0.03, folds), rng.normal(0.75, 0.02, seeds))
+        assert found.low is not None
+        assert found.high is not None
+        covered += found.low <= 0.05 <= found.high
+    assert 0.93 <= covered / runs <= 0.97
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_effect_sizes_cover_and_hedges_correction_removes_the_bias(n: int) -> None:
+    rng = np.random.default_rng(17 + n)
+    runs, true, covered = 500, 0.8, 0
+    for _ in range(runs):
+        a, b = arms_by_seed(rng, 2, n, 0.05)
+        found = effect_size(a + true * OWN * 2**0.5, b)
+        assert found.low is not None
+        assert found.high is not None
+        covered += found.low <= true <= found.high
+    assert 0.93 <= covered / runs <= 0.97
+    d = rng.normal(true, 1, (200_000, n))
+    g = d.mean(axis=1) / d.std(axis=1, ddof=1) * _correction(n)
+    assert g.mean() == pytest.approx(true, abs=0.02)
+
+
+def _correction(n: int) -> float:
+    found = effect_size(list(range(n)), [0] * n)
+    assert found.g is not None
+    assert found.d_z is not None
+    return found.g / found.d_z
+
+
+@pytest.mark.parametrize(("n", "shared"), [(5, 0.0), (5, 2.0), (10, 0.3)])
+def test_mixed_models_cover_also_where_seeds_do_not_matter(n: int, shared: float) -> None:
+    rng = np.random.default_rng(19 + n)
+    runs, covered, zero = 500, 0, 0
+    for _ in range(runs):
+        y = arms_by_seed(rng, 3, n, shared * OWN)
+        found = mixed_model({(arm, None, seed): y[arm, seed] for arm in range(3) for seed in range(n)}, 0)
+        covered += found.effects[0].low <= 0 <= found.effects[0].high
+        zero += "the variance of seed is estimated as 0" in found.note
+    assert 0.93 <= covered / runs <= 0.97
+    assert zero > 0.4 * runs if shared == 0 else zero < 0.4 * runs  # and what is then named is no failure
+
+
+def test_bootstraps_over_subjects_cover_and_over_queries_would_not() -> None:
+    rng = np.random.default_rng(23)
+    runs, subjects, covered, naive = 500, 40, 0, 0
+    for number in range(runs):
+        sizes = rng.integers(1, 8, subjects)
+        people = np.repeat(np.arange(subjects), sizes)
+        level = np.repeat(rng.beta(8, 2, subjects), sizes)  # how well a subject is found, 0.8 on average
+        values = rng.beta(6 * level, 6 * (1 - level))
+        found = subject_bootstrap(values, people, seed=number, resamples=999)
+        assert found.low is not None
+        assert found.high is not None
+        covered += found.low <= 0.8 <= found.high
+        naive += abs(values.mean() - 0.8) <= 1.96 * values.std(ddof=1) / len(values) ** 0.5
+    assert 0.93 <= covered / runs <= 0.97
+    assert naive / runs < 0.9
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_the_smallest_difference_and_margin_are_found_four_times_in_five(n: int) -> None:
+    rng, sd = np.random.default_rng(29 + n), 0.04
+    difference, margin = smallest_difference(sd, n).value, smallest_margin(sd, n).value
+    assert difference is not None
+    assert margin is not None
+    runs, found, equivalent = 800, 0, 0
+    for _ in range(runs):
+        d = rng.normal(0, sd, n)
+        p = paired_difference(d + difference, [0] * n).p
+        found += p is not None and p < 0.05
+        equivalent += equivalence(d, [0] * n, margin).equivalent is True
+    assert 0.76 <= found / runs <= 0.84
+    assert 0.76 <= equivalent / runs <= 0.84

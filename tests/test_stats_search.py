@@ -1,0 +1,209 @@
+"""What a search bought: expected best, best so far, areas, ratios of costs, and the optimism of selection."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from reports.stats import (
+    area_under,
+    best_so_far,
+    cost_ratio,
+    expected_best,
+    left_out_optimism,
+    optimism,
+)
+from tests.oracles import statistics as oracles
+
+
+def test_expected_best_by_hand() -> None:
+    found = expected_best([0.5, 0.9], [1, 2, 3])
+    assert found.expected == pytest.approx((0.7, 0.8, 0.85))
+    assert found.variance == pytest.approx((0.04, 0.03, 0.0175))
+    assert (found.budgets, found.n, found.costs, found.note) == ((1, 2, 3), 2, (), "")
+
+
+@pytest.mark.parametrize("scores", [[0.5], [0.2, 0.5, 0.5, 0.7], [0.9, 0.1, 0.4, 0.9, 0.3]])
+def test_expected_best_is_that_of_every_sequence_of_draws(scores: list[float]) -> None:
+    found = expected_best(scores, [1, 2, 4])
+    for budget, mean, variance in zip(found.budgets, found.expected, found.variance, strict=True):
+        assert (mean, variance) == pytest.approx(oracles.best_of_draws(scores, budget), abs=1e-10)
+
+
+def test_expected_best_over_cost_pays_the_mean_cost_for_each_draw() -> None:
+    found = expected_best({"a": 0.5, "b": 0.9}, [1, 3], {"b": 40.0, "a": 20.0})
+    assert found.costs == (30.0, 90.0)
+    with pytest.raises(ValueError, match="only one has b, c"):
+        expected_best({"a": 0.5, "b": 0.9}, 1, {"a": 1.0, "c": 1.0})
+
+
+def test_expected_best_refuses_what_it_cannot_answer() -> None:
+    unknown = expected_best([0.5, math.nan], 1, [1.0, math.nan])
+    assert math.isnan(unknown.expected[0])
+    assert unknown.note == "1 of 2 scores are not a number; 1 of 2 costs are not a number"
+    for budgets in ([0], [], [1.5], [math.nan], [math.inf]):
+        with pytest.raises(ValueError, match="at least 1"):
+            expected_best([0.5], budgets)
+    with pytest.raises(ValueError, match="empty"):
+        expected_best([], 1)
+
+
+def test_best_so_far_keeps_the_order_of_proposal() -> None:
+    found = best_so_far([0.3, 0.7, 0.5, math.nan, 0.9], [1, 2, 3, 4, 5])
+    assert found.best == (0.3, 0.7, 0.7, 0.7, 0.9)
+    assert (found.budgets, found.costs, found.n) == ((1, 2, 3, 4, 5), (1, 3, 6, 10, 15), 5)
+    assert found.note == "1 of 5 scores are not a number"
+    assert math.isnan(best_so_far([math.nan, 0.5]).best[0])
+    with pytest.raises(ValueError, match="empty"):
+        best_so_far({})
+
+
+def test_best_so_far_in_every_order_is_the_expected_best_of_draws_without_replacement() -> None:
+    found = np.mean([best_so_far(order).best for order in permutations([0.1, 0.4, 0.8])], axis=0)
+    assert found == pytest.approx([(0.1 + 0.4 + 0.8) / 3, (0.4 + 0.8 + 0.8) / 3, 0.8])
+
+
+def test_areas_by_hand() -> None:
+    x, y = [1, 2, 4], [0.2, 0.6, 0.8]
+    assert area_under(x, y, 1, 4) == pytest.approx((0.4 * 1 + 0.7 * 2) / 3)
+    assert area_under(x, y, 1.5, 3) == pytest.approx((0.5 * 0.5 + 0.65 * 1) / 1.5)
+    assert area_under(x, y, 1, 4, steps=True) == pytest.approx((0.2 + 2 * 0.6) / 3)
+    assert area_under(x, y, 1.5, 6, steps=True) == pytest.approx((0.5 * 0.2 + 2 * 0.6 + 2 * 0.8) / 4.5)
+    assert area_under([1, 9], [0.7, 0.7], 2, 5) == pytest.approx(0.7)
+
+
+def test_areas_are_those_of_a_fine_sum() -> None:
+    rng = np.random.default_rng(4)
+    x, y = np.cumsum(rng.uniform(1, 9, 12)), np.maximum.accumulate(rng.random(12))
+    low, high = x[0] + 0.37, x[-1] - 1.3
+    middles = low + (np.arange(200_000) + 0.5) * (high - low) / 200_000
+    assert area_under(x, y, low, high) == pytest.approx(np.interp(middles, x, y).mean(), abs=1e-8)
+    stairs = y[np.searchsorted(x, middles, side="right") - 1].mean()
+    assert area_under(x, y, low, high, steps=True) == pytest.approx(stairs, abs=1e-4)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.5, 3), (1, 4.1), (2, 2), (3, 2), (math.nan, 3)])
+def test_areas_outside_the_budgets_are_refused(low: float, high: float) -> None:
+    with pytest.raises(ValueError, match="must rise and lie within the budgets, 1 to 4"):
+        area_under([1, 2, 4], [0.2, 0.6, 0.8], low, high)
+    with pytest.raises(ValueError, match="must rise and have a best score each"):
+        area_under([1, 1], [0.2, 0.6], 1, 2)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 10])
+def test_the_interval_of_a_ratio_is_every_ratio_that_a_paired_t_test_accepts(n: int) -> None:
+    rng = np.random.default_rng(n)
+    for _ in range(10):
+        slow, level = rng.uniform(1, 1.02, n), rng.uniform(0.5, 0.95)
+        a, b = 40 * slow + rng.uniform(-1, 1, n), 10 * slow + rng.uniform(-0.1, 0.1, n)
+        found = cost_ratio(a, b, level)
+        assert found.ratio == pytest.approx(a.sum() / b.sum(), abs=1e-10)
+        assert (found.low, found.high) == pytest.approx(oracles.ratio_interval(a, b, level), rel=1e-8)
+
+
+def test_a_slow_fold_of_both_arms_does_not_widen_the_interval_of_their_ratio() -> None:
+    even = cost_ratio([40.1, 39.8, 40.2], [10, 10, 10])
+    uneven = cost_ratio([48.12, 39.8, 40.2], [12, 10, 10])
+    assert (uneven.high or 0) - (uneven.low or 0) == pytest.approx((even.high or 0) - (even.low or 0), rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "ratio", "note"),
+    [
+        ({}, {0: 1}, None, "no replicate that both completed; without a partner: replicate 0"),
+        ({0: 4.0}, {0: 1.0}, 4.0, "fewer than two pairs (1): no interval"),
+        (
+            {0: 4.0, 1: 8.0},
+            {0: 1.0, 1: 2.0},
+            4.0,
+            "no variance: the ratio is 4 in all 2 pairs, so there is no interval",
+        ),
+        ({0: 4.0, 1: 8.0}, {0: 0.0, 1: 0.0}, None, "b cost nothing: no ratio"),
+        ({0: 4.0, 1: math.nan}, {0: 1.0, 1: 2.0}, None, "1 of 2 pairs have a cost that is not known"),
+        ({0: 4.0, 1: 5.0}, {0: 0.0, 1: 9.0}, 1.0, "the costs of b vary too much for an interval of the ratio"),
+    ],
+)
+def test_ratios_without_an_interval_are_named(
+    a: dict[int, float], b: dict[int, float], ratio: float | None, note: str
+) -> None:
+    found = cost_ratio(a, b)
+    assert (found.ratio, found.low, found.high, found.note) == (ratio, None, None, note)
+
+
+def test_negative_costs_are_refused() -> None:
+    with pytest.raises(ValueError, match="negative"):
+        cost_ratio([1.0, -1.0], [1.0, 1.0])
+
+
+def test_optimism_is_welchs_difference() -> None:
+    rng = np.random.default_rng(6)
+    for folds, seeds in ((2, 2), (3, 5), (5, 5), (10, 3)):
+        validation, fresh = rng.normal(0.8, 0.03, folds), rng.normal(0.7, 0.01, seeds)
+        found, level = optimism(validation, fresh, 0.9), 0.9
+        expected = stats.ttest_ind(validation, fresh, equal_var=False).confidence_interval(level)
+        assert found.optimism == pytest.approx(validation.mean() - fresh.mean(), abs=1e-10)
+        assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-10)
+        assert (found.validation.n, found.fresh.n) == (folds, seeds)
+
+
+@pytest.mark.parametrize(
+    ("validation", "fresh", "note"),
+    [
+        ([0.8], [0.7, 0.72], "fewer than two folds (1): no interval"),
+        ([0.8, 0.81], [], "fewer than two seeds (0): no interval"),
+        ([0.8, math.nan], [0.7, 0.72], "1 of 2 folds are not a number"),
+        ([0.8, 0.8], [0.7, 0.7], "no variance, over folds or over seeds: no interval"),
+    ],
+)
+def test_optimism_without_an_interval_is_named(validation: list[float], fresh: list[float], note: str) -> None:
+    found = optimism(validation, fresh)
+    assert (found.low, found.high, found.note) == (None, None, note)
+
+
+def test_left_out_optimism_by_hand() -> None:
+    scores = {"a": {0: 0.8, 1: 0.7, 2: 0.9}, "b": {0: 0.6, 1: 0.9, 2: 0.5}}
+    found = left_out_optimism(scores)
+    assert found.winners == {0: "a", 1: "a", 2: "a"}  # 0.8 against 0.7, 0.85 against 0.55, 0.75 against 0.75
+    assert found.by_fold == pytest.approx({0: 0.0, 1: 0.15, 2: -0.15})
+    assert found.optimism == pytest.approx(0.0)
+    swapped = left_out_optimism(dict(reversed(scores.items())))
+    assert swapped.winners[2] == "b"  # equal means: the first, as the study selects
+    assert swapped.optimism == pytest.approx((0.15 + 0.25) / 3)
+
+
+def test_left_out_optimism_agrees_with_the_slow_one_and_an_easy_fold_does_not_matter() -> None:
+    rng = np.random.default_rng(8)
+    for configurations, folds in ((1, 3), (2, 2), (16, 3), (9, 5)):
+        table = rng.normal(0.8, 0.05, (configurations, folds))
+        found = left_out_optimism(dict(enumerate(table)))
+        assert found.optimism == pytest.approx(oracles.left_out_optimism(dict(enumerate(table.tolist()))), abs=1e-10)
+        easier = table + rng.normal(0, 1, folds)
+        assert left_out_optimism(dict(enumerate(easier))).optimism == pytest.approx(found.optimism, abs=1e-10)
+
+
+def test_left_out_optimism_is_the_luck_of_the_winner() -> None:
+    """Among equal configurations the best of N means of k − 1 folds is E[max of N normals] sd/√(k − 1) too high."""
+    rng, folds, sd = np.random.default_rng(10), 5, 0.03
+    grows = []
+    for configurations in (1, 4, 16):
+        found = [
+            left_out_optimism(dict(enumerate(rng.normal(0.8, sd, (configurations, folds))))).optimism
+            for _ in range(600)
+        ]
+        expected = rng.normal(size=(100_000, configurations)).max(axis=1).mean() * sd / math.sqrt(folds - 1)
+        grows.append(np.mean([value for value in found if value is not None]))
+        assert grows[-1] == pytest.approx(expected if configurations > 1 else 0.0, abs=0.001)
+    assert grows[0] < grows[1] < grows[2]
+
+
+def test_left_out_optimism_names_what_it_left_out() -> None:
+    whole = {0: 0.8, 1: 0.7}
+    found = left_out_optimism({"a": whole, "b": {0: 0.9}, "c": {0: 0.9, 1: math.nan}})
+    assert (found.configurations, found.optimism) == (1, 0.0)
+    assert found.note == "one configuration: nothing was selected; 2 of 3 configurations lack a fold's score"
+    assert left_out_optimism({"a": {0: 0.8}}).note == "1 folds: leaving one out needs two"
+    assert left_out_optimism({}).note == "no configuration has a score on each fold"
