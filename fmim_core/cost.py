@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from fmim_core.energy import EnergyMeter, energy_meter
+from fmim_core.machine import device_name
 from fmim_core.records import FINAL, Record
 from fmim_core.trainer import Training
 
@@ -125,8 +126,3 @@ def _beyond(cost: Cost, carried: Cost | None) -> Cost:
 
 def _add(first: float | None, second: float | None) -> float | None:
     return None if first is None or second is None else first + second
-
-
-def device_name(device: torch.device) -> str:
-    """The GPU's name, or `cpu`."""
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type

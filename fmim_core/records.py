@@ -12,8 +12,9 @@ from typing import Any
 Record = dict[str, Any]
 SCHEMA = 1
 
-# A trial with one of these is over: running it again would give the same. A failed one may be tried again.
-FINAL = ("completed", "diverged")
+# A trial with one of these is over: running it again would give the same (a stopped one: its search decided, and that
+# stands). A failed one may be tried again.
+FINAL = ("completed", "diverged", "stopped")
 
 
 def now() -> str:

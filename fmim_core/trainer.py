@@ -221,12 +221,16 @@ class Training:
     def _weights(self) -> dict[str, Tensor]:
         return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
 
+    @property
+    def kept(self) -> tuple[int, dict[str, float] | None]:
+        """The epoch whose model is kept so far, and its validation metrics if there is a validation set."""
+        return (len(self.history), None) if self._kept is None else (self._kept["epoch"], self._kept["validation"])
+
     def finish(self) -> TrainResult:
         """The kept model after the last epoch; the training's own model becomes the kept one."""
-        kept = self._kept or {"epoch": len(self.history), "validation": None, "weights": None}
-        if kept["weights"] is not None:
-            self.model.load_state_dict(kept["weights"])
-        return TrainResult(self.model, kept["epoch"], kept["validation"], self.history, self.seconds, self.warnings)
+        if self._kept is not None and self._kept["weights"] is not None:
+            self.model.load_state_dict(self._kept["weights"])
+        return TrainResult(self.model, *self.kept, self.history, self.seconds, self.warnings)
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on after this epoch, as tensors and plain values (`torch.load` reads it as it is)."""

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import platform
-import resource
-import sys
 import time
-import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +15,7 @@ from fmim_core.config import Config, fingerprint
 from fmim_core.cost import Cost, Meter, carried_cost, earlier_attempts, no_cost
 from fmim_core.data.bank import Bank
 from fmim_core.data.splits import subject_folds
+from fmim_core.machine import describe_error, environment, peak_memory
 from fmim_core.records import SCHEMA, Record, now, read_json, record_path, write_json
 from fmim_core.samples import retrieval_samples
 from fmim_core.seeding import derive_seed
@@ -38,6 +35,7 @@ class TrialSpec(Config):
         folds: of the cross-validation; the replicate stage trains on all development subjects.
         data: name, release and checksums of the data set's tables, for the record.
         study_seed: folds and every trial's seed derive from it, alike for all arms, so that comparisons are paired.
+        rungs: epochs after which its search may stop it.
     """
 
     study: str
@@ -53,6 +51,7 @@ class TrialSpec(Config):
     bank: Path
     bank_fingerprint: str
     data: dict[str, Any]
+    rungs: tuple[int, ...] = ()
 
     @property
     def id(self) -> str:
@@ -135,6 +134,17 @@ class Trial:
             self._write("failed", error=describe_error(error))
         return None
 
+    def stopped(self) -> Record:
+        """The record as it is if the trial's search stops it now, with what was measured on validation so far.
+
+        That is no result: `metrics` stay empty, so that nothing compares it with trials that ran to the end.
+        """
+        assert self._training is not None
+        epoch, validation = self._training.kept
+        after = len(self._training.history)
+        stopped = {"after_epoch": after, "kept_epoch": epoch, "validation": validation}
+        return self._record("stopped") | {"stopped": stopped}
+
     def run(self) -> Record:
         """All steps in one go."""
         while self.record is None:
@@ -166,7 +176,7 @@ class Trial:
         return bank
 
     def _checkpoint_path(self) -> Path:
-        return self._place.out / "checkpoints" / f"{self.spec.id}.pt"
+        return checkpoint_path(self._place.out, self.spec.id)
 
     def _checkpoint(self) -> None:
         assert self._training is not None
@@ -213,26 +223,36 @@ class Trial:
             self._checkpoint_path().unlink(missing_ok=True)
 
     def _write(self, status: str, **parts: Any) -> None:
-        training = self._training
-        record = (
-            blank_record(self.spec, self._started_at)
-            | self.so_far
-            | {
-                "status": status,
-                "history": training.history if training else [],
-                "peak_memory": self._peak_memory(),
-                "warnings": training.warnings if training else [],
-                "ended_at": now(),
-            }
-        )
-        self.record = record | parts
+        self.record = self._record(status) | parts
         write_json(record_path(self._place.out, self.spec.id), self.record)
+
+    def _record(self, status: str) -> Record:
+        training = self._training
+        parts = {
+            "status": status,
+            "history": training.history if training else [],
+            "peak_memory": self._peak_memory(),
+            "warnings": training.warnings if training else [],
+            "ended_at": now(),
+        }
+        return blank_record(self.spec, self._started_at) | self.so_far | parts
 
     def _cost(self) -> Cost:
         return self._meter.cost(self._training)
 
     def _peak_memory(self) -> int:
-        return max(self._peak_before, _peak_memory(self._training.device if self._training else None))
+        return max(self._peak_before, peak_memory(self._training.device if self._training else None))
+
+
+def checkpoint_path(out: Path, trial: str) -> Path:
+    """Where a trial's checkpoint lies."""
+    return out / "checkpoints" / f"{trial}.pt"
+
+
+def keep_stopped(out: Path, record: Record) -> None:
+    """Write the record of a trial that its search has stopped; what it would have been resumed from goes."""
+    write_json(record_path(out, record["trial"]), record)
+    checkpoint_path(out, record["trial"]).unlink(missing_ok=True)
 
 
 def blank_record(spec: TrialSpec, started_at: str) -> Record:
@@ -246,6 +266,7 @@ def blank_record(spec: TrialSpec, started_at: str) -> Record:
         "status": "failed",
         "fingerprint": spec.fingerprint,
         "metrics": {"validation": None, "test": None},
+        "stopped": None,
         "kept_epoch": None,
         "samples": [],
         "history": [],
@@ -261,32 +282,3 @@ def blank_record(spec: TrialSpec, started_at: str) -> Record:
         "config": spec.train.model_dump(mode="json"),
         "data": spec.data | {"bank": spec.bank_fingerprint},
     }
-
-
-def describe_error(error: BaseException) -> dict[str, str]:
-    """An error as a record keeps it; running out of memory is called that, whoever noticed it."""
-    memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
-    return {
-        "kind": "out of memory" if memory else type(error).__name__,
-        "message": str(error),
-        "traceback": "".join(traceback.format_exception(error)),
-    }
-
-
-def environment() -> dict[str, str]:
-    """The machine and versions a trial ran with."""
-    return {
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "platform": platform.platform(),
-        "host": platform.node(),
-        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
-    }
-
-
-def _peak_memory(device: torch.device | None) -> int:
-    """Bytes: of this trial on a GPU; on a CPU of the process so far, which may have run other trials before."""
-    if device is not None and device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

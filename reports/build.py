@@ -58,8 +58,11 @@ def status_lines(results: Results) -> list[str]:
         counts = Counter(trial.status for trial in results.trials if trial.stage == stage)
         if stage == "replicate":  # an arm without a selected configuration still owes its seeds
             counts["missing"] += int(results.study["replicates"]) * len(waiting)
+        else:
+            counts["missing"] += sum(map(results.unproposed, results.arms))
         others = ", ".join(f"{counts[s]} {s}" for s in ("failed", "diverged", "missing") if counts[s])
         if others:
+            others += f", {counts['stopped']} stopped early by their search" if counts["stopped"] else ""
             lines.append(f"{counts['completed']} of {counts.total()} {unit} completed: {others}.")
     unknown = [t.name for t in results.trials if t.status == "completed" and math.isnan(t.metric("mAP"))]
     if unknown:

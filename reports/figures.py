@@ -20,6 +20,7 @@ from reports.summary import ArmSummary, arm_summaries, on_test, on_validation
 _FACES = ("full", "none")
 _MOST_PANELS = 3  # side by side in a column
 _SHORT_LABEL = 14  # characters of which three labels fit side by side
+_LONG_ROW = 40  # characters that fit in one row of a legend at column width
 _LONG_LABEL = 29  # of these two stand side by side at column width, longer ones alone
 
 
@@ -92,13 +93,16 @@ def _legend(figure: Figure, arms: list[ArmSummary], losses: list[str]) -> None:
         style = look(arm.search, position)
         if arm.search not in handles:
             (handles[arm.search],) = axes.plot([], [], ls="", color=style["color"], marker=style["marker"])
-    columns = len(handles)
     faces: dict[str, Any] = {}
-    for number, loss in enumerate(losses):
+    for number, loss in enumerate(losses if len(losses) > 1 else []):
         (faces[loss],) = axes.plot([], [], ls="", color="#777777", marker="o", fillstyle=_FACES[number % 2])
-    # A legend fills column by column: taken alternately, the searches make the first row, the losses the second.
-    pairs = [entry for both in zip_longest(handles.items(), faces.items()) for entry in both if entry]
-    labels, shown = zip(*pairs, strict=True)
+    if sum(map(len, handles)) > _LONG_ROW:
+        columns, entries = 3, [*handles.items(), *faces.items()]
+    else:
+        # A legend fills column by column: taken alternately, the searches make the first row, the losses the second.
+        pairs = zip_longest(handles.items(), faces.items())
+        columns, entries = len(handles), [entry for both in pairs for entry in both if entry]
+    labels, shown = zip(*entries, strict=True)
     figure.legend(shown, labels, loc="outside upper center", ncols=columns, columnspacing=0.9, handletextpad=0.1)
 
 
@@ -108,7 +112,7 @@ def expected_best_plot(results: Results) -> Plot:
     for arm in results.arms:
         found = [on_validation(results, arm["name"], c, "mAP") for c in arm["configurations"]]
         scores = [100 * one.stat.mean for one in found if one.complete]
-        if len(scores) > 1:
+        if len(scores) > 1 and not results.stops(arm["name"]):
             curves[arm["name"]] = (arm, expected_best(scores, range(1, len(scores) + 1)))
     if not curves:
         raise NothingToDraw("no arm has two configurations that completed every fold yet")
@@ -141,6 +145,8 @@ def expected_best_plot(results: Results) -> Plot:
         "Expected best validation mAP when n configurations are drawn at random, with replacement, from those an arm "
         "trained (Dodge et al. 2019; band ± one standard deviation). A curve that starts high needs little search."
     )
+    if stopping := [arm["label"] for arm in results.arms if results.stops(arm["name"])]:
+        text += f" Not drawn for {', '.join(stopping)}: what was not stopped early is no random sample."
     return Plot("expected_best", "How much search is needed", caption(results, text), ends, 2.6, draw)
 
 

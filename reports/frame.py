@@ -29,7 +29,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Trial:
-    """One trial of the plan: `status` is completed, diverged, failed, or missing (no record)."""
+    """One trial of the plan: `status` is completed, stopped, diverged, failed, or missing (no record)."""
 
     arm: str
     configuration: Mapping[str, Any]
@@ -73,7 +73,10 @@ class Trial:
 
 @dataclass(frozen=True)
 class Results:
-    """An OUT folder as read: the study, what was selected, every planned trial, and what does not count."""
+    """An OUT folder as read: the study, what was selected, every planned trial, and what does not count.
+
+    Each arm of `study` has the configurations that are known so far: listed beforehand, or proposed by its search.
+    """
 
     out: Path
     study: Mapping[str, Any]
@@ -109,6 +112,14 @@ class Results:
         if configuration is None:
             return found
         return [t for t in found if key_of(t.configuration) == key_of(configuration)]
+
+    def unproposed(self, arm: Mapping[str, Any]) -> int:
+        """Search trials of the arm's configurations that its search has not proposed yet."""
+        return (int(arm["n_s"]) - len(arm["configurations"])) * len(self.study["folds"])
+
+    def stops(self, arm: str) -> bool:
+        """Whether the arm's search has stopped trials, so that its completed ones are no sample of its space."""
+        return any(trial.status == "stopped" for trial in self.of(arm, "search"))
 
     def selected(self, arm: str) -> Mapping[str, Any] | None:
         """The arm's selected configuration; None while none is fixed."""
@@ -147,11 +158,11 @@ def read_results(out: Path) -> Results:
     Raises:
         ValueError: no readable study.json of a known schema in `out`.
     """
-    study = _study(out)
     problems: list[Problem] = []
-    selection = _selection(out, problems)
+    study = _with_proposals(_study(out), out, problems)
+    selection = _mapping(out / "selection.json", problems, "no configuration counts as selected")
     records = _records(out, study, problems)
-    planned = _plan(study, selection)
+    planned = _plan(study, selection, records)
     trials = [_trial(key, configuration, records.pop(key, None)) for key, configuration in planned.items()]
     superseded = []
     for key, (file, record) in records.items():
@@ -184,28 +195,42 @@ def _study(out: Path) -> dict[str, Any]:
     return study
 
 
-def _selection(out: Path, problems: list[Problem]) -> dict[str, Any]:
-    path = out / "selection.json"
+def _with_proposals(study: dict[str, Any], out: Path, problems: list[Problem]) -> dict[str, Any]:
+    """The study with the configurations of proposals.json in the arms whose search proposes them."""
+    proposals = _mapping(out / "proposals.json", problems, "no proposed configuration counts")
+
+    def with_proposed(arm: Mapping[str, Any]) -> Mapping[str, Any]:
+        proposed = [entry["configuration"] for entry in proposals.get(arm["name"], [])]
+        return arm if arm["configurations"] else {**arm, "configurations": proposed}
+
+    return study | {"arms": [with_proposed(arm) for arm in study["arms"]]}
+
+
+def _mapping(path: Path, problems: list[Problem], otherwise: str) -> dict[str, Any]:
+    """A JSON file of a mapping of arms; empty without one, and where it cannot be read a problem says so."""
     if not path.is_file():
         return {}
     try:
-        selection = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        problems.append(Problem("selection.json", f"not JSON ({error}): no configuration counts as selected"))
+        problems.append(Problem(path.name, f"not JSON ({error}): {otherwise}"))
         return {}
-    if not isinstance(selection, dict):
-        problems.append(Problem("selection.json", "not a mapping of arms: no configuration counts as selected"))
+    if not isinstance(content, dict):
+        problems.append(Problem(path.name, f"not a mapping of arms: {otherwise}"))
         return {}
-    return selection
+    return content
 
 
-def _plan(study: Mapping[str, Any], selection: Mapping[str, Any]) -> dict[Key, Mapping[str, Any]]:
+Records = dict[Key, tuple[str, dict[str, Any]]]
+
+
+def _plan(study: Mapping[str, Any], selection: Mapping[str, Any], records: Records) -> dict[Key, Mapping[str, Any]]:
     """Every trial that should exist: each configuration on each fold, each selected configuration with each seed."""
     plan: dict[Key, Mapping[str, Any]] = {}
     for arm in study["arms"]:
         for configuration in arm["configurations"]:
-            for fold in study["folds"]:
-                plan[arm["name"], key_of(configuration), "search", int(fold["fold"])] = configuration
+            for fold in _folds_due(study, arm, configuration, records):
+                plan[arm["name"], key_of(configuration), "search", fold] = configuration
         chosen = (selection.get(arm["name"]) or {}).get("configuration")
         if chosen is not None:
             for seed in range(int(study["replicates"])):
@@ -213,9 +238,20 @@ def _plan(study: Mapping[str, Any], selection: Mapping[str, Any]) -> dict[Key, M
     return plan
 
 
-def _records(out: Path, study: Mapping[str, Any], problems: list[Problem]) -> dict[Key, tuple[str, dict[str, Any]]]:
+def _folds_due(
+    study: Mapping[str, Any], arm: Mapping[str, Any], configuration: Mapping[str, Any], records: Records
+) -> list[int]:
+    """All folds; the first alone if it screens, as ASHA's does, and the configuration has not come to its end."""
+    folds = [int(fold["fold"]) for fold in study["folds"]]
+    if (arm.get("searcher") or {}).get("kind") != "asha":
+        return folds
+    _, screened = records.get((arm["name"], key_of(configuration), "search", folds[0]), ("", {"status": "missing"}))
+    return folds if screened["status"] == "completed" else folds[:1]
+
+
+def _records(out: Path, study: Mapping[str, Any], problems: list[Problem]) -> Records:
     """The well-formed records of this study by (arm, configuration, stage, replicate); others become problems."""
-    found: dict[Key, tuple[str, dict[str, Any]]] = {}
+    found: Records = {}
     folder = out / "records"
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
         record, why = read_record(path, study)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from fmim_core.metric_names import METRICS
@@ -61,9 +62,10 @@ def search_cost_table(results: Results) -> Table:
         Column("test_mAP", "Test (seeds)", "estimate", "mAP in %, mean ± SE (n)", "test_n"),
     ]
     text = (
-        "What each arm's search cost and what it bought. N_s is the number of distinct configurations trained; "
-        "trials, epochs and device-seconds are those of the search stage, failed trials included; device-seconds "
-        "are (start-up + data + training + evaluation) × device share. Validation is the selected configuration."
+        "What each arm's search cost and what it bought. N_s is the number of distinct configurations trained, if "
+        "only in part; trials, epochs and device-seconds are those of the search stage, failed and stopped trials "
+        "included; device-seconds are (start-up + data + training + evaluation) × device share. Validation is the "
+        "selected configuration."
     )
     return Table("search_cost", "Search cost", caption(results, text), columns, rows)
 
@@ -98,7 +100,7 @@ def configurations_table(results: Results) -> Table:
                     "configuration": configuration_text(configuration),
                     "validation_mAP": found,
                     "pooled": pooled_over_queries(results, arm["name"], configuration),
-                    "selected": "selected" if configuration == chosen else "",
+                    "selected": "selected" if configuration == chosen else _stop(results, arm["name"], configuration),
                 }
             )
     columns = [
@@ -106,13 +108,19 @@ def configurations_table(results: Results) -> Table:
         Column("configuration", "Configuration"),
         Column("validation_mAP", "Mean of folds ± SE (n)", "estimate", "Validation mAP, %", "validation_n"),
         Column("pooled", "Pooled over queries", "percent", "Validation mAP, %"),
-        Column("selected", "Selected"),
+        Column("selected", "Selected or stopped"),
     ]
     text = (
         "Validation mAP of every configuration. Selection uses the mean of folds, in which each fold counts once; "
         "pooled, each query counts once. Folds share training subjects, so their SE understates the uncertainty."
     )
     return Table("configurations", "Every configuration", caption(results, text), columns, rows)
+
+
+def _stop(results: Results, arm: str, configuration: Mapping[str, Any]) -> str:
+    """Where a configuration's trial was stopped; empty if it was not."""
+    stopped = [t for t in results.of(arm, "search", configuration) if t.status == "stopped"]
+    return stopped[0].reason if stopped else ""
 
 
 def query_years(results: Results) -> list[int]:
@@ -159,18 +167,25 @@ def status_table(results: Results) -> Table:
         for stage, unit in results.stages.items():
             trials = results.of(arm["name"], stage)
             counts = Counter(trial.status for trial in trials)
-            planned = len(trials) or int(results.study["replicates"])
+            unknown = results.unproposed(arm) if stage == "search" else 0
+            planned = len(trials) + unknown or int(results.study["replicates"])
             row = {"arm": arm["label"], "stage": f"{stage} ({unit}s)", "planned": planned}
             rows.append(row | {status: counts[status] for status in STATUSES} | {"missing": planned - len(trials)})
             rows[-1]["missing"] += counts["missing"]
     columns = [Column("arm", "Arm"), Column("stage", "Stage"), Column("planned", "Planned", "count")]
     columns += [Column(name, name.capitalize(), "count") for name in (*STATUSES, "missing")]
-    text = "Trials planned and how they ended. Only completed trials enter a mean; n says how many did."
+    text = (
+        "Trials planned and how they ended. Only completed trials enter a mean; n says how many did. Stopped: ended "
+        "early by an arm's own search, which did not train that configuration on the other folds then."
+    )
     return Table("trial_status", "Trials by status", caption(results, text), columns, rows)
 
 
 def failures_table(results: Results) -> Table:
-    """Every failed, diverged, missing and superseded trial, and every file that does not count, with its reason."""
+    """Every failed, diverged, missing and superseded trial, and every file that does not count, with its reason.
+
+    A stopped trial is none of these: it ended as its search meant it to.
+    """
     rows = [
         {
             "what": trial.status,
@@ -178,7 +193,7 @@ def failures_table(results: Results) -> Table:
         }
         | {"reason": trial.reason, "file": trial.file or ""}
         for trial in results.trials
-        if trial.status != "completed"
+        if trial.status not in ("completed", "stopped")
     ]
     rows += [
         {"what": "not counted", "where": problem.where, "reason": problem.why, "file": ""}

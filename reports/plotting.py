@@ -28,6 +28,10 @@ LOOKS: Mapping[str, Mapping[str, Any]] = {
     "WAT": {"color": "#009E73", "marker": "s", "linestyle": (0, (5, 1, 1, 1))},
     "Grid search": {"color": "#0072B2", "marker": "o", "linestyle": "-"},
     "AutoMargin": {"color": "#D55E00", "marker": "D", "linestyle": "-"},
+    "AutoMargin (K = 2)": {"color": "#D55E00", "marker": "P", "linestyle": (0, (3, 1.2))},
+    "Random search": {"color": "#009E73", "marker": "s", "linestyle": "-"},
+    "TPE": {"color": "#CC79A7", "marker": "^", "linestyle": "-"},
+    "ASHA": {"color": "#E69F00", "marker": "v", "linestyle": "-"},
     "Fixed margin": {"color": "#0072B2", "marker": "o", "linestyle": (0, (3, 1.2))},
 }
 _SPARE = ("#CC79A7", "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", INK)

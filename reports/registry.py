@@ -77,6 +77,13 @@ STUDIES: dict[str, Contents] = {
         ),
         files=(tidy_arms.selected_table, generic.all_trials_table),
     ),
+    "automargin_vs_search": Contents(
+        verdict=automargin_verdict,
+        tables=(generic.search_cost_table, automargin.paired_table, generic.arms_table),
+        figures=(figures.cost_plot, figures.expected_best_plot, automargin_figures.dynamics_plot, figures.year_plot),
+        appendix=(generic.by_year_table, generic.configurations_table),
+        files=(tidy_arms.selected_table, generic.all_trials_table),
+    ),
     "backbones": Contents(
         verdict=automargin_verdict,
         tables=(automargin.paired_table, generic.arms_table, generic.search_cost_table),

@@ -9,7 +9,7 @@ from typing import Any
 
 from fmim_core.metric_names import split_key
 
-STATUSES = ("completed", "diverged", "failed")
+STATUSES = ("completed", "stopped", "diverged", "failed")
 SPLIT_OF_STAGE = {"search": "validation", "replicate": "test"}
 REQUIRED = (
     "trial",
@@ -81,6 +81,8 @@ def reason_of(record: Mapping[str, Any]) -> str:
     """Why a trial did not complete: its error, or else its warnings."""
     if record["status"] == "completed":
         return ""
+    if record["status"] == "stopped":
+        return f"stopped by its search after epoch {len(record['history'])}"
     error = record.get("error") or {}
     if not isinstance(error, dict):
         return str(error)

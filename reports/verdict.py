@@ -226,10 +226,16 @@ def cautions(results: Results) -> list[str]:
             else f"Each of the {int(queries)} test queries has a match in the gallery."
         )
     said += _below_chance(results, facts["chance_mAP"]) + _in_the_folds(results)
+    said += [f"Another run with the same seed: {note}." for note in _notes(results)]
     n = int(results.study["replicates"])
     if n < 5:
         said.append(f"{n} seed{'s' if n != 1 else ''} planned: intervals from so few are wide or do not exist.")
     return said
+
+
+def _notes(results: Results) -> list[str]:
+    """What the searchers declare of themselves, each once."""
+    return list(dict.fromkeys(arm["note"] for arm in results.arms if arm.get("note")))
 
 
 def _in_the_folds(results: Results) -> list[str]:

@@ -1,37 +1,36 @@
-"""What may vary: a space is a product of named, finite choices. Imports neither torch nor Ray."""
+"""What may vary: a space is a product of named choices and ranges. Imports neither torch nor Ray."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 Value = float | int | str
 Configuration = dict[str, Any]
 Assignment = tuple[str, Value]
 
+# Of a value drawn from a range: what records and tables show is exactly what was trained.
+DIGITS = 4
 
-class Choice(BaseModel):
-    """A parameter and the values it may take, in the order in which they are tried.
 
-    path: the training's field that the value is put in, dotted, e.g. `margins.epsilon`; its last part is the
-    parameter's name in configurations, records and reports.
-    """
+class Frozen(BaseModel):
+    """Data that is checked when made, and never changes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    path: Annotated[str, Field(pattern=r"^[a-z_]+(\.[a-z_]+)*$")]
-    values: Annotated[tuple[Value, ...], Field(min_length=1)]
 
-    @model_validator(mode="after")
-    def _distinct(self) -> Choice:
-        repeated = sorted({str(v) for v in self.values if self.values.count(v) > 1})
-        if repeated:
-            raise ValueError(f"{self.path}: the values {', '.join(repeated)} come more than once; name each once")
-        return self
+class Parameter(Frozen):
+    """A training field that varies.
+
+    path: the field, dotted, e.g. `margins.epsilon`; its last part is the parameter's name in configurations,
+    records and reports.
+    """
+
+    path: Annotated[str, Field(pattern=r"^[a-z_]+(\.[a-z_]+)*$")]
 
     @property
     def name(self) -> str:
@@ -39,38 +38,162 @@ class Choice(BaseModel):
         return self.path.rpartition(".")[2]
 
 
-class Space(BaseModel):
-    """The product of its choices; without any it holds one configuration, the empty one."""
+class Choice(Parameter):
+    """A parameter and the values it may take, in the order in which they are tried."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    values: Annotated[tuple[Value, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        repeated = sorted({str(v) for v in self.values if self.values.count(v) > 1})
+        if repeated:
+            raise ValueError(f"{self.path}: the values {', '.join(repeated)} come more than once; name each once")
+        return self
+
+    @property
+    def ends(self) -> tuple[Value, ...]:
+        """All its values."""
+        return self.values
+
+    def at(self, share: float) -> Value:
+        """The value at a share of the way through, in [0, 1)."""
+        return self.values[int(share * len(self.values))]
+
+    def allows(self, value: Any) -> bool:
+        """Whether it may take the value."""
+        return value in self.values
+
+    def __str__(self) -> str:
+        return f"{self.name} ∈ {{{', '.join(map(str, self.values))}}}"
+
+
+class _Range(Parameter):
+    """A parameter between two bounds, both allowed; drawn values have `DIGITS` significant digits."""
+
+    low: FiniteFloat
+    high: FiniteFloat
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if not self.low < self.high:
+            raise ValueError(f"{self.path}: low = {self.low:g} must be below high = {self.high:g}")
+        return self
+
+    @property
+    def ends(self) -> tuple[Value, ...]:
+        """Its bounds."""
+        return self.low, self.high
+
+    def rounded(self, value: float) -> float:
+        """A drawn value as it is trained with."""
+        return min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
+
+    def allows(self, value: Any) -> bool:
+        """Whether it may take the value."""
+        return isinstance(value, int | float) and self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        return f"{self.name} ∈ [{self.low:g}, {self.high:g}]"
+
+
+class Uniform(_Range):
+    """A number between two bounds, every one as likely as another."""
+
+    scale: Literal["linear"] = "linear"
+
+    def at(self, share: float) -> float:
+        """The value at a share of the way from low to high, in [0, 1)."""
+        return self.rounded(self.low + share * (self.high - self.low))
+
+
+class LogUniform(_Range):
+    """A positive number between two bounds, every order of magnitude as likely as another."""
+
+    scale: Literal["log"] = "log"
+
+    @model_validator(mode="after")
+    def _positive(self) -> Self:
+        if self.low <= 0:
+            raise ValueError(f"{self.path}: low = {self.low:g} has no logarithm; give a positive one, or Uniform")
+        return self
+
+    def at(self, share: float) -> float:
+        """The value at a share of the way from low to high, in [0, 1), in logarithms."""
+        return self.rounded(self.low * (self.high / self.low) ** share)
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} (log)"
+
+
+Range = Annotated[Uniform | LogUniform, Field(discriminator="scale")]
+
+
+class Space(Frozen):
+    """The product of its choices and ranges; without any it holds one configuration, the empty one."""
 
     choices: tuple[Choice, ...] = ()
+    ranges: tuple[Range, ...] = ()
 
     @model_validator(mode="after")
     def _distinct_names(self) -> Space:
-        names = [choice.name for choice in self.choices]
+        names = [parameter.name for parameter in self.parameters]
         if len(set(names)) < len(names):
             raise ValueError(f"parameters {names}: two have the same name; a configuration could not tell them apart")
         return self
 
     @property
+    def parameters(self) -> tuple[Choice | Uniform | LogUniform, ...]:
+        """All that varies: the choices, then the ranges."""
+        return (*self.choices, *self.ranges)
+
+    @property
+    def finite(self) -> bool:
+        """Whether its configurations can be listed."""
+        return not self.ranges
+
+    @property
     def size(self) -> int:
-        """How many configurations it holds."""
+        """How many configurations its choices make."""
         return math.prod(len(choice.values) for choice in self.choices)
 
     def configurations(self) -> Iterator[Configuration]:
-        """All configurations, the last parameter varying fastest."""
-        names = [choice.name for choice in self.choices]
-        for values in itertools.product(*(choice.values for choice in self.choices)):
-            yield dict(zip(names, values, strict=True))
+        """All configurations of its choices, the last one varying fastest; whole ones where there is no range."""
+        return _product({choice.name: choice.values for choice in self.choices})
 
-    def values(self) -> dict[str, list[Value]]:
-        """Parameter name → values, as reports show it."""
-        return {choice.name: list(choice.values) for choice in self.choices}
+    def corners(self) -> Iterator[Configuration]:
+        """All configurations with every range at its bounds: if these are allowed, all are."""
+        return _product({parameter.name: parameter.ends for parameter in self.parameters})
+
+    def at(self, point: Sequence[float]) -> Configuration:
+        """The configuration at a point of the unit cube, a coordinate in [0, 1) for each parameter."""
+        return {p.name: p.at(share) for p, share in zip(self.parameters, point, strict=True)}
+
+    def check(self, configuration: Mapping[str, Any]) -> None:
+        """Check that a configuration lies in the space.
+
+        Raises:
+            ValueError: a parameter is missing, unknown, or has a value that it may not take.
+        """
+        names = [parameter.name for parameter in self.parameters]
+        if set(names) != set(configuration):
+            raise ValueError(f"{dict(configuration)} must give {', '.join(names) or 'nothing'}, each once")
+        wrong = [p for p in self.parameters if not p.allows(configuration[p.name])]
+        if wrong:
+            raise ValueError(f"{dict(configuration)} is not in the space: {', '.join(map(str, wrong))}")
+
+    def values(self) -> dict[str, Any]:
+        """Parameter name → list of values, or a range's low, high and scale, as study.json and reports have it."""
+        ranges = {each.name: each.model_dump(mode="json", exclude={"path"}) for each in self.ranges}
+        return {choice.name: list(choice.values) for choice in self.choices} | ranges
 
     def assignments(self, configuration: Configuration) -> list[Assignment]:
         """A configuration as assignments to training fields."""
-        return [(choice.path, configuration[choice.name]) for choice in self.choices]
+        return [(parameter.path, configuration[parameter.name]) for parameter in self.parameters]
+
+
+def _product(values: Mapping[str, Sequence[Value]]) -> Iterator[Configuration]:
+    for combination in itertools.product(*values.values()):
+        yield dict(zip(values, combination, strict=True))
 
 
 def nested(assignments: Iterable[Assignment]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""The named spaces of the paper (Suppl. Table 1b)."""
+"""The named spaces: those of the paper (Suppl. Table 1b), and the continuous one around its grid."""
 
 from __future__ import annotations
 
-from search_spaces.domain import Choice, Space
+from search_spaces.domain import Choice, Space, Uniform
 
 MARGIN_VALUES = (0.1, 0.25, 0.5, 0.75)
 LAMBDA_VALUES = (0.0, 0.5, 1.0, 2.0)
@@ -30,9 +30,15 @@ CONTRASTIVE_GRID = Space(
         Choice(path="loss.m_pos", values=(0.0, 0.25, 0.5, 0.75)),
     )
 )
+ADATRIPLET_MARGINS = Space(
+    ranges=(Uniform(path="margins.epsilon", low=0.05, high=1.0), Uniform(path="margins.beta", low=0.0, high=1.0))
+)
 EPSILON_SENSITIVITY = Space(choices=(Choice(path="margins.epsilon", values=SENSITIVITY_VALUES),))
 
 
 def point(**values: float) -> Space:
     """The space of one configuration, by dotted path with `__` for the dot: point(loss__lam=1.0)."""
     return Space(choices=tuple(Choice(path=path.replace("__", "."), values=(v,)) for path, v in values.items()))
+
+
+ADATRIPLET_K2 = point(margins__k_delta=2, margins__k_an=2)

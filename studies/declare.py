@@ -14,6 +14,7 @@ from fmim_core.losses import AdaTriplet, Triplet
 from fmim_core.metric_names import METRICS
 from fmim_core.train_config import TrainConfig
 from search_spaces.domain import Assignment, Choice, Configuration, Space, nested
+from search_spaces.searchers import ASHA, Grid, Searcher
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
@@ -26,6 +27,7 @@ class Arm(Config):
             search.
         settings: training fields that make the method, dotted, e.g. ("loss.kind", "triplet").
         space: the fields its search varies.
+        searcher: how they are searched; every configuration of the space if nothing else is said.
         selected_from: the arm of another study whose winner can replace the values given here (`--selected`).
     """
 
@@ -34,18 +36,39 @@ class Arm(Config):
     search: str = ""
     settings: tuple[Assignment, ...]
     space: Space = Space()
+    searcher: Searcher = Grid()
     selected_from: str = ""
 
+    @model_validator(mode="after")
+    def _searcher_fits_the_space(self) -> Self:
+        try:
+            self.searcher.check(self.space)
+        except ValueError as error:
+            raise ValueError(f"arm {self.name!r}: {error}") from error
+        return self
+
+    @property
+    def budget(self) -> int:
+        """Configurations its search may train."""
+        return self.searcher.budget(self.space)
+
+    @property
+    def listed(self) -> list[Configuration] | None:
+        """Its configurations, where they are known before anything runs."""
+        return self.searcher.listed(self.space)
+
     def to_json(self) -> dict[str, Any]:
-        """The arm as study.json holds it."""
+        """The arm as study.json holds it; configurations that are not listed here are in proposals.json."""
         return {
             "name": self.name,
             "label": self.label,
             "loss": self.loss,
             "search": self.search,
+            "searcher": self.searcher.model_dump(mode="json"),
+            "note": self.searcher.note,
             "space": self.space.values(),
-            "configurations": list(self.space.configurations()),
-            "n_s": self.space.size,
+            "configurations": self.listed or [],
+            "n_s": self.budget,
         }
 
     def with_winner(self, winners: Mapping[str, Mapping[str, Any]]) -> Arm:
@@ -55,14 +78,14 @@ class Arm(Config):
             ValueError: that arm is not there, has no winner, or lacks one of this arm's parameters.
         """
         winner = winners.get(self.selected_from, {}).get("configuration")
-        names = [choice.name for choice in self.space.choices]
+        names = list(self.space.values())
         if winner is None or set(names) - set(winner):
             raise ValueError(
                 f"arm {self.name!r} takes {', '.join(names)} from the winner of {self.selected_from!r}, but the "
                 f"selection holds {dict(winner) if winner else 'no winner'} for it; it has {', '.join(winners)}"
             )
-        choices = tuple(Choice(path=choice.path, values=(winner[choice.name],)) for choice in self.space.choices)
-        return self.model_copy(update={"space": Space(choices=choices)})
+        choices = tuple(Choice(path=each.path, values=(winner[each.name],)) for each in self.space.parameters)
+        return self.model_copy(update={"space": Space(choices=choices), "searcher": Grid()})
 
     @property
     def label(self) -> str:
@@ -145,9 +168,14 @@ class Study(Config):
             repeated = [name for name, count in Counter(names).items() if count > 1]
             if repeated:
                 raise ValueError(f"study {self.name!r}: {', '.join(repeated)} named more than once")
-        open_arms = [arm.name for arm in self.arms if arm.space.size > 1]
+        open_arms = [arm.name for arm in self.arms if arm.listed is None or arm.budget > 1]
         if not self.search and open_arms:
             raise ValueError(f"study {self.name!r} has no search, but {', '.join(open_arms)} leave a choice")
+        stopping = [arm.name for arm in self.arms if isinstance(arm.searcher, ASHA)]
+        if stopping and self.metric != "mAP":
+            raise ValueError(
+                f"{', '.join(stopping)} stop trials by validation mAP: they cannot select by {self.metric}"
+            )
         return self
 
     def preset(self, name: str) -> Preset:
@@ -171,8 +199,8 @@ class Study(Config):
             raise ValueError(f"study {self.name!r} does not take its configurations from another: leave out --selected")
         return self.model_copy(update={"arms": tuple(arm.with_winner(winners) for arm in self.arms)})
 
-    def configurations(self) -> Iterator[tuple[Arm, int, Configuration]]:
-        """Every arm's configurations with their numbers, in order."""
+    def corners(self) -> Iterator[tuple[Arm, Configuration]]:
+        """Every arm's configurations, with ranges at their bounds."""
         for arm in self.arms:
-            for number, configuration in enumerate(arm.space.configurations()):
-                yield arm, number, configuration
+            for configuration in arm.space.corners():
+                yield arm, configuration

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from fmim_core.train_config import TrainConfig
 from fmim_core.trainer import check_crop
 from fmim_core.trial import TrialSpec
 from search_spaces.domain import Assignment, Configuration
+from search_spaces.searchers import ASHA
 from studies.declare import Arm, Preset, Study
 
 
@@ -40,12 +42,32 @@ class Plan:
 
     @property
     def search_trials(self) -> int:
-        """Trials of the search stage: configurations × folds."""
+        """Trials of the search stage: configurations × folds; at most so many where a search stops trials."""
         return sum(self.search_trials_of(arm) for arm in self.arms)
 
     def search_trials_of(self, arm: Arm) -> int:
         """Search trials of one arm; none without a search."""
-        return arm.space.size * self.preset.folds if self.study.search else 0
+        return arm.budget * self.preset.folds if self.study.search else 0
+
+    @property
+    def exact(self) -> bool:
+        """Whether the number of trials is known, not only the most there can be."""
+        return not any(self.rungs_of(arm) for arm in self.arms)
+
+    def rungs_of(self, arm: Arm) -> tuple[int, ...]:
+        """Epochs after which the arm's search may stop a trial of the first fold."""
+        return arm.searcher.rung_epochs(self.epochs_of(arm)) if self.study.search else ()
+
+    def epochs_of(self, arm: Arm) -> int:
+        """Epochs of an arm's training that runs to its end."""
+        return self.train_config(arm, next(arm.space.corners())).epochs
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is allowed, but is hardly meant."""
+        found = [f"{arm.name}: {text}" for arm in self.arms for text in arm.searcher.warnings(arm.space)]
+        too_short = [arm.name for arm in self.arms if isinstance(arm.searcher, ASHA) and not self.rungs_of(arm)]
+        return found + [f"{name}: with one epoch there is no rung at which to stop trials" for name in too_short]
 
     @property
     def replicate_trials(self) -> int:
@@ -61,37 +83,33 @@ class Plan:
         """The training of one configuration."""
         return arm.train_config(self.preset, configuration, self.epochs, self.data_settings)
 
-    def search(self, arm: Arm, bank: Bank) -> list[TrialSpec]:
-        """The search trials of an arm: every configuration on every fold; none without a search."""
-        if not self.study.search:
-            return []
-        return [
-            self._spec(arm, number, configuration, "search", fold, bank)
-            for number, configuration in enumerate(arm.space.configurations())
-            for fold in range(self.preset.folds)
-        ]
+    def search(self, arm: Arm, number: int, configuration: Configuration, bank: Bank) -> list[TrialSpec]:
+        """The search trials of an arm's configuration, one a fold."""
+        return [self._spec(arm, number, configuration, "search", fold, bank) for fold in range(self.preset.folds)]
 
-    def replicate(self, arm: Arm, number: int, bank: Bank) -> list[TrialSpec]:
+    def replicate(self, arm: Arm, number: int, configuration: Configuration, bank: Bank) -> list[TrialSpec]:
         """The replicate trials of an arm, once its winner is known."""
-        configuration = list(arm.space.configurations())[number]
         return [
             self._spec(arm, number, configuration, "replicate", replicate, bank) for replicate in range(self.replicates)
         ]
 
-    def possible(self, bank: Bank) -> list[TrialSpec]:
-        """Every trial there can be, whichever configurations win."""
+    def possible(self, bank: Bank, proposed: Callable[[str], Sequence[Configuration]]) -> list[TrialSpec]:
+        """Every trial there can be, whichever configurations win; `proposed` by an arm's name where none are listed."""
         return [
             spec
             for arm in self.arms
+            for number, configuration in enumerate(arm.listed or proposed(arm.name))
             for spec in (
-                *self.search(arm, bank),
-                *(spec for number in range(arm.space.size) for spec in self.replicate(arm, number, bank)),
+                *(self.search(arm, number, configuration, bank) if self.study.search else ()),
+                *self.replicate(arm, number, configuration, bank),
             )
         ]
 
     def _spec(
         self, arm: Arm, number: int, configuration: Configuration, stage: str, replicate: int, bank: Bank
     ) -> TrialSpec:
+        train = self.train_config(arm, configuration)
+        stoppable = stage == "search" and replicate == 0
         return TrialSpec.model_validate(
             {
                 "study": self.study.name,
@@ -103,20 +121,21 @@ class Plan:
                 "replicate": replicate,
                 "folds": self.preset.folds,
                 "study_seed": self.seed,
-                "train": self.train_config(arm, configuration),
+                "train": train,
                 "bank": bank.path,
                 "bank_fingerprint": bank.fingerprint,
                 "data": bank.description.provenance,
+                "rungs": arm.searcher.rung_epochs(train.epochs) if stoppable else (),
             }
         )
 
     def train_configs(self) -> list[TrainConfig]:
-        """The trainings of all configurations.
+        """The trainings of all configurations, ranges at their bounds.
 
         Raises:
             ValueError: one cannot be made.
         """
-        return [self.train_config(arm, configuration) for arm, _, configuration in self.study.configurations()]
+        return [self.train_config(arm, configuration) for arm, configuration in self.study.corners()]
 
     def folds(self, development: ImageSet) -> list[Fold]:
         """The folds of the search stage."""

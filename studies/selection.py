@@ -45,14 +45,14 @@ def select(configurations: Sequence[Configuration], folds: int, records: Sequenc
     A configuration that did not complete every fold is not compared on fewer: it is left out and says so.
     """
     scores = tuple(
-        _score(n, c, folds, [r for r in records if r["configuration"] == c], metric)
+        score(n, c, folds, [r for r in records if r["configuration"] == c], metric)
         for n, c in enumerate(configurations)
     )
-    eligible = [score for score in scores if score.mean is not None]
+    eligible = [one for one in scores if one.mean is not None]
     if not eligible:
         return Selection(None, None, None, metric, scores)
     sign = 1 if METRICS[metric].higher_is_better else -1
-    best = max(eligible, key=lambda score: (sign * score.mean, -score.number))  # type: ignore[operator]
+    best = max(eligible, key=lambda one: (sign * one.mean, -one.number))  # type: ignore[operator]
     return Selection(best.number, best.configuration, best.mean, metric, scores)
 
 
@@ -61,7 +61,8 @@ def given(configuration: Configuration, metric: str) -> Selection:
     return Selection(0, configuration, None, metric, ())
 
 
-def _score(number: int, configuration: Configuration, folds: int, records: list[Record], metric: str) -> Score:
+def score(number: int, configuration: Configuration, folds: int, records: list[Record], metric: str) -> Score:
+    """A configuration's mean over its folds, from its records; none unless every fold is completed and finite."""
     values = [r["metrics"]["validation"][metric] for r in records if r["status"] == "completed"]
     finite = [value for value in values if value == value]
     if len(finite) == folds:

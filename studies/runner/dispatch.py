@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,7 +13,9 @@ from fmim_core.trainer import Row
 from fmim_core.trial import TrialSpec
 from studies.declare import Arm
 from studies.plan import Plan
-from studies.selection import Selection, given, select
+from studies.runner.proposals import Proposals
+from studies.runner.search import ArmSearch
+from studies.selection import Selection, given
 
 
 class Observer(Protocol):
@@ -30,11 +32,11 @@ class Observer(Protocol):
 
 
 class Dispatcher:
-    """Hands out the plan minus the records that are there.
+    """Hands out the plan minus the records that are there, of all arms at once, so that no slot waits for an arm.
 
-    Arms with the most search trials come first, since they take longest; an arm's replicates go before other arms'
-    search trials as soon as its winner is known, so no slot waits for a stage to end. A winner is written to
-    selection.json before its first replicate is handed out, and so before the test set is opened.
+    First come the replicates of arms whose winner is known, then the trials of adaptive searches, which wait for each
+    other, then those of the others, arms with the most configurations first, since they take longest. A winner is
+    written to selection.json before its first replicate is handed out, and so before the test set is opened.
     """
 
     def __init__(
@@ -43,33 +45,30 @@ class Dispatcher:
         self._plan, self._bank, self._out = plan, bank, out
         self._observers = list(observers)
         self._records = {trial: record for trial, record in records.items() if record["status"] in FINAL}
-        self._searching: dict[str, set[str]] = {}
         self._ready: deque[TrialSpec] = deque()
-        self._queue: deque[TrialSpec] = deque()
         self.selections: dict[str, Selection] = {}
         path = out / "selection.json"
         self._before: dict[str, Any] = read_json(path) if path.exists() else {}
         self.handed_out = 0
-        for arm in sorted(plan.arms, key=lambda arm: -arm.space.size):
-            trials = plan.search(arm, bank)
-            missing = [spec for spec in trials if spec.id not in self._records]
-            self._searching[arm.name] = {spec.id for spec in missing}
-            self._queue.extend(missing)
+        proposals = Proposals(out)
+        order = sorted(plan.arms, key=lambda arm: (not arm.searcher.adaptive, -arm.budget)) if plan.study.search else []
+        self._searches = {arm.name: ArmSearch(plan, arm, bank, proposals, self._records) for arm in order}
         for arm in plan.arms:
             self._select_if_searched(arm)
 
     def next(self) -> TrialSpec | None:
         """The next trial to run; None if there is none now, though more may follow when running ones end."""
-        queue = self._ready or self._queue
-        if not queue:
-            return None
-        self.handed_out += 1
-        return queue.popleft()
+        spec = self._ready.popleft() if self._ready else self._next_of_a_search()
+        self.handed_out += spec is not None
+        return spec
+
+    def _next_of_a_search(self) -> TrialSpec | None:
+        return next((spec for search in self._searches.values() if (spec := search.next()) is not None), None)
 
     @property
     def exhausted(self) -> bool:
         """Whether no trial is left and none can follow."""
-        return not self._ready and not self._queue and not any(self._searching.values())
+        return not self._ready and all(search.over for search in self._searches.values())
 
     @property
     def complete(self) -> bool:
@@ -88,31 +87,29 @@ class Dispatcher:
         for observer in self._observers:
             observer.epoch(spec, row)
 
+    def goes_on(self, spec: TrialSpec, history: Sequence[Row]) -> bool:
+        """To be asked after each epoch of a trial with rungs: if the answer is no, it is to be stopped."""
+        return self._searches[spec.arm].goes_on(spec, history)
+
     def finished(self, spec: TrialSpec, record: Record) -> None:
         """To be called with a trial's record, whatever its status."""
         self._records[spec.id] = record
         for observer in self._observers:
             observer.finished(spec, record)
         if spec.stage == "search":
-            self._searching[spec.arm].discard(spec.id)
-            self._select_if_searched(next(arm for arm in self._plan.arms if arm.name == spec.arm))
+            self._searches[spec.arm].finished(spec)
+            self._select_if_searched(self._searches[spec.arm].arm)
 
     def _select_if_searched(self, arm: Arm) -> None:
-        if self._searching[arm.name]:
+        search = self._searches.get(arm.name)
+        if search is not None and not search.over:
             return
-        selection = self._selection(arm)
+        selection = search.selection() if search else given(next(arm.space.configurations()), self._plan.study.metric)
         self.selections[arm.name] = selection
         self._write_selections()
-        if selection.number is not None:
-            replicates = self._plan.replicate(arm, selection.number, self._bank)
+        if selection.number is not None and selection.configuration is not None:
+            replicates = self._plan.replicate(arm, selection.number, selection.configuration, self._bank)
             self._ready.extend(spec for spec in replicates if spec.id not in self._records)
-
-    def _selection(self, arm: Arm) -> Selection:
-        configurations, metric = list(arm.space.configurations()), self._plan.study.metric
-        if not self._plan.study.search:
-            return given(configurations[0], metric)
-        records = [self._records[spec.id] for spec in self._plan.search(arm, self._bank)]
-        return select(configurations, self._plan.preset.folds, records, metric)
 
     def _write_selections(self) -> None:
         """A winner keeps the time at which it was first fixed; one that replaces another keeps that one in sight."""

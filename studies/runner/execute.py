@@ -198,9 +198,12 @@ def _report(out: Path, console: Console) -> None:
 
 def announce(plan: Plan, backend: Backend, records: dict[str, Record], console: Console) -> None:
     """Say what will happen before it does."""
+    for warning in plan.warnings:
+        console.print(f"[yellow]{escape(warning)}[/]", highlight=False)
     console.print(
         f"[bold]{plan.study.title}[/] ({plan.preset.name}: {plan.preset.about})\n"
-        f"{plan.search_trials} search trials ({sum(arm.space.size for arm in plan.arms)} configurations × "
+        f"{'' if plan.exact else 'at most '}{plan.search_trials} search trials "
+        f"({sum(arm.budget for arm in plan.arms)} configurations × "
         f"{plan.preset.folds} folds) and {plan.replicate_trials} replicates ({len(plan.arms)} arms × "
         f"{plan.replicates} seeds); {backend.slots} at once on {backend.device}",
         highlight=False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import subprocess
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,11 +15,13 @@ from PIL import Image
 
 from fmim_core.config import fingerprint
 from fmim_core.data.bank import Bank
+from fmim_core.machine import environment
 from fmim_core.margins import Margins
 from fmim_core.records import SCHEMA, Record, now, read_json, read_records, write_json
 from fmim_core.surface import loss_surface
-from fmim_core.trial import environment
+from search_spaces.searchers import Grid
 from studies.plan import Plan
+from studies.runner.proposals import Proposals
 
 
 @contextmanager
@@ -56,10 +58,21 @@ def records_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Record]:
     """The records in the folder that are the plan's, by trial; others are left alone.
 
     Raises:
-        ValueError: a record has the name of a planned trial, but another configuration, data set or seed.
+        ValueError: a record has the name of a planned trial, but another configuration, data set or seed; or an arm
+            was searched otherwise.
     """
-    planned = {spec.id: spec for spec in plan.possible(bank)}
-    records = {record["trial"]: record for record in read_records(out) if record["trial"] in planned}
+    proposals = Proposals(out)
+    _check_arms(out, plan, proposals)
+    planned = {spec.id: spec for spec in plan.possible(bank, proposals.of)}
+    present = {record["trial"]: record for record in read_records(out)}
+    records = {trial: record for trial, record in present.items() if trial in planned}
+    sampled = {arm.name for arm in plan.arms if arm.listed is None}
+    lost = [trial for trial, record in present.items() if record["arm"] in sampled and trial not in planned]
+    if lost:
+        raise ValueError(
+            f"{out} holds records of configurations that its proposals.json does not have (e.g. {lost[0]}): put the "
+            "file back, or --fresh to move the folder aside and start over"
+        )
     foreign = [name for name, record in records.items() if record["fingerprint"] != planned[name].fingerprint]
     if foreign:
         raise ValueError(
@@ -67,6 +80,34 @@ def records_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Record]:
             "give another --out, or --fresh to move them aside and start over"
         )
     return records
+
+
+def _check_arms(out: Path, plan: Plan, proposals: Proposals) -> None:
+    """Check that each arm goes on in the space and with the searcher it began with; it may only take more samples."""
+    path = out / "study.json"
+    study = read_json(path) if path.exists() else {"arms": []}
+    before = {arm["name"]: arm for arm in study["arms"]}
+    for arm in plan.arms:
+        if arm.name not in before:
+            continue
+        old, new, proposed = before[arm.name], arm.to_json(), len(proposals.of(arm.name))
+        changed = _changes(old["space"], new["space"])
+        # A study from before there were searchers had grids alone.
+        changed += _changes(old.get("searcher", Grid().model_dump()), new["searcher"], without="samples")
+        if proposed and study["seed"] != plan.seed:
+            changed.append(f"seed was {study['seed']}, is {plan.seed}")
+        if arm.budget < proposed:
+            changed.append(f"{proposed} configurations are proposed, only {arm.budget} allowed now")
+        if changed:
+            raise ValueError(
+                f"arm {arm.name!r} of {out} was begun otherwise: {'; '.join(changed)}. More samples continue a search, "
+                "anything else is another one: give another --out, or --fresh to move this one aside and start over"
+            )
+
+
+def _changes(old: Mapping[str, Any], new: Mapping[str, Any], without: str = "") -> list[str]:
+    names = [name for name in {**old, **new} if name != without and old.get(name) != new.get(name)]
+    return [f"{name} was {old.get(name, 'not there')}, is {new.get(name, 'not there')}" for name in names]
 
 
 def _differences(out: Path, plan: Plan, bank: Bank) -> str:
@@ -101,7 +142,7 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[dict[str, Any]], 
         "preset": plan.preset.name,
         "seed": plan.seed,
         "created_at": old.get("created_at") or now(),
-        "fingerprint": fingerprint([spec.fingerprint for spec in plan.possible(bank)]),
+        "fingerprint": _fingerprint(plan, bank),
         "data": {
             "name": description.name,
             "kind": description.kind,
@@ -127,6 +168,12 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[dict[str, Any]], 
     }
     write_json(path, content)
     return study_id
+
+
+def _fingerprint(plan: Plan, bank: Bank) -> str:
+    """Of all trials that are known beforehand, and of the searches that propose the others."""
+    searches = [arm.model_dump(mode="json") for arm in plan.arms if arm.listed is None]
+    return fingerprint([spec.fingerprint for spec in plan.possible(bank, lambda arm: ())] + searches)
 
 
 def write_surfaces(out: Path, plan: Plan) -> None:

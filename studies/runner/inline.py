@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from fmim_core.trial import Place, Trial
+from fmim_core.records import Record
+from fmim_core.trial import Place, Trial, TrialSpec, keep_stopped
 from studies.runner.dispatch import Dispatcher
 
 
@@ -13,9 +14,18 @@ def run_inline(dispatcher: Dispatcher, place: Place, threads: int) -> None:
     torch.set_num_threads(threads)
     while (spec := dispatcher.next()) is not None:
         dispatcher.started(spec)
-        trial = Trial(spec, place)
-        while trial.record is None:
-            row = trial.step()
-            if row is not None:
-                dispatcher.epoch(spec, row)
-        dispatcher.finished(spec, trial.record)
+        dispatcher.finished(spec, _run(spec, place, dispatcher))
+
+
+def _run(spec: TrialSpec, place: Place, dispatcher: Dispatcher) -> Record:
+    trial = Trial(spec, place)
+    while trial.record is None:
+        row = trial.step()
+        if row is not None:
+            dispatcher.epoch(spec, row)
+        if spec.rungs and trial.record is None:
+            so_far = trial.stopped()
+            if not dispatcher.goes_on(spec, so_far["history"]):
+                keep_stopped(place.out, so_far)
+                return so_far
+    return trial.record

@@ -13,6 +13,7 @@ from fmim_core.metric_names import METRICS
 from fmim_core.records import Record
 from fmim_core.trainer import Row
 from fmim_core.trial import TrialSpec
+from search_spaces.searchers import ASHA
 from studies.plan import Plan
 
 PLAIN_EVERY_S = 15.0  # between two lines where there is no terminal to redraw
@@ -20,11 +21,17 @@ PLAIN_EVERY_S = 15.0  # between two lines where there is no terminal to redraw
 
 @dataclass
 class ArmState:
-    """How far an arm is: trials done, failed, and its best validation value of a fold so far."""
+    """How far an arm is: trials done, stopped and bad, and its best validation value of a fold so far.
+
+    total: the most trials there can be as far as is known: where the first fold screens, each configuration that does
+    not survive it has that one trial.
+    """
 
     label: str
     total: int
+    screens: bool
     done: int = 0
+    stopped: int = 0
     bad: int = 0
     best: float | None = None
 
@@ -34,8 +41,11 @@ class Progress:
 
     def __init__(self, plan: Plan, slots: int, done: dict[str, Record], console: Console) -> None:
         self._metric, self._slots, self._console = plan.study.metric, slots, console
-        per_arm = plan.replicates
-        self._arms = {arm.name: ArmState(arm.label, plan.search_trials_of(arm) + per_arm) for arm in plan.arms}
+        self._folds = plan.preset.folds
+        self._arms = {
+            arm.name: ArmState(arm.label, plan.search_trials_of(arm) + plan.replicates, isinstance(arm.searcher, ASHA))
+            for arm in plan.arms
+        }
         for record in done.values():
             self._count(record)
         self._already = sum(arm.done for arm in self._arms.values())
@@ -60,7 +70,7 @@ class Progress:
     def finished(self, spec: TrialSpec, record: Record) -> None:
         """Count the trial; a bad one is named at once."""
         self._count(record)
-        if record["status"] != "completed":
+        if record["status"] not in ("completed", "stopped"):
             error = record["error"] or {"kind": "unknown", "message": ""}
             message = (error["message"].splitlines() or [""])[0][:200]
             self._console.print(f"[yellow]{spec.id} {record['status']}[/]: {error['kind']}: {message}", highlight=False)
@@ -71,7 +81,10 @@ class Progress:
     def _count(self, record: Record) -> None:
         arm = self._arms[record["arm"]]
         arm.done += 1
-        arm.bad += record["status"] != "completed"
+        arm.stopped += record["status"] == "stopped"
+        arm.bad += record["status"] not in ("completed", "stopped")
+        if arm.screens and record["fold"] == 0 and record["status"] != "completed":
+            arm.total -= self._folds - 1
         value = (record["metrics"]["validation"] or {}).get(self._metric)
         if value is not None and (arm.best is None or value > arm.best):
             arm.best = value
@@ -92,7 +105,8 @@ class Progress:
         label = METRICS[self._metric].label
         table = Table("arm", "trials", f"best {label} of a fold", title=self.line(), title_justify="left")
         for arm in self._arms.values():
-            bad = f" [yellow]({arm.bad} bad)[/]" if arm.bad else ""
+            bad = f" ({arm.stopped} stopped)" if arm.stopped else ""
+            bad += f" [yellow]({arm.bad} bad)[/]" if arm.bad else ""
             best = "–" if arm.best is None else f"{100 * arm.best:.1f} %"
             table.add_row(arm.label, f"{arm.done}/{arm.total}{bad}", best)
         return table

@@ -29,11 +29,12 @@ os.environ.update({name: os.environ.get(name, value) for name, value in TUNE_ENV
 import ray  # noqa: E402
 from ray import tune  # noqa: E402
 from ray.tune.experiment import Trial as RayTrial  # noqa: E402
+from ray.tune.schedulers import FIFOScheduler  # noqa: E402
 from ray.tune.search import Searcher  # noqa: E402
 
 from fmim_core.cost import cut_off, earlier_attempts, no_cost  # noqa: E402
 from fmim_core.records import FINAL, Record, now, read_json, record_path, write_json  # noqa: E402
-from fmim_core.trial import Place, Trial, TrialSpec, blank_record  # noqa: E402
+from fmim_core.trial import Place, Trial, TrialSpec, blank_record, keep_stopped  # noqa: E402
 from studies.runner.dispatch import Dispatcher  # noqa: E402
 
 RETRIES = 1  # of a trial whose worker process died; errors inside a training are never retried
@@ -110,11 +111,13 @@ def run_ray(dispatcher: Dispatcher, place: Place, resources: Resources, slots: i
         tune.with_parameters(StudyTrainable, place=place, threads=max(1, int(resources.cpus))),
         tune.PlacementGroupFactory([{"CPU": resources.cpus, "GPU": resources.gpus or 0.0}]),
     )
+    stopping = Stopping(dispatcher)
     with tempfile.TemporaryDirectory(prefix="fmim-tune-") as scratch:
         tuner = tune.Tuner(
             trainable,
             tune_config=tune.TuneConfig(
                 search_alg=PlanSearcher(dispatcher),
+                scheduler=stopping,
                 num_samples=trials,
                 reuse_actors=True,
                 trial_dirname_creator=lambda trial: trial.trial_id,
@@ -125,7 +128,7 @@ def run_ray(dispatcher: Dispatcher, place: Place, resources: Resources, slots: i
                 verbose=0,
                 failure_config=tune.FailureConfig(max_failures=RETRIES),
                 checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=0, checkpoint_at_end=False),
-                callbacks=[DispatcherCallback(dispatcher, place)],
+                callbacks=[DispatcherCallback(dispatcher, stopping, place)],
             ),
         )
         tuner.fit()
@@ -150,9 +153,15 @@ class StudyTrainable(tune.Trainable):
 
     def step(self) -> dict[str, Any]:
         row = self._trial.step()
-        # In a list, since Tune would take a mapping apart.
-        so_far = [self._trial.so_far] if not self._trial.over else []
-        return {"row": row, "record": self._trial.record, "so_far": so_far, "done": self._trial.over}
+        stoppable = self._trial.spec.rungs and not self._trial.over
+        # In lists, since Tune would take mappings apart.
+        return {
+            "row": row,
+            "record": self._trial.record,
+            "so_far": [] if self._trial.over else [self._trial.so_far],
+            "if_stopped": [self._trial.stopped()] if stoppable else [],
+            "done": self._trial.over,
+        }
 
 
 class PlanSearcher(Searcher):
@@ -181,6 +190,25 @@ class PlanSearcher(Searcher):
         """Nothing to restore."""
 
 
+class Stopping(FIFOScheduler):
+    """Stops Tune's trials where the dispatcher says so; `records` are those of the stopped ones, by Tune's trial."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        super().__init__()
+        self._dispatcher = dispatcher
+        self.records: dict[str, Record] = {}
+
+    def on_trial_result(self, tune_controller: Any, trial: RayTrial, result: dict[str, Any]) -> str:
+        for so_far in result["if_stopped"]:
+            if not self._dispatcher.goes_on(_spec(trial), so_far["history"]):
+                self.records[trial.trial_id] = so_far
+                return self.STOP
+        return self.CONTINUE
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # as for the searcher
+
+
 @dataclass(frozen=True)
 class Heard:
     """The last that was heard of a running trial: its start, cost and earlier attempts, and when that was."""
@@ -192,8 +220,8 @@ class Heard:
 class DispatcherCallback(tune.Callback):
     """Tells the dispatcher what happens to Tune's trials."""
 
-    def __init__(self, dispatcher: Dispatcher, place: Place) -> None:
-        self._dispatcher, self._place = dispatcher, place
+    def __init__(self, dispatcher: Dispatcher, stopping: Stopping, place: Place) -> None:
+        self._dispatcher, self._stopping, self._place = dispatcher, stopping, place
         self._heard: dict[str, Heard] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -216,11 +244,14 @@ class DispatcherCallback(tune.Callback):
             self._dispatcher.epoch(spec, result["row"])
 
     def on_trial_complete(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
-        spec, record = _spec(trial), trial.last_result["record"]
-        path = record_path(self._place.out, spec.id)
-        # Not there, or of an earlier attempt, where the worker was on a machine with a disk of its own.
-        if not path.exists() or read_json(path)["ended_at"] != record["ended_at"]:
-            write_json(path, record)
+        spec, record = _spec(trial), self._stopping.records.pop(trial.trial_id, None)
+        if record is not None:
+            keep_stopped(self._place.out, record)
+        else:
+            record, path = trial.last_result["record"], record_path(self._place.out, spec.id)
+            # Not there, or of an earlier attempt, where the worker was on a machine with a disk of its own.
+            if not path.exists() or read_json(path)["ended_at"] != record["ended_at"]:
+                write_json(path, record)
         self._dispatcher.finished(spec, record)
 
     def on_trial_recover(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:

@@ -24,7 +24,8 @@ from fmim_core.trial import TrialSpec, blank_record
 logger = logging.getLogger(__name__)
 
 GIVE_UP_AFTER = 3  # troubles in a row
-STATUS = {"completed": "FINISHED", "diverged": "FAILED", "failed": "FAILED"}
+# A stopped trial ended as it was meant to; the tag fmim.status tells it from a completed one.
+STATUS = {"completed": "FINISHED", "stopped": "FINISHED", "diverged": "FAILED", "failed": "FAILED"}
 LONGEST_PARAMETER = 500  # MLflow cuts longer ones; the whole configuration is in the artifact record.json
 EPOCH_METRICS = (
     "loss",
