@@ -35,7 +35,7 @@ from ray.tune.search import Searcher  # noqa: E402
 from fmim_core.cost import cut_off, earlier_attempts, no_cost  # noqa: E402
 from fmim_core.records import FINAL, Record, now, read_json, record_path, write_json  # noqa: E402
 from fmim_core.trial import Place, Trial, TrialSpec, blank_record, keep_stopped  # noqa: E402
-from studies.runner.dispatch import Dispatcher  # noqa: E402
+from studies.runner.dispatch import TrialSource  # noqa: E402
 
 RETRIES = 1  # of a trial whose worker process died; errors inside a training are never retried
 
@@ -104,7 +104,7 @@ def _slots(node: dict[str, float], cpus: float, gpus: float) -> int:
     return min(by_cpu, by_gpu)
 
 
-def run_ray(dispatcher: Dispatcher, place: Place, resources: Resources, slots: int, trials: int) -> None:
+def run_ray(dispatcher: TrialSource, place: Place, resources: Resources, slots: int, trials: int) -> None:
     """Run everything the dispatcher hands out, `slots` trials at once. An interrupt passes through."""
     os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(slots)  # enough to keep every slot busy, no further ahead
     trainable = tune.with_resources(
@@ -167,7 +167,7 @@ class StudyTrainable(tune.Trainable):
 class PlanSearcher(Searcher):
     """Gives Tune the dispatcher's trials; it searches nothing itself."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
+    def __init__(self, dispatcher: TrialSource) -> None:
         super().__init__(metric="done", mode="max")
         self._dispatcher = dispatcher
 
@@ -193,7 +193,7 @@ class PlanSearcher(Searcher):
 class Stopping(FIFOScheduler):
     """Stops Tune's trials where the dispatcher says so; `records` are those of the stopped ones, by Tune's trial."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
+    def __init__(self, dispatcher: TrialSource) -> None:
         super().__init__()
         self._dispatcher = dispatcher
         self.records: dict[str, Record] = {}
@@ -220,7 +220,7 @@ class Heard:
 class DispatcherCallback(tune.Callback):
     """Tells the dispatcher what happens to Tune's trials."""
 
-    def __init__(self, dispatcher: Dispatcher, stopping: Stopping, place: Place) -> None:
+    def __init__(self, dispatcher: TrialSource, stopping: Stopping, place: Place) -> None:
         self._dispatcher, self._stopping, self._place = dispatcher, stopping, place
         self._heard: dict[str, Heard] = {}
 

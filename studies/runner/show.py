@@ -4,33 +4,48 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
-from fmim_core.data.source import Source
 from fmim_core.records import Record, read_json, read_records
+from reports.formats import duration
 from search_spaces.searchers import ASHA
 from studies.declare import Arm
 from studies.plan import Plan
+from studies.runner.calibrate import Calibration
+from studies.runner.execute import Checked
+from studies.runner.forecast import Forecast
+from studies.workload import Workload
 
 
-def show_plan(plan: Plan, source: Source, folds: list[dict[str, Any]], console: Console) -> None:
+def show_plan(checked: Checked, console: Console) -> None:
     """The arms with their spaces and trials, the folds, and the totals."""
+    plan, source = checked.plan, checked.source
+    work = Workload(plan, checked.development)
     console.print(f"[bold]{plan.study.title}[/]\n{plan.study.question}", highlight=False)
     console.print(f"preset {plan.preset.name}: {plan.preset.about}", highlight=False)
     console.print(f"data {source.description.name}: {source.description.about}", highlight=False)
-    table = Table("arm", "space", "searcher", "N_s", "search trials", "replicates")
+    numbers = (Column(name, justify="right", no_wrap=True) for name in ("N_s", "trials", "epochs", "images"))
+    table = Table("arm", "space", "searcher", *numbers, box=SIMPLE_HEAD, caption="trials: search + replicates")
     for arm in plan.arms:
-        trials = f"{'≤ ' if plan.rungs_of(arm) else ''}{plan.search_trials_of(arm)}"
-        space = "; ".join(map(str, arm.space.parameters)) or "–"
-        table.add_row(arm.label, space, str(arm.searcher), str(arm.budget), trials, str(plan.replicates))
+        most = "≤ " if plan.rungs_of(arm) else ""
+        both = work.search(arm) + work.replicates(arm)
+        table.add_row(
+            arm.label,
+            "; ".join(map(str, arm.space.parameters)) or "–",
+            str(arm.searcher),
+            str(arm.budget),
+            f"{most}{plan.search_trials_of(arm)} + {plan.replicates}",
+            f"{most}{both.epochs}",
+            f"{most}{both.images}",
+        )
     console.print(table)
     for warning in plan.warnings:
         console.print(f"[yellow]{escape(warning)}[/]", highlight=False)
-    for fold in folds:
+    for fold in checked.folds:
         console.print(
             f"fold {fold['fold']}: {fold['train_subjects']} subjects ({fold['train_images']} images) train, "
             f"{fold['validation_subjects']} ({fold['validation_images']}) validate with "
@@ -40,10 +55,33 @@ def show_plan(plan: Plan, source: Source, folds: list[dict[str, Any]], console: 
     for arm in plan.arms:
         if isinstance(arm.searcher, ASHA) and plan.rungs_of(arm):
             console.print(_stops(plan, arm, arm.searcher), highlight=False)
-    most = "" if plan.exact else "at most "
+    most, total = "" if plan.exact else "at most ", work.total
     console.print(
         f"{most}{plan.trials} trials: {most}{plan.search_trials} in the search and {plan.replicate_trials} replicates; "
-        f"{most}{plan.trials * plan.train_configs()[0].epochs} epochs in all",
+        f"{most}{total.epochs} epochs and {total.images} training images in all",
+        highlight=False,
+    )
+
+
+def show_forecast(found: Forecast, calibration: Calibration, slots: int, console: Console) -> None:
+    """What was timed, and what follows from it."""
+    numbers = (
+        Column(name, justify="right") for name in ("start-up, s", "step, ms", "evaluation, ms an image", "memory, GB")
+    )
+    table = Table("training (loss, margins)", *numbers, box=SIMPLE_HEAD)
+    for key, timing in calibration.timings.items():
+        table.add_row(
+            ", ".join(key.split(", ")[:2]),
+            f"{timing.startup:.2f}",
+            f"{1000 * timing.step:.1f}",
+            f"{1000 * timing.image:.2f}",
+            f"{timing.peak_memory / 1e9:.2f}",
+        )
+    console.print(table)
+    console.print(
+        f"predicted from {calibration.trials} short trials: {duration(found.wall_s)} for {found.trials} trials, "
+        f"{slots} at once; {found.device_seconds / 3600:.3g} device-hours; at most {found.peak_memory / 1e9:.2f} GB "
+        "of memory a trial",
         highlight=False,
     )
 
