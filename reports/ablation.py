@@ -14,7 +14,7 @@ from reports.formats import configuration_text, p_text, percent, points
 from reports.frame import Results
 from reports.generic import caption
 from reports.plotting import NothingToDraw, Plot
-from reports.stats import Holm, MeanSE, PairedDifference, holm, mean_se, paired_difference
+from reports.stats import Holm, MeanSE, PairedDifference, holm, mean_se, paired_difference, smallest_difference
 from reports.summary import ArmSummary, arm_summaries, completed
 from reports.tables import Column, Table
 from reports.tidy_arms import tidy_arms_table
@@ -227,8 +227,27 @@ def _answer(found: Sequence[Change]) -> list[str]:
         said.append(f"No setting is shown to change mAP (p by Holm, {len(tested)} settings compared).")
     if rest:
         listed = "; ".join(f"{_with_p(c, adjusted)}" for c in rest)
-        said.append(f"Not shown to matter, which is no evidence that they do not, largest difference first: {listed}.")
+        said.append(
+            f"Not shown to matter, which is no evidence that they do not, largest difference first: {listed}."
+            f"{_could_find(rest, len(tested))}"
+        )
     return said
+
+
+def _could_find(rest: Sequence[Change], compared: int) -> str:
+    """Which differences so few and so varied pairs were able to find; empty if that is not known.
+
+    Holm tests the largest of `compared` differences at 0.05 / compared, and the others less strictly.
+    """
+    found = [smallest_difference(change.paired.sd, change.paired.n, alpha=0.05 / compared) for change in rest]
+    least = [one.value for one in found if one.value is not None]
+    if not least:
+        return ""
+    ends = list(dict.fromkeys(percent(value) for value in (min(least), max(least))))
+    return (
+        f" So many seeds, varying so much, find a true difference of {' to '.join(ends)} points "
+        f"{percent(found[0].power, 0)} % of the time, if it is the largest of the {compared}."
+    )
 
 
 def _with_p(change: Change, adjusted: dict[str, float]) -> str:

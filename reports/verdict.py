@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from reports.formats import configuration_text, decimal, mean_se_text, p_text, percent, points
 from reports.frame import Results
 from reports.generic import data_phrase
-from reports.stats import Equivalence, PairedDifference, equivalence, paired_difference
+from reports.stats import (
+    EffectSize,
+    Equivalence,
+    PairedDifference,
+    effect_size,
+    equivalence,
+    paired_difference,
+    smallest_difference,
+)
 from reports.summary import ArmSummary, Estimate, arm_summaries, completed, test_facts
 
 # One point of mAP: declared here, before any result, as the difference that would matter to a user.
@@ -37,6 +45,7 @@ class Contest:
     grid: ArmSummary
     paired: PairedDifference
     tost: Equivalence
+    effect: EffectSize
 
     @property
     def seconds_ratio(self) -> float:
@@ -53,7 +62,8 @@ def contests(results: Results) -> list[Contest]:
         ours, grid = arms.get((loss, "AutoMargin")), arms.get((loss, "Grid search"))
         if ours and grid:
             a, b = (completed(results.of(arm.name, "replicate"), "mAP") for arm in (ours, grid))
-            found.append(Contest(loss, ours, grid, paired_difference(a, b), equivalence(a, b, EQUIVALENCE_MARGIN)))
+            tost = equivalence(a, b, EQUIVALENCE_MARGIN)
+            found.append(Contest(loss, ours, grid, paired_difference(a, b), tost, effect_size(a, b)))
     return found
 
 
@@ -176,8 +186,17 @@ def _reading(contest: Contest) -> str:
     alone = "That alone is no evidence of equivalence: differences" if not tost.equivalent else "Differences"
     return (
         f"{contest.loss}: the interval includes 0, so no difference is shown. {alone} of up to {reach} points remain "
-        f"compatible with these seeds. {tests}"
+        f"compatible with these seeds. {_power(paired)}{tests}"
     )
+
+
+def _power(paired: PairedDifference) -> str:
+    """What so many pairs that vary so much are able to find; empty if that is not known."""
+    least = smallest_difference(paired.sd, paired.n)
+    if least.value is None:
+        return ""
+    found = "no possible difference" if least.value > 1 else f"a true difference of {percent(least.value)} points"
+    return f"So many seeds, varying so much, find {found} {percent(least.power, 0)} % of the time. "
 
 
 def _card(contest: Contest) -> tuple[tuple[str, str], ...]:

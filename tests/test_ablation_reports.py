@@ -9,7 +9,7 @@ import pytest
 from reports import ablation
 from reports.frame import read_results
 from reports.plotting import NothingToDraw
-from reports.stats import holm, paired_difference
+from reports.stats import holm, paired_difference, smallest_difference
 from reports.tables import to_csv
 from tests.replicate_studies import COLUMNS, SEEDS, assert_drawn, record, rows, write_study
 
@@ -68,6 +68,11 @@ def test_the_answer_names_the_settings_that_matter(settings: Path) -> None:
     assert matter.endswith("(p by Holm): change better +3.00 [+2.75, +3.25] (p < 0.001, n = 3).")
     assert unclear.startswith("Not shown to matter")
     assert "change same +0.00" in unclear
+    least = smallest_difference(0.01, 3, alpha=0.025).value
+    assert least is not None
+    assert unclear.endswith(
+        f"a true difference of {100 * least:.2f} points 80 % of the time, if it is the largest of the 2."
+    )
 
 
 def test_the_tidy_table_and_forest_of_the_ablation(settings: Path) -> None:

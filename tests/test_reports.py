@@ -19,7 +19,7 @@ from reports.build import build_report, status_lines
 from reports.cost import use_of
 from reports.formats import configuration_text, decimal, mean_se_text, points, to_html, to_md, to_tex
 from reports.frame import key_of, read_results
-from reports.stats import MeanSE
+from reports.stats import MeanSE, smallest_difference, smallest_margin
 from reports.summary import arm_summaries
 from reports.verdict import automargin_verdict
 from tests.factories import (
@@ -114,8 +114,19 @@ def test_verdict_says_numbers_data_and_what_is_not_shown(out: Path) -> None:
     )
     cautions = " ".join(said.cautions)
     assert "no evidence of equivalence" in cautions
+    assert "So many seeds, varying so much, find a true difference of 4.29 points 80 % of the time." in cautions
     assert "only 40 subjects" in cautions
     assert "2 of 146 test queries have no match" in cautions
+
+
+def test_paired_differences_say_how_large_they_are_and_what_could_be_found(out: Path) -> None:
+    build_report(out)
+    row = table(out, "paired_differences")[1]
+    sd = float(row["se"]) * math.sqrt(5)
+    correction = math.sqrt(2 / math.pi)  # Hedges' of 4 degrees of freedom
+    assert float(row["g"]) == pytest.approx(0.005 / sd * correction)
+    assert float(row["smallest_difference"]) == pytest.approx(smallest_difference(sd, 5).value)
+    assert float(row["smallest_margin"]) == pytest.approx(smallest_margin(sd, 5).value)
 
 
 @pytest.mark.parametrize(
