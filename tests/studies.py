@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from fmim_core.data.bank import Bank
 from fmim_core.data.phantom import PhantomConfig
+from fmim_core.trial import TrialSpec
 from search_spaces.domain import Choice, Space
 from studies.declare import Arm, Preset, Study
 from studies.plan import Plan
@@ -53,3 +55,15 @@ MINI_STUDY = Study(
 def mini_plan(seed: int = 0, replicates: int = 2, epochs: int | None = None) -> Plan:
     """The plan of the small study: 6 search trials and 4 replicates."""
     return Plan(MINI_STUDY, MINI, seed, replicates, epochs)
+
+
+def first_search_trials(plan: Plan, bank: Bank) -> list[TrialSpec]:
+    """The search trials of the first arm's first configuration."""
+    arm = plan.arms[0]
+    return plan.search(arm, 0, next(arm.space.configurations()), bank)
+
+
+def first_replicates(plan: Plan, bank: Bank) -> list[TrialSpec]:
+    """The replicates of the first arm's first configuration."""
+    arm = plan.arms[0]
+    return plan.replicate(arm, 0, next(arm.space.configurations()), bank)

@@ -64,6 +64,7 @@ def test_the_paper_study_has_nine_arms_with_its_search_costs() -> None:
     ("name", "search_trials", "replicate_trials"),
     [
         ("automargin_vs_grid", 34 * 3, 9 * 5),
+        ("automargin_vs_search", (4 + 1 + 16 + 16 + 16 + 48) * 3, 6 * 5),
         ("automargin_ablation", 0, 9 * 5),
         ("backbones", 4 * 6 * 2, 8 * 5),
         ("baselines", 0, 7 * 5),
@@ -78,8 +79,10 @@ def test_every_study_has_its_trials_and_every_configuration_is_a_valid_training(
 ) -> None:
     study = catalogue.find(name)
     for preset in study.presets:
-        configs = Plan(study, preset, seed=0, replicates=5).train_configs()
-        assert len({config.model_dump_json() for config in configs}) == len(configs)
+        plan = Plan(study, preset, seed=0, replicates=5)
+        for arm in study.arms:
+            configs = [plan.train_config(arm, configuration) for configuration in arm.space.corners()]
+            assert len({config.model_dump_json() for config in configs}) == len(configs)
     plan = Plan(study, study.preset("quick"), seed=0, replicates=5)
     assert (plan.search_trials, plan.replicate_trials) == (search_trials, replicate_trials)
 
@@ -88,6 +91,7 @@ def test_the_catalogue_is_what_is_tested() -> None:
     assert catalogue.names() == [
         "automargin_ablation",
         "automargin_vs_grid",
+        "automargin_vs_search",
         "backbones",
         "baselines",
         "hyperparameter_selection",
@@ -126,7 +130,7 @@ def test_the_paper_preset_is_the_papers_protocol() -> None:
 
 
 def test_arms_share_seeds_and_every_trial_has_its_own_name_and_fingerprint(tiny_bank: Bank) -> None:
-    specs = mini_plan().possible(tiny_bank)
+    specs = mini_plan().possible(tiny_bank, lambda arm: ())
     assert len({spec.id for spec in specs}) == len({spec.fingerprint for spec in specs}) == len(specs)
     seeds = {(spec.stage, spec.replicate): set() for spec in specs}
     for spec in specs:
@@ -226,7 +230,11 @@ def test_a_winner_keeps_its_time_and_a_changed_one_stays_in_sight(tiny_bank: Ban
     broken = Dispatcher(plan, tiny_bank, tmp_path, {})
     run(broken, bad={"triplet_grid.c01.fold0": "failed"})
     before = json.loads((tmp_path / "selection.json").read_text())
-    records = {spec.id: made_record(spec, score(spec)) for spec in plan.possible(tiny_bank) if spec.stage == "search"}
+    records = {
+        spec.id: made_record(spec, score(spec))
+        for spec in plan.possible(tiny_bank, lambda arm: ())
+        if spec.stage == "search"
+    }
     run(Dispatcher(plan, tiny_bank, tmp_path, records))
     after = json.loads((tmp_path / "selection.json").read_text())
     assert after["adatriplet_automargin"] == before["adatriplet_automargin"]

@@ -20,7 +20,7 @@ from fmim_core.records import read_json, read_records, record_path
 from fmim_core.trial import Place, Trial
 from studies.runner.execute import DONE, Options, run_plan
 from studies.runner.ray_backend import Heard, Resources, _slots, allot, cluster, record_of_dead_worker
-from tests.studies import mini_plan
+from tests.studies import first_search_trials, mini_plan
 
 
 def training_workers() -> list[int]:
@@ -86,7 +86,7 @@ def test_a_dead_worker_leaves_a_failed_record_with_the_reason(
     tiny_bank: Bank, tmp_path: Path, message: str, kind: str
 ) -> None:
     plan = mini_plan()
-    spec = plan.search(plan.arms[0], tiny_bank)[0]
+    spec = first_search_trials(plan, tiny_bank)[0]
     cost = no_cost() | {"startup_s": 1.0, "train_s": 4.0, "wall_s": 6.0, "epochs": 2, "energy_j": 50.0}
     so_far: dict[str, Any] = {"started_at": "2026-01-01T00:00:00.000Z", "cost": cost, "attempts": []}
     record = record_of_dead_worker(spec, message, tmp_path, Heard(so_far, at=time.monotonic() - 3))
@@ -102,7 +102,7 @@ def test_a_dead_worker_leaves_a_failed_record_with_the_reason(
 
 def test_a_record_written_just_before_the_worker_died_stands(tiny_bank: Bank, tmp_path: Path) -> None:
     plan = mini_plan()
-    spec = plan.search(plan.arms[0], tiny_bank)[0]
+    spec = first_search_trials(plan, tiny_bank)[0]
     Trial(spec, Place(tmp_path, "cpu")).run()
     heard = Heard({"started_at": "x", "cost": no_cost()})
     assert record_of_dead_worker(spec, "died", tmp_path, heard)["status"] == "completed"

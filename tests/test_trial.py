@@ -14,7 +14,7 @@ from fmim_core.data.bank import Bank
 from fmim_core.records import read_json, record_path, write_json
 from fmim_core.trial import Place, Trial, TrialSpec
 from tests.comparison import comparable
-from tests.studies import mini_plan
+from tests.studies import first_replicates, first_search_trials, mini_plan
 
 KEYS = {
     "study",
@@ -38,7 +38,7 @@ COST = {"train_s", "eval_s", "data_s", "startup_s", "device", "device_share", "e
 
 def search_spec(bank: Bank, epochs: int | None = None) -> TrialSpec:
     plan = mini_plan(epochs=epochs)
-    return plan.search(plan.arms[0], bank)[1]
+    return first_search_trials(plan, bank)[1]
 
 
 def test_a_search_record_says_everything_and_never_saw_the_test_set(tiny_bank: Bank, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_search_trial_runs_on_a_bank_whose_test_index_is_gone(tiny_bank: Bank,
     spec = search_spec(tiny_bank).model_copy(update={"bank": copy})
     assert Trial(spec, Place(tmp_path, "cpu")).run()["status"] == "completed"
     plan = mini_plan()
-    replicate = plan.replicate(plan.arms[0], 0, tiny_bank)[0].model_copy(update={"bank": copy})
+    replicate = first_replicates(plan, tiny_bank)[0].model_copy(update={"bank": copy})
     record = Trial(replicate, Place(tmp_path, "cpu")).run()
     assert record["status"] == "failed"
     assert "test.csv" in record["error"]["message"]
@@ -73,7 +73,7 @@ def test_a_search_trial_runs_on_a_bank_whose_test_index_is_gone(tiny_bank: Bank,
 
 def test_a_replicate_trains_on_all_development_subjects_and_reads_the_test_set(tiny_bank: Bank, tmp_path: Path) -> None:
     plan = mini_plan()
-    spec = plan.replicate(plan.arms[0], 0, tiny_bank)[1]
+    spec = first_replicates(plan, tiny_bank)[1]
     record = Trial(spec, Place(tmp_path, "cpu")).run()
     assert (record["stage"], record["fold"], record["replicate"]) == ("replicate", None, 1)
     assert record["metrics"]["validation"] is None

@@ -14,7 +14,7 @@ from fmim_core.data.bank import Bank
 from fmim_core.energy import Counter, EnergyMeter, energy_meter, nvml_counters, rapl_counters
 from fmim_core.records import read_json, record_path, write_json
 from fmim_core.trial import Place, Trial, TrialSpec
-from tests.studies import mini_plan
+from tests.studies import first_replicates, first_search_trials, mini_plan
 
 PARTS = ("startup_s", "data_s", "train_s", "eval_s")
 
@@ -28,12 +28,12 @@ def bank(tiny_bank: Bank, tmp_path: Path) -> Path:
 def replicate(tiny_bank: Bank, bank: Path, epochs: int) -> TrialSpec:
     """A trial that opens the test set when it has trained."""
     plan = mini_plan(epochs=epochs)
-    return plan.replicate(plan.arms[0], 0, tiny_bank)[1].model_copy(update={"bank": bank})
+    return first_replicates(plan, tiny_bank)[1].model_copy(update={"bank": bank})
 
 
 def test_wall_time_holds_the_parts_and_energy_is_null_where_nothing_tells_it(tiny_bank: Bank, tmp_path: Path) -> None:
     plan = mini_plan()
-    cost = Trial(plan.search(plan.arms[0], tiny_bank)[0], Place(tmp_path, "cpu", 0.5)).run()["cost"]
+    cost = Trial(first_search_trials(plan, tiny_bank)[0], Place(tmp_path, "cpu", 0.5)).run()["cost"]
     assert set(cost) == set(no_cost())
     assert 0 < sum(cost[part] for part in PARTS) <= cost["wall_s"]
     assert (cost["lost_s"], cost["resumed"], cost["device_share"]) == (0.0, 0, 0.5)
