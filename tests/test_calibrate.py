@@ -23,6 +23,7 @@ from studies.runner.forecast import Forecast, forecast
 from studies.runner.predict import predict_plan
 from studies.workload import Work, Workload
 from tests.studies import MINI, MINI_STUDY, first_replicates, first_search_trials, mini_plan
+from tests.test_command_line import fmim
 
 TIMING = Timing(startup=1.0, step=0.5, image=0.25, warm_up=2.0, between=0.125, peak_memory=1e9)
 
@@ -216,3 +217,13 @@ def test_a_small_plan_is_predicted_and_nothing_but_the_prediction_is_left(tmp_pa
     screen = (tmp_path / "screen.txt").read_text()
     assert f"10 trials: 6 in the search and 4 replicates; 20 epochs and {found.images} training images" in screen
     assert "predicted from 3 short trials" in screen
+
+
+@pytest.mark.slow
+def test_the_command_predicts_on_ray(tmp_path: Path) -> None:
+    done = fmim("plan", "automargin_vs_grid", "--preset", "smoke", "--calibrate", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    content = read_json(tmp_path / "out" / "calibration.json")
+    assert (content["backend"], len(content["calibration"]["timings"])) == ("ray", 7)
+    check_prediction(content, Forecast(**content["forecast"]), Work(86, 172, 33280))
+    assert "for 86 trials" in done.stdout
