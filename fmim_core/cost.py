@@ -7,7 +7,7 @@ checkpoint) is part of the later one's and no longer of the failed one's.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -18,15 +18,16 @@ from fmim_core.records import FINAL, Record
 from fmim_core.trainer import Training
 
 Cost = dict[str, Any]
-SUMS = ("startup_s", "data_s", "train_s", "eval_s", "lost_s", "wall_s", "epochs", "images")
+Attempt = dict[str, Any]
+SUMS = ("startup_s", "data_s", "train_s", "eval_s", "lost_s", "wall_s", "epochs", "images", "resumed")
 
 
 def no_cost() -> Cost:
     """The cost of nothing, with every key: seconds by kind, of unknown kind (`lost_s`), and from beginning to end.
 
     `wall_s` has the waiting between epochs in it, which the parts do not have. `energy_j` is null where nothing tells
-    it. `resumed` counts how often the trial went on from a checkpoint: the seconds between the checkpoint and the
-    interruption are in no record, since nobody was left to write them down.
+    it. `resumed` counts interruptions after which the trial went on from a checkpoint: the seconds between the two are
+    in no record, since nobody was left to write them down.
     """
     seconds = dict.fromkeys(("startup_s", "data_s", "train_s", "eval_s", "lost_s", "wall_s"), 0.0)
     return seconds | {
@@ -61,9 +62,9 @@ class Meter:
         self._device = device
         self._energy = energy_meter(device, self._share)
 
-    def go_on_from(self, cost: Cost) -> None:
-        """The trial goes on from a checkpoint up to which it had cost this."""
-        self._before = cost | {"resumed": cost["resumed"] + 1}
+    def go_on_from(self, cost: Cost, interrupted: bool) -> None:
+        """The trial goes on from a checkpoint up to which it had cost this, after an interruption or else a failure."""
+        self._before = cost | {"resumed": cost["resumed"] + interrupted}
 
     def ready(self) -> None:
         """Start-up is over."""
@@ -96,14 +97,19 @@ def cut_off(cost: Cost, seconds: float) -> Cost:
     return cost | {"lost_s": cost["lost_s"] + seconds, "wall_s": cost["wall_s"] + seconds, "energy_j": None}
 
 
-def earlier_attempts(record: Record | None, fingerprint: str, carried: Cost | None) -> list[dict[str, Any]]:
-    """The attempts that a new one has to list, from the record that it will replace, if that is a failed one of it.
+def earlier_attempts(
+    record: Record | None, fingerprint: str, carried: Cost | None = None, known: Sequence[Attempt] = ()
+) -> list[Attempt]:
+    """The failed attempts that a new one has to list.
 
     Args:
+        record: the one that the new attempt will replace.
         carried: the cost up to the checkpoint that the new attempt goes on from; None if it starts anew.
+        known: the attempts that this checkpoint lists; where the record is among them, an interruption followed it.
     """
-    if record is None or record["status"] in FINAL or record["fingerprint"] != fingerprint:
-        return []
+    failed = record is not None and record["status"] not in FINAL and record["fingerprint"] == fingerprint
+    if record is None or not failed or any(one["ended_at"] == record["ended_at"] for one in known):
+        return list(known)
     error = record["error"] or {}
     attempt = {
         "status": record["status"],

@@ -181,21 +181,21 @@ class Trial:
     def _checkpoint(self) -> None:
         assert self._training is not None
         content = {"fingerprint": self.spec.fingerprint, "complete": False} | self._training.state()
-        checkpoint.save(self._checkpoint_path(), content | {"cost": self._cost(), "peak_memory": self._peak_memory()})
+        checkpoint.save(self._checkpoint_path(), content | self.so_far | {"peak_memory": self._peak_memory()})
         self._saved = time.perf_counter()
 
     def _checkpointed(self, device: torch.device) -> dict[str, Any] | None:
         """The state to go on from, if there is one; what was paid for it, and for earlier attempts, is taken over."""
         old, path = record_path(self._place.out, self.spec.id), self._checkpoint_path()
         record = read_json(old) if old.exists() else None
-        self._attempts = earlier_attempts(record, self.spec.fingerprint, None)
+        self._attempts = earlier_attempts(record, self.spec.fingerprint)
         state = checkpoint.load(path, device) if path.exists() else None
         if state is None or state["fingerprint"] != self.spec.fingerprint or state["complete"]:
             return None
-        carried = carried_cost(state)
-        self._meter.go_on_from(carried)
+        carried, known = carried_cost(state), state.get("attempts", [])
+        self._attempts = earlier_attempts(record, self.spec.fingerprint, carried, known)
+        self._meter.go_on_from(carried, interrupted=self._attempts == known)
         self._peak_before = state.get("peak_memory", 0)
-        self._attempts = earlier_attempts(record, self.spec.fingerprint, carried)
         return state
 
     def _complete(self) -> None:

@@ -14,7 +14,6 @@ from reports.stats import CostRatio, cost_ratio
 from reports.tables import Column, Table
 
 GRID = "Grid search"
-_LOST = "the seconds from the checkpoint to the interruption are in no record"
 _PART_LABELS = {"startup_s": "Start-up", "data_s": "Data", "train_s": "Training", "eval_s": "Evaluation"}
 
 
@@ -45,7 +44,8 @@ def paid_table(results: Results) -> Table:
     )
     text += " Energy: the device's counter × the share of the device." if told else " No driver told the energy."
     resumed = cost_of(results.trials).resumed
-    notes = [f"{resumed} times a trial went on from a checkpoint: {_LOST}."] if resumed else []
+    lost = "was interrupted and went on from a checkpoint: the seconds between the two are in no record"
+    notes = [f"{resumed} times a trial {lost}."] if resumed else []
     return Table("cost_accounting", "What was paid", caption(results, text), columns, rows, notes)
 
 

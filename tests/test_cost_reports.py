@@ -96,7 +96,7 @@ def test_failed_attempts_are_paid_for_counted_and_shown(out: Path) -> None:
     assert (float(grid["device_seconds"]), float(grid["wasted"])) == (144.0 + 6 * 0.5, 3.0)
     # 03:05:02 to 03:05:17, and eight seconds before 03:00:10.
     assert float(grid["wall_s"]) == pytest.approx(15.0 + 8.0)
-    assert table.notes[0].startswith("1 times a trial went on from a checkpoint")
+    assert table.notes[0].startswith("1 times a trial was interrupted and went on from a checkpoint")
     build_report(out)
     cost = search_cost(results, "triplet_grid")
     assert (cost.device_seconds, cost.epochs, cost.n_s, cost.trials) == (147.0, 74, 4, 12)

@@ -67,12 +67,33 @@ def test_what_a_later_attempt_goes_on_from_is_paid_once(tiny_bank: Bank, bank: P
     done = Trial(spec, place).run()
     (attempt,) = done["attempts"]
     assert (failed["cost"]["epochs"], carried["epochs"], attempt["cost"]["epochs"]) == (3, 2, 1)
-    assert (done["cost"]["epochs"], done["cost"]["resumed"]) == (3, 1)
+    assert (done["cost"]["epochs"], done["cost"]["resumed"]) == (3, 0)  # it failed, and was not interrupted
     assert attempt["cost"]["images"] == failed["cost"]["images"] / 3 == done["cost"]["images"] / 3
     for name in SUMS:
         assert attempt["cost"][name] == pytest.approx(failed["cost"][name] - carried[name])
         assert done["cost"][name] >= carried[name]
     assert done["cost"]["startup_s"] > carried["startup_s"] > 0  # of both processes
+
+
+def test_a_failed_attempt_survives_an_interruption_of_the_next(tiny_bank: Bank, bank: Path, tmp_path: Path) -> None:
+    """The interrupted attempt leaves a checkpoint that is further than the failed attempt got."""
+    spec, place = replicate(tiny_bank, bank, 4), Place(tmp_path / "out", "cpu", checkpoint_every_s=0.0)
+    broken = Trial(spec, place)
+    broken.step()
+    hidden = bank.rename(tmp_path / "hidden")
+    failed = Trial(spec, place).run()  # it goes on from one epoch, and finds no bank
+    hidden.rename(bank)
+    interrupted = Trial(spec, place)
+    interrupted.step()
+    interrupted.step()
+    listed = interrupted.so_far["attempts"]
+    done = Trial(spec, place).run()
+    assert done["attempts"] == listed
+    assert [attempt["error"] for attempt in listed] == [{n: failed["error"][n] for n in ("kind", "message")}]
+    assert (listed[0]["cost"]["epochs"], done["cost"]["epochs"], done["cost"]["resumed"]) == (0, 4, 1)
+    # The failed attempt was itself a resumption; what it paid beyond the checkpoint is its start-up.
+    assert listed[0]["cost"]["resumed"] == 1
+    assert listed[0]["cost"]["wall_s"] == pytest.approx(listed[0]["cost"]["startup_s"], abs=1e-3)
 
 
 def test_an_interruption_loses_no_second_before_the_checkpoint(tiny_bank: Bank, bank: Path, tmp_path: Path) -> None:
@@ -119,10 +140,11 @@ def test_only_failed_records_of_the_same_training_become_attempts() -> None:
         "started_at": "",
         "ended_at": "",
     }
-    assert len(earlier_attempts(record, "f", None)) == 1
-    assert earlier_attempts(record, "other", None) == []
-    assert earlier_attempts(record | {"status": "completed"}, "f", None) == []
-    assert earlier_attempts(None, "f", None) == []
+    (attempt,) = earlier_attempts(record, "f")
+    assert earlier_attempts(record, "f", no_cost(), [attempt]) == [attempt]
+    assert earlier_attempts(record, "other") == []
+    assert earlier_attempts(record | {"status": "completed"}, "f") == []
+    assert earlier_attempts(None, "f") == []
 
 
 def test_a_worker_that_died_leaves_seconds_that_nobody_can_assign() -> None:

@@ -277,7 +277,7 @@ def record_of_dead_worker(spec: TrialSpec, error: str, out: Path, heard: Heard) 
         return dict(written)
     memory = "OutOfMemory" in error or "running low on memory" in error
     kind = "out of memory" if memory else "worker died"
-    record = blank_record(spec, now()) | {"attempts": earlier_attempts(written, spec.fingerprint, None)} | heard.so_far
+    record = blank_record(spec, now()) | {"attempts": earlier_attempts(written, spec.fingerprint)} | heard.so_far
     record["cost"] = cut_off(record["cost"], time.monotonic() - heard.at)
     record["error"] = {"kind": kind, "message": error.strip()[:2000], "traceback": error}
     write_json(path, record)
