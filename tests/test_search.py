@@ -101,6 +101,17 @@ def test_a_grid_with_a_drawn_value_has_every_pair_twice_and_twelve_draws(sequent
     assert len({c["beta"] for c in found}) == 12
 
 
+def test_draws_of_a_grid_differ_even_where_there_are_hardly_enough(tiny_bank: Bank, tmp_path: Path) -> None:
+    """Two pairs and 15 values: 14 draws would hardly all differ by chance."""
+    narrow = Uniform(path="margins.beta", low=0.5, high=0.5014)
+    space = Space(choices=(Choice(path="margins.epsilon", values=(0.1, 0.5)),), ranges=(narrow,))
+    simulation = Simulation(plan_of(arm("grid", Grid(samples=7), space)), tiny_bank, tmp_path)
+    assert simulation.run().complete
+    found = simulation.configurations("grid")
+    assert len({c["beta"] for c in found}) == len(found) == 14
+    assert Counter(c["epsilon"] for c in found) == {0.1: 7, 0.5: 7}
+
+
 def test_a_sobol_search_fills_every_quarter_and_every_choice_evenly(tiny_bank: Bank, tmp_path: Path) -> None:
     simulation = Simulation(plan_of(arm("qmc", QMC(samples=16))), tiny_bank, tmp_path)
     simulation.run()
@@ -287,6 +298,14 @@ def test_a_metric_that_is_not_a_number_never_goes_on_unless_it_is_alone() -> Non
     assert rungs.goes_on(0, [{"validation_mAP": 0.5}])
     assert not rungs.goes_on(1, [{"validation_mAP": math.nan}])
     assert rungs.goes_on(2, [{"validation_mAP": 0.6}])
+
+
+def test_a_trial_gone_on_with_from_a_checkpoint_is_judged_at_the_rungs_it_passed_unseen() -> None:
+    rungs = Rungs([1, 3], 2)
+    rungs.see(0, [{"validation_mAP": 0.5}, {"validation_mAP": 0.6}, {"validation_mAP": 0.7}])
+    assert not rungs.goes_on(1, [{"validation_mAP": value} for value in (0.6, 0.6, 0.65, 0.9)])
+    assert rungs.goes_on(2, [{"validation_mAP": value} for value in (0.7, 0.7, 0.75, 0.1)])
+    assert rungs.goes_on(2, [{"validation_mAP": value} for value in (0.7, 0.7, 0.75, 0.1, 0.1)])  # judged once
 
 
 @pytest.fixture(scope="module")

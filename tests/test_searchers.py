@@ -14,6 +14,7 @@ from studies.declare import Arm, Study
 from studies.plan import Plan
 from tests.simulation import MARGINS, MIXED, arm, plan_of
 from tests.studies import MINI
+from tests.test_command_line import ROOT
 
 GRID = Space(choices=(*MIXED.choices, Choice(path="margins.beta", values=(0.1,))))
 
@@ -164,3 +165,13 @@ def test_the_continuous_space_spans_the_papers_grid() -> None:
     for configuration in grid.listed or []:
         random.space.check(configuration)
     assert random.space.values() == MARGINS.values()
+
+
+def test_the_page_on_ones_own_search_declares_one() -> None:
+    page = (ROOT / "studies" / "README.md").read_text(encoding="utf-8")
+    code = page.partition("## Your own search")[2].partition("```python\n")[2].partition("```")[0]
+    names: dict[str, object] = {"Arm": Arm}
+    exec(code, names)
+    declared = names["ARM"]
+    assert isinstance(declared, Arm)
+    assert (declared.budget, plan_of(declared, epochs=2).train_configs()[1].margins.epsilon) == (16, 1.0)

@@ -12,7 +12,7 @@ import torch
 from fmim_core import checkpoint
 from fmim_core.data.bank import Bank
 from fmim_core.records import read_json, record_path, write_json
-from fmim_core.trial import Place, Trial, TrialSpec
+from fmim_core.trial import Place, Trial, TrialSpec, keep_stopped
 from tests.comparison import comparable
 from tests.studies import first_replicates, first_search_trials, mini_plan
 
@@ -109,6 +109,35 @@ def test_a_checkpoint_of_another_configuration_is_not_gone_on_from(tiny_bank: Ba
     Trial(spec, place).step()
     other = spec.model_copy(update={"train": spec.train.model_copy(update={"learning_rate": 5e-4})})
     assert Trial(other, place).step()["epoch"] == 1
+
+
+def test_a_stopped_trial_keeps_what_it_measured_apart_and_nothing_to_resume_from(
+    tiny_bank: Bank, tmp_path: Path
+) -> None:
+    spec = search_spec(tiny_bank, epochs=4)
+    spec = spec.model_copy(update={"train": spec.train.model_copy(update={"keep": "best"})})
+    trial = Trial(spec, Place(tmp_path, "cpu", checkpoint_every_s=0.0))
+    rows = [trial.step() for _ in range(3)]
+    path = tmp_path / "checkpoints" / f"{spec.id}.pt"
+    assert path.exists()
+    keep_stopped(tmp_path, trial.stopped())
+    assert not path.exists()
+    record = read_json(record_path(tmp_path, spec.id))
+    assert (record["status"], record["metrics"], record["kept_epoch"]) == (
+        "stopped",
+        {"validation": None, "test": None},
+        None,
+    )
+    best = max(rows, key=lambda row: row["validation_mAP"])
+    assert record["stopped"]["after_epoch"] == 3
+    assert record["stopped"]["kept_epoch"] == best["epoch"]
+    assert record["stopped"]["validation"]["mAP"] == best["validation_mAP"]
+    assert (record["cost"]["epochs"], len(record["history"])) == (3, 3)
+
+
+def test_rungs_do_not_change_a_result_so_they_are_not_in_the_fingerprint(tiny_bank: Bank) -> None:
+    spec = search_spec(tiny_bank)
+    assert spec.model_copy(update={"rungs": (1,)}).fingerprint == spec.fingerprint
 
 
 def test_divergence_is_a_status_with_its_history(tiny_bank: Bank, tmp_path: Path) -> None:
