@@ -68,9 +68,9 @@ class Calibration:
 
 
 def training_key(config: TrainConfig) -> str:
-    """What decides the cost of a step: trainings that differ in hyperparameters alone have one key."""
+    """What decides the cost of a step, after a colon in full; trainings that differ in values alone have one key."""
     shape = config.model_dump_json(include={"model", "batches", "augmentation", "precision", "identity"})
-    return f"{config.loss.kind}, {config.margins.kind}, {shape}"
+    return f"{config.loss.kind}, {config.margins.kind}, {config.model.kind}: {shape}"
 
 
 def calibrate(plan: Plan, images: ImageSet, bank: Bank, backend: Backend) -> Calibration:

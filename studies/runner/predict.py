@@ -45,7 +45,7 @@ def predict_plan(plan: Plan, options: Options, console: Console) -> Forecast:
     found = forecast(plan, workload, bank, calibration, backend.slots, backend.share, preparation)
     content = _of(plan, bank) | _on(options, backend) | {"forecast": asdict(found), "preparation_s": preparation}
     write_json(options.folder / "calibration.json", content | {"calibration": asdict(calibration)})
-    show_forecast(found, calibration, backend.slots, console)
+    show_forecast(plan, found, calibration, backend.slots, console)
     return found
 
 

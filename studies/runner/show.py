@@ -63,23 +63,24 @@ def show_plan(checked: Checked, console: Console) -> None:
     )
 
 
-def show_forecast(found: Forecast, calibration: Calibration, slots: int, console: Console) -> None:
+def show_forecast(plan: Plan, found: Forecast, calibration: Calibration, slots: int, console: Console) -> None:
     """What was timed, and what follows from it."""
     numbers = (
         Column(name, justify="right") for name in ("start-up, s", "step, ms", "evaluation, ms an image", "memory, GB")
     )
-    table = Table("training (loss, margins)", *numbers, box=SIMPLE_HEAD)
+    table = Table("training (loss, margins, model)", *numbers, box=SIMPLE_HEAD)
     for key, timing in calibration.timings.items():
         table.add_row(
-            ", ".join(key.split(", ")[:2]),
+            key.partition(":")[0],
             f"{timing.startup:.2f}",
             f"{1000 * timing.step:.1f}",
             f"{1000 * timing.image:.2f}",
             f"{timing.peak_memory / 1e9:.2f}",
         )
     console.print(table)
+    about = "" if plan.exact else "about "
     console.print(
-        f"predicted from {calibration.trials} short trials: {duration(found.wall_s)} for {found.trials} trials, "
+        f"predicted from {calibration.trials} short trials: {duration(found.wall_s)} for {about}{found.trials} trials, "
         f"{slots} at once; {found.device_seconds / 3600:.3g} device-hours; at most {found.peak_memory / 1e9:.2f} GB "
         "of memory a trial",
         highlight=False,
