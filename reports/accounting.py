@@ -125,8 +125,8 @@ def ratios_table(results: Results) -> Table:
     ]
     text = (
         "How many times as much the grid search of the same loss cost in the search stage, failed, repeated and "
-        "stopped trials included. Above 1 the grid was dearer. N_s and epochs are exact; the interval of the "
-        "device-seconds is Fieller's, paired by fold."
+        "stopped trials included. Above 1 the grid was dearer. N_s and epochs are exact; device-seconds depend on what "
+        "else the machine was doing, and their interval is Fieller's, paired by fold."
     )
     return Table("cost_ratios", "Search cost against the grid", caption(results, text), columns, rows, notes)
 

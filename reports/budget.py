@@ -121,7 +121,7 @@ def budget_table(results: Results) -> Table:
             areas = {unit: area(curve, unit, among) for unit in UNITS}
             rows.append(_row(curve) | {"area_n_s": areas[CONFIGURATIONS], "area_device": areas[DEVICE_SECONDS]})
         notes += _ranges(loss, among)
-    notes += [f"{c.arm['label']}: {c.left_out} of its configurations have no score." for c in found if c.left_out]
+    notes += [f"{c.arm['label']}: configurations without a score: {c.left_out}." for c in found if c.left_out]
     area_group, sd = "Area under the curve, %", "sd"
     columns = [
         Column("arm", "Arm"),

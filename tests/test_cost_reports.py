@@ -226,7 +226,7 @@ def test_an_adaptive_search_has_its_best_so_far_in_its_own_order(out: Path) -> N
     assert area(curve, CONFIGURATIONS, found) == pytest.approx(sum(best[:3]) / 3)
     row = by_arm(budget_table(read_results(out)))["Triplet + Grid search"]
     assert (row["curve"], row["one_sd"], row["all_sd"]) == ("so far", "", "")
-    assert "Triplet + Grid search: 1 of its configurations have no score." in budget_table(read_results(out)).notes
+    assert "Triplet + Grid search: configurations without a score: 1." in budget_table(read_results(out)).notes
 
 
 def test_a_configuration_that_cost_nothing_does_not_break_the_curve(out: Path) -> None:
