@@ -27,6 +27,10 @@ class Batches(Config):
         """Images in a batch."""
         return self.subjects_per_batch * self.images_per_subject
 
+    def in_epoch(self, images: int) -> int:
+        """Batches in an epoch of so many training images."""
+        return self.per_epoch or max(1, images // self.size)
+
 
 class SubjectSampler:
     """Draws an epoch of batches from the identities `(N,)` of the training images.
@@ -47,7 +51,7 @@ class SubjectSampler:
             )
         self._images = [(identities == subject).nonzero().flatten() for subject in subjects]
         self._batches = batches
-        self.batches_per_epoch = batches.per_epoch or max(1, len(identities) // batches.size)
+        self.batches_per_epoch = batches.in_epoch(len(identities))
         self.subjects = len(subjects)
         self.repeating = sum(len(images) < batches.images_per_subject for images in self._images)
 

@@ -12,10 +12,11 @@ from pydantic import Field
 
 from fmim_core import checkpoint
 from fmim_core.config import Config, fingerprint
+from fmim_core.cost import Cost, Meter, carried_cost, earlier_attempts, no_cost
 from fmim_core.data.bank import Bank
 from fmim_core.data.splits import subject_folds
-from fmim_core.machine import describe_error, device_name, environment, peak_memory
-from fmim_core.records import SCHEMA, Record, now, record_path, write_json
+from fmim_core.machine import describe_error, environment, peak_memory
+from fmim_core.records import SCHEMA, Record, now, read_json, record_path, write_json
 from fmim_core.samples import retrieval_samples
 from fmim_core.seeding import derive_seed
 from fmim_core.train_config import TrainConfig
@@ -99,9 +100,10 @@ class Trial:
 
     def __init__(self, spec: TrialSpec, place: Place) -> None:
         self.spec, self._place = spec, place
-        self._begun, self._started_at = time.perf_counter(), now()
+        self._meter, self._started_at = Meter(place.device_share), now()
         self._saved = time.perf_counter()
-        self._startup = 0.0
+        self._attempts: list[dict[str, Any]] = []
+        self._peak_before = 0
         self._training: Training | None = None
         self.record: Record | None = None
 
@@ -109,6 +111,11 @@ class Trial:
     def over(self) -> bool:
         """Whether the record is written."""
         return self.record is not None
+
+    @property
+    def so_far(self) -> Record:
+        """The part of the record that is to be kept if this process dies."""
+        return {"started_at": self._started_at, "cost": self._cost(), "attempts": self._attempts}
 
     def step(self) -> Row | None:
         """Run one epoch, or the end of the trial after the last; returns the epoch's row, None without one."""
@@ -145,18 +152,21 @@ class Trial:
         return self.record
 
     def _start(self) -> Training:
+        device = pick_device(self._place.device)
+        self._meter.on(device)
+        state = self._checkpointed(device)
         bank = self._bank()
         train, validation = bank.development(), None
         if self.spec.fold is not None:
             per_side = self.spec.train.identity == "side"
             folds = subject_folds(train, self.spec.folds, derive_seed(self.spec.study_seed, "folds"), per_side)
             train, validation = folds[self.spec.fold].train, folds[self.spec.fold].validation
-        device = pick_device(self._place.device)
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
         training = Training(self.spec.train, train, validation, self.spec.seed, device)
-        self._resume(training)
-        self._startup = time.perf_counter() - self._begun
+        if state is not None:
+            training.load_state(state)
+        self._meter.ready()
         return training
 
     def _bank(self) -> Bank:
@@ -171,15 +181,22 @@ class Trial:
     def _checkpoint(self) -> None:
         assert self._training is not None
         content = {"fingerprint": self.spec.fingerprint, "complete": False} | self._training.state()
-        checkpoint.save(self._checkpoint_path(), content)
+        checkpoint.save(self._checkpoint_path(), content | self.so_far | {"peak_memory": self._peak_memory()})
         self._saved = time.perf_counter()
 
-    def _resume(self, training: Training) -> None:
-        if not self._checkpoint_path().exists():
-            return
-        state = checkpoint.load(self._checkpoint_path(), training.device)
-        if state["fingerprint"] == self.spec.fingerprint and not state["complete"]:
-            training.load_state(state)
+    def _checkpointed(self, device: torch.device) -> dict[str, Any] | None:
+        """The state to go on from, if there is one; what was paid for it, and for earlier attempts, is taken over."""
+        old, path = record_path(self._place.out, self.spec.id), self._checkpoint_path()
+        record = read_json(old) if old.exists() else None
+        self._attempts = earlier_attempts(record, self.spec.fingerprint)
+        state = checkpoint.load(path, device) if path.exists() else None
+        if state is None or state["fingerprint"] != self.spec.fingerprint or state["complete"]:
+            return None
+        carried, known = carried_cost(state), state.get("attempts", [])
+        self._attempts = earlier_attempts(record, self.spec.fingerprint, carried, known)
+        self._meter.go_on_from(carried, interrupted=self._attempts == known)
+        self._peak_before = state.get("peak_memory", 0)
+        return state
 
     def _complete(self) -> None:
         """Evaluate the kept model. The test set is opened here and nowhere else, and only in the replicate stage."""
@@ -211,29 +228,20 @@ class Trial:
 
     def _record(self, status: str) -> Record:
         training = self._training
-        return blank_record(self.spec, self._started_at) | {
+        parts = {
             "status": status,
             "history": training.history if training else [],
-            "cost": self._cost(),
-            "peak_memory": peak_memory(training.device if training else None),
+            "peak_memory": self._peak_memory(),
             "warnings": training.warnings if training else [],
             "ended_at": now(),
         }
+        return blank_record(self.spec, self._started_at) | self.so_far | parts
 
-    def _cost(self) -> dict[str, Any]:
-        training = self._training
-        if training is None:
-            return _no_cost() | {"startup_s": time.perf_counter() - self._begun}
-        return {
-            "startup_s": self._startup,
-            "data_s": training.seconds.data,
-            "train_s": training.seconds.train,
-            "eval_s": training.seconds.eval,
-            "device": device_name(training.device),
-            "device_share": self._place.device_share,
-            "epochs": len(training.history),
-            "images": training.images_seen,
-        }
+    def _cost(self) -> Cost:
+        return self._meter.cost(self._training)
+
+    def _peak_memory(self) -> int:
+        return max(self._peak_before, peak_memory(self._training.device if self._training else None))
 
 
 def checkpoint_path(out: Path, trial: str) -> Path:
@@ -262,7 +270,8 @@ def blank_record(spec: TrialSpec, started_at: str) -> Record:
         "kept_epoch": None,
         "samples": [],
         "history": [],
-        "cost": _no_cost(),
+        "cost": no_cost(),
+        "attempts": [],
         "peak_memory": None,
         "error": None,
         "warnings": [],
@@ -273,8 +282,3 @@ def blank_record(spec: TrialSpec, started_at: str) -> Record:
         "config": spec.train.model_dump(mode="json"),
         "data": spec.data | {"bank": spec.bank_fingerprint},
     }
-
-
-def _no_cost() -> dict[str, Any]:
-    seconds = dict.fromkeys(("startup_s", "data_s", "train_s", "eval_s"), 0.0)
-    return seconds | {"device": "none", "device_share": 0.0, "epochs": 0, "images": 0}

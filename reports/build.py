@@ -24,6 +24,8 @@ from reports.summary import selection_problems
 from reports.tables import Table, html_rows, markdown, to_csv
 from reports.verdict import Verdict
 
+_SHOWN = ("tables", "appendix", "account", "ledger")
+
 
 def build_report(out: Path) -> Path:
     """Writes OUT/report and returns its index.html; a partial or damaged run is reported as far as it goes.
@@ -37,7 +39,7 @@ def build_report(out: Path) -> Path:
     results = read_results(Path(out))
     contents = contents_of(results)
     verdict = contents.verdict(results)
-    tables = {part: [make(results) for make in _makers(contents, part)] for part in ("tables", "appendix", "account")}
+    tables = {part: [make(results) for make in _makers(contents, part)] for part in _SHOWN}
     failures = failures_table(results)
     report = Path(out) / "report"
     for table in [*chain.from_iterable(tables.values()), failures, *(make(results) for make in contents.files)]:
@@ -119,7 +121,7 @@ def _markdown(
             parts.append(
                 f"![{to_md(plot.alt)}](figures/{plot.name}.png)\n\n**{to_md(plot.title)}.** {to_md(plot.caption)}"
             )
-    parts += ["## Trials and cost", markdown(failures), *map(markdown, tables["account"])]
+    parts += ["## Trials and cost", markdown(failures), *map(markdown, [*tables["account"], *tables["ledger"]])]
     parts += ["## More tables", *map(markdown, tables["appendix"]), "## Provenance"]
     parts.append("\n".join(f"- {to_md(name)}: {to_md(value)}" for name, value in provenance(results)))
     parts.append("Every planned trial with the name of its record: [tables/trials.csv](tables/trials.csv).")

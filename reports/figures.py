@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from reports.formats import percent
 from reports.frame import Results
 from reports.generic import caption, queries_of_year, query_years
 from reports.plotting import NothingToDraw, Plot, band, look
-from reports.stats import expected_best
-from reports.summary import ArmSummary, arm_summaries, on_test, on_validation
+from reports.summary import ArmSummary, arm_summaries, on_test
 
-_FACES = ("full", "none")
+FACES = ("full", "none")
 _MOST_PANELS = 3  # side by side in a column
 _SHORT_LABEL = 14  # characters of which three labels fit side by side
 _LONG_ROW = 40  # characters that fit in one row of a legend at column width
@@ -36,8 +36,8 @@ def cost_plot(results: Results) -> Plot:
         for position, arm in enumerate(arms):
             number = losses.index(arm.loss)
             aside = 1 + 0.12 * (number - (len(losses) - 1) / 2)  # so that equal N_s do not hide each other
-            _cost_point(left, arm.cost.n_s * aside, arm, position, _FACES[number % 2])
-            _cost_point(right, arm.cost.device_seconds, arm, position, _FACES[number % 2])
+            _cost_point(left, arm.cost.n_s * aside, arm, position, FACES[number % 2])
+            _cost_point(right, arm.cost.device_seconds, arm, position, FACES[number % 2])
         left.set(xlabel="configurations trained, $N_s$", ylabel="test mAP (%)", xscale="log")
         right.set(xlabel="search device-seconds", xscale="log")
         ticks = sorted({arm.cost.n_s for arm in arms if arm.cost.n_s > 0})
@@ -47,7 +47,7 @@ def cost_plot(results: Results) -> Plot:
         for axes in (left, right):
             axes.xaxis.set_minor_locator(NullLocator())
             axes.margins(x=0.15)
-        _legend(figure, arms, losses)
+        search_legend(figure, arms, losses)
 
     listed = "; ".join(
         f"{arm.label} {percent(arm.test.stat.mean, 1)} % for {arm.cost.n_s} configurations" for arm in arms
@@ -85,7 +85,7 @@ def _cost_point(axes: Axes, x: float, arm: ArmSummary, position: int, face: str)
     )
 
 
-def _legend(figure: Figure, arms: list[ArmSummary], losses: list[str]) -> None:
+def search_legend(figure: Figure, arms: Sequence[ArmSummary], losses: Sequence[str]) -> None:
     """Colours and shapes for the searches, filled and open for the losses, above the panels."""
     handles: dict[str, Any] = {}
     axes = figure.axes[0]
@@ -95,7 +95,7 @@ def _legend(figure: Figure, arms: list[ArmSummary], losses: list[str]) -> None:
             (handles[arm.search],) = axes.plot([], [], ls="", color=style["color"], marker=style["marker"])
     faces: dict[str, Any] = {}
     for number, loss in enumerate(losses if len(losses) > 1 else []):
-        (faces[loss],) = axes.plot([], [], ls="", color="#777777", marker="o", fillstyle=_FACES[number % 2])
+        (faces[loss],) = axes.plot([], [], ls="", color="#777777", marker="o", fillstyle=FACES[number % 2])
     if sum(map(len, handles)) > _LONG_ROW:
         columns, entries = 3, [*handles.items(), *faces.items()]
     else:
@@ -106,51 +106,7 @@ def _legend(figure: Figure, arms: list[ArmSummary], losses: list[str]) -> None:
     figure.legend(shown, labels, loc="outside upper center", ncols=columns, columnspacing=0.9, handletextpad=0.1)
 
 
-def expected_best_plot(results: Results) -> Plot:
-    """The expected best validation mAP of n configurations drawn at random from an arm's space."""
-    curves = {}
-    for arm in results.arms:
-        found = [on_validation(results, arm["name"], c, "mAP") for c in arm["configurations"]]
-        scores = [100 * one.stat.mean for one in found if one.complete]
-        if len(scores) > 1 and not results.stops(arm["name"]):
-            curves[arm["name"]] = (arm, expected_best(scores, range(1, len(scores) + 1)))
-    if not curves:
-        raise NothingToDraw("no arm has two configurations that completed every fold yet")
-    losses = list(dict.fromkeys(arm["loss"] for arm, _ in curves.values()))
-
-    def draw(figure: Figure) -> None:
-        panels = figure.subplots(1, len(losses), sharey=True, squeeze=False)[0]
-        for position, (arm, best) in enumerate(curves.values()):
-            axes = panels[losses.index(arm["loss"])]
-            spread = [math.sqrt(variance) for variance in best.variance]
-            band(
-                axes,
-                best.budgets,
-                best.expected,
-                spread,
-                label=arm["search"],
-                **look(arm["search"], position),
-            )
-        for loss, axes in zip(losses, panels, strict=True):
-            axes.set(title=loss, xlabel="configurations tried")
-            axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        panels[0].set_ylabel("expected best validation mAP (%)")
-        _shared_legend(figure, panels)
-
-    ends = "; ".join(
-        f"{arm['label']} from {best.expected[0]:.1f} % with one to {best.expected[-1]:.1f} % with {best.budgets[-1]}"
-        for arm, best in curves.values()
-    )
-    text = (
-        "Expected best validation mAP when n configurations are drawn at random, with replacement, from those an arm "
-        "trained (Dodge et al. 2019; band ± one standard deviation). A curve that starts high needs little search."
-    )
-    if stopping := [arm["label"] for arm in results.arms if results.stops(arm["name"])]:
-        text += f" Not drawn for {', '.join(stopping)}: what was not stopped early is no random sample."
-    return Plot("expected_best", "How much search is needed", caption(results, text), ends, 2.6, draw)
-
-
-def _shared_legend(figure: Figure, panels: Any) -> None:
+def shared_legend(figure: Figure, panels: Any) -> None:
     """One legend above the panels, each label once."""
     shown: dict[str, Any] = {}
     for axes in panels:
@@ -179,7 +135,7 @@ def year_plot(results: Results) -> Plot:
         panels[0].set_ylabel("test mAP (%)")
         for axes in panels:
             axes.set_xlabel("years after baseline\n(queries)")
-        _shared_legend(figure, panels)
+        shared_legend(figure, panels)
 
     last = "; ".join(
         f"{arm.label} from {_year_percent(results, arm, years[0])} to {_year_percent(results, arm, years[-1])} %"

@@ -75,6 +75,24 @@ def mean_se_text(stat: MeanSE, digits: int = 2, scale: float = 100.0) -> str:
     return f"{decimal(stat.mean * scale, digits)} ± {se}"
 
 
+def duration(seconds: float) -> str:
+    """`12.3 s`, `8 min 15 s`, `2 h 5 min`, `3 d 4 h`."""
+    if not seconds < 3600 - 0.5:
+        return f"{decimal(seconds, 1)} s" if not math.isfinite(seconds) else _hours(seconds)
+    if seconds < 60 - 0.05:
+        return f"{decimal(seconds, 1)} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
+def _hours(seconds: float) -> str:
+    hours, minutes = divmod(round(seconds / 60), 60)
+    if hours < 24:
+        return f"{hours} h {minutes} min"
+    days, hours = divmod(round(seconds / 3600), 24)
+    return f"{days} d {hours} h"
+
+
 def p_text(p: float | None) -> str:
     """`p = 0.012`, `p < 0.001`, or `p n/a`."""
     if p is None or math.isnan(p):

@@ -13,10 +13,10 @@ from typing import Any
 import pandas as pd
 
 from fmim_core.metric_names import split_key, year_key
+from reports.paid import device_seconds
 from reports.validate import SPLIT_OF_STAGE, read_record, reason_of
 
 SCHEMA = 1
-COST_PARTS = ("startup_s", "data_s", "train_s", "eval_s")
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,8 @@ class Trial:
 
     @property
     def device_seconds(self) -> float:
-        """(startup + data + train + evaluation seconds) × device share; not-a-number when not recorded."""
-        share = self.cost("device_share")
-        return sum(self.cost(part) for part in COST_PARTS) * share
+        """(startup + data + train + evaluation seconds) × device share, earlier attempts' too; NaN if not recorded."""
+        return device_seconds(self.record)
 
     @property
     def years(self) -> list[int]:

@@ -9,14 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from fmim_core.metric_names import METRICS
-from reports.cost import COST_PARTS, cost_of, use_of
+from reports.cost import use_of
 from reports.formats import configuration_text
 from reports.frame import Results
 from reports.summary import arm_summaries, on_test, on_validation, pooled_over_queries
 from reports.tables import Column, Table
 from reports.validate import STATUSES
-
-_PART_LABELS = {"startup_s": "Start-up", "data_s": "Data", "train_s": "Training", "eval_s": "Evaluation"}
 
 
 def data_phrase(results: Results) -> str:
@@ -63,8 +61,8 @@ def search_cost_table(results: Results) -> Table:
     ]
     text = (
         "What each arm's search cost and what it bought. N_s is the number of distinct configurations trained, if "
-        "only in part; trials, epochs and device-seconds are those of the search stage, failed and stopped trials "
-        "included; device-seconds are (start-up + data + training + evaluation) × device share. Validation is the "
+        "only in part; trials, epochs and device-seconds are those of the search stage, failed, repeated and stopped "
+        "ones included; device-seconds are (start-up + data + training + evaluation) × device share. Validation is the "
         "selected configuration."
     )
     return Table("search_cost", "Search cost", caption(results, text), columns, rows)
@@ -207,29 +205,6 @@ def failures_table(results: Results) -> Table:
     ]
     text = "Trials and files that no number in this report uses."
     return Table("not_counted", "Not counted", caption(results, text), columns, rows, empty="None: every trial counts.")
-
-
-def accounting_table(results: Results) -> Table:
-    """Where the device time went, by arm and stage."""
-    rows = []
-    for arm in results.arms:
-        for stage in results.stages:
-            cost = cost_of(results.of(arm["name"], stage))
-            row = {"arm": arm["label"], "stage": stage, "trials": cost.trials, **cost.parts}
-            rows.append(row | {"device_seconds": cost.device_seconds, "peak_gb": cost.peak_memory / 1e9})
-    total = cost_of(results.trials)
-    row = {"total": True, "arm": "All", "stage": "", "trials": total.trials, **total.parts}
-    rows.append(row | {"device_seconds": total.device_seconds, "peak_gb": total.peak_memory / 1e9})
-    columns = [
-        Column("arm", "Arm"),
-        Column("stage", "Stage"),
-        Column("trials", "Trials", "count"),
-        *(Column(part, _PART_LABELS[part], "seconds", "Seconds") for part in COST_PARTS),
-        Column("device_seconds", "Device s", "seconds"),
-        Column("peak_gb", "Peak GB", "number"),
-    ]
-    text = "Cost by arm and stage, all trials that have a record, failed ones included."
-    return Table("cost_accounting", "Where the time went", caption(results, text), columns, rows)
 
 
 def executions_table(results: Results) -> Table:

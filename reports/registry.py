@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 from reports import (
     ablation,
+    accounting,
     automargin,
     automargin_figures,
     baselines,
+    budget,
     dynamics,
     dynamics_figures,
     figures,
@@ -17,6 +19,8 @@ from reports import (
     hyperparameters,
     lambda_sweep,
     margin_sensitivity,
+    optimism,
+    prediction,
     samples,
     surfaces,
     tidy_arms,
@@ -30,9 +34,13 @@ MakeTable = Callable[[Results], Table]
 MakePlot = Callable[[Results], Plot]
 
 
+# What a search cost and bought, in detail.
+SEARCH_COST: tuple[MakeTable, ...] = (accounting.ratios_table, budget.budget_table, optimism.optimism_table)
+
+
 @dataclass(frozen=True)
 class Contents:
-    """A report's parts in reading order; `appendix` tables are folded away on the page, `files` only written."""
+    """A report's parts in reading order; on the page `ledger` and `appendix` are folded, `files` only written."""
 
     verdict: Callable[[Results], Verdict]
     tables: tuple[MakeTable, ...]
@@ -42,19 +50,16 @@ class Contents:
         generic.by_year_table,
         generic.configurations_table,
     )
-    account: tuple[MakeTable, ...] = (
-        generic.status_table,
-        generic.accounting_table,
-        generic.executions_table,
-    )
+    account: tuple[MakeTable, ...] = (prediction.prediction_table, generic.executions_table)
+    ledger: tuple[MakeTable, ...] = (generic.status_table, accounting.paid_table, accounting.time_table)
     files: tuple[MakeTable, ...] = (generic.all_trials_table,)
 
 
 GENERIC = Contents(
     verdict=generic_verdict,
     tables=(generic.search_cost_table, generic.arms_table),
-    figures=(figures.cost_plot, figures.expected_best_plot, figures.year_plot),
-    appendix=(generic.by_year_table, generic.configurations_table),
+    figures=(figures.cost_plot, budget.budget_plot, optimism.optimism_plot, figures.year_plot),
+    appendix=(*SEARCH_COST, generic.by_year_table, generic.configurations_table),
 )
 
 STUDIES: dict[str, Contents] = {
@@ -69,19 +74,27 @@ STUDIES: dict[str, Contents] = {
         ),
         figures=(
             figures.cost_plot,
-            figures.expected_best_plot,
+            budget.budget_plot,
+            optimism.optimism_plot,
             automargin_figures.heat_plot,
             automargin_figures.dynamics_plot,
             figures.year_plot,
             samples.samples_plot,
         ),
+        appendix=(*SEARCH_COST, generic.arms_table, generic.by_year_table, generic.configurations_table),
         files=(tidy_arms.selected_table, generic.all_trials_table),
     ),
     "automargin_vs_search": Contents(
         verdict=automargin_verdict,
         tables=(generic.search_cost_table, automargin.paired_table, generic.arms_table),
-        figures=(figures.cost_plot, figures.expected_best_plot, automargin_figures.dynamics_plot, figures.year_plot),
-        appendix=(generic.by_year_table, generic.configurations_table),
+        figures=(
+            figures.cost_plot,
+            budget.budget_plot,
+            optimism.optimism_plot,
+            automargin_figures.dynamics_plot,
+            figures.year_plot,
+        ),
+        appendix=(*SEARCH_COST, generic.by_year_table, generic.configurations_table),
         files=(tidy_arms.selected_table, generic.all_trials_table),
     ),
     "backbones": Contents(
@@ -141,7 +154,14 @@ STUDIES: dict[str, Contents] = {
 
 # What only a search stage can fill.
 SEARCH_ONLY: frozenset[MakeTable | MakePlot] = frozenset(
-    {generic.search_cost_table, generic.configurations_table, figures.cost_plot, figures.expected_best_plot}
+    {
+        *SEARCH_COST,
+        generic.search_cost_table,
+        generic.configurations_table,
+        figures.cost_plot,
+        budget.budget_plot,
+        optimism.optimism_plot,
+    }
 )
 
 

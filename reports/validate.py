@@ -60,7 +60,17 @@ def _malformed(record: Mapping[str, Any]) -> str:
     split = SPLIT_OF_STAGE[record["stage"]]
     if record["status"] == "completed" and not isinstance(record["metrics"].get(split), dict):
         return f"completed without {split} metrics"
-    return _not_numbers("cost", record["cost"], {"device"}) or _not_numbers(split, record["metrics"].get(split))
+    costs = _not_numbers("cost", record["cost"], {"device"}) or _bad_attempts(record.get("attempts") or [])
+    return costs or _not_numbers(split, record["metrics"].get(split))
+
+
+def _bad_attempts(attempts: Any) -> str:
+    if not isinstance(attempts, list) or not all(
+        isinstance(a, dict) and isinstance(a.get("cost"), dict) for a in attempts
+    ):
+        return "attempts is not a list of earlier attempts with their costs"
+    found = (_not_numbers("an attempt's cost", attempt["cost"], {"device"}) for attempt in attempts)
+    return next((why for why in found if why), "")
 
 
 def _not_numbers(what: str, values: Any, words: Collection[str] = ()) -> str:

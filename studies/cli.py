@@ -33,6 +33,14 @@ Replicates = Annotated[int | None, typer.Option("--replicates", min=1, help="Fre
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Everything random derives from it.")]
 Epochs = Annotated[int | None, typer.Option("--epochs", min=1, help="Instead of the preset's.")]
 
+Out = Annotated[Path | None, typer.Option(help="The study's folder; default runs/STUDY.")]
+BackendName = Annotated[Literal["ray", "inline"], typer.Option(help="inline: one by one in this process.")]
+Address = Annotated[str | None, typer.Option(help="A running Ray cluster, e.g. auto.")]
+GpusPerTrial = Annotated[
+    float | None, typer.Option(min=0, help="A fraction shares a GPU; default 1 where there is a GPU, else 0.")
+]
+CpusPerTrial = Annotated[float, typer.Option(min=0.01, help="CPU cores for each trial.")]
+
 
 @app.command("list")
 def list_studies() -> None:
@@ -54,13 +62,44 @@ def plan(
     replicates: Replicates = None,
     seed: Seed = 0,
     epochs: Epochs = None,
+    calibrate: Annotated[
+        bool,
+        typer.Option("--calibrate", help="Time a few steps here and predict the run; writes OUT/calibration.json."),
+    ] = False,
+    out: Out = None,
+    backend: BackendName = "ray",
+    address: Address = None,
+    gpus_per_trial: GpusPerTrial = None,
+    cpus_per_trial: CpusPerTrial = 1.0,
 ) -> None:
-    """What a study would run: arms, N_s, trials, folds. Everything is checked, nothing is started."""
-    from studies.runner.execute import Options, prepare
-    from studies.runner.show import show_plan
+    """What a study would run: arms, N_s, trials, epochs, images. Everything is checked, no trial is started.
 
-    options = Options(study, preset, data, data_root, replicates=replicates, seed=seed, epochs=epochs)
-    show_plan(*prepare(options), Console())
+    With --calibrate, on the devices of the options that `fmim run` has too: how long it would take.
+    """
+    from studies.runner.execute import Options, prepare
+
+    options = Options(
+        study=study,
+        preset=preset,
+        data=data,
+        data_root=data_root,
+        out=out,
+        replicates=replicates,
+        seed=seed,
+        epochs=epochs,
+        backend=backend,
+        address=address,
+        gpus_per_trial=gpus_per_trial,
+        cpus_per_trial=cpus_per_trial,
+    )
+    if calibrate:
+        from studies.runner.predict import predict
+
+        predict(options, Console())
+    else:
+        from studies.runner.show import show_plan
+
+        show_plan(prepare(options), Console())
 
 
 @app.command()
@@ -69,16 +108,14 @@ def run(
     preset: PresetName = "quick",
     data: DataName = "phantom",
     data_root: DataRoot = None,
-    out: Annotated[Path | None, typer.Option(help="The study's folder; default runs/STUDY.")] = None,
+    out: Out = None,
     replicates: Replicates = None,
     seed: Seed = 0,
     epochs: Epochs = None,
-    backend: Annotated[Literal["ray", "inline"], typer.Option(help="inline: one by one in this process.")] = "ray",
-    address: Annotated[str | None, typer.Option(help="A running Ray cluster, e.g. auto.")] = None,
-    gpus_per_trial: Annotated[
-        float | None, typer.Option(min=0, help="A fraction shares a GPU; default 1 where there is a GPU, else 0.")
-    ] = None,
-    cpus_per_trial: Annotated[float, typer.Option(min=0.01, help="CPU cores for each trial.")] = 1.0,
+    backend: BackendName = "ray",
+    address: Address = None,
+    gpus_per_trial: GpusPerTrial = None,
+    cpus_per_trial: CpusPerTrial = 1.0,
     tracking_uri: Annotated[str, typer.Option(help="MLflow's database or server.")] = "sqlite:///runs/mlflow.db",
     selected: Annotated[
         Path | None, typer.Option(help="Take the arms' configurations from what this study's folder selected.")
@@ -109,7 +146,7 @@ def run(
     )
     console = Console()
     if dry_run:
-        show_plan(*prepare(options), console)
+        show_plan(prepare(options), console)
         return
     raise typer.Exit(run_study(options, console))
 

@@ -1,4 +1,4 @@
-"""Records without what may differ between two runs of the same plan: times, places and memory."""
+"""Records without what may differ between two runs of the same plan: times, places, memory and earlier attempts."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 from fmim_core.records import Record, read_records
 
-VARIES = {"started_at", "ended_at", "test_opened_at", "peak_memory", "environment"}
-VARIES_IN_COST = {"startup_s", "data_s", "train_s", "eval_s"}
+VARIES = {"started_at", "ended_at", "test_opened_at", "peak_memory", "environment", "attempts"}
+VARIES_IN_COST = {"startup_s", "data_s", "train_s", "eval_s", "lost_s", "wall_s", "energy_j", "resumed"}
 
 
 def comparable(record: Record) -> str:

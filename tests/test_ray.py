@@ -9,15 +9,17 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
+from fmim_core.cost import no_cost
 from fmim_core.data.bank import Bank
 from fmim_core.records import read_json, read_records, record_path
 from fmim_core.trial import Place, Trial
 from studies.runner.execute import DONE, Options, run_plan
-from studies.runner.ray_backend import Resources, _record_of_dead_worker, _slots, allot, cluster
+from studies.runner.ray_backend import Heard, Resources, _slots, allot, cluster, record_of_dead_worker
 from tests.studies import first_search_trials, mini_plan
 
 
@@ -65,7 +67,12 @@ def test_a_trial_whose_worker_is_killed_is_tried_again_and_the_study_goes_on(tmp
         killer.join()
     assert len(killed) == 1
     assert code == DONE
-    assert Counter(record["status"] for record in read_records(tmp_path / "study")) == {"completed": 10}
+    records = list(read_records(tmp_path / "study"))
+    assert Counter(record["status"] for record in records) == {"completed": 10}
+    (attempt,) = [attempt for record in records for attempt in record["attempts"]]
+    assert (attempt["status"], attempt["error"]["kind"]) == ("failed", "worker died")
+    assert attempt["cost"]["wall_s"] >= attempt["cost"]["lost_s"] > 0
+    assert attempt["cost"]["device_share"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -80,16 +87,25 @@ def test_a_dead_worker_leaves_a_failed_record_with_the_reason(
 ) -> None:
     plan = mini_plan()
     spec = first_search_trials(plan, tiny_bank)[0]
-    record = _record_of_dead_worker(spec, message, tmp_path)
+    cost = no_cost() | {"startup_s": 1.0, "train_s": 4.0, "wall_s": 6.0, "epochs": 2, "energy_j": 50.0}
+    so_far: dict[str, Any] = {"started_at": "2026-01-01T00:00:00.000Z", "cost": cost, "attempts": []}
+    record = record_of_dead_worker(spec, message, tmp_path, Heard(so_far, at=time.monotonic() - 3))
     assert (record["status"], record["error"]["kind"], record["error"]["message"]) == ("failed", kind, message)
     assert read_json(record_path(tmp_path, spec.id))["status"] == "failed"
+    paid = record["cost"]
+    assert 3 <= paid["lost_s"] < 13
+    assert paid["wall_s"] == pytest.approx(6.0 + paid["lost_s"])
+    assert (paid["train_s"], paid["epochs"], paid["energy_j"]) == (4.0, 2, None)
+    again = record_of_dead_worker(spec, message, tmp_path, Heard({"started_at": "x", "cost": no_cost()}))
+    assert [attempt["cost"] for attempt in again["attempts"]] == [paid]
 
 
 def test_a_record_written_just_before_the_worker_died_stands(tiny_bank: Bank, tmp_path: Path) -> None:
     plan = mini_plan()
     spec = first_search_trials(plan, tiny_bank)[0]
     Trial(spec, Place(tmp_path, "cpu")).run()
-    assert _record_of_dead_worker(spec, "died", tmp_path)["status"] == "completed"
+    heard = Heard({"started_at": "x", "cost": no_cost()})
+    assert record_of_dead_worker(spec, "died", tmp_path, heard)["status"] == "completed"
 
 
 @pytest.mark.parametrize(

@@ -297,7 +297,7 @@ def test_page_is_self_contained_and_accessible(out: Path) -> None:
     assert '<html lang="en">' in text
     assert "prefers-color-scheme: dark" in text
     assert page.tags.count("table") == page.tags.count("caption")
-    assert len(page.svg) == 6
+    assert len(page.svg) == 7
     assert all(svg["role"] == "img" and svg["aria-label"] for svg in page.svg)
     ids = [one for one in page.ids if not re.search(r"-DejaVu", one)]
     assert len(ids) == len(set(ids))

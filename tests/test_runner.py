@@ -129,6 +129,7 @@ def test_resuming_runs_what_is_missing_or_failed_and_gives_the_same_records(copy
     assert run(copy) == DONE
     assert executions(copy)[-1]["trials"] == 2
     assert comparable_records(copy / "study") == before
+    assert [attempt["status"] for attempt in read_json(failed)["attempts"]] == ["failed"]
 
 
 def test_more_replicates_extend_a_study(copy: Path) -> None:
@@ -187,7 +188,8 @@ def test_every_trial_is_a_child_run_with_parameters_steps_cost_and_its_record(fi
         assert history == [(row["epoch"], row[name]) for row in record["history"]]
     assert run.data.metrics["validation/mAP_at_R"] == record["metrics"]["validation"]["mAP_at_R"]
     assert run.data.metrics["validation/mAP/year_4"] == record["metrics"]["validation"]["mAP/year_4"]
-    assert run.data.metrics["cost/train_s"] == record["cost"]["train_s"]
+    for name in ("train_s", "wall_s"):
+        assert run.data.metrics[f"cost/{name}"] == record["cost"][name]
     mirrored = json.loads(Path(client.download_artifacts(run.info.run_id, "record.json")).read_text())
     assert mirrored["config"] == record["config"]
     names = {item.path for item in client.list_artifacts(parent.info.run_id)}

@@ -151,7 +151,7 @@ def test_a_report_counts_stopped_trials_as_such_and_averages_none(tiny_bank: Ban
     page = (tmp_path / "report" / "report.md").read_text()
     assert "not complete or not clean" not in page
     assert "another run may stop others" in page
-    assert "Not drawn for AdaTriplet + asha" in page
+    assert "in steps, the best so far of searches that adapt or stop trials" in page
 
 
 def test_an_interrupted_search_is_reported_with_what_is_still_to_come(tiny_bank: Bank, tmp_path: Path) -> None:
@@ -180,7 +180,8 @@ def test_status_counts_what_is_due_of_a_search_that_stops(tiny_bank: Bank, tmp_p
 def test_plan_prints_the_exact_number_or_the_most(tmp_path: Path) -> None:
     done = fmim("plan", "automargin_vs_search", "--preset", "smoke", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "at most 214 trials: at most 202 in the search and 12 replicates; at most 428 epochs in all" in done.stdout
+    assert "at most 214 trials: at most 202 in the search and 12 replicates; at most 428 epochs" in done.stdout
+    assert "428 epochs and 72320 training images in all" in done.stdout
     assert "epsilon ∈ [0.05, 1]; beta ∈ [0, 1]" in done.stdout
     assert "AdaTriplet + ASHA: trials of fold 0 may stop after 1 of 2 epochs" in done.stdout
 

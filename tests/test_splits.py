@@ -25,7 +25,7 @@ from fmim_core.data.source import INDEX_COLUMNS, SourceDescription
 from fmim_core.data.splits import shuffled_subjects, subject_folds
 from fmim_core.trainer import Training
 from fmim_core.trial import Place, Trial
-from studies.runner.show import warn_of_folds
+from studies.runner.warn import warn_of_folds
 from tests.studies import mini_plan
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"

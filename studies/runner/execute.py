@@ -5,24 +5,24 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
 from rich.console import Console
 from rich.markup import escape
 
 from fmim_core.data.bank import Bank
 from fmim_core.data.building import development_index
+from fmim_core.data.image_set import ImageSet
 from fmim_core.data.source import Source
 from fmim_core.records import FINAL, Record, now, read_json
-from fmim_core.trial import Place
 from studies import catalogue
 from studies.data import find_source
 from studies.enough import check_enough
 from studies.plan import Plan
+from studies.runner.backend import Backend, open_backend
 from studies.runner.banks import BANKS, bank_of
 from studies.runner.dispatch import Dispatcher
 from studies.runner.folder import (
@@ -34,10 +34,9 @@ from studies.runner.folder import (
     write_study,
     write_surfaces,
 )
-from studies.runner.inline import run_inline
 from studies.runner.progress import Progress
-from studies.runner.show import warn_of_data, warn_of_folds
 from studies.runner.tracker import Identity, Tracker, check_tracking_uri
+from studies.runner.warn import warn_of_data, warn_of_folds
 
 DONE, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -79,8 +78,22 @@ class Options:
         """The study's folder, absolute."""
         return (self.out or Path("runs") / self.study).absolute()
 
+    def open_backend(self) -> AbstractContextManager[Backend]:
+        """Where trials run, for a block."""
+        return open_backend(self.backend, self.address, self.cpus_per_trial, self.gpus_per_trial)
 
-def prepare(options: Options) -> tuple[Plan, Source, list[dict[str, Any]]]:
+
+@dataclass(frozen=True)
+class Checked:
+    """A plan that can run: its data set, the development images' index, and the sizes of the folds."""
+
+    plan: Plan
+    source: Source
+    development: ImageSet
+    folds: list[dict[str, Any]]
+
+
+def prepare(options: Options) -> Checked:
     """Everything that can be checked without decoding an image: the plan, the data set, and the folds' sizes.
 
     Raises:
@@ -89,13 +102,13 @@ def prepare(options: Options) -> tuple[Plan, Source, list[dict[str, Any]]]:
     return check_plan(options.plan(), options)
 
 
-def check_plan(plan: Plan, options: Options) -> tuple[Plan, Source, list[dict[str, Any]]]:
+def check_plan(plan: Plan, options: Options) -> Checked:
     """As `prepare`, for a plan made by hand."""
     source = find_source(options.data, options.data_root, plan.preset, options.seed)
     plan = replace(plan, data_settings=tuple(source.description.settings.items()))
     development = development_index(source, plan.preset.image_size)
     check_enough(plan, development)
-    return plan, source, plan.check(development)
+    return Checked(plan, source, development, plan.check(development))
 
 
 def run_study(options: Options, console: Console) -> int:
@@ -115,11 +128,11 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
     """
     begun = time.perf_counter()
     uri = check_tracking_uri(options.tracking_uri)
-    plan, source, folds = check_plan(plan, options)
-    warn_of_data(source.description, console)
-    out = options.folder
-    with _backend(options) as backend:
-        bank, _ = bank_of(source, plan.preset.image_size, options.banks, console)
+    checked, out = check_plan(plan, options), options.folder
+    plan = checked.plan
+    warn_of_data(checked.source.description, console)
+    with options.open_backend() as backend:
+        bank = open_bank(checked, options, console)
         backend.check(bank)
         _check_selected_on(bank, options.selected)
         if options.fresh and (aside := move_aside(out)):
@@ -127,8 +140,8 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
         with sole_user(out):
             records = records_of_plan(out, plan, bank)
             announce(plan, backend, records, console)
-            warn_of_folds(folds, console)
-            study_id = write_study(out, plan, bank, folds, _execution(options, backend, uri))
+            warn_of_folds(checked.folds, console)
+            study_id = write_study(out, plan, bank, checked.folds, _execution(options, backend, uri))
             write_surfaces(out, plan)
             parameters = {"preset": plan.preset.name, "seed": plan.seed, "data": bank.description.name}
             identity = Identity(plan.study.name, study_id, plan.preset.name, parameters)
@@ -221,60 +234,9 @@ def announce(plan: Plan, backend: Backend, records: dict[str, Record], console: 
         console.print(f"going on: {done} trials are done, {len(records) - done} failed and run again", highlight=False)
 
 
-@dataclass(frozen=True)
-class Backend:
-    """Where trials run: how many at once, on what, and with which resources each (None: in this process)."""
-
-    slots: int
-    device: str
-    cpus: float
-    gpus: float
-    ray: bool
-
-    def check(self, bank: Bank) -> None:
-        """Raise a `ValueError` unless the bank is there, and the same to the bit, wherever trials may run."""
-        bank.check()
-        if self.ray:
-            from studies.runner.nodes import check_on_nodes
-
-            check_on_nodes(bank)
-
-    def run(self, dispatcher: Dispatcher, out: Path, trials: int) -> None:
-        """Run all that the dispatcher hands out."""
-        share = self.gpus or self.cpus
-        place = Place(out, "cuda" if self.gpus else "cpu", device_share=share)
-        if self.ray:
-            from studies.runner.ray_backend import Resources, run_ray
-
-            run_ray(dispatcher, place, Resources(self.cpus, self.gpus), self.slots, trials)
-        else:
-            run_inline(dispatcher, place, threads=max(1, int(self.cpus)))
-
-
-@contextmanager
-def _backend(options: Options) -> Iterator[Backend]:
-    """The backend that was asked for, with its cluster up for the block.
-
-    Raises:
-        ValueError: no such resources, or no cluster at that address.
-    """
-    if options.backend == "inline":
-        gpus = float(torch.cuda.is_available()) if options.gpus_per_trial is None else options.gpus_per_trial
-        if gpus and not torch.cuda.is_available():
-            raise ValueError(f"--gpus-per-trial {gpus:g}, but this machine has no GPU: leave it out")
-        if options.address:
-            raise ValueError("--address names a Ray cluster, but --backend inline uses none: leave one of them out")
-        yield Backend(1, _device_in_words(gpus), options.cpus_per_trial, gpus, ray=False)
-        return
-    from studies.runner.ray_backend import Resources, allot, cluster
-
-    with cluster(options.address):
-        resources, slots = allot(Resources(options.cpus_per_trial, options.gpus_per_trial))
-        yield Backend(slots, _device_in_words(resources.gpus or 0.0), resources.cpus, resources.gpus or 0.0, ray=True)
-
-
-def _device_in_words(gpus: float) -> str:
-    return f"{gpus:g} GPU each" if gpus else "the CPU (no GPU is used)"
+def open_bank(checked: Checked, options: Options, console: Console) -> Bank:
+    """The data set's images, decoded if this was not done before."""
+    return bank_of(checked.source, checked.plan.preset.image_size, options.banks, console)[0]
 
 
 @contextmanager

@@ -6,10 +6,10 @@ import torch
 
 from fmim_core.records import Record
 from fmim_core.trial import Place, Trial, TrialSpec, keep_stopped
-from studies.runner.dispatch import Dispatcher
+from studies.runner.dispatch import TrialSource
 
 
-def run_inline(dispatcher: Dispatcher, place: Place, threads: int) -> None:
+def run_inline(dispatcher: TrialSource, place: Place, threads: int) -> None:
     """Run everything the dispatcher hands out. An interrupt passes through; the records so far are safe."""
     torch.set_num_threads(threads)
     while (spec := dispatcher.next()) is not None:
@@ -17,7 +17,7 @@ def run_inline(dispatcher: Dispatcher, place: Place, threads: int) -> None:
         dispatcher.finished(spec, _run(spec, place, dispatcher))
 
 
-def _run(spec: TrialSpec, place: Place, dispatcher: Dispatcher) -> Record:
+def _run(spec: TrialSpec, place: Place, dispatcher: TrialSource) -> Record:
     trial = Trial(spec, place)
     while trial.record is None:
         row = trial.step()

@@ -6,9 +6,10 @@ import logging
 import os
 import socket
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,10 @@ from ray.tune.experiment import Trial as RayTrial  # noqa: E402
 from ray.tune.schedulers import FIFOScheduler  # noqa: E402
 from ray.tune.search import Searcher  # noqa: E402
 
+from fmim_core.cost import cut_off, earlier_attempts, no_cost  # noqa: E402
 from fmim_core.records import FINAL, Record, now, read_json, record_path, write_json  # noqa: E402
 from fmim_core.trial import Place, Trial, TrialSpec, blank_record, keep_stopped  # noqa: E402
-from studies.runner.dispatch import Dispatcher  # noqa: E402
+from studies.runner.dispatch import TrialSource  # noqa: E402
 
 RETRIES = 1  # of a trial whose worker process died; errors inside a training are never retried
 
@@ -102,7 +104,7 @@ def _slots(node: dict[str, float], cpus: float, gpus: float) -> int:
     return min(by_cpu, by_gpu)
 
 
-def run_ray(dispatcher: Dispatcher, place: Place, resources: Resources, slots: int, trials: int) -> None:
+def run_ray(dispatcher: TrialSource, place: Place, resources: Resources, slots: int, trials: int) -> None:
     """Run everything the dispatcher hands out, `slots` trials at once. An interrupt passes through."""
     os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(slots)  # enough to keep every slot busy, no further ahead
     trainable = tune.with_resources(
@@ -126,7 +128,7 @@ def run_ray(dispatcher: Dispatcher, place: Place, resources: Resources, slots: i
                 verbose=0,
                 failure_config=tune.FailureConfig(max_failures=RETRIES),
                 checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=0, checkpoint_at_end=False),
-                callbacks=[DispatcherCallback(dispatcher, stopping, place.out)],
+                callbacks=[DispatcherCallback(dispatcher, stopping, place)],
             ),
         )
         tuner.fit()
@@ -152,15 +154,20 @@ class StudyTrainable(tune.Trainable):
     def step(self) -> dict[str, Any]:
         row = self._trial.step()
         stoppable = self._trial.spec.rungs and not self._trial.over
-        # In a list, since Tune would take a mapping apart.
-        if_stopped = [self._trial.stopped()] if stoppable else []
-        return {"row": row, "record": self._trial.record, "if_stopped": if_stopped, "done": self._trial.over}
+        # In lists, since Tune would take mappings apart.
+        return {
+            "row": row,
+            "record": self._trial.record,
+            "so_far": [] if self._trial.over else [self._trial.so_far],
+            "if_stopped": [self._trial.stopped()] if stoppable else [],
+            "done": self._trial.over,
+        }
 
 
 class PlanSearcher(Searcher):
     """Gives Tune the dispatcher's trials; it searches nothing itself."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
+    def __init__(self, dispatcher: TrialSource) -> None:
         super().__init__(metric="done", mode="max")
         self._dispatcher = dispatcher
 
@@ -186,7 +193,7 @@ class PlanSearcher(Searcher):
 class Stopping(FIFOScheduler):
     """Stops Tune's trials where the dispatcher says so; `records` are those of the stopped ones, by Tune's trial."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
+    def __init__(self, dispatcher: TrialSource) -> None:
         super().__init__()
         self._dispatcher = dispatcher
         self.records: dict[str, Record] = {}
@@ -202,51 +209,76 @@ class Stopping(FIFOScheduler):
         return {}  # as for the searcher
 
 
+@dataclass(frozen=True)
+class Heard:
+    """The last that was heard of a running trial: its start, cost and earlier attempts, and when that was."""
+
+    so_far: dict[str, Any]
+    at: float = field(default_factory=time.monotonic)
+
+
 class DispatcherCallback(tune.Callback):
     """Tells the dispatcher what happens to Tune's trials."""
 
-    def __init__(self, dispatcher: Dispatcher, stopping: Stopping, out: Path) -> None:
-        self._dispatcher, self._stopping, self._out = dispatcher, stopping, out
+    def __init__(self, dispatcher: TrialSource, stopping: Stopping, place: Place) -> None:
+        self._dispatcher, self._stopping, self._place = dispatcher, stopping, place
+        self._heard: dict[str, Heard] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # as for the searcher
 
     def on_trial_start(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
-        self._dispatcher.started(_spec(trial))
+        spec = _spec(trial)
+        self._heard[spec.id] = Heard(
+            {"started_at": now(), "cost": no_cost() | {"device_share": self._place.device_share}}
+        )
+        self._dispatcher.started(spec)
 
     def on_trial_result(
         self, iteration: int, trials: list[RayTrial], trial: RayTrial, result: dict[str, Any], **info: Any
     ) -> None:
+        spec = _spec(trial)
+        for so_far in result["so_far"]:
+            self._heard[spec.id] = Heard(so_far)
         if result.get("row") is not None:
-            self._dispatcher.epoch(_spec(trial), result["row"])
+            self._dispatcher.epoch(spec, result["row"])
 
     def on_trial_complete(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
         spec, record = _spec(trial), self._stopping.records.pop(trial.trial_id, None)
         if record is not None:
-            keep_stopped(self._out, record)
+            keep_stopped(self._place.out, record)
         else:
-            record = trial.last_result["record"]
-            if not record_path(self._out, spec.id).exists():  # the worker was on a machine with a disk of its own
-                write_json(record_path(self._out, spec.id), record)
+            record, path = trial.last_result["record"], record_path(self._place.out, spec.id)
+            # Not there, or of an earlier attempt, where the worker was on a machine with a disk of its own.
+            if not path.exists() or read_json(path)["ended_at"] != record["ended_at"]:
+                write_json(path, record)
         self._dispatcher.finished(spec, record)
 
+    def on_trial_recover(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
+        self._record_of_dead_worker(trial)  # the attempt that follows finds it
+
     def on_trial_error(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
+        self._dispatcher.finished(_spec(trial), self._record_of_dead_worker(trial))
+
+    def _record_of_dead_worker(self, trial: RayTrial) -> Record:
         spec = _spec(trial)
-        record = _record_of_dead_worker(spec, str(trial.get_error()), self._out)
-        self._dispatcher.finished(spec, record)
+        return record_of_dead_worker(spec, str(trial.get_error()), self._place.out, self._heard[spec.id])
 
 
 def _spec(trial: RayTrial) -> TrialSpec:
     return TrialSpec.model_validate(trial.config["spec"])
 
 
-def _record_of_dead_worker(spec: TrialSpec, error: str, out: Path) -> Record:
+def record_of_dead_worker(spec: TrialSpec, error: str, out: Path, heard: Heard) -> Record:
     """The record of a trial that could not write its own; one that it did write just before stands."""
     path = record_path(out, spec.id)
-    if path.exists() and (written := read_json(path))["status"] in FINAL:
+    written = read_json(path) if path.exists() else None
+    if written and written["status"] in FINAL:
         return dict(written)
     memory = "OutOfMemory" in error or "running low on memory" in error
     kind = "out of memory" if memory else "worker died"
-    record = blank_record(spec, now()) | {"error": {"kind": kind, "message": error.strip()[:2000], "traceback": error}}
+    record = blank_record(spec, now()) | {"attempts": earlier_attempts(written, spec.fingerprint)} | heard.so_far
+    record["cost"] = cut_off(record["cost"], time.monotonic() - heard.at)
+    record["error"] = {"kind": kind, "message": error.strip()[:2000], "traceback": error}
     write_json(path, record)
     return record

@@ -4,34 +4,50 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
-from fmim_core.data.source import Source, SourceDescription
 from fmim_core.records import Record, read_json, read_records
+from reports.formats import duration
 from search_spaces.searchers import ASHA
 from studies.declare import Arm
 from studies.plan import Plan
+from studies.runner.calibrate import Calibration
+from studies.runner.execute import Checked
+from studies.runner.forecast import Forecast
+from studies.runner.warn import warn_of_data, warn_of_folds
+from studies.workload import Workload
 
 
-def show_plan(plan: Plan, source: Source, folds: list[dict[str, Any]], console: Console) -> None:
+def show_plan(checked: Checked, console: Console) -> None:
     """The arms with their spaces and trials, the folds, and the totals."""
+    plan, source = checked.plan, checked.source
+    work = Workload(plan, checked.development)
     console.print(f"[bold]{plan.study.title}[/]\n{plan.study.question}", highlight=False)
     console.print(f"preset {plan.preset.name}: {plan.preset.about}", highlight=False)
     console.print(f"data {source.description.name}: {source.description.about}", highlight=False)
     warn_of_data(source.description, console)
-    table = Table("arm", "space", "searcher", "N_s", "search trials", "replicates")
+    numbers = (Column(name, justify="right", no_wrap=True) for name in ("N_s", "trials", "epochs", "images"))
+    table = Table("arm", "space", "searcher", *numbers, box=SIMPLE_HEAD, caption="trials: search + replicates")
     for arm in plan.arms:
-        trials = f"{'≤ ' if plan.rungs_of(arm) else ''}{plan.search_trials_of(arm)}"
-        space = "; ".join(map(str, arm.space.parameters)) or "–"
-        table.add_row(arm.label, space, str(arm.searcher), str(arm.budget), trials, str(plan.replicates))
+        most = "≤ " if plan.rungs_of(arm) else ""
+        both = work.search(arm) + work.replicates(arm)
+        table.add_row(
+            arm.label,
+            "; ".join(map(str, arm.space.parameters)) or "–",
+            str(arm.searcher),
+            str(arm.budget),
+            f"{most}{plan.search_trials_of(arm)} + {plan.replicates}",
+            f"{most}{both.epochs}",
+            f"{most}{both.images}",
+        )
     console.print(table)
     for warning in plan.warnings:
         console.print(f"[yellow]{escape(warning)}[/]", highlight=False)
-    for fold in folds:
+    for fold in checked.folds:
         without = fold["validation_queries_without_match"]
         console.print(
             f"fold {fold['fold']}: {fold['train_subjects']} subjects ({fold['train_images']} images) train, "
@@ -39,32 +55,40 @@ def show_plan(plan: Plan, source: Source, folds: list[dict[str, Any]], console: 
             f"{fold['validation_queries']} queries{f' and {without} without a match' if without else ''}",
             highlight=False,
         )
-    warn_of_folds(folds, console)
+    warn_of_folds(checked.folds, console)
     for arm in plan.arms:
         if isinstance(arm.searcher, ASHA) and plan.rungs_of(arm):
             console.print(_stops(plan, arm, arm.searcher), highlight=False)
-    most = "" if plan.exact else "at most "
+    most, total = "" if plan.exact else "at most ", work.total
     console.print(
         f"{most}{plan.trials} trials: {most}{plan.search_trials} in the search and {plan.replicate_trials} replicates; "
-        f"{most}{plan.trials * plan.train_configs()[0].epochs} epochs in all",
+        f"{most}{total.epochs} epochs and {total.images} training images in all",
         highlight=False,
     )
 
 
-def warn_of_folds(folds: list[dict[str, Any]], console: Console) -> None:
-    """Name the years after baseline that a fold cannot score, though other folds can."""
-    for fold in folds:
-        if missing := fold["validation_years_missing"]:
-            years = f"year{'s' if len(missing) > 1 else ''} {', '.join(map(str, missing))}"
-            console.print(f"[yellow]fold {fold['fold']} has no validation query of {years}[/]", highlight=False)
-
-
-def warn_of_data(description: SourceDescription, console: Console) -> None:
-    """Print what the data set's tables were warned of."""
-    for finding in description.details.get("findings", ()):
-        if finding["severity"] == "warning":
-            text = f"{finding['what']} ({finding['count']}; fmim data check names them)"
-            console.print(f"[yellow]{escape(text)}[/]", highlight=False, soft_wrap=True)
+def show_forecast(plan: Plan, found: Forecast, calibration: Calibration, slots: int, console: Console) -> None:
+    """What was timed, and what follows from it."""
+    numbers = (
+        Column(name, justify="right") for name in ("start-up, s", "step, ms", "evaluation, ms an image", "memory, GB")
+    )
+    table = Table("training (loss, margins, model)", *numbers, box=SIMPLE_HEAD)
+    for key, timing in calibration.timings.items():
+        table.add_row(
+            key.partition(":")[0],
+            f"{timing.startup:.2f}",
+            f"{1000 * timing.step:.1f}",
+            f"{1000 * timing.image:.2f}",
+            f"{timing.peak_memory / 1e9:.2f}",
+        )
+    console.print(table)
+    about = "" if plan.exact else "about "
+    console.print(
+        f"predicted from {calibration.trials} short trials: {duration(found.wall_s)} for {about}{found.trials} trials, "
+        f"{slots} at once; {found.device_seconds / 3600:.3g} device-hours; at most {found.peak_memory / 1e9:.2f} GB "
+        "of memory a trial",
+        highlight=False,
+    )
 
 
 def _stops(plan: Plan, arm: Arm, searcher: ASHA) -> str:

@@ -38,7 +38,7 @@ EPOCH_METRICS = (
     "empty_batches",
     "validation_mAP",
 )
-COST_METRICS = ("startup_s", "data_s", "train_s", "eval_s", "epochs", "images")
+COST_METRICS = ("startup_s", "data_s", "train_s", "eval_s", "wall_s", "energy_j", "epochs", "images")
 
 
 def safe_names(names: Iterable[str]) -> dict[str, str]:
@@ -247,7 +247,8 @@ class Tracker:
         trial = record["trial"]
         self._log_rows(trial, record["history"])
         last = len(record["history"])
-        values = [(f"cost/{name}", record["cost"][name], last) for name in COST_METRICS]
+        cost = record["cost"]
+        values = [(f"cost/{name}", cost[name], last) for name in COST_METRICS if cost.get(name) is not None]
         for part, metrics in record["metrics"].items():
             names = safe_names(metrics or {})
             values += [(f"{part}/{names[name]}", value, last) for name, value in (metrics or {}).items()]

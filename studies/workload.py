@@ -1,0 +1,80 @@
+"""How much there is to do: trials, epochs and images of a plan, counted on the index of its images alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from fmim_core.data.image_set import ImageSet
+from fmim_core.data.splits import Fold
+from fmim_core.train_config import TrainConfig
+from search_spaces.domain import Configuration
+from studies.declare import Arm
+from studies.plan import Plan
+
+
+@dataclass(frozen=True)
+class Work:
+    """Trials, their epochs, and the training images these show, repeats counted."""
+
+    trials: int = 0
+    epochs: int = 0
+    images: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.trials + other.trials, self.epochs + other.epochs, self.images + other.images)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The work of a plan's trials on these development images; the most there can be where a search stops trials."""
+
+    plan: Plan
+    development: ImageSet
+
+    @property
+    def total(self) -> Work:
+        """All trials, if every arm finds a winner."""
+        return _sum(self.search(arm) + self.replicates(arm) for arm in self.plan.arms)
+
+    def search(self, arm: Arm) -> Work:
+        """The search trials of an arm; none without a search."""
+        return _sum(
+            self.trial(self.plan.train_config(arm, configuration), fold.number)
+            for configuration in _configurations(arm)
+            for fold in self.folds
+        )
+
+    def replicates(self, arm: Arm) -> Work:
+        """The replicates of an arm, whose configurations are all alike in what they cost."""
+        config = self.plan.train_config(arm, _configurations(arm)[0])
+        return _sum(self.trial(config, None) for _ in range(self.plan.replicates))
+
+    def trial(self, config: TrainConfig, fold: int | None, epochs: int | None = None) -> Work:
+        """One trial, of all its epochs if nothing else is said."""
+        run = config.epochs if epochs is None else epochs
+        return Work(1, run, run * self.batches(config, fold) * config.batches.size)
+
+    def batches(self, config: TrainConfig, fold: int | None) -> int:
+        """Batches of an epoch on all subjects but those of a fold."""
+        training = self.development if fold is None else self.folds[fold].train
+        return config.batches.in_epoch(len(training))
+
+    def validated(self, fold: int | None) -> int:
+        """Images embedded after each epoch."""
+        return 0 if fold is None else len(self.folds[fold].validation)
+
+    @cached_property
+    def folds(self) -> list[Fold]:
+        """The folds of the search stage; none without one."""
+        return self.plan.folds(self.development) if self.plan.study.search else []
+
+
+def _configurations(arm: Arm) -> list[Configuration]:
+    """As many configurations as its search trains: the real ones where they are listed."""
+    return arm.listed or [next(arm.space.corners())] * arm.budget
+
+
+def _sum(works: Iterable[Work]) -> Work:
+    return sum(works, Work())
