@@ -19,7 +19,7 @@ from pydicom.pixels import apply_modality_lut, apply_voi_lut, get_decoder
 from pydicom.sequence import Sequence
 from pydicom.uid import ExplicitVRLittleEndian, ImplicitVRLittleEndian, JPEGLosslessSV1
 
-from fmim_core.data.images import ImageProblem, pixel_spacing_mm, read_grey
+from fmim_core.data.images import ImageProblem, read_grey
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # pytest undoes the filter that the last test is about
 
@@ -245,31 +245,6 @@ def test_a_file_cut_anywhere_is_the_whole_picture_or_refused(name: str, tmp_path
         except ImageProblem:
             refused += 1
     assert refused >= 18
-
-
-@pytest.mark.parametrize(
-    ("elements", "spacing"),
-    [
-        ({}, None),
-        ({"PixelSpacing": [0.143, 0.143], "ImagerPixelSpacing": [0.2, 0.2]}, 0.143),
-        ({"ImagerPixelSpacing": [0.2, 0.2]}, 0.2),
-        ({"NominalScannedPixelSpacing": [0.171, 0.171]}, 0.171),
-    ],
-)
-def test_pixel_spacing(elements: dict[str, Any], spacing: float | None, tmp_path: Path) -> None:
-    path = tmp_path / "film.dcm"
-    dataset(RAMP, **elements).save_as(path, enforce_file_format=True)
-    assert pixel_spacing_mm(path) == spacing
-
-
-def test_pixel_spacing_of_other_files(tmp_path: Path) -> None:
-    Image.new("L", (8, 8)).save(tmp_path / "a.png")
-    assert pixel_spacing_mm(tmp_path / "a.png") is None
-    dataset(RAMP, PixelSpacing=[0.1, 0.2]).save_as(tmp_path / "a.dcm", enforce_file_format=True)
-    with pytest.raises(ImageProblem, match=r"not square \(PixelSpacing 0.1 x 0.2 mm\)"):
-        pixel_spacing_mm(tmp_path / "a.dcm")
-    with pytest.raises(ImageProblem, match="no such file"):
-        pixel_spacing_mm(tmp_path / "b.dcm")
 
 
 def program(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:

@@ -18,7 +18,6 @@ from fmim_core.data.limits import SEVERAL_FRAMES, ImageProblem, check_shape
 GREY = ("MONOCHROME1", "MONOCHROME2")
 COLOUR = ("RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT", "PALETTE COLOR")
 DECODERS = "pip install pylibjpeg pylibjpeg-libjpeg pylibjpeg-openjpeg"
-SPACINGS = ("PixelSpacing", "ImagerPixelSpacing", "NominalScannedPixelSpacing")
 
 # It remarks on every odd header it meets; what matters for the pixels is refused below, by name.
 warnings.filterwarnings("ignore", module=r"pydicom\b")
@@ -58,24 +57,6 @@ def read_dicom(path: str | Path) -> np.ndarray:
     for row, values in zip(shown, stored.view(unsigned), strict=True):  # one at a time: an index needs 8 bytes a pixel
         row[:] = levels[values]
     return shown
-
-
-def pixel_spacing_mm(path: str | Path) -> float | None:
-    """Millimetres from one pixel to the next, None where the file gives none.
-
-    Calibrated in the body where it is (PixelSpacing), else at the detector or on the scanned film.
-
-    Raises:
-        ImageProblem: the pixels are not square.
-    """
-    header = _header(path)
-    for name in SPACINGS:
-        if header.get(name):
-            rows, columns = (float(value) for value in header[name].value)
-            if not math.isclose(rows, columns, rel_tol=0.01):
-                raise ImageProblem(path, f"pixels that are not square ({name} {rows:g} x {columns:g} mm)")
-            return rows
-    return None
 
 
 def _header(path: str | Path) -> Dataset:

@@ -92,20 +92,6 @@ def _is_flat(image: np.ndarray) -> bool:
     return bool(light - dark < NEARLY_BLACK)
 
 
-def pixel_spacing_mm(path: str | Path) -> float | None:
-    """Millimetres from one pixel to the next as a DICOM file gives them; None where it does not, or is none.
-
-    Raises:
-        ImageProblem: the file cannot be read, or its pixels are not square.
-    """
-    try:
-        return _dicom(path).pixel_spacing_mm(path) if _is_dicom(path) else None
-    except ImageProblem:
-        raise
-    except Exception as error:
-        raise ImageProblem(path, _reason(path, error)) from error
-
-
 def _open(path: str | Path) -> Image.Image:
     """The file as Pillow opens it, or a DICOM film as it is shown, which is decoded then."""
     if ImageFile.LOAD_TRUNCATED_IMAGES:
