@@ -21,7 +21,7 @@ ANSWERS = {"": "", **dict.fromkeys(YES, "yes"), **dict.fromkeys(NO, "no")}
 MAX_AGE = 120
 MAX_MONTHS = 12 * MAX_AGE
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _PLAIN = re.compile(r"\+?(-?)0*(\d+)(?:\.(\d*?)0*)?", re.ASCII)
 
 
@@ -62,4 +62,4 @@ def form(name: str) -> str:
 
 def _number(cell: str) -> float | None:
     """A plain decimal number; `float` alone would also take "1_2" and digits of other scripts."""
-    return float(cell) if _NUMBER.fullmatch(cell) else None
+    return float(cell) if NUMBER.fullmatch(cell) else None
