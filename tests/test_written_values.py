@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fmim_core.data.bank import build_bank
+from fmim_core.data.building import build_bank
 from fmim_core.data.listing import FileSource
 from fmim_core.data.manifest import manifest
 from search_spaces.domain import Choice, Space

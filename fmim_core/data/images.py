@@ -35,9 +35,8 @@ def read_grey(path: str | Path, size: int | None = None, mirror: bool = False) -
         with _open(path) as image:
             _check_header(path, image)
             _decode(path, image)
-            white = _full_scale(image)
             ImageOps.exif_transpose(image, in_place=True)
-            grey = _grey(path, image, white)
+            grey = _grey(path, image)
     except (ImageProblem, MemoryError):
         raise
     except Exception as error:  # decoders fed damaged bytes raise nearly anything
@@ -83,8 +82,8 @@ def appearance(image: np.ndarray) -> str | None:
     inside = image[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]  # without the padding of `square`
     if int(inside.max()) - int(inside.min()) <= 2:
         return "blank"
-    dark = np.count_nonzero(inside < NEARLY_BLACK) > int(0.99 * (inside.size - 1))  # spares most images the percentile
-    if dark and np.percentile(inside, 99) < NEARLY_BLACK:
+    may_be = np.count_nonzero(inside < NEARLY_BLACK) > int(0.99 * (inside.size - 1))  # spares most the percentile
+    if may_be and np.percentile(inside, 99) < NEARLY_BLACK:
         return "nearly black"
     return "hardly any contrast" if _is_flat(inside) else None
 
@@ -150,7 +149,7 @@ def _full_scale(image: Image.Image) -> int:
     return 4095 if getattr(image, "tag_v2", {}).get(_TIFF_BITS) == (12,) else 65535
 
 
-def _grey(path: str | Path, image: Image.Image, white: int) -> Image.Image:
+def _grey(path: str | Path, image: Image.Image) -> Image.Image:
     mode = image.mode
     if mode == "L":
         return image  # as most radiographs are: a copy of the pixels would take a tenth of the time of reading them
@@ -164,6 +163,7 @@ def _grey(path: str | Path, image: Image.Image, white: int) -> Image.Image:
         values = np.asarray(image)
         if values.min() < 0 or values.max() > 65535:
             raise ImageProblem(path, "32-bit values outside 0..65535 have no fixed range: save as 8 or 16 bits")
+        white = _full_scale(image)
         grey = np.empty(values.shape, np.uint8)
         for top in range(0, len(values), 64):  # the whole at once takes twice the time, and 8 bytes a pixel
             strip = values[top : top + 64].astype(np.int32)
