@@ -2,7 +2,8 @@
 
 Every search may spend as much as the paper's grid of 16 configurations: 16 × folds × epochs. The early-stopping one
 spends it on more configurations: with half of them stopped after a quarter, and half of the rest after half of their
-epochs, 48 take 0.9 to 1.04 of that in the presets quick, full and paper (`fmim plan` says it).
+epochs, 48 take 0.9 to 1.04 of that in the presets quick, full and paper (`fmim plan` says it). What a run really takes
+varies with the order in which trials reach a rung, by about a sixth of it either way; the report counts it.
 """
 
 from __future__ import annotations
