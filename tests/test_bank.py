@@ -23,7 +23,6 @@ from fmim_core.data.images import ImageProblem
 from fmim_core.data.listing import FileSource
 from fmim_core.data.manifest import manifest
 from fmim_core.data.source import SourceDescription
-from fmim_core.data.stamp import is_stamped
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 SIZE = 8
@@ -199,16 +198,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return files
 
 
-def stamped(root: Path) -> Bank:
-    """A bank whose stamp was begun after the tick of the file system's clock in which its files were written."""
-    bank = build_bank(Tiny(), SIZE, root)
-    while not is_stamped(bank.path, FILES, bank.fingerprint):
-        bank.check()
-    return bank
-
-
 def test_a_checked_bank_is_not_read_again_until_it_changes(tmp_path: Path, read: list[Path]) -> None:
-    bank = stamped(tmp_path)
+    bank = build_bank(Tiny(), SIZE, tmp_path)
     read.clear()
     Bank.open(bank.path).check()
     assert read == []
@@ -218,14 +209,14 @@ def test_a_checked_bank_is_not_read_again_until_it_changes(tmp_path: Path, read:
 
 
 def test_the_stamp_of_another_copy_is_not_trusted(tmp_path: Path, read: list[Path]) -> None:
-    copy = Bank.open(shutil.copytree(stamped(tmp_path / "a").path, tmp_path / "b"))
+    copy = Bank.open(shutil.copytree(build_bank(Tiny(), SIZE, tmp_path / "a").path, tmp_path / "b"))
     read.clear()
     copy.check()
     assert len(read) == 2
 
 
 def test_a_stamp_from_the_tick_of_the_last_change_is_not_trusted(tmp_path: Path, read: list[Path]) -> None:
-    bank = stamped(tmp_path)
+    bank = build_bank(Tiny(), SIZE, tmp_path)
     last = max((bank.path / name).stat().st_ctime_ns for name in FILES)
     os.utime(bank.path / "checked.json", ns=(last, last))
     read.clear()

@@ -105,6 +105,7 @@ class Killed(Pictures):
             os.kill(os.getpid(), signal.SIGKILL)
         return super().read(row_number, size)
 
+building.cores = lambda: 2  # as many cores as that have several blocks on the way
 build_bank(Killed(), SIZE, sys.argv[1])
 """
 
@@ -321,6 +322,7 @@ def test_neither_workers_nor_blocks_change_the_bank(
 MEMORY = """
 from tests.test_building import *
 blocks.BLOCK_BYTES = 2**22
+building.cores = lambda: 2
 
 class Large(Pictures):
     def read(self, row_number, size):

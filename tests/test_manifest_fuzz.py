@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from fmim_core.data import cells
 from fmim_core.data.manifest import manifest
-from fmim_core.data.tables import SEPARATORS, read_table
+from fmim_core.data.table_formats import SEPARATORS
+from fmim_core.data.tables import read_table
 
 REQUIRED = ("image", "subject", "months")
 BLANKS = ["", " ", "NA", "nan", "N/A", "null", "None", ".", "?", "#N/A", "<NA>"]

@@ -10,6 +10,7 @@ and each start reads everything.
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -30,8 +31,7 @@ def is_stamped(folder: Path, names: Sequence[str], content: str) -> bool:
         files = _files(folder, names)
     except (OSError, ValueError):
         return False
-    last_change = max(max(changes) for _, *changes, _ in files.values())
-    return bool(stamped == {"content": content, "files": files} and begun > last_change)
+    return bool(stamped == {"content": content, "files": files} and begun > _last_change(files))
 
 
 @contextmanager
@@ -41,7 +41,12 @@ def stamping(folder: Path, names: Sequence[str], content: str) -> Iterator[None]
     # Without a stamp the next start reads everything again, on a read-only file system for example: no error.
     with suppress(OSError):
         # Written before the check begins: what changes from here on has a later time than the stamp says.
-        draft.write_text(json.dumps({"content": content, "files": _files(folder, names)}), encoding="utf-8")
+        files = _files(folder, names)
+        for _ in range(10):
+            draft.write_text(json.dumps({"content": content, "files": files}), encoding="utf-8")
+            if draft.stat().st_mtime_ns > _last_change(files):
+                break
+            time.sleep(0.002)  # the files are new, and a tick is a few milliseconds
     try:
         yield
         with suppress(OSError):
@@ -54,3 +59,7 @@ def stamping(folder: Path, names: Sequence[str], content: str) -> Iterator[None]
 def _files(folder: Path, names: Sequence[str]) -> dict[str, list[int]]:
     found = {name: (folder / name).stat() for name in names}
     return {name: [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino] for name, stat in found.items()}
+
+
+def _last_change(files: dict[str, list[int]]) -> int:
+    return max(max(written, changed) for _, written, changed, _ in files.values())
