@@ -12,7 +12,7 @@ from reports.generic import caption
 from reports.stats import holm, smallest_difference, smallest_margin
 from reports.summary import arm_summaries, on_validation, over_configurations
 from reports.tables import Column, Table
-from reports.verdict import EQUIVALENCE_MARGIN, contests
+from reports.verdict import contests
 
 _VALIDATION = "Validation, %, mean ± SE over folds (n)"
 _TEST = "Test, %, mean ± SE over seeds (n)"
@@ -148,7 +148,7 @@ def paired_table(results: Results) -> Table:
     ]
     text = (
         "Test mAP, paired by seed (both arms share a seed's initial weights and sampling). Equivalence: two one-sided "
-        f"t tests within ±{100 * EQUIVALENCE_MARGIN:g} point; a small p there supports equivalence. "
+        f"t tests within ±{100 * results.equivalence_margin:g} point; a small p there supports equivalence. "
         "A large p in the first two columns does not. Effect g: the difference over the spread of differences between "
         "seeds (Hedges). Could be found: what so many pairs, varying so much, find 80 % of the time: a true "
         "difference, and the margin within which equal arms are equivalent."

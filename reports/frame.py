@@ -19,6 +19,9 @@ from reports.validate import SPLIT_OF_STAGE, read_record, reason_of
 SCHEMA = 1
 
 
+UNDECLARED_MARGIN = 0.01  # of studies that ran before studies declared one
+
+
 @dataclass(frozen=True)
 class Problem:
     """A file, or a planned trial, that does not count, and why."""
@@ -87,6 +90,11 @@ class Results:
     @property
     def arms(self) -> list[Mapping[str, Any]]:
         return list(self.study["arms"])
+
+    @property
+    def equivalence_margin(self) -> float:
+        """Two arms are on par if their test metrics differ by less than this: the study declared it."""
+        return float(self.study.get("equivalence_margin", UNDECLARED_MARGIN))
 
     @property
     def searched(self) -> bool:

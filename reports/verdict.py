@@ -20,7 +20,6 @@ from reports.stats import (
 from reports.summary import ArmSummary, Estimate, arm_summaries, completed, test_facts
 
 # One point of mAP: declared here, before any result, as the difference that would matter to a user.
-EQUIVALENCE_MARGIN = 0.01
 FEW_SUBJECTS = 100
 PAPER_EPOCHS = 100
 AUTOMARGIN_NEEDS_EPOCHS = "AutoMargin adapts its margins once an epoch, so a short training tells little about it."
@@ -62,7 +61,7 @@ def contests(results: Results) -> list[Contest]:
         ours, grid = arms.get((loss, "AutoMargin")), arms.get((loss, "Grid search"))
         if ours and grid:
             a, b = (completed(results.of(arm.name, "replicate"), "mAP") for arm in (ours, grid))
-            tost = equivalence(a, b, EQUIVALENCE_MARGIN)
+            tost = equivalence(a, b, results.equivalence_margin)
             found.append(Contest(loss, ours, grid, paired_difference(a, b), tost, effect_size(a, b)))
     return found
 
@@ -150,7 +149,7 @@ def _answer(contest: Contest) -> str:
     differs = not paired.low <= 0 <= paired.high
     if tost.equivalent:
         also = f", though AutoMargin scored {better}" if differs else ""
-        return f"equivalent within ±{percent(EQUIVALENCE_MARGIN, 0)} point{also}"
+        return f"equivalent within ±{100 * tost.margin:g} point{also}"
     return f"AutoMargin scored {better}" if differs else "neither is shown to be better, nor the two to be equivalent"
 
 
@@ -174,10 +173,10 @@ def _difference_text(paired: PairedDifference) -> str:
 
 def _reading(contest: Contest) -> str:
     """What the interval and the equivalence test allow one to say, and no more."""
-    paired, tost, margin = contest.paired, contest.tost, percent(EQUIVALENCE_MARGIN, 0)
+    paired, tost = contest.paired, contest.tost
     if paired.low is None or paired.high is None:
         return f"{contest.loss}: without an interval the difference shows nothing about other seeds."
-    shown = f"Equivalence within ±{margin} point {'is' if tost.equivalent else 'is not'} shown"
+    shown = f"Equivalence within ±{100 * tost.margin:g} point {'is' if tost.equivalent else 'is not'} shown"
     tests = f"{shown} (two one-sided tests, {p_text(tost.p)})."
     if not paired.low <= 0 <= paired.high:
         better = "higher" if paired.difference > 0 else "lower"

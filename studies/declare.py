@@ -146,6 +146,8 @@ class Study(Config):
     Args:
         search: whether configurations are trained on folds and one of them selected. Without a search every arm
             has one configuration, given beforehand; N_s is 1 then, as the paper counts its quartile baselines.
+        equivalence_margin: two arms are on par if their test metrics differ by less than this; fixed before the run, so
+            that nobody chooses it to suit a result.
         surfaces: losses whose surfaces the report draws; they are computed at the start, into surfaces.json.
     """
 
@@ -155,6 +157,7 @@ class Study(Config):
     arms: Annotated[tuple[Arm, ...], Field(min_length=1)]
     presets: Annotated[tuple[Preset, ...], Field(min_length=1)]
     metric: str = "mAP"
+    equivalence_margin: Annotated[float, Field(gt=0, lt=1)] = 0.01
     search: bool = True
     surfaces: tuple[Surface, ...] = ()
 

@@ -200,7 +200,9 @@ def test_nobody_is_on_both_sides_in_a_trial(seed: int, tmp_path: Path, monkeypat
     plan = mini_plan(seed, epochs=1)
     by_split = source.index.groupby("split")["subject"].agg(set)
     validated: list[str] = []
-    for spec in (*plan.search(plan.arms[0], bank), plan.replicate(plan.arms[0], 0, bank)[0]):
+    arm = plan.arms[0]
+    choice = (arm, 0, next(arm.space.configurations()), bank)
+    for spec in (*plan.search(*choice), plan.replicate(*choice)[0]):
         seen.clear()
         assert Trial(spec, Place(tmp_path, "cpu")).run()["status"] == "completed"
         (first, train), *evaluated = seen

@@ -47,7 +47,9 @@ TEST_SITE = "C"
 
 
 def oai(root: Path, metadata_only: bool = False) -> Listing:
-    """The OAI's knee images in `root` and below; with `metadata_only` the knees that its tables say were read.
+    """The Osteoarthritis Initiative's knee radiographs: its own tables, and crops or films, in a folder and below.
+
+    With `metadata_only` the knees are those that its tables say were read.
 
     Raises:
         ValueError: no enrollees, no images, films without landmarks, the same thing twice, or a file that cannot be
