@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from fmim_core.compiling import check_compile
 from fmim_core.data.bank import Bank, ImageSet
 from fmim_core.data.splits import Fold, subject_folds
 from fmim_core.sampler import SubjectSampler
@@ -150,6 +151,11 @@ class Plan:
             }
             for fold in folds
         ]
+
+    def check_device(self, device: str) -> None:
+        """Raise a `ValueError` if a training cannot be compiled as its configuration says on such a device."""
+        for compile in {config.compile for config in self.train_configs()}:
+            check_compile(compile, torch.device(device))
 
 
 def _queries(images: ImageSet, per_side: bool) -> dict[str, int]:

@@ -113,6 +113,7 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
     plan, source, folds = check_plan(plan, options)
     out = options.folder
     with _backend(options) as backend:
+        plan.check_device("cuda" if backend.gpus else "cpu")
         bank = _bank(source, plan, options, console)
         _check_selected_on(bank, options.selected)
         if options.fresh and (aside := move_aside(out)):

@@ -43,7 +43,9 @@ def measure(device: torch.device) -> list[Measurement]:
 def _embeddings(labels: Tensor) -> Tensor:
     generator = torch.Generator().manual_seed(0)
     centres = torch.randn(SUBJECTS, DIMENSIONS, generator=generator)
-    return centres.to(labels.device)[labels] + torch.randn(len(labels), DIMENSIONS, generator=generator).to(labels.device)
+    return centres.to(labels.device)[labels] + torch.randn(len(labels), DIMENSIONS, generator=generator).to(
+        labels.device
+    )
 
 
 def _theirs(embeddings: Tensor, labels: Tensor) -> Callable[[], Any]:
