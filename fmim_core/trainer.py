@@ -26,6 +26,8 @@ from fmim_core.triplets import unit
 
 Row = dict[str, Any]
 EVALUATION_BATCH = 256
+IN_CACHE = 64
+"""Images at a time that a CPU embeds fastest, with the same bits as many; few would be other matrix products."""
 
 
 class Diverged(ArithmeticError):
@@ -189,7 +191,9 @@ class Training:
             stored = self._validation_images if images is self._validation else None
             stored = stored or DeviceImages(images, self.device, resident=False)
             batches = stored.batches(torch.arange(len(stored)), EVALUATION_BATCH)
-            return unit(torch.cat([self._step.embed(self.config.augmentation.test(batch)) for batch in batches]))
+            at_once = IN_CACHE if self.device.type == "cpu" else EVALUATION_BATCH
+            parts = (part for batch in batches for part in batch.tensor_split(max(1, len(batch) // at_once)))
+            return unit(torch.cat([self._step.embed(self.config.augmentation.test(part)) for part in parts]))
 
     def evaluate(self, images: ImageSet) -> dict[str, float]:
         """Retrieval metrics of a set: gallery = baseline images, queries = later visits, by year and pooled."""
