@@ -31,30 +31,10 @@ from tests.comparison import comparable
 from tests.conftest import tiny_config
 from tests.studies import MINI, MINI_STUDY, mini_plan
 from tests.tape import Taped
+from tests.trainings import CASES, SEED, training
 
 CPU = torch.device("cpu")
-SEED = 7
-TRIPLET = {"kind": "triplet"}
-CASES: dict[str, dict[str, Any]] = {
-    "automargin": {"histogram_bins": 20},
-    "automargin of every batch": {"margins": {"kind": "automargin", "k_delta": 2, "k_an": 4, "update": "batch"}},
-    "moving average": {"margins": {"kind": "automargin", "k_delta": 2, "k_an": 2, "update": "average"}},
-    "moving average without β": {
-        "loss": TRIPLET,
-        "margins": {"kind": "automargin", "k_delta": 2, "update": "average"},
-    },
-    "quartile": {"margins": {"kind": "quartile", "quartile": 1}},
-    "wat": {"loss": TRIPLET, "margins": {"kind": "wat", "beta": 0.1}},
-    "all triplets": {"loss": {"kind": "adatriplet", "selection": "all", "averaging": "all"}},
-    "sct": {"loss": {"kind": "sct", "lam": 1.0}, "margins": {"kind": "none"}},
-    "bfloat16": {"precision": "bfloat16"},
-}
 cases = pytest.mark.parametrize("changes", CASES.values(), ids=CASES.keys())
-
-
-def training(bank: Bank, changes: dict[str, Any]) -> Training:
-    batches = {"subjects_per_batch": 4, "images_per_subject": 4, "per_epoch": 6}
-    return Training(tiny_config(epochs=2, batches=batches, **changes), bank.development(), None, SEED, CPU)
 
 
 def by_hand(config: TrainConfig, bank: Bank) -> list[tuple[float, float, float, float]]:
