@@ -65,9 +65,11 @@ def test_a_training_is_the_same_wherever_its_images_lie(tiny_bank: Bank, monkeyp
 
 @cases
 def test_a_gpu_trains_as_a_cpu_does(tiny_bank: Bank, changes: dict[str, Any]) -> None:
-    """In the first batches: augmentation draws other numbers there, so this compares orders of magnitude only."""
-    rows = run_all(training(tiny_bank, {"precision": "float32", **changes}, "cuda"))
-    assert_same_course(run_all(training(tiny_bank, changes, "cpu")), rows, 0.35)
+    """Without augmentation: a GPU draws other numbers from the same seed."""
+    plain = {"crop": 28, "noise_p": 0.0, "rotation": 0.0, "gamma_p": 0.0}
+    changes = {**changes, "augmentation": plain, "precision": "float32"}
+    cpu, gpu = (run_all(training(tiny_bank, changes, device)) for device in ("cpu", "cuda"))
+    assert_same_course(cpu, gpu, 3e-2)
 
 
 @cases

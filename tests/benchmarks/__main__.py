@@ -86,7 +86,7 @@ def table(device: str, report: dict[str, Any]) -> Table:
 
 def in_units(value: float, unit: str) -> str:
     """A number with its unit; seconds below one as milliseconds."""
-    return f"{1e3 * value:.3g} ms" if unit == "s" and abs(value) < 1 else f"{value:.3g} {unit}"
+    return f"{1e3 * value:.3g} ms" if unit == "s" and abs(value) < 1 else f"{value:.3g} {unit}".strip()
 
 
 def environment() -> dict[str, Any]:

@@ -6,7 +6,6 @@ import multiprocessing
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -64,21 +63,17 @@ SHARED = (
 def measure(device: torch.device) -> Iterator[Measurement]:
     """AdaTriplet with AutoMargin, so that loss and statistics are both at work."""
     on_gpu = device.type == "cuda"
-    for size in ON_GPU if on_gpu else ON_CPU:
-        with phantom_bank(size) as bank:
-            yield from _compare(size, bank, device)
-    if on_gpu:
-        for size in SHARED:
-            with phantom_bank(size) as bank:
-                yield _two_at_once(size, bank, device)
-
-
-@contextmanager
-def phantom_bank(size: Size) -> Iterator[Bank]:
-    """A bank of enough subjects for a batch, a tenth larger than the crop."""
     with tempfile.TemporaryDirectory() as folder:
-        source = PhantomSource(PhantomConfig(train_subjects=size.subjects + 8, test_subjects=2))
-        yield build_bank(source, size.crop * 35 // 32, Path(folder))
+        for size in ON_GPU if on_gpu else ON_CPU:
+            yield from _compare(size, phantom_bank(size, Path(folder)), device)
+        for size in SHARED if on_gpu else ():
+            yield _two_at_once(size, phantom_bank(size, Path(folder)), device)
+
+
+def phantom_bank(size: Size, folder: Path) -> Bank:
+    """A bank of enough subjects for a batch, a tenth larger than the crop; one for all sizes that differ in neither."""
+    source = PhantomSource(PhantomConfig(train_subjects=size.subjects + 8, test_subjects=2))
+    return build_bank(source, size.crop * 35 // 32, folder)
 
 
 def training(size: Size, bank: Bank, device: torch.device) -> Training:
