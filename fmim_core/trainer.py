@@ -183,7 +183,7 @@ class Training:
         }
 
     @float32_defined()
-    @torch.inference_mode()
+    @torch.no_grad()  # not inference mode: what it makes, another thread (`Streamed`) may not write to
     def embed(self, images: ImageSet) -> Tensor:
         """Unit embeddings `(n, D)` of all images of a set, centre-cropped, float32, on the device."""
         with self.seconds.measure("eval"):

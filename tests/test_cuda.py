@@ -72,6 +72,20 @@ def test_a_gpu_trains_as_a_cpu_does(tiny_bank: Bank, changes: dict[str, Any]) ->
     assert_same_course(cpu, gpu, 3e-2)
 
 
+def test_a_gpu_evaluates_as_a_cpu_does(tiny_bank: Bank) -> None:
+    """The test images are streamed, the validation images stay there for the next epoch."""
+    changes = {"precision": "float32"}
+    cpu, gpu = (training(tiny_bank, changes, device) for device in ("cpu", "cuda"))
+    test = tiny_bank.open_test()
+    assert torch.allclose(gpu.embed(test).cpu(), cpu.embed(test), atol=5e-3)  # TF32
+    fold = subject_folds(tiny_bank.development(), 2, 0)[0]
+    with_validation = Training(tiny_config(**changes), fold.train, fold.validation, SEED, torch.device("cuda"))
+    assert with_validation._validation_images._whole is not None
+    first = with_validation.evaluate(fold.validation)
+    assert with_validation.evaluate(fold.validation) == first
+    assert first["mAP"] == pytest.approx(cpu.evaluate(fold.validation)["mAP"], abs=0.05)
+
+
 @cases
 @pytest.mark.parametrize("resident", [0.0, 0.4])
 def test_no_step_waits_for_the_gpu(

@@ -80,7 +80,8 @@ class Streamed:
         self._bank, self._device = bank, device
         self._stream = torch.cuda.Stream(device)
         shape = (size, *bank.shape[1:])
-        self._pinned = [torch.empty(shape, dtype=torch.uint8, pin_memory=True) for _ in range(AHEAD)]
+        pinned = device.type == "cuda"
+        self._pinned = [torch.empty(shape, dtype=torch.uint8, pin_memory=pinned) for _ in range(AHEAD)]
         self._there = [torch.empty(shape, dtype=torch.uint8, device=device) for _ in range(AHEAD)]
         self._copied = [torch.cuda.Event(blocking=True) for _ in range(AHEAD)]
         self._used = [torch.cuda.Event() for _ in range(AHEAD)]
