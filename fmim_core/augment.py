@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import torch
 from pydantic import Field, PositiveInt
@@ -13,6 +13,19 @@ from torch.nn import functional
 from fmim_core.config import Config
 
 Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class Draws(NamedTuple):
+    """What is random about a batch: noise `(B, 1, H, W)`, standard normal; else uniform in [0, 1), `(B, 1, 1, 1)`."""
+
+    noise_std: Tensor
+    noise_chance: Tensor
+    noise: Tensor
+    angle: Tensor
+    top: Tensor
+    left: Tensor
+    gamma: Tensor
+    gamma_chance: Tensor
 
 
 class Augmentation(Config):
@@ -38,10 +51,25 @@ class Augmentation(Config):
 
     def train(self, images: Tensor, generator: Generator) -> Tensor:
         """uint8 images `(B, H, W)` → augmented float32 `(B, 1, crop, crop)`. The generator is on the images' device."""
+        return self.apply(images, self.draw(images, generator))
+
+    def draw(self, images: Tensor, generator: Generator) -> Draws:
+        """What is random about a batch of images `(B, H, W)`: apart from `apply`, which may be compiled."""
+        count, height, width = images.shape
+
+        def uniform() -> Tensor:
+            return torch.rand((count, 1, 1, 1), generator=generator, device=images.device)
+
+        noise_std, noise_chance = uniform(), uniform()
+        noise = torch.randn((count, 1, height, width), generator=generator, device=images.device)
+        return Draws(noise_std, noise_chance, noise, *(uniform() for _ in range(5)))
+
+    def apply(self, images: Tensor, draws: Draws) -> Tensor:
+        """As `train`, given what was drawn."""
         grey = images[:, None].float() / 255
-        grey = self._noise(grey, generator)
-        grey = self._rotate_and_crop(grey, generator)
-        return self._normalise(self._gamma(grey, generator))
+        grey = self._noise(grey, draws)
+        grey = self._rotate_and_crop(grey, draws)
+        return self._normalise(self._gamma(grey, draws))
 
     def test(self, images: Tensor) -> Tensor:
         """uint8 images `(B, H, W)` → centre crop, normalised, float32 `(B, 1, crop, crop)`."""
@@ -52,17 +80,16 @@ class Augmentation(Config):
     def _normalise(self, grey: Tensor) -> Tensor:
         return (grey - self.mean) / self.std
 
-    def _noise(self, grey: Tensor, generator: Generator) -> Tensor:
-        std = self.noise_std * _uniform(grey, generator) * (_uniform(grey, generator) < self.noise_p)
-        noise = torch.randn(grey.shape, generator=generator, device=grey.device)
-        return (grey + std * noise).clamp_(0, 1)
+    def _noise(self, grey: Tensor, draws: Draws) -> Tensor:
+        std = self.noise_std * draws.noise_std * (draws.noise_chance < self.noise_p)
+        return (grey + std * draws.noise).clamp_(0, 1)
 
-    def _rotate_and_crop(self, grey: Tensor, generator: Generator) -> Tensor:
+    def _rotate_and_crop(self, grey: Tensor, draws: Draws) -> Tensor:
         """One bilinear resampling does both: the crop's offset is a whole number of pixels of the rotated image."""
         height, width = grey.shape[2:]
-        angle = (2 * _uniform(grey, generator) - 1).view(-1) * math.radians(self.rotation)
-        top = (_uniform(grey, generator).view(-1) * (height - self.crop + 1)).floor()
-        left = (_uniform(grey, generator).view(-1) * (width - self.crop + 1)).floor()
+        angle = (2 * draws.angle - 1).view(-1) * math.radians(self.rotation)
+        top = (draws.top.view(-1) * (height - self.crop + 1)).floor()
+        left = (draws.left.view(-1) * (width - self.crop + 1)).floor()
         # Pixel coordinates of the crop relative to the image's centre, rotated, then scaled to grid_sample's [-1, 1].
         steps = torch.arange(self.crop, device=grey.device)
         y = (top[:, None] + steps - (height - 1) / 2)[:, :, None]
@@ -71,13 +98,8 @@ class Augmentation(Config):
         grid = torch.stack([2 * (x * cos - y * sin) / width, 2 * (x * sin + y * cos) / height], dim=-1)
         return functional.grid_sample(grey, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
 
-    def _gamma(self, grey: Tensor, generator: Generator) -> Tensor:
+    def _gamma(self, grey: Tensor, draws: Draws) -> Tensor:
         low, high = self.gamma
-        gamma = low + (high - low) * _uniform(grey, generator)
-        gamma = torch.where(_uniform(grey, generator) < self.gamma_p, gamma, torch.ones_like(gamma))
+        gamma = low + (high - low) * draws.gamma
+        gamma = torch.where(draws.gamma_chance < self.gamma_p, gamma, torch.ones_like(gamma))
         return grey.clamp_(min=0).pow(gamma)
-
-
-def _uniform(grey: Tensor, generator: Generator) -> Tensor:
-    """One number in [0, 1) per image, `(B, 1, 1, 1)`."""
-    return torch.rand((len(grey), 1, 1, 1), generator=generator, device=grey.device)

@@ -80,10 +80,10 @@ class AutoMarginPerBatch:
     def for_batch(self, batch: Similarities) -> Margins:
         """The margins of this batch, from its own similarities and, for `average`, from those before."""
         config = self._config
-        epsilon = self._statistic(batch.delta, batch.index.valid).clamp(min=0) / config.k_delta
+        epsilon = self._statistic(batch.triplet_values).clamp(min=0) / config.k_delta
         beta: Tensor | float = math.nan
         if config.k_an is not None:
-            beta = 1 + (self._statistic(batch.phi, batch.index.negative_pairs) - 1) / config.k_an
+            beta = 1 + (self._statistic(batch.negative_values) - 1) / config.k_an
         kept = config.momentum if config.update == "average" else 0.0
         if kept:
             epsilon = kept * self.margins.epsilon + (1 - kept) * epsilon
@@ -91,10 +91,10 @@ class AutoMarginPerBatch:
         self.margins = Margins(epsilon, beta)
         return self.margins
 
-    def _statistic(self, values: Tensor, mask: Tensor) -> Tensor:
-        """Mean or median over the mask, in float64, without gradient."""
-        chosen = values.detach()[mask].double()
-        return chosen.mean() if self._config.statistic == "mean" else torch.quantile(chosen, 0.5)
+    def _statistic(self, values: Tensor) -> Tensor:
+        """Mean or median, in float64."""
+        values = values.double()
+        return values.mean() if self._config.statistic == "mean" else torch.quantile(values, 0.5)
 
     def observe(self, statistics: EpochStatistics) -> None:
         """The batches have said it all."""

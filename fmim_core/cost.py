@@ -74,8 +74,9 @@ class Meter:
         """The cost so far; without a training all of it was start-up."""
         before, elapsed = self._before, self._elapsed()
         seconds = training.seconds if training else None
+        compiling = seconds.startup if seconds else 0.0
         return no_cost() | {
-            "startup_s": before["startup_s"] + (elapsed if self._startup is None else self._startup),
+            "startup_s": before["startup_s"] + compiling + (elapsed if self._startup is None else self._startup),
             "data_s": seconds.data if seconds else before["data_s"],
             "train_s": seconds.train if seconds else before["train_s"],
             "eval_s": seconds.eval if seconds else before["eval_s"],

@@ -7,8 +7,8 @@ To add one: a `Config` with a `kind`, `check` and `build`, a schedule class, and
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Annotated, Literal, Protocol
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, Protocol, Self
 
 from pydantic import Field
 from torch import Tensor
@@ -25,7 +25,7 @@ Beta = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 class Margins:
     """The margins in force: ε of the triplet term, β of the negative-pair term (NaN where there is none).
 
-    Scalar tensors where a schedule follows every batch, so that the device need not be waited for.
+    Scalar tensors during training, so that the device need not be waited for; plain numbers between epochs.
     """
 
     epsilon: float | Tensor
@@ -34,6 +34,19 @@ class Margins:
     def triplet_margin(self, delta: Tensor) -> Tensor | float:
         """ε for triplets of difference Δ `(P, B)`; the same for all."""
         return self.epsilon
+
+    def held_in(self, epsilon: Tensor, beta: Tensor) -> Self:
+        """The same margins, written to these scalars (float64): a captured step reads them from there."""
+        for place, value in ((epsilon, self.epsilon), (beta, self.beta)):
+            if isinstance(value, Tensor):
+                place.copy_(value)
+            else:
+                place.fill_(value)
+        return replace(self, epsilon=epsilon, beta=beta)
+
+    def as_numbers(self) -> Self:
+        """The same margins as plain numbers; waits for the device."""
+        return replace(self, epsilon=float(self.epsilon), beta=float(self.beta))
 
 
 @dataclass(frozen=True)
@@ -50,8 +63,9 @@ class WATMargins(Margins):
 class MarginSchedule(Protocol):
     """Margins over the epochs. `margins` is in force now; `observe` is called once, at the end of each epoch.
 
-    `for_batch` says the margins of one batch; most schedules say `margins`, whatever the batch. A schedule has no
-    state but its margins: setting them is how a stopped training goes on.
+    `for_batch` says the margins of one batch; most schedules say `margins`, whatever the batch; one that follows the
+    batches computes on the device and sets `margins`. A schedule has no state but its margins: setting them is how a
+    stopped training goes on.
     """
 
     needs_values: bool

@@ -162,7 +162,7 @@ class _Matches:
 
 def _tile(device: torch.device) -> tuple[int, int]:
     """Queries and gallery images to compare at a time: what stays in cache (2 MiB a core), or what fills a GPU."""
-    return (256, 1024 * torch.get_num_threads()) if device.type == "cpu" else (2048, 16384)
+    return (256, 1024 * torch.get_num_threads()) if device.type == "cpu" else (1024, 16384)
 
 
 def _score(query: _Exact, gallery: _Exact, matches: _Matches, tile: tuple[int, int]) -> dict[str, NDArray[np.float64]]:
@@ -176,11 +176,12 @@ def _score(query: _Exact, gallery: _Exact, matches: _Matches, tile: tuple[int, i
     sequence = np.argsort(matches.relevant, kind="stable")
     sequence = sequence[matches.relevant[sequence] > 0]
     table = np.stack([np.arange(len(matches.start)), matches.start, matches.size, matches.own, matches.relevant])
-    blocks = []
+    table = table[:, sequence, None]
+    there, blocks = torch.from_numpy(table).to(device), []
     for first in range(0, len(sequence), tile[0]):
-        rows = sequence[first : first + tile[0]]
-        at, start, size, own, relevant = torch.from_numpy(table[:, rows, None]).to(device)
-        ranks = _ranks(query[at[:, 0]], grouped, start, size, own, int(matches.size[rows].max()), tile[1])
+        rows = slice(first, first + tile[0])
+        at, start, size, own, relevant = there[:, rows]
+        ranks = _ranks(query[at[:, 0]], grouped, start, size, own, int(table[2, rows].max()), tile[1])
         blocks.append(_from_ranks(ranks, relevant))
     scores = {name: np.full(len(matches.relevant), np.nan) for name in METRICS}
     if blocks:
@@ -218,8 +219,10 @@ def _count_at_least(values: Tensor, thresholds: Tensor) -> Tensor:
     if thresholds.shape[1] > _MANY:
         below = torch.searchsorted(values.sort(dim=1).values, thresholds)
         return (values.shape[1] - below).to(values.dtype)
-    above = torch.empty_like(values)  # 0.0 and 1.0, which vectorise where booleans and their sum do not
-    counts = [torch.ge(values, column, out=above).sum(dim=1) for column in thresholds.split(1, dim=1)]
+    # 0.0 and 1.0 vectorise on a CPU, where booleans and their sum do not; on a GPU fewer bytes are all that counts.
+    above = torch.empty_like(values, dtype=values.dtype if values.device.type == "cpu" else torch.bool)
+    columns = thresholds.split(1, dim=1)
+    counts = [torch.ge(values, column, out=above).sum(dim=1, dtype=values.dtype) for column in columns]
     return torch.stack(counts, dim=1)
 
 

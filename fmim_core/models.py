@@ -9,8 +9,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Annotated, Literal
 
+import torch
 from pydantic import Field, PositiveInt
-from torch import nn
+from torch import Tensor, nn
 
 from fmim_core.backbones import ConvNeXtTiny, ResNet18, ResNet50, ViTSmall
 from fmim_core.config import Config
@@ -34,11 +35,24 @@ class SmallConvNet(Config):
     def build(self, image_size: int) -> nn.Module:
         blocks: list[nn.Module] = []
         for inputs, outputs in pairwise((1, *self.widths)):
-            blocks += [nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.MaxPool2d(2)]
+            blocks += [nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), HalvingPool(2)]
             blocks += [nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)]
         features = self.widths[-1] * self.grid**2
         head = [nn.AdaptiveAvgPool2d(self.grid), nn.Flatten(), nn.Linear(features, self.embedding_dim)]
         return nn.Sequential(*blocks, *head)
+
+
+class HalvingPool(nn.MaxPool2d):
+    """2×2 max pooling; without gradients, where nobody asks which was the largest, in half the time on a CPU."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        """`(B, C, H, W)` → `(B, C, H/2, W/2)`, rounded down."""
+        if torch.is_grad_enabled():
+            return super().forward(images)
+        height, width = (side // 2 * 2 for side in images.shape[2:])
+        top, bottom = images[..., 0:height:2, :width], images[..., 1:height:2, :width]
+        rows = torch.maximum(top, bottom)
+        return torch.maximum(rows[..., 0::2], rows[..., 1::2])
 
 
 ModelConfig = Annotated[SmallConvNet | ResNet18 | ResNet50 | ConvNeXtTiny | ViTSmall, Field(discriminator="kind")]

@@ -43,17 +43,19 @@ class SubjectSampler:
     """
 
     def __init__(self, identities: Tensor, batches: Batches) -> None:
-        subjects = identities.unique().tolist()
-        if len(subjects) < batches.subjects_per_batch:
+        counts = identities.unique(return_counts=True)[1]
+        if len(counts) < batches.subjects_per_batch:
             raise ValueError(
-                f"{len(subjects)} training subjects, but each batch needs {batches.subjects_per_batch}: "
+                f"{len(counts)} training subjects, but each batch needs {batches.subjects_per_batch}: "
                 "use more subjects, fewer folds, or fewer subjects per batch"
             )
-        self._images = [(identities == subject).nonzero().flatten() for subject in subjects]
+        # A subject's images are places[first : first + count].
+        self._places = identities.argsort(stable=True)
+        self._first, self._count = (counts.cumsum(0) - counts).tolist(), counts.tolist()
         self._batches = batches
         self.batches_per_epoch = batches.in_epoch(len(identities))
-        self.subjects = len(subjects)
-        self.repeating = sum(len(images) < batches.images_per_subject for images in self._images)
+        self.subjects = len(counts)
+        self.repeating = int((counts < batches.images_per_subject).sum())
 
     def labels(self) -> Tensor:
         """Labels `(S·M,)` within every batch: 0 0 0 0 1 1 1 1 …, so that index structures are made once."""
@@ -67,12 +69,12 @@ class SubjectSampler:
             order = torch.randperm(self.subjects, generator=generator)
             rounds.append(order[: self.subjects // size * size].view(-1, size))
         subjects = torch.cat(rounds)[: self.batches_per_epoch]
-        rows = [self._draw(subject, generator) for subject in subjects.flatten().tolist()]
-        positions = torch.cat(rows).view(self.batches_per_epoch, -1)
+        chosen = [place for subject in subjects.flatten().tolist() for place in self._draw(subject, generator)]
+        positions = self._places[torch.tensor(chosen)].view(self.batches_per_epoch, -1)
         return positions, subjects.unique().numel() / self.subjects
 
-    def _draw(self, subject: int, generator: Generator) -> Tensor:
-        images = self._images[subject]
-        order = images[torch.randperm(len(images), generator=generator)]
-        wanted = self._batches.images_per_subject
-        return order.repeat(-(-wanted // len(order)))[:wanted]
+    def _draw(self, subject: int, generator: Generator) -> list[int]:
+        """Indices into `places`; plain numbers, since thousands of small tensors an epoch would take a while."""
+        first, count = self._first[subject], self._count[subject]
+        order = torch.randperm(count, generator=generator).tolist()
+        return [first + order[number % count] for number in range(self._batches.images_per_subject)]

@@ -67,10 +67,10 @@ class StatisticsCollector:
         self._positives += len(index.anchor)
         if self._bins:
             self._counts[0] += torch.histc(delta, self._bins, -2, 2)  # values out of range, as FAR, are not counted
-            self._counts[1] += torch.histc(torch.where(index.negative_pairs, phi, FAR), self._bins, -1, 1)
+            self._counts[1] += torch.histc(phi.masked_fill(~index.negative_pairs, FAR), self._bins, -1, 1)
         if self._keep_values:
-            self._delta.append(delta[index.valid])
-            self._phi_an.append(phi[index.negative_pairs])
+            self._delta.append(batch.triplet_values)
+            self._phi_an.append(batch.negative_values)
 
     def finish(self) -> EpochStatistics:
         """The statistics of everything added."""

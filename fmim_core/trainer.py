@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
@@ -15,16 +15,19 @@ from torch import Tensor, nn
 from fmim_core.data.bank import Bank, ImageSet
 from fmim_core.data.device import DeviceImages
 from fmim_core.data.splits import subject_folds
-from fmim_core.losses import LossOutput
 from fmim_core.metrics import retrieval
+from fmim_core.precision import float32_defined
 from fmim_core.sampler import SubjectSampler
-from fmim_core.seeding import derive_seed, scoped_torch_seed, torch_generator
+from fmim_core.seeding import derive_seed, torch_generator
 from fmim_core.statistics import StatisticsCollector
+from fmim_core.step import TrainingStep
 from fmim_core.train_config import TrainConfig
-from fmim_core.triplets import Similarities, TripletIndex, unit
+from fmim_core.triplets import unit
 
 Row = dict[str, Any]
 EVALUATION_BATCH = 256
+IN_CACHE = 64
+"""Images at a time that a CPU embeds fastest, with the same bits as many; few would be other matrix products."""
 
 
 class Diverged(ArithmeticError):
@@ -33,14 +36,19 @@ class Diverged(ArithmeticError):
 
 @dataclass
 class Seconds:
-    """Where a training's wall time went; on a GPU `data` is what the host waited for it."""
+    """Where a training's wall time went.
+
+    data: drawing batches and waiting for their images; train: everything that a step computes, augmentation too;
+    startup: the first steps of a compiled training. A GPU works on by itself: what the host waits for it is in `train`.
+    """
 
     data: float = 0.0
     train: float = 0.0
     eval: float = 0.0
+    startup: float = 0.0
 
     @contextmanager
-    def measure(self, part: Literal["data", "train", "eval"]) -> Iterator[None]:
+    def measure(self, part: Literal["data", "train", "eval", "startup"]) -> Iterator[None]:
         """Add the block's seconds to a part."""
         start = time.perf_counter()
         yield
@@ -70,7 +78,8 @@ class Training:
         device: where to train, e.g. `torch.device("cpu")`.
 
     Raises:
-        ValueError: fewer training subjects than a batch needs, or a crop larger than the bank's images.
+        ValueError: fewer training subjects than a batch needs, a crop larger than the bank's images, or a step that
+            cannot be compiled as configured on this device.
     """
 
     def __init__(
@@ -79,21 +88,13 @@ class Training:
         check_crop(config, train)
         self.config, self.device, self._seed = config, device, seed
         self._validation = validation
-        per_side = config.identity == "side"
-        identities = torch.from_numpy(train.identities(per_side))
+        identities = torch.from_numpy(train.identities(config.identity == "side"))
         self._sampler = SubjectSampler(identities, config.batches)
-        self._images = DeviceImages(train, device)
-        self._classes = identities.to(self._images.rows_device)
-        self._index = TripletIndex.of(self._sampler.labels().to(device))
-        with scoped_torch_seed(seed, "model"):
-            self.model = config.model.build(config.augmentation.crop).to(device).to(memory_format=torch.channels_last)
-            self._loss = config.loss.build(config.model.embedding_dim, self._sampler.subjects).to(device)
-        parameters = [*self.model.parameters(), *self._loss.parameters()]
-        self._optimizer = torch.optim.Adam(
-            parameters, lr=config.learning_rate, weight_decay=config.weight_decay, fused=device.type == "cuda"
-        )
-        self._schedule = config.margins.build()
-        self._half = config.precision == "bfloat16" or (config.precision == "auto" and device.type == "cuda")
+        self._step = TrainingStep(config, self._sampler.subjects, self._sampler.labels(), seed, device)
+        self.model = self._step.model
+        self._images, self._classes = DeviceImages(train, device), identities.to(device)
+        self._validation_images = None if validation is None else DeviceImages(validation, device)
+        self._drawn: tuple[int, Tensor, float] | None = None
         self.history: list[Row] = []
         self.seconds = Seconds()
         self._kept: dict[str, Any] | None = None
@@ -134,72 +135,73 @@ class Training:
         self.history.append(row)
         return row
 
+    def _draw(self, epoch: int) -> tuple[Tensor, float]:
+        """The positions of an epoch's batches `(n, B)`, and the share of subjects among them."""
+        if self._drawn is None or self._drawn[0] != epoch:
+            self._drawn = (epoch, *self._sampler.epoch(torch_generator(self._seed, "batches", epoch)))
+        return self._drawn[1:]
+
+    @float32_defined()
     def _train_epoch(self, epoch: int) -> Row:
-        collector = StatisticsCollector(self.device, self._schedule.needs_values, self.config.histogram_bins)
+        schedule, index = self._step.schedule, self._step.index
+        collector = StatisticsCollector(self.device, schedule.needs_values, self.config.histogram_bins)
         with self.seconds.measure("data"):
-            generator = torch_generator(self._seed, "augment", epoch, device=self.device)
-            batches, seen = self._sampler.epoch(torch_generator(self._seed, "batches", epoch))
+            positions, seen = self._draw(epoch)
+            batches = self._images.batches(positions.flatten(), self.config.batches.size)
+            classes = self._classes[positions.to(self.device)]
         totals = torch.zeros(3, dtype=torch.float64, device=self.device)  # loss, used triplets, empty batches
-        self.model.train()
-        for positions in batches.to(self._images.rows_device):
+        self._step.begin_epoch(epoch)
+        for labels in classes:  # nothing in this loop waits for the device
             with self.seconds.measure("data"):
-                images = self.config.augmentation.train(self._images[positions], generator)
-            with self.seconds.measure("train"):
-                output = self._step(images, self._classes[positions].to(self.device), collector)
-                totals += torch.stack([output.value.detach(), output.used, output.used == 0]).double()
+                stored = next(batches)
+            with self.seconds.measure("startup" if self._step.starting else "train"):
+                (loss, used), batch = self._step(stored, labels)
+                collector.add(batch)
+                totals += torch.stack([loss, used, used == 0]).double()
+        if epoch < self.config.epochs:
+            with self.seconds.measure("data"):
+                self._draw(epoch + 1)  # while the device still works
         with self.seconds.measure("train"):
-            loss, used, empty = totals.tolist()  # waits for the device
+            total, used, empty = totals.tolist()  # waits for the device
             statistics = collector.finish()
-        if not (math.isfinite(loss) and math.isfinite(statistics.phi_an_mean)):
-            raise Diverged(f"epoch {epoch}: loss {loss / len(batches)}, mean φ_an {statistics.phi_an_mean}")
-        margins = self._schedule.margins  # in force all epoch, or in the last batch of schedules that follow batches
-        self._schedule.observe(statistics)
-        triplets = len(batches) * self._index.triplets
+        if not (math.isfinite(total) and math.isfinite(statistics.phi_an_mean)):
+            raise Diverged(f"epoch {epoch}: loss {total / len(classes)}, mean φ_an {statistics.phi_an_mean}")
+        margins = self._step.end_epoch()
+        schedule.observe(statistics)
         return {
-            "loss": loss / len(batches),
-            "epsilon": float(margins.epsilon),
-            "beta": float(margins.beta) if self.config.loss.uses_beta else math.nan,
+            "loss": total / len(classes),
+            "epsilon": margins.epsilon,
+            "beta": margins.beta if self.config.loss.uses_beta else math.nan,
             "delta_mean": statistics.delta_mean,
             "phi_an_mean": statistics.phi_an_mean,
             "phi_ap_mean": statistics.phi_ap_mean,
-            "selected_share": used / triplets,
-            "batches": len(batches),
+            "selected_share": used / (len(classes) * index.triplets),
+            "batches": len(classes),
             "empty_batches": int(empty),
             "subjects_seen_share": seen,
             **statistics.histograms,
         }
 
-    def _step(self, images: Tensor, classes: Tensor, collector: StatisticsCollector) -> LossOutput:
-        self._optimizer.zero_grad(set_to_none=True)
-        embeddings = unit(self._forward(images))
-        batch = Similarities.of(embeddings, self._index, classes)
-        output: LossOutput = self._loss(batch, self._schedule.for_batch(batch))
-        output.value.backward()
-        self._optimizer.step()
-        collector.add(batch)
-        return output
-
-    def _forward(self, images: Tensor) -> Tensor:
-        """Embeddings `(B, D)` in float32, whatever the backbone computes in."""
-        images = images.contiguous(memory_format=torch.channels_last)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._half):
-            return self.model(images).float()
-
-    @torch.inference_mode()
+    @float32_defined()
+    @torch.no_grad()  # not inference mode: what it makes, another thread (`Streamed`) may not write to
     def embed(self, images: ImageSet) -> Tensor:
         """Unit embeddings `(n, D)` of all images of a set, centre-cropped, float32, on the device."""
-        self.model.eval()
-        stored = DeviceImages(images, self.device)
-        parts = [
-            self._forward(self.config.augmentation.test(stored[start : start + EVALUATION_BATCH]))
-            for start in range(0, len(stored), EVALUATION_BATCH)
-        ]
-        return unit(torch.cat(parts))
+        with self.seconds.measure("eval"):
+            self.model.eval()
+            stored = self._validation_images if images is self._validation else None
+            stored = stored or DeviceImages(images, self.device, resident=False)
+            batches = stored.batches(torch.arange(len(stored)), EVALUATION_BATCH)
+            at_once = IN_CACHE if self.device.type == "cpu" else EVALUATION_BATCH
+            parts = (part for batch in batches for part in batch.tensor_split(max(1, len(batch) // at_once)))
+            return unit(torch.cat([self._step.embed(self.config.augmentation.test(part)) for part in parts]))
 
     def evaluate(self, images: ImageSet) -> dict[str, float]:
         """Retrieval metrics of a set: gallery = baseline images, queries = later visits, by year and pooled."""
+        return self.score(images, self.embed(images))
+
+    def score(self, images: ImageSet, embeddings: Tensor) -> dict[str, float]:
+        """As `evaluate`, of embeddings `(n, D)` that are there already."""
         with self.seconds.measure("eval"):
-            embeddings = self.embed(images)
             if not embeddings.isfinite().all():
                 raise Diverged(f"epoch {len(self.history) + 1}: embeddings are not finite in evaluation")
             gallery, query = images.gallery_mask, images.query_mask
@@ -234,26 +236,18 @@ class Training:
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on after this epoch, as tensors and plain values (`torch.load` reads it as it is)."""
-        margins = self._schedule.margins
         return {
-            "model": self.model.state_dict(),
-            "loss": self._loss.state_dict(),
-            "optimizer": self._optimizer.state_dict(),
-            "margins": [float(margins.epsilon), float(margins.beta)],
+            **self._step.state(),
             "kept": self._kept,
             "history": self.history,
-            "seconds": vars(self.seconds),
+            "seconds": vars(self.seconds) | {"startup": 0.0},  # whoever goes on compiles anew
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Go on from `state()` of a training with the same configuration, data and seed."""
-        self.model.load_state_dict(state["model"])
-        self._loss.load_state_dict(state["loss"])
-        self._optimizer.load_state_dict(state["optimizer"])
-        epsilon, beta = state["margins"]
-        self._schedule.margins = replace(self._schedule.margins, epsilon=epsilon, beta=beta)
+        self._step.load_state(state)
         self._kept, self.history = state["kept"], list(state["history"])
-        self.seconds = Seconds(**state["seconds"])
+        self.seconds = Seconds(**(state["seconds"] | {"startup": 0.0}))  # what it was before is not paid again
 
 
 def check_crop(config: TrainConfig, images: ImageSet) -> None:

@@ -72,7 +72,9 @@ class TrialSpec(Config):
     @property
     def fingerprint(self) -> str:
         """Equal for trials with equal results: the folder's place and the trial's name do not count."""
-        parts = {"results_version": RESULTS_VERSION, "train": self.train.model_dump(mode="json")}
+        # What is not compiled is named as it was before there was a choice, so that its records stay valid.
+        train = self.train.model_dump(mode="json", exclude=set() if self.train.compile != "none" else {"compile"})
+        parts = {"results_version": RESULTS_VERSION, "train": train}
         names = {"stage", "replicate", "folds", "study_seed", "bank_fingerprint"}
         return fingerprint(parts | self.model_dump(mode="json", include=names))
 
@@ -206,10 +208,10 @@ class Trial:
         opened, samples = None, []
         if self.spec.stage == "replicate":
             opened, test = now(), self._bank().open_test()
-            metrics["test"] = self._training.evaluate(test)
+            embeddings = self._training.embed(test)
+            metrics["test"] = self._training.score(test, embeddings)
             if self.spec.replicate == 0:
-                per_side = self.spec.train.identity == "side"
-                samples = retrieval_samples(self._training.embed(test), test, per_side)
+                samples = retrieval_samples(embeddings, test, self.spec.train.identity == "side")
         self._keep_model(result.model)
         self._write("completed", metrics=metrics, test_opened_at=opened, kept_epoch=result.kept_epoch, samples=samples)
 

@@ -20,6 +20,8 @@ class TripletIndex:
     places in the flattened `(B, B)`. A triplet is a pair p and a column n with `valid[p, n]`.
     valid: `(P, B)` bool, true where the label of the column is not the anchor's; `far` is 0 there and `FAR` elsewhere.
     negative_pairs: `(B, B)` bool, each unordered pair of different labels once.
+    triplet_places, negative_places: where those two masks are true, as places in the flattened matrices. A mask as an
+    index would make the host wait for the device, to count.
     sums: `(3, B·B)` float64, the weights of φ in the sums of Δ over all triplets, of φ_an over all negative pairs and
     of φ_ap over all ordered positive pairs. With a positives and n negatives of an anchor, φ_ap is in n of its
     triplets and φ_an, with a minus, in a.
@@ -33,6 +35,8 @@ class TripletIndex:
     valid: Tensor
     far: Tensor
     negative_pairs: Tensor
+    triplet_places: Tensor
+    negative_places: Tensor
     sums: Tensor
     triplets: int
     negatives: int
@@ -43,6 +47,9 @@ class TripletIndex:
         positive = ~negative & ~torch.eye(len(labels), dtype=torch.bool, device=labels.device)
         anchors, positives = positive.nonzero(as_tuple=True)
         negative_pairs = negative.triu(diagonal=1)
+        triplet_places, negative_places = (
+            mask.flatten().nonzero().flatten() for mask in (negative[anchors], negative_pairs)
+        )
         per_anchor = [side.sum(dim=1, keepdim=True, dtype=torch.float64) for side in (positive, negative)]
         delta = positive * per_anchor[1] - negative * per_anchor[0]
         return cls(
@@ -53,9 +60,11 @@ class TripletIndex:
             valid=negative[anchors],
             far=FAR * (~negative[anchors]).float(),
             negative_pairs=negative_pairs,
+            triplet_places=triplet_places,
+            negative_places=negative_places,
             sums=torch.stack([delta, negative_pairs.double(), positive.double()]).flatten(1),
-            triplets=int((per_anchor[0] * per_anchor[1]).sum()),
-            negatives=int(negative_pairs.sum()),
+            triplets=len(triplet_places),
+            negatives=len(negative_places),
         )
 
 
@@ -75,6 +84,16 @@ class Similarities:
     phi_ap: Tensor
     phi_an: Tensor
     delta: Tensor
+
+    @property
+    def triplet_values(self) -> Tensor:
+        """Δ of every triplet `(index.triplets,)`, without gradient."""
+        return self.delta.detach().flatten().index_select(0, self.index.triplet_places)
+
+    @property
+    def negative_values(self) -> Tensor:
+        """φ_an of every negative pair `(index.negatives,)`, without gradient."""
+        return self.phi.detach().flatten().index_select(0, self.index.negative_places)
 
     @classmethod
     def of(cls, embeddings: Tensor, index: TripletIndex, classes: Tensor) -> Similarities:

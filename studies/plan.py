@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from fmim_core.compiling import check_compile
 from fmim_core.data.bank import Bank, ImageSet
 from fmim_core.data.splits import Fold, subject_folds
 from fmim_core.sampler import SubjectSampler
@@ -162,6 +163,11 @@ class Plan:
         per_side = configs[0].identity == "side"
         years = {year for fold in folds for year in _queries_by_year(fold.validation, per_side)}
         return [_sizes(fold, per_side, years) for fold in folds]
+
+    def check_device(self, device: str) -> None:
+        """Raise a `ValueError` if a training cannot be compiled as its configuration says on such a device."""
+        for compile in {config.compile for config in self.train_configs()}:
+            check_compile(compile, torch.device(device))
 
 
 def _sizes(fold: Fold, per_side: bool, years: set[int]) -> dict[str, Any]:

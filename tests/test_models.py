@@ -9,7 +9,7 @@ import torch
 from torchvision.models import resnet18
 
 from fmim_core.backbones import ConvNeXtTiny, ResNet18, ResNet50, ViTSmall
-from fmim_core.models import ModelConfig, SmallConvNet
+from fmim_core.models import HalvingPool, ModelConfig, SmallConvNet
 from fmim_core.seeding import scoped_torch_seed
 
 EVERY: list[ModelConfig] = [
@@ -30,6 +30,18 @@ def test_every_model_embeds_grey_images_and_draws_nothing_in_training(model: Mod
     assert embeddings.shape == (4, 24)
     assert embeddings.isfinite().all()
     assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("sides", [(8, 6), (7, 9), (2, 3)])
+def test_pooling_is_the_same_with_and_without_gradients(sides: tuple[int, int]) -> None:
+    images = torch.randn(3, 4, *sides, generator=torch.Generator().manual_seed(0))
+    images[0, 0, 0, 0] = torch.nan
+    images = images.contiguous(memory_format=torch.channels_last)
+    pool = HalvingPool(2)
+    expected = torch.nn.functional.max_pool2d(images, 2)
+    assert torch.equal(pool(images).nan_to_num(9), expected.nan_to_num(9))
+    with torch.no_grad():
+        assert torch.equal(pool(images).nan_to_num(9), expected.nan_to_num(9))
 
 
 @pytest.mark.parametrize("model", EVERY[:2], ids=lambda model: model.kind)

@@ -26,7 +26,7 @@ from fmim_core.data.splits import shuffled_subjects, subject_folds
 from fmim_core.trainer import Training
 from fmim_core.trial import Place, Trial
 from studies.runner.warn import warn_of_folds
-from tests.studies import mini_plan
+from tests.studies import first_replicates, first_search_trials, mini_plan
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 
@@ -200,9 +200,7 @@ def test_nobody_is_on_both_sides_in_a_trial(seed: int, tmp_path: Path, monkeypat
     plan = mini_plan(seed, epochs=1)
     by_split = source.index.groupby("split")["subject"].agg(set)
     validated: list[str] = []
-    arm = plan.arms[0]
-    choice = (arm, 0, next(arm.space.configurations()), bank)
-    for spec in (*plan.search(*choice), plan.replicate(*choice)[0]):
+    for spec in (*first_search_trials(plan, bank), first_replicates(plan, bank)[0]):
         seen.clear()
         assert Trial(spec, Place(tmp_path, "cpu")).run()["status"] == "completed"
         (first, train), *evaluated = seen

@@ -12,6 +12,7 @@ import torch
 from fmim_core import checkpoint
 from fmim_core.data.bank import Bank
 from fmim_core.records import read_json, record_path, write_json
+from fmim_core.trainer import Training
 from fmim_core.trial import Place, Trial, TrialSpec, keep_stopped
 from tests.comparison import comparable
 from tests.studies import first_replicates, first_search_trials, mini_plan
@@ -81,6 +82,19 @@ def test_a_replicate_trains_on_all_development_subjects_and_reads_the_test_set(t
     assert record["started_at"] <= record["test_opened_at"] <= record["ended_at"]
     kept = torch.load(tmp_path / "checkpoints" / f"{spec.id}.pt")
     spec.train.model.build(24).load_state_dict(kept["model"])
+
+
+def test_the_first_replicate_embeds_the_test_images_once_for_metrics_and_samples(
+    tiny_bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, embed = [], Training.embed
+    monkeypatch.setattr(Training, "embed", lambda self, images: (seen.append(images), embed(self, images))[1])
+    plan = mini_plan()
+    record = Trial(first_replicates(plan, tiny_bank)[0], Place(tmp_path, "cpu")).run()
+    test = tiny_bank.open_test()
+    assert [images.rows.tolist() for images in seen] == [test.rows.tolist()]
+    assert record["metrics"]["test"]["queries"] > 0
+    assert record["samples"]
 
 
 def test_two_trials_with_the_same_seed_write_the_same_record_apart_from_times(tiny_bank: Bank, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ class ArcFace(Config):
     scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 64.0
     uses_margins: ClassVar[bool] = False
     uses_beta: ClassVar[bool] = False
+    waits_for_device: ClassVar[bool] = True
 
     def build(self, embedding_dim: int, classes: int) -> torch.nn.Module:
         return ArcFaceClasses(self, embedding_dim, classes)

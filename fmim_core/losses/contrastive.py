@@ -29,6 +29,7 @@ class Contrastive(Config):
     m_neg: Distance
     uses_margins: ClassVar[bool] = False
     uses_beta: ClassVar[bool] = False
+    waits_for_device: ClassVar[bool] = True
 
     def build(self, embedding_dim: int, classes: int) -> torch.nn.Module:
         return ContrastivePairs(self)

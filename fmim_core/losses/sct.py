@@ -44,5 +44,4 @@ class SCTLoss(torch.nn.Module):
         """The loss of a batch; every triplet is used."""
         hard = batch.delta < 0
         terms = torch.where(hard, self._lam * batch.phi_an, functional.softplus(-batch.delta))
-        used = terms.new_tensor(batch.index.triplets)
-        return LossOutput(mean_over_triplets(terms, batch.index), used)
+        return LossOutput(mean_over_triplets(terms, batch.index), terms.new_full((), batch.index.triplets))

@@ -32,6 +32,7 @@ class SoftTriple(Config):
     gamma: Positive = 0.1
     uses_margins: ClassVar[bool] = False
     uses_beta: ClassVar[bool] = False
+    waits_for_device: ClassVar[bool] = True
 
     def build(self, embedding_dim: int, classes: int) -> torch.nn.Module:
         return SoftTripleClasses(self, embedding_dim, classes)

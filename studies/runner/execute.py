@@ -132,6 +132,7 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
     plan = checked.plan
     warn_of_data(checked.source.description, console)
     with options.open_backend() as backend:
+        plan.check_device("cuda" if backend.gpus else "cpu")
         bank = open_bank(checked, options, console)
         backend.check(bank)
         _check_selected_on(bank, options.selected)

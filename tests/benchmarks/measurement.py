@@ -1,4 +1,4 @@
-"""What a benchmark says: one time beside another of the same run, their ratio, and the ratio that was asked for."""
+"""What a benchmark says: one number beside another of the same run, their ratio, and the ratio that was asked for."""
 
 from __future__ import annotations
 
@@ -12,24 +12,33 @@ import torch
 
 @dataclass(frozen=True)
 class Measurement:
-    """`seconds` of ours and of a peer or bound, both measured in this run. asked: the largest ratio, or None."""
+    """`ours` beside `theirs`, of a peer or a bound (`against`), in `unit`s of which fewer are better.
+
+    asked: the largest ratio, or None.
+    """
 
     level: str
     what: str
-    seconds: float
+    ours: float
     against: str
-    other_seconds: float
+    theirs: float
     asked: float | None = None
     note: str = ""
+    unit: str = "s"
 
     @property
     def ratio(self) -> float:
         """Ours / theirs: the smaller the better."""
-        return self.seconds / self.other_seconds
+        return self.ours / self.theirs
+
+    @property
+    def ok(self) -> bool | None:
+        """Whether the ratio is as asked; None where nothing was."""
+        return None if self.asked is None else self.ratio <= self.asked
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, the ratio among them."""
-        return asdict(self) | {"ratio": self.ratio}
+        """Plain values, the ratio and the verdict among them."""
+        return asdict(self) | {"ratio": self.ratio, "ok": self.ok}
 
 
 def fastest(functions: dict[str, Callable[[], Any]], repeats: int, warm_up: int = 3) -> dict[str, float]:

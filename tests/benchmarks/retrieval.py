@@ -1,4 +1,4 @@
-"""How long scoring takes, beside a scikit-learn loop and pytorch-metric-learning: python -m tests.benchmarks.retrieval
+"""How long scoring takes, beside a scikit-learn loop and pytorch-metric-learning.
 
 The first part has the size and the matches per query of ChestX-ray14's test set (12,450 queries, 13,137 gallery images,
 2,797 subjects, D = 128); the second, 100,000 x 100,000 in a process of its own, shows the peak memory.
@@ -6,12 +6,12 @@ The first part has the size and the matches per query of ChestX-ray14's test set
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,12 @@ from pytorch_metric_learning.utils.inference import CustomKNN
 from sklearn.metrics import average_precision_score
 
 from fmim_core.metrics import retrieval
+from tests.benchmarks.measurement import Measurement, synchronise
 
 DIMENSIONS = 128
+LARGE = 100_000
+PEAK_GIB, ON_GPU_S, LOOP, PEER = 4.0, 0.1, 1 / 4, 1.0
+"""What is asked: GiB at 100,000 x 100,000, seconds on a GPU, and ratios on a CPU."""
 # (baseline images of a subject, subjects with as many, later images of them all)
 CHESTXRAY14 = """
 1 1669 3618, 2 301 1976, 3 132 1308, 4 88 653, 5 77 671, 6 53 409, 7 54 454, 8 55 608, 9 36 217, 10 23 242, 11 23 90,
@@ -85,66 +89,56 @@ def pytorch_metric_learning(
     return calculator.get_accuracy(query, next(labels), gallery, next(labels))["mean_average_precision_at_r"]
 
 
-def timed(function: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
-    """Seconds, and what the function returned."""
-    start = time.perf_counter()
-    result = function(*arguments)
-    return time.perf_counter() - start, result
-
-
-def compare(repeats: int) -> None:
+def measure(device: torch.device, repeats: int = 3, large_size: int = LARGE) -> Iterator[Measurement]:
+    """Every metric over 12 years at ChestX-ray14's size, float32 unless said otherwise; then the large part."""
     ids = chestxray14_identities()
-    data = (*embeddings(*ids), *ids)
+    data = (*(side.to(device) for side in embeddings(*ids)), *ids)
     years = np.arange(len(ids[0])) % 12 + 1
-    print(f"ChestX-ray14's size: {len(ids[0]):,} queries x {len(ids[1]):,} images x {DIMENSIONS}, float32, CPU")
     ours, theirs = [], []
     for _ in range(repeats):  # in turn, so that whatever else runs slows both
         seconds, scores = timed(retrieval, *data, years)
         ours.append(seconds)
         seconds, at_r = timed(pytorch_metric_learning, *data)
         theirs.append(seconds)
-    loop, mean = timed(scikit_learn_loop, *data)
-    best = min(ours)
-    print(f"  retrieval, every metric, 12 years     {best:7.2f} s")
-    print(
-        f"  pytorch-metric-learning, mAP@R alone  {min(theirs):7.2f} s   ours takes {best / min(theirs):.3f} of it; "
-        f"mAP@R differs by {abs(at_r - scores['mAP_at_R']):.1e}"
-    )
-    print(
-        f"  scikit-learn loop, mAP alone          {loop:7.2f} s   ours takes {best / loop:.3f} of it; "
-        f"mAP differs by {abs(mean - scores['mAP']):.1e}"
-    )
-    seconds, _ = timed(retrieval, data[0].double(), data[1].double(), *ids)
-    print(f"  retrieval of the same in float64      {seconds:7.2f} s", flush=True)
+    best, what = min(ours), "every metric, 12 years, ChestX-ray14's size"
+    note = f"mAP@R differs by {abs(at_r - scores['mAP_at_R']):.1e}"
+    against = "pytorch-metric-learning, mAP@R alone"
+    yield Measurement("retrieval", what, best, against, min(theirs), PEER, note)
+    if device.type == "cuda":
+        yield Measurement("retrieval", what, best, "100 ms", ON_GPU_S, 1.0)
+    else:
+        loop, mean = timed(scikit_learn_loop, *data)
+        note = f"mAP differs by {abs(mean - scores['mAP']):.1e}"
+        yield Measurement("retrieval", what, best, "scikit-learn, a loop, mAP alone", loop, LOOP, note)
+    double = min(timed(retrieval, data[0].double(), data[1].double(), *ids, years)[0] for _ in range(repeats))
+    yield Measurement("retrieval", "  the same in float64", double, "float32", best)
+    yield _large(device, large_size)
 
 
-def large(size: int) -> None:
+def timed(function: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
+    """Seconds, and what the function returned."""
+    synchronise()
+    start = time.perf_counter()
+    result = function(*arguments)
+    return time.perf_counter() - start, result
+
+
+def _large(device: torch.device, size: int) -> Measurement:
+    """Ten matches a query; on a CPU the memory of the whole process, libraries and embeddings included."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+        seconds, gib = process.submit(_score_large, size, str(device), torch.get_num_threads()).result()
+    what = f"peak memory of {size:,} x {size:,}"
+    return Measurement("retrieval", what, gib, "4 GiB", PEAK_GIB, 1.0, f"in {seconds:.1f} s", unit="GiB")
+
+
+def _score_large(size: int, device: str, threads: int) -> tuple[float, float]:
+    torch.set_num_threads(threads)
     identities = np.arange(size) % max(1, size // 10)
-    vectors = embeddings(identities, identities)
-    before = peak_gib()
-    seconds, scores = timed(retrieval, *vectors, identities, identities)
-    print(f"{size:,} x {size:,} x {DIMENSIONS}, 10 matches a query: {seconds:.1f} s, mAP {scores['mAP']:.4f}")
-    print(f"  peak memory of the process {peak_gib():.2f} GiB, {before:.2f} GiB of it before scoring")
+    vectors = [side.to(device) for side in embeddings(identities, identities)]
+    seconds, _ = timed(retrieval, *vectors, identities, identities)
+    return seconds, peak_gib() if device == "cpu" else torch.cuda.max_memory_allocated() / 2**30
 
 
 def peak_gib() -> float:
     """Peak resident memory of this process; Linux counts it in KiB, macOS in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 2**30
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=3, help="the fastest of so many runs counts (default 3)")
-    parser.add_argument("--skip-large", action="store_true", help="leave out 100,000 x 100,000 (a few minutes)")
-    options = parser.parse_args()
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} thread(s)")
-    compare(options.repeats)
-    if not options.skip_large:
-        process = multiprocessing.get_context("spawn").Process(target=large, args=(100_000,))
-        process.start()
-        process.join()
-        sys.exit(process.exitcode)
-
-
-if __name__ == "__main__":
-    main()

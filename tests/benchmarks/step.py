@@ -1,115 +1,187 @@
-"""A whole training step beside the bare backbone's, and where the difference goes."""
+"""A whole training step beside the bare backbone's in the same precision and mode, and where the difference goes."""
 
 from __future__ import annotations
 
+import multiprocessing
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
+from fmim_core.compiling import Captured
 from fmim_core.data.bank import Bank
 from fmim_core.data.building import build_bank
+from fmim_core.data.device import DeviceImages
 from fmim_core.data.phantom import PhantomConfig, PhantomSource
 from fmim_core.seeding import torch_generator
 from fmim_core.statistics import StatisticsCollector
 from fmim_core.train_config import TrainConfig
 from fmim_core.trainer import Training
 from fmim_core.triplets import Similarities, unit
-from tests.benchmarks.measurement import Measurement, fastest
+from tests.benchmarks.measurement import Measurement, fastest, synchronise
 
-STEPS = 10  # of an epoch that is timed whole
-ASKED = 1.10
+BARE = "the bare backbone's step"
+WHOLE, DATA, BEST = 1.10, 0.05, 0.011
+"""What is asked on a GPU: of the whole step, of its data, and of the best mode's step in seconds."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """A training whose step is timed."""
+    """A training whose step is timed, by epochs of `steps`."""
 
     name: str
     model: str
     crop: int
-    image_size: int
-    precision: str
+    subjects: int
+    precision: str = "float32"
+    compile: str = "none"
+    steps: int = 10
+    repeats: int = 10
 
 
-ON_CPU = (Size("small net, 64 px", "small", 64, 70, "float32"), Size("ResNet-18, 64 px", "resnet18", 64, 70, "float32"))
+PAPER = Size("ResNet-18, 256 px, batch 128", "resnet18", 256, 32)
+ON_CPU = (
+    Size("small net, 64 px, batch 64", "small", 64, 16, steps=5, repeats=5),
+    Size("ResNet-18, 64 px, batch 32", "resnet18", 64, 8, steps=2, repeats=3),
+)
 ON_GPU = (
-    Size("ResNet-18, 256 px, float32", "resnet18", 256, 280, "float32"),
-    Size("ResNet-18, 256 px, bfloat16", "resnet18", 256, 280, "bfloat16"),
+    replace(PAPER, name=f"{PAPER.name}, float32 (TF32)"),
+    replace(PAPER, name=f"{PAPER.name}, bfloat16", precision="bfloat16"),
+    replace(PAPER, name=f"{PAPER.name}, bfloat16, compiled", precision="bfloat16", compile="default"),
+    replace(PAPER, name=f"{PAPER.name}, bfloat16, CUDA graphs", precision="bfloat16", compile="cudagraphs"),
+)
+SHARED = (
+    replace(ON_CPU[0], name="small net, 64 px, batch 64, bfloat16", precision="bfloat16", steps=100),
+    replace(PAPER, name=f"{PAPER.name}, bfloat16", precision="bfloat16", steps=50),
 )
 
 
-def measure(device: torch.device) -> list[Measurement]:
-    """Batch 32 × 4; AdaTriplet with AutoMargin, so that loss and statistics are both at work."""
+def measure(device: torch.device) -> Iterator[Measurement]:
+    """AdaTriplet with AutoMargin, so that loss and statistics are both at work."""
     on_gpu = device.type == "cuda"
-    results = []
-    for size in ON_GPU if on_gpu else ON_CPU:
-        with phantom_bank(size.image_size) as bank:
-            results += _compare(size, bank, device)
-    return results
-
-
-@contextmanager
-def phantom_bank(image_size: int) -> Iterator[Bank]:
-    """A bank of enough subjects for a batch."""
     with tempfile.TemporaryDirectory() as folder:
-        yield build_bank(PhantomSource(PhantomConfig(train_subjects=40, test_subjects=4)), image_size, Path(folder))
+        for size in ON_GPU if on_gpu else ON_CPU:
+            yield from _compare(size, phantom_bank(size, Path(folder)), device)
+        for size in SHARED if on_gpu else ():
+            yield _two_at_once(size, phantom_bank(size, Path(folder)), device)
+
+
+def phantom_bank(size: Size, folder: Path) -> Bank:
+    """A bank of enough subjects for a batch, a tenth larger than the crop; one for all sizes that differ in neither."""
+    source = PhantomSource(PhantomConfig(train_subjects=size.subjects + 8, test_subjects=2))
+    return build_bank(source, size.crop * 35 // 32, folder)
 
 
 def training(size: Size, bank: Bank, device: torch.device) -> Training:
-    """A training of `STEPS` batches an epoch on all development images."""
+    """A training of `size.steps` batches an epoch on all development images."""
     fields: dict[str, Any] = {
         "loss": {"kind": "adatriplet"},
         "margins": {"kind": "automargin", "k_delta": 2, "k_an": 2},
         "model": {"kind": size.model},
-        "batches": {"subjects_per_batch": 32, "images_per_subject": 4, "per_epoch": STEPS},
+        "batches": {"subjects_per_batch": size.subjects, "images_per_subject": 4, "per_epoch": size.steps},
         "augmentation": {"crop": size.crop},
         "precision": size.precision,
-        "epochs": 10_000,
+        "compile": size.compile,
+        "epochs": 1_000_000,
     }
     return Training(TrainConfig.model_validate(fields), bank.development(), None, 0, device)
 
 
-def _compare(size: Size, bank: Bank, device: torch.device) -> list[Measurement]:
+def _compare(size: Size, bank: Bank, device: torch.device) -> Iterator[Measurement]:
+    on_gpu = device.type == "cuda"
     whole = training(size, bank, device)
-    best = fastest({"whole": whole.run_epoch, **_parts(size, whole, bank, device)}, repeats=10, warm_up=2)
-    step, bare = best["whole"] / STEPS, best["backbone"]
-    against = "the bare backbone's step"
-    rows = [Measurement("step", f"whole step, {size.name}", step, against, bare, ASKED)]
-    for part in ("data", "augmentation", "loss"):
-        rows.append(Measurement("step", f"  of it {part}", best[part], "the whole step", step))
-    return rows
+    start = time.perf_counter()
+    whole.run_epoch()
+    synchronise()
+    first = time.perf_counter() - start
+    functions = {"whole": whole.run_epoch, **_parts(size, bank, device)}
+    if on_gpu:
+        streamed = training(size, bank, device)
+        streamed._images = DeviceImages(bank.development(), device, resident=False)
+        functions["streamed"] = streamed.run_epoch
+    best = {part: seconds / size.steps for part, seconds in fastest(functions, size.repeats, warm_up=1).items()}
+    step = best["whole"]
+    note = f"first epoch: {first - size.steps * step:.1f} s more" if size.compile != "none" else ""
+    asked = WHOLE if on_gpu else None
+    yield Measurement("step", f"whole step, {size.name}", step, BARE, best["backbone"], asked, note)
+    if size.compile == "cudagraphs":
+        yield Measurement("step", f"  the same, {size.name}", step, "11 ms", BEST, 1.0)
+    if on_gpu:
+        yield Measurement("step", "  images streamed from the host", best["streamed"], "images on the GPU", step)
+    for part, limit in (("data", DATA if on_gpu else None), ("augmentation", None), ("loss and statistics", None)):
+        yield Measurement("step", f"  of it {part}", best[part], "the whole step", step, limit)
 
 
-def _parts(size: Size, whole: Training, bank: Bank, device: torch.device) -> dict[str, Callable[[], Any]]:
-    """The parts of a step, each by itself on the same batch."""
+def _parts(size: Size, bank: Bank, device: torch.device) -> dict[str, Callable[[], Any]]:
+    """The parts of a step, each by itself, as often as an epoch has steps; the backbone as it is in the whole step."""
     other = training(size, bank, device)
-    positions, _ = other._sampler.epoch(torch_generator(0, "batches"))
-    positions = positions[0].to(other._images.rows_device)
-    augment, generator = other.config.augmentation, torch_generator(0, "augment", device=device)
-    stored = other._images[positions]
-    images = augment.train(stored, generator)
-    embeddings = torch.randn(len(positions), other.config.model.embedding_dim, device=device)
+    step, augment = other._step, other.config.augmentation
+    positions = other._draw(1)[0]
+    stored = next(other._images.batches(positions.flatten(), size.subjects * 4)).clone()
+    images = step._augment(stored, augment.draw(stored, step.generator))
+    classes = other._classes[positions[0].to(device)]
+    embeddings = torch.randn(len(stored), other.config.model.embedding_dim, device=device)
     collector = StatisticsCollector(device)
 
-    def backbone() -> None:
-        other._optimizer.zero_grad(set_to_none=True)
-        other._forward(images).mean().backward()
-        other._optimizer.step()
+    def backbone(images: Tensor) -> None:
+        step._embed(step._network, images).mean().backward()
+        step.optimizer.step()
+        step.optimizer.zero_grad(set_to_none=True)
+
+    bare = Captured(backbone, step.generator) if size.compile == "cudagraphs" else backbone
+
+    def data() -> None:
+        batches, _ = other._sampler.epoch(torch_generator(0, "batches"))
+        for batch in other._images.batches(batches.flatten(), size.subjects * 4):
+            assert len(batch) == len(stored)
 
     def loss() -> None:
         leaves = embeddings.clone().requires_grad_()
-        batch = Similarities.of(unit(leaves), other._index, positions)
-        other._loss(batch, other._schedule.for_batch(batch)).value.backward()
+        batch = Similarities.of(unit(leaves), step.index, classes)
+        step.loss(batch, step.schedule.for_batch(batch)).value.backward()
         collector.add(batch)
 
     return {
-        "backbone": backbone,
-        "data": lambda: other._images[positions],
-        "augmentation": lambda: augment.train(stored, generator),
-        "loss": loss,
+        "backbone": _repeated(lambda: bare(images), size.steps),
+        "data": data,
+        "augmentation": _repeated(lambda: step._augment(stored, augment.draw(stored, step.generator)), size.steps),
+        "loss and statistics": _repeated(loss, size.steps),
     }
+
+
+def _repeated(function: Callable[[], Any], times: int) -> Callable[[], None]:
+    def repeated() -> None:
+        for _ in range(times):
+            function()
+
+    return repeated
+
+
+def _two_at_once(size: Size, bank: Bank, device: torch.device) -> Measurement:
+    """Seconds per step of two trainings that share the GPU, beside one that has it: below 1 it pays."""
+    alone, shared = (_seconds_of_each(size, bank, device, processes) for processes in (1, 2))
+    what = f"two trainings on one GPU, {size.name}"
+    return Measurement("step", what, shared / 2 / size.steps, "one after the other", alone / size.steps)
+
+
+def _seconds_of_each(size: Size, bank: Bank, device: torch.device, processes: int) -> float:
+    context = multiprocessing.get_context("spawn")
+    barrier, results = context.Barrier(processes), context.Queue()
+    for _ in range(processes):  # daemons: one that fails must not keep the others, nor this program, waiting for ever
+        context.Process(target=_worker, args=(size, bank.path, str(device), barrier, results), daemon=True).start()
+    return max(results.get(timeout=120) for _ in range(processes))
+
+
+def _worker(size: Size, path: Path, device: str, barrier: Any, results: Any) -> None:
+    run = training(size, Bank.open(path), torch.device(device))
+    run.run_epoch()
+    barrier.wait(timeout=120)
+    start = time.perf_counter()
+    run.run_epoch()
+    synchronise()
+    results.put(time.perf_counter() - start)

@@ -1,0 +1,93 @@
+"""Compiled training steps: what can be compiled where, and a step as one CUDA graph."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from typing import Any, Generic, Literal, TypeVar
+
+import torch
+from torch import Generator, Tensor
+
+Compile = Literal["none", "default", "cudagraphs"]
+T = TypeVar("T")
+ORDINARY_STEPS = 3
+"""Steps before a graph is captured: what is compiled, chosen or allocated at a first use is so by then."""
+
+
+def check_compile(compile: Compile, device: torch.device) -> None:
+    """Raise a `ValueError` where that cannot work on this machine; says what is missing and what can be done."""
+    if compile == "none":
+        return
+    if device.type not in ("cpu", "cuda"):
+        raise ValueError(f"compile = {compile!r} cannot work on {device.type}: use 'none'")
+    if compile == "cudagraphs" and device.type != "cuda":
+        raise ValueError(
+            f"compile = 'cudagraphs' needs an NVIDIA GPU, but the training runs on {device.type}: use 'none'"
+        )
+    missing = _missing(device)
+    if missing:
+        raise ValueError(f"compile = {compile!r} on {device.type} needs {missing}: install it, or use 'none'")
+
+
+def _missing(device: torch.device) -> str:
+    """What torch.compile needs for the device and does not find, in words; empty if there is all."""
+    if device.type == "cuda":
+        return "" if importlib.util.find_spec("triton") else "the Python package triton"
+    compiler = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
+    return "" if shutil.which(compiler) else f"a C++ compiler ({compiler}, or the one that the variable CXX names)"
+
+
+def compiled(function: Callable[..., T], compile: Compile) -> Callable[..., T]:
+    """The function as `torch.compile` makes it at its first call, for tensors of one shape; or as it is."""
+    return function if compile == "none" else torch.compile(function, dynamic=False)
+
+
+class Captured(Generic[T]):
+    """A function of tensors on a GPU, always of the same shapes, that is launched as a whole from the fourth call on.
+
+    Its kernels are recorded once, as a CUDA graph, and replayed with other numbers in the same places. So the function
+    must not wait for the device, must find its state where it left it (parameters, the optimizer's, margins), and must
+    draw from `generator` alone. The numbers are those of ordinary calls. What it returns lies in the same place every
+    time, and is good until the next call.
+    """
+
+    def __init__(self, function: Callable[..., T], generator: Generator) -> None:
+        self._function, self._generator = function, generator
+        self._stream = torch.cuda.Stream(generator.device)
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._calls = 0
+        self._places: list[Tensor] = []
+        self._result: Any = None
+
+    def __call__(self, *inputs: Tensor) -> T:
+        self._calls += 1
+        if self._calls <= ORDINARY_STEPS:
+            return self._ordinary(inputs)
+        if self._graph is None:
+            self._graph = self._capture(inputs)
+        for place, given in zip(self._places, inputs, strict=True):
+            place.copy_(given)
+        self._graph.replay()
+        return self._result
+
+    def _ordinary(self, inputs: tuple[Tensor, ...]) -> T:
+        """An ordinary call, on the stream that will be captured: autograd remembers streams."""
+        before = torch.cuda.current_stream(self._stream.device)
+        self._stream.wait_stream(before)
+        with torch.cuda.stream(self._stream):
+            result = self._function(*inputs)
+        before.wait_stream(self._stream)
+        return result
+
+    def _capture(self, inputs: tuple[Tensor, ...]) -> torch.cuda.CUDAGraph:
+        """Record a call without making it. Other threads may go on using the GPU meanwhile."""
+        self._places = [given.clone() for given in inputs]
+        graph = torch.cuda.CUDAGraph()
+        graph.register_generator_state(self._generator)
+        with torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local"):
+            self._result = self._function(*self._places)
+        return graph

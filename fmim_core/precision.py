@@ -1,0 +1,34 @@
+"""What numbers are computed in on a GPU. torch keeps this in global switches: this is the one place that sets them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import torch
+
+Precision = Literal["auto", "float32", "bfloat16"]
+
+
+def half(precision: Precision, device: torch.device) -> bool:
+    """Whether the backbone computes in bfloat16 (autocast)."""
+    return precision == "bfloat16" or (precision == "auto" and device.type == "cuda")
+
+
+@contextmanager
+def float32_defined() -> Iterator[None]:
+    """Within the block float32 means the same whatever the program around it has set; afterwards that is back.
+
+    Convolutions on an NVIDIA GPU are in TF32 (8 bits of exponent, 10 of mantissa, sums in float32), torch's own
+    default and what the paper's baseline was trained in; matrix products are in full float32, which losses and
+    statistics are made of. A CPU has no TF32.
+    """
+    convolutions, products = torch.backends.cudnn.allow_tf32, torch.get_float32_matmul_precision()
+    torch.backends.cudnn.allow_tf32 = True
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.allow_tf32 = convolutions
+        torch.set_float32_matmul_precision(products)

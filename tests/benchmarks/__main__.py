@@ -1,0 +1,117 @@
+"""All benchmarks as one table: python -m tests.benchmarks [--json FILE] [--only LEVEL ...] [--device cpu|cuda]
+
+Each number stands beside a peer's or a bound's of the same run on the same machine; what was asked for is a ratio.
+Without --device everything is measured on the CPU and, where there is one, on the GPU. The exit code is 1 if an entry
+failed or a ratio is over what was asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import platform
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from fmim_core.records import now, write_json
+
+# Modules beside this one, in the order of the table. Each has `measure(device)`, which returns or yields its
+# measurements; nothing where it has none for that device.
+ENTRIES = ("loss", "step", "retrieval", "precision")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, help="write everything measured to this file")
+    parser.add_argument("--only", nargs="+", choices=ENTRIES, default=ENTRIES, metavar="LEVEL", help=", ".join(ENTRIES))
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="measure on this one only")
+    options = parser.parse_args()
+    there = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
+    if options.device not in (None, *there):
+        parser.error(f"--device {options.device}: this machine has no NVIDIA GPU")
+    report: dict[str, Any] = {"started_at": now(), "environment": environment(), "measurements": [], "failures": []}
+    console = Console(width=None if sys.stdout.isatty() else 150)
+    for device in [options.device] if options.device else there:
+        for entry in options.only:
+            run(entry, device, report)
+            if options.json:  # after every entry: what is measured stays, whatever the next one does
+                write_json(options.json, report)
+        console.print(table(device, report))
+    over = [row["what"] for row in report["measurements"] if row["ok"] is False]
+    for failure in report["failures"]:
+        console.print(f"[red]failed:[/] {failure['entry']} on {failure['device']}: {failure['error']}", markup=True)
+    return int(bool(over or report["failures"]))
+
+
+def run(entry: str, device: str, report: dict[str, Any]) -> None:
+    """Add an entry's measurements to the report, those before a failure too."""
+    print(f"{entry} on {device} ...", file=sys.stderr, flush=True)
+    try:
+        measured = importlib.import_module(f"tests.benchmarks.{entry}").measure(torch.device(device))
+        for measurement in measured:
+            report["measurements"].append({"device": device} | measurement.to_json())
+    except Exception as error:
+        traceback.print_exc()
+        report["failures"].append({"entry": entry, "device": device, "error": f"{type(error).__name__}: {error}"})
+
+
+def table(device: str, report: dict[str, Any]) -> Table:
+    """What was measured on a device."""
+    about = report["environment"]
+    name = about["gpu"] if device == "cuda" else f"{about['cpu']}, {about['threads']} thread(s)"
+    result = Table(title=f"{name}, torch {about['torch']}", title_justify="left")
+    for column in ("what", "ours", "against", "theirs", "ratio", "asked", ""):
+        result.add_column(column, justify="right" if column in ("ours", "theirs", "ratio", "asked") else "left")
+    level = None
+    for row in report["measurements"]:
+        if row["device"] != device:
+            continue
+        if row["level"] != level:
+            level = row["level"]
+            result.add_section()
+        what = row["what"] + (f"\n[dim]{row['note']}[/]" if row["note"] else "")
+        numbers = (in_units(row[side], row["unit"]) for side in ("ours", "theirs"))
+        asked = "" if row["asked"] is None else f"≤ {row['asked']:.3g}"
+        verdict = {True: "[green]ok[/]", False: "[red]over[/]", None: ""}[row["ok"]]
+        result.add_row(what, next(numbers), row["against"], next(numbers), f"{row['ratio']:.3f}", asked, verdict)
+    return result
+
+
+def in_units(value: float, unit: str) -> str:
+    """A number with its unit; seconds below one as milliseconds."""
+    return f"{1e3 * value:.3g} ms" if unit == "s" and abs(value) < 1 else f"{value:.3g} {unit}".strip()
+
+
+def environment() -> dict[str, Any]:
+    """What everything depends on."""
+    return {
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cpu": cpu_name(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "load": os.getloadavg(),
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "cuda": torch.version.cuda if torch.cuda.is_available() else None,
+        "cudnn": torch.backends.cudnn.version() if torch.cuda.is_available() else None,
+    }
+
+
+def cpu_name() -> str:
+    """The processor's model, where Linux tells it."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

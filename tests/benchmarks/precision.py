@@ -1,0 +1,43 @@
+"""Whether training in bfloat16 retrieves as well as in float32: the `quick` preset on the phantom, five seeds."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from statistics import mean, stdev
+
+import torch
+
+from fmim_core.data.building import build_bank
+from fmim_core.data.phantom import PhantomSource
+from fmim_core.trainer import train
+from studies import catalogue
+from studies.presets import QUICK
+from tests.benchmarks.measurement import Measurement
+
+SEEDS = 5
+
+
+def measure(device: torch.device) -> list[Measurement]:
+    """Nothing on a CPU, where `auto` is float32."""
+    return [_compare(device, SEEDS)] if device.type == "cuda" else []
+
+
+def _compare(device: torch.device, seeds: int, epochs: int | None = None) -> Measurement:
+    """Validation mAP of AdaTriplet with AutoMargin; asked is a loss of one standard error at most."""
+    arm = next(arm for arm in catalogue.find("automargin_vs_grid").arms if arm.name == "adatriplet_automargin")
+    config = arm.train_config(QUICK, next(arm.space.configurations()), epochs)
+    values: dict[str, list[float]] = {"float32": [], "bfloat16": []}
+    with tempfile.TemporaryDirectory() as folder:
+        bank = build_bank(PhantomSource(QUICK.phantom), QUICK.image_size, Path(folder))
+        for precision, found in values.items():
+            of_it = config.model_copy(update={"precision": precision})
+            for seed in range(seeds):
+                result = train(of_it, bank, folds=3, seed=seed, device=str(device))
+                assert result.validation is not None
+                found.append(result.validation["mAP"])
+    full, half = (mean(found) for found in values.values())
+    se = stdev(values["float32"]) / seeds**0.5
+    note = f"mean of {seeds} seeds: float32 {full:.4f}, bfloat16 {half:.4f}"
+    against = "one standard error of float32's"
+    return Measurement("precision", "mAP that bfloat16 loses", full - half, against, se, 1.0, note, unit="")

@@ -1,0 +1,78 @@
+"""The benchmarks' own machinery, on sizes of a second."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+
+from tests.benchmarks import __main__ as program
+from tests.benchmarks import retrieval, step
+from tests.benchmarks.measurement import Measurement, fastest
+
+CPU = torch.device("cpu")
+
+
+def test_a_measurement_is_ok_up_to_the_ratio_that_was_asked() -> None:
+    assert [Measurement("a", "b", ours, "c", 4.0, 0.25).ok for ours in (0.9, 1.0, 1.1)] == [True, True, False]
+    assert Measurement("a", "b", 3.0, "c", 4.0).ok is None
+    assert Measurement("a", "b", 3.0, "c", 4.0).ratio == 0.75
+
+
+def test_the_fastest_of_several_calls_counts() -> None:
+    calls: list[str] = []
+    best = fastest({name: lambda name=name: calls.append(name) for name in "ab"}, repeats=3, warm_up=1)
+    assert "".join(calls) == "ab" + 3 * "ab"
+    assert 0 <= min(best.values()) < float("inf")
+
+
+def test_an_entry_that_fails_loses_neither_its_own_measurements_nor_the_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(device: torch.device) -> Iterator[Measurement]:
+        yield Measurement("broken", "before", 0.002, "a peer", 0.004, 0.9)
+        raise RuntimeError("no such kernel")
+
+    entries = {"broken": broken, "sound": lambda device: [Measurement("sound", "x", 8.0, "y", 4.0, 1.0)]}
+    for name, measure in entries.items():
+        monkeypatch.setitem(sys.modules, f"tests.benchmarks.{name}", module := ModuleType(name))
+        module.measure = measure
+    monkeypatch.setattr(program, "ENTRIES", ("broken", "sound"))
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--json", str(tmp_path / "a.json"), "--device", "cpu"])
+    assert program.main() == 1
+    report = json.loads((tmp_path / "a.json").read_text())
+    assert [(row["what"], row["ok"], row["ratio"]) for row in report["measurements"]] == [
+        ("before", True, 0.5),
+        ("x", False, 2.0),
+    ]
+    assert report["failures"] == [{"entry": "broken", "device": "cpu", "error": "RuntimeError: no such kernel"}]
+    assert {"torch", "cpu", "threads", "gpu"} <= set(report["environment"])
+    shown = capsys.readouterr().out
+    assert all(word in shown for word in ("2 ms", "8 s", "≤ 0.9", "over", "failed: broken on cpu"))
+
+
+def test_a_step_and_its_parts_are_timed(tmp_path: Path) -> None:
+    size = step.Size("tiny", "small", 32, 4, steps=2, repeats=1)
+    rows = list(step._compare(size, step.phantom_bank(size, tmp_path), CPU))
+    assert [row.what for row in rows] == [
+        "whole step, tiny",
+        "  of it data",
+        "  of it augmentation",
+        "  of it loss and statistics",
+    ]
+    assert all(0 < row.ours < 60 for row in rows)
+    assert all(row.theirs == rows[0].ours for row in rows[1:])
+
+
+def test_matches_are_those_of_chestxray14() -> None:
+    query, gallery = retrieval.chestxray14_identities()
+    assert (len(query), len(gallery), len(np.unique(gallery))) == (12450, 13137, 2797)
+    matches = np.bincount(gallery)
+    assert (matches.min(), np.median(matches), matches.max()) == (1, 1, 146)
+    assert set(query) <= set(gallery)
