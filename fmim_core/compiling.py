@@ -47,7 +47,7 @@ def compiled(function: Callable[..., T], compile: Compile) -> Callable[..., T]:
 
 
 class Captured(Generic[T]):
-    """A function of tensors on a GPU, always of the same shapes, that is launched as a whole from the fourth call on.
+    """Calls a function of tensors on a GPU, always of the same shapes; from the fourth call on launches it as a whole.
 
     Its kernels are recorded once, as a CUDA graph, and replayed with other numbers in the same places. So the function
     must not wait for the device, must find its state where it left it (parameters, the optimizer's, margins), and must
@@ -55,39 +55,40 @@ class Captured(Generic[T]):
     time, and is good until the next call.
     """
 
-    def __init__(self, function: Callable[..., T], generator: Generator) -> None:
-        self._function, self._generator = function, generator
+    def __init__(self, generator: Generator) -> None:
+        self._generator = generator
         self._stream = torch.cuda.Stream(generator.device)
         self._graph: torch.cuda.CUDAGraph | None = None
         self._calls = 0
         self._places: list[Tensor] = []
         self._result: Any = None
 
-    def __call__(self, *inputs: Tensor) -> T:
+    def call(self, function: Callable[..., T], *inputs: Tensor) -> T:
+        """`function(*inputs)`, always the same one. (If it were kept here, a step and its graph would hold each other.)"""
         self._calls += 1
         if self._calls <= ORDINARY_STEPS:
-            return self._ordinary(inputs)
+            return self._ordinary(function, inputs)
         if self._graph is None:
-            self._graph = self._capture(inputs)
+            self._graph = self._capture(function, inputs)
         for place, given in zip(self._places, inputs, strict=True):
             place.copy_(given)
         self._graph.replay()
         return self._result
 
-    def _ordinary(self, inputs: tuple[Tensor, ...]) -> T:
+    def _ordinary(self, function: Callable[..., T], inputs: tuple[Tensor, ...]) -> T:
         """An ordinary call, on the stream that will be captured: autograd remembers streams."""
         before = torch.cuda.current_stream(self._stream.device)
         self._stream.wait_stream(before)
         with torch.cuda.stream(self._stream):
-            result = self._function(*inputs)
+            result = function(*inputs)
         before.wait_stream(self._stream)
         return result
 
-    def _capture(self, inputs: tuple[Tensor, ...]) -> torch.cuda.CUDAGraph:
+    def _capture(self, function: Callable[..., T], inputs: tuple[Tensor, ...]) -> torch.cuda.CUDAGraph:
         """Record a call without making it. Other threads may go on using the GPU meanwhile."""
         self._places = [given.clone() for given in inputs]
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self._generator)
         with torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local"):
-            self._result = self._function(*self._places)
+            self._result = function(*self._places)
         return graph

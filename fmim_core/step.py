@@ -59,7 +59,7 @@ class TrainingStep:
         self.generator = Generator(device)
         self._network: Callable[[Tensor], Tensor] = compiled(self.model, config.compile)
         self._augment = compiled(config.augmentation.apply, config.compile)
-        self._take: Callable[..., StepResult] = Captured(self.take, self.generator) if captured else self.take
+        self._captured: Captured[StepResult] | None = Captured(self.generator) if captured else None
         self._steps = 0
 
     @property
@@ -81,7 +81,9 @@ class TrainingStep:
     def __call__(self, stored: Tensor, classes: Tensor) -> StepResult:
         """Take a step with images as the bank has them, uint8 `(B, H, W)`, of those identities `(B,)`."""
         self._steps += 1
-        return self._take(stored, classes)
+        if self._captured is not None:
+            return self._captured.call(self.take, stored, classes)
+        return self.take(stored, classes)
 
     def take(self, stored: Tensor, classes: Tensor) -> StepResult:
         """A step as it is written, which may be compiled in parts and captured as a whole."""

@@ -44,14 +44,14 @@ class Tape(TorchDispatchMode):
 class Taped(Captured[Any]):
     """`Captured` with a tape for a graph."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function, self._graph, self._calls = function, None, 0
+    def __init__(self) -> None:
+        self._graph, self._calls = None, 0
 
-    def _ordinary(self, inputs: tuple[Tensor, ...]) -> Any:
-        return self._function(*inputs)
+    def _ordinary(self, function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> Any:
+        return function(*inputs)
 
-    def _capture(self, inputs: tuple[Tensor, ...]) -> Any:
+    def _capture(self, function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> Any:
         self._places = [given.clone() for given in inputs]
         with Tape() as tape:
-            self._result = self._function(*self._places)
+            self._result = function(*self._places)
         return tape

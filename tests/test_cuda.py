@@ -94,17 +94,17 @@ def test_no_step_waits_for_the_gpu(
     monkeypatch.setattr(fmim_device, "RESIDENT_SHARE", resident)
     run = training(tiny_bank, changes, "cuda")
     run.run_epoch()
-    step, left = run._step, [run._sampler.batches_per_epoch]
+    take, left = run._step.take, [run._sampler.batches_per_epoch]
 
     def watched(*inputs: torch.Tensor) -> Any:
         torch.cuda.set_sync_debug_mode("error")  # from here, the collector and the next batch too, to the last step
         left[0] -= 1
-        result = step.take(*inputs)
+        result = take(*inputs)
         if left[0] == 0:
             torch.cuda.set_sync_debug_mode("default")
         return result
 
-    step._take = watched
+    monkeypatch.setattr(run._step, "take", watched)
     try:
         run.run_epoch()
     finally:
@@ -117,8 +117,7 @@ def test_a_captured_step_computes_what_an_ordinary_one_does(tiny_bank: Bank, cha
     ordinary, captured = training(tiny_bank, changes, "cuda"), training(tiny_bank, changes, "cuda")
     for group in captured._step.optimizer.param_groups:
         group["capturable"] = True
-    graph = Captured(captured._step.take, captured._step.generator)
-    captured._step._take = graph
+    graph = captured._step._captured = Captured(captured._step.generator)
     assert_same_course(run_all(ordinary), run_all(captured), 1e-2)
     assert graph._graph is not None
 

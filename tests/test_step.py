@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -81,18 +83,34 @@ def test_a_training_is_the_plain_loop_to_the_last_bit(tiny_bank: Bank, changes: 
 
 
 @cases
-def test_a_replayed_step_computes_what_an_ordinary_one_does(tiny_bank: Bank, changes: dict[str, Any]) -> None:
+def test_a_replayed_step_computes_what_an_ordinary_one_does(
+    tiny_bank: Bank, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A CUDA graph, in all but the hardware: 3 ordinary steps, then the operations of the fourth again and again."""
     ordinary, replayed = training(tiny_bank, changes), training(tiny_bank, changes)
     for run in (ordinary, replayed):  # the optimizer that counts its steps on the device
         for group in run._step.optimizer.param_groups:
             group["fused"] = True
-    calls = []
-    replayed._step._take = Taped(lambda *inputs: (calls.append(1), replayed._step.take(*inputs))[1])
+    calls, take = [], replayed._step.take
+    monkeypatch.setattr(replayed._step, "_captured", Taped())
+    monkeypatch.setattr(replayed._step, "take", lambda *inputs: (calls.append(1), take(*inputs))[1])
     assert repr(rows_of(replayed)) == repr(rows_of(ordinary))
     assert len(calls) == ORDINARY_STEPS + 1 < replayed.history[0]["batches"]
     for name, value in ordinary.model.state_dict().items():
         assert torch.equal(value, replayed.model.state_dict()[name]), name
+
+
+def test_a_training_is_gone_when_nobody_holds_it(tiny_bank: Bank) -> None:
+    """A worker runs trial after trial: what the last one had on a GPU must not wait for the garbage collector."""
+    run = training(tiny_bank, {})
+    run.run_epoch()
+    model = weakref.ref(run.model)
+    gc.disable()
+    try:
+        del run
+        assert model() is None
+    finally:
+        gc.enable()
 
 
 class Waits(TorchDispatchMode):
@@ -137,9 +155,11 @@ def test_what_waits_for_a_device_is_noticed(waiting: Callable[[Tensor], object])
 
 
 @cases
-def test_nothing_in_an_epoch_waits_for_the_device(tiny_bank: Bank, changes: dict[str, Any]) -> None:
+def test_nothing_in_an_epoch_waits_for_the_device(
+    tiny_bank: Bank, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = training(tiny_bank, changes)
-    step, waits, left = run._step, Waits(), [0]
+    step, take, waits, left = run._step, run._step.take, Waits(), [0]
     waits.watching = False
     # Adam on a CPU reads its count of steps; on a GPU it is fused, and does not.
     step.optimizer.register_step_pre_hook(lambda *_: setattr(waits, "watching", False))
@@ -147,9 +167,10 @@ def test_nothing_in_an_epoch_waits_for_the_device(tiny_bank: Bank, changes: dict
 
     def watched(stored: Tensor, classes: Tensor) -> Any:
         waits.watching, left[0] = True, left[0] - 1
-        return step.take(stored, classes)
+        return take(stored, classes)
 
-    step._take, left[0] = watched, run._sampler.batches_per_epoch
+    left[0] = run._sampler.batches_per_epoch
+    monkeypatch.setattr(step, "take", watched)
     with waits:
         run.run_epoch()
     assert waits.operations > 100 * run.history[0]["batches"]

@@ -133,7 +133,7 @@ def _parts(size: Size, bank: Bank, device: torch.device) -> dict[str, Callable[[
         step.optimizer.step()
         step.optimizer.zero_grad(set_to_none=True)
 
-    bare = Captured(backbone, step.generator) if size.compile == "cudagraphs" else backbone
+    captured = Captured[None](step.generator) if size.compile == "cudagraphs" else None
 
     def data() -> None:
         batches, _ = other._sampler.epoch(torch_generator(0, "batches"))
@@ -147,7 +147,7 @@ def _parts(size: Size, bank: Bank, device: torch.device) -> dict[str, Callable[[
         collector.add(batch)
 
     return {
-        "backbone": _repeated(lambda: bare(images), size.steps),
+        "backbone": _repeated(lambda: captured.call(backbone, images) if captured else backbone(images), size.steps),
         "data": data,
         "augmentation": _repeated(lambda: step._augment(stored, augment.draw(stored, step.generator)), size.steps),
         "loss and statistics": _repeated(loss, size.steps),
