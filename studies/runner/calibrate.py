@@ -24,6 +24,7 @@ from studies.runner.backend import Backend
 
 MEASURED_S = 4.0  # of each training, after the first epoch; at least one epoch of one step
 MOST_EPOCHS = 5
+ENOUGH_BATCHES = 4  # of images in evaluation: of fewer, what each evaluation takes besides counts too much
 SUBJECTS_IN_FOLD = 4  # so that each of many folds can be evaluated
 PARTS = ("startup_s", "data_s", "train_s", "eval_s")
 
@@ -105,8 +106,8 @@ def calibrate(plan: Plan, images: ImageSet, bank: Bank, backend: Backend) -> Cal
 class Probes:
     """Hands out the short trials: one to warm up each slot, then every training, until all slots have had as many.
 
-    A probe trains like a search trial, never on the test set; folds are made so many that the one it validates on is
-    about as large as a batch of evaluation. Its number of steps follows from what the warm-up took.
+    A probe trains like a search trial, never on the test set. Where folds are large they are made smaller, so that a
+    probe does not spend its time on evaluation. Its number of steps follows from what the warm-up took.
     """
 
     def __init__(self, plan: Plan, images: ImageSet, bank: Bank, slots: int) -> None:
@@ -118,7 +119,7 @@ class Probes:
         self._trainings, self._slots = list(trainings.values()), slots
         per_side = self._trainings[0].train.identity == "side"
         evaluable = len(set(images.subjects[images.matched_query_mask(per_side)]))
-        most = min(len(images) // EVALUATION_BATCH, evaluable // SUBJECTS_IN_FOLD)
+        most = min(len(images) // (ENOUGH_BATCHES * EVALUATION_BATCH), evaluable // SUBJECTS_IN_FOLD)
         self._folds = max(plan.preset.folds, most)
         fold = subject_folds(images, self._folds, derive_seed(plan.seed, "folds"), per_side)[0]
         self._trained, self.validated = len(fold.train), len(fold.validation)
