@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
+from torch import Tensor
 
 from fmim_core import trial
 from fmim_core.data.bank import Bank
@@ -192,9 +193,9 @@ def test_nobody_is_on_both_sides_in_a_trial(seed: int, tmp_path: Path, monkeypat
             seen.append(("train", people_of(bank, source, train)))
             super().__init__(config, train, validation, *rest)
 
-        def evaluate(self, images: ImageSet) -> dict:
+        def embed(self, images: ImageSet) -> Tensor:
             seen.append(("evaluate", people_of(bank, source, images)))
-            return super().evaluate(images)
+            return super().embed(images)
 
     monkeypatch.setattr(trial, "Training", Watched)
     plan = mini_plan(seed, epochs=1)
