@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from reports import published
+from reports.contests import contests
 from reports.formats import configuration_text
 from reports.frame import Results
 from reports.generic import caption
 from reports.stats import holm, smallest_difference, smallest_margin
 from reports.summary import arm_summaries, on_validation, over_configurations
 from reports.tables import Column, Table
-from reports.verdict import contests
 
 _VALIDATION = "Validation, %, mean ± SE over folds (n)"
 _TEST = "Test, %, mean ± SE over seeds (n)"
@@ -109,12 +109,14 @@ def grid_table(results: Results) -> Table:
 
 
 def paired_table(results: Results) -> Table:
-    """AutoMargin minus grid search by seed, with Holm's correction over losses and the equivalence test."""
+    """AutoMargin minus other searches by seed, with Holm's correction over all rows and the equivalence test."""
     found = contests(results)
-    corrected = holm({contest.loss: contest.paired.p for contest in found})
+    several = any(not contest.alone for contest in found)
+    corrected = holm({contest.name: contest.paired.p for contest in found})
     rows = [
         {
             "loss": contest.loss,
+            "against": contest.against,
             "n": contest.paired.n,
             "difference": contest.paired.difference if contest.paired.n else None,
             "se": contest.paired.se,
@@ -122,7 +124,7 @@ def paired_table(results: Results) -> Table:
             "high": contest.paired.high,
             "g": contest.effect.g,
             "p": contest.paired.p,
-            "p_holm": corrected.adjusted[contest.loss] if contest.paired.p is not None else None,
+            "p_holm": corrected.adjusted[contest.name] if contest.paired.p is not None else None,
             "p_equivalence": contest.tost.p,
             "smallest_difference": smallest_difference(contest.paired.sd, contest.paired.n).value,
             "smallest_margin": smallest_margin(contest.paired.sd, contest.paired.n).value,
@@ -131,11 +133,13 @@ def paired_table(results: Results) -> Table:
         for contest in found
     ]
     interval, least = "95 % CI", "Could be found, points"
+    difference = f"AutoMargin − {'other' if several else 'grid'}, points of mAP"
     columns = [
         Column("loss", "Loss"),
+        *([Column("against", "Against")] if several else []),
         Column("n", "Pairs", "count"),
-        Column("difference", "Difference", "points", "AutoMargin − grid, points of mAP"),
-        Column("se", "SE", "percent", "AutoMargin − grid, points of mAP"),
+        Column("difference", "Difference", "points", difference),
+        Column("se", "SE", "percent", difference),
         Column("low", "Low", "points", interval),
         Column("high", "High", "points", interval),
         Column("g", "Effect g", "number"),
@@ -155,7 +159,7 @@ def paired_table(results: Results) -> Table:
     )
     return Table(
         "paired_differences",
-        "AutoMargin minus grid search",
+        f"AutoMargin minus {'each other search' if several else 'grid search'}",
         caption(results, text),
         columns,
         rows,

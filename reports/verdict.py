@@ -5,21 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from reports.contests import Contest, contests
 from reports.formats import configuration_text, decimal, mean_se_text, p_text, percent, points
 from reports.frame import Results
 from reports.generic import data_phrase
-from reports.stats import (
-    EffectSize,
-    Equivalence,
-    PairedDifference,
-    effect_size,
-    equivalence,
-    paired_difference,
-    smallest_difference,
-)
-from reports.summary import ArmSummary, Estimate, arm_summaries, completed, test_facts
+from reports.stats import PairedDifference, smallest_difference
+from reports.summary import ArmSummary, Estimate, arm_summaries, test_facts
 
-# One point of mAP: declared here, before any result, as the difference that would matter to a user.
 FEW_SUBJECTS = 100
 PAPER_EPOCHS = 100
 AUTOMARGIN_NEEDS_EPOCHS = "AutoMargin adapts its margins once an epoch, so a short training tells little about it."
@@ -35,37 +27,6 @@ class Verdict:
     cards: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
 
 
-@dataclass(frozen=True)
-class Contest:
-    """AutoMargin against grid search for one loss, paired by seed."""
-
-    loss: str
-    automargin: ArmSummary
-    grid: ArmSummary
-    paired: PairedDifference
-    tost: Equivalence
-    effect: EffectSize
-
-    @property
-    def seconds_ratio(self) -> float:
-        """Search device-seconds of grid search over those of AutoMargin."""
-        ours = self.automargin.cost.device_seconds
-        return self.grid.cost.device_seconds / ours if ours > 0 else math.nan
-
-
-def contests(results: Results) -> list[Contest]:
-    """One contest for each loss that has both arms, in plan order."""
-    arms = {(arm.loss, arm.search): arm for arm in arm_summaries(results)}
-    found = []
-    for loss in dict.fromkeys(loss for loss, _ in arms):
-        ours, grid = arms.get((loss, "AutoMargin")), arms.get((loss, "Grid search"))
-        if ours and grid:
-            a, b = (completed(results.of(arm.name, "replicate"), "mAP") for arm in (ours, grid))
-            tost = equivalence(a, b, results.equivalence_margin)
-            found.append(Contest(loss, ours, grid, paired_difference(a, b), tost, effect_size(a, b)))
-    return found
-
-
 def estimate_text(value: Estimate) -> str:
     """`72.00 ± 0.71 % (n = 5 seeds)`, or what is missing."""
     if value.stat.n == 0:
@@ -75,7 +36,7 @@ def estimate_text(value: Estimate) -> str:
 
 
 def automargin_verdict(results: Results) -> Verdict:
-    """AutoMargin against grid search, in words."""
+    """AutoMargin against grid search, and against other searches where there are some, in words."""
     found = contests(results)
     return Verdict(
         lead=lead(results),
@@ -85,7 +46,7 @@ def automargin_verdict(results: Results) -> Verdict:
             *epochs_caution(results, AUTOMARGIN_NEEDS_EPOCHS),
             *cautions(results),
         ),
-        cards=tuple((f"{contest.loss}: AutoMargin vs grid search", _card(contest)) for contest in found),
+        cards=tuple((f"{contest.loss}: AutoMargin vs {contest.against}", _card(contest)) for contest in found),
     )
 
 
@@ -120,24 +81,26 @@ def lead(results: Results) -> str:
 
 
 def _finding(contest: Contest) -> str:
-    ours, grid, paired = contest.automargin, contest.grid, contest.paired
+    ours, rival, against = contest.automargin, contest.rival, contest.against
     text = (
-        f"{contest.loss}: {_answer(contest)}. Test mAP with AutoMargin {estimate_text(ours.test)}, with grid search "
-        f"{estimate_text(grid.test)}. {_difference_text(paired)} AutoMargin trained {_n_s(ours)} in its search, "
-        f"grid search {_n_s(grid)}; "
+        f"{contest.name}: {_answer(contest)}. Test mAP with AutoMargin {estimate_text(ours.test)}, with {against} "
+        f"{estimate_text(rival.test)}. {_difference_text(contest)} AutoMargin trained {_n_s(ours)} in its search, "
+        f"{against} {_n_s(rival)}; "
     )
     if math.isnan(contest.seconds_ratio):
         return text + "the ratio of their search costs is not known."
     return text + (
-        f"grid search took {decimal(contest.seconds_ratio, 2)} times AutoMargin's device-seconds "
-        f"({decimal(grid.cost.device_seconds, 1)} against {decimal(ours.cost.device_seconds, 1)}"
+        f"{against} took {decimal(contest.seconds_ratio, 2)} times AutoMargin's device-seconds "
+        f"({decimal(rival.cost.device_seconds, 1)} against {decimal(ours.cost.device_seconds, 1)}"
         f"{'' if _searched(contest) else '; a search is not finished, so this will change'})."
     )
 
 
 def _searched(contest: Contest) -> bool:
-    """Whether both searches trained every configuration on every fold (a failed trial is paid for, too)."""
-    return all(arm.cost.trials == arm.planned_n_s * arm.validation.of for arm in (contest.automargin, contest.grid))
+    """Whether both searches began every configuration and have selected one (a failed trial is paid for, too)."""
+    return all(
+        arm.configuration is not None and arm.cost.n_s == arm.planned_n_s for arm in (contest.automargin, contest.rival)
+    )
 
 
 def _answer(contest: Contest) -> str:
@@ -158,10 +121,11 @@ def _n_s(arm: ArmSummary) -> str:
     return f"N_s = {arm.cost.n_s}{done}"
 
 
-def _difference_text(paired: PairedDifference) -> str:
+def _difference_text(contest: Contest) -> str:
+    paired = contest.paired
     if paired.n == 0:
         return "There is no seed that both completed, so no difference can be given."
-    text = f"Paired by seed, AutoMargin minus grid search is {points(paired.difference)} points"
+    text = f"Paired by seed, AutoMargin minus {contest.against} is {points(paired.difference)} points"
     if paired.low is None:
         return f"{text} (no interval: {paired.note})."
     note = f"; {paired.note}" if paired.note else ""
@@ -175,16 +139,16 @@ def _reading(contest: Contest) -> str:
     """What the interval and the equivalence test allow one to say, and no more."""
     paired, tost = contest.paired, contest.tost
     if paired.low is None or paired.high is None:
-        return f"{contest.loss}: without an interval the difference shows nothing about other seeds."
+        return f"{contest.name}: without an interval the difference shows nothing about other seeds."
     shown = f"Equivalence within ±{100 * tost.margin:g} point {'is' if tost.equivalent else 'is not'} shown"
     tests = f"{shown} (two one-sided tests, {p_text(tost.p)})."
     if not paired.low <= 0 <= paired.high:
         better = "higher" if paired.difference > 0 else "lower"
-        return f"{contest.loss}: the interval excludes 0; AutoMargin is {better} over seeds on this test set. {tests}"
+        return f"{contest.name}: the interval excludes 0; AutoMargin is {better} over seeds on this test set. {tests}"
     reach = percent(max(-paired.low, paired.high), 2)
     alone = "That alone is no evidence of equivalence: differences" if not tost.equivalent else "Differences"
     return (
-        f"{contest.loss}: the interval includes 0, so no difference is shown. {alone} of up to {reach} points remain "
+        f"{contest.name}: the interval includes 0, so no difference is shown. {alone} of up to {reach} points remain "
         f"compatible with these seeds. {_power(paired)}{tests}"
     )
 
@@ -199,15 +163,15 @@ def _power(paired: PairedDifference) -> str:
 
 
 def _card(contest: Contest) -> tuple[tuple[str, str], ...]:
-    ours, grid, paired = contest.automargin, contest.grid, contest.paired
+    ours, rival, paired = contest.automargin, contest.rival, contest.paired
     interval = f" [{points(paired.low)}, {points(paired.high)}]" if paired.low is not None else ""
     ratio = contest.seconds_ratio
     return (
         ("AutoMargin, test mAP", estimate_text(ours.test)),
-        ("Grid search, test mAP", estimate_text(grid.test)),
+        (f"{contest.against[0].upper()}{contest.against[1:]}, test mAP", estimate_text(rival.test)),
         ("Difference in points [95 % CI]", points(paired.difference) + interval if paired.n else "n/a"),
-        ("N_s, AutoMargin against grid", f"{ours.cost.n_s} against {grid.cost.n_s}"),
-        ("Search cost, grid / AutoMargin", "n/a" if math.isnan(ratio) else f"{decimal(ratio, 2)} ×"),
+        ("N_s, AutoMargin against it", f"{ours.cost.n_s} against {rival.cost.n_s}"),
+        ("Search cost, it / AutoMargin", "n/a" if math.isnan(ratio) else f"{decimal(ratio, 2)} ×"),
     )
 
 
