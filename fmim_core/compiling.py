@@ -64,10 +64,7 @@ class Captured(Generic[T]):
         self._result: Any = None
 
     def call(self, function: Callable[..., T], *inputs: Tensor) -> T:
-        """`function(*inputs)`, always of the same function.
-
-        It is not kept here: a step and its graph would hold each other.
-        """
+        """`function(*inputs)`, always the same one. (Kept here, a step and its graph would hold each other.)"""
         self._calls += 1
         if self._calls <= ORDINARY_STEPS:
             return self._ordinary(function, inputs)
