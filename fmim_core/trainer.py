@@ -183,13 +183,14 @@ class Training:
         }
 
     @float32_defined()
-    @torch.no_grad()  # not inference mode: what it makes, another thread (`Streamed`) may not write to
+    @torch.no_grad()  # not inference mode: the thread that fetches images could not write to memory made in it
     def embed(self, images: ImageSet) -> Tensor:
         """Unit embeddings `(n, D)` of all images of a set, centre-cropped, float32, on the device."""
         with self.seconds.measure("eval"):
             self.model.eval()
             stored = self._validation_images if images is self._validation else None
-            stored = stored or DeviceImages(images, self.device, resident=False)
+            if stored is None:
+                stored = DeviceImages(images, self.device, resident=False)
             batches = stored.batches(torch.arange(len(stored)), EVALUATION_BATCH)
             at_once = IN_CACHE if self.device.type == "cpu" else EVALUATION_BATCH
             parts = (part for batch in batches for part in batch.tensor_split(max(1, len(batch) // at_once)))

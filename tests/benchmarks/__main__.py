@@ -13,6 +13,7 @@ import os
 import platform
 import sys
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,9 @@ def main() -> int:
     console = Console(width=None if sys.stdout.isatty() else 150)
     for device in [options.device] if options.device else there:
         for entry in options.only:
-            run(entry, device, report)
-            if options.json:  # after every entry: what is measured stays, whatever the next one does
-                write_json(options.json, report)
+            for _ in run(entry, device, report):
+                if options.json:  # every time: what is measured stays, whatever comes next
+                    write_json(options.json, report)
         console.print(table(device, report))
     over = [row["what"] for row in report["measurements"] if row["ok"] is False]
     for failure in report["failures"]:
@@ -50,16 +51,18 @@ def main() -> int:
     return int(bool(over or report["failures"]))
 
 
-def run(entry: str, device: str, report: dict[str, Any]) -> None:
-    """Add an entry's measurements to the report, those before a failure too."""
+def run(entry: str, device: str, report: dict[str, Any]) -> Iterator[None]:
+    """Add an entry's measurements to the report, one by one, and then what it failed with."""
     print(f"{entry} on {device} ...", file=sys.stderr, flush=True)
     try:
         measured = importlib.import_module(f"tests.benchmarks.{entry}").measure(torch.device(device))
         for measurement in measured:
             report["measurements"].append({"device": device} | measurement.to_json())
+            yield
     except Exception as error:
         traceback.print_exc()
         report["failures"].append({"entry": entry, "device": device, "error": f"{type(error).__name__}: {error}"})
+        yield
 
 
 def table(device: str, report: dict[str, Any]) -> Table:
