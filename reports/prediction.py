@@ -43,7 +43,7 @@ def prediction_table(results: Results) -> Table:
     ]
     text = (
         "Predicted from a few steps of each training, timed before the run; measured over all executions of this "
-        "study. Of searches that stop trials, how many is a guess."
+        "study. A prediction is of a machine as busy as it was then; how many trials a search stops is a guess."
     )
     return Table("prediction", "Prediction and truth", caption(results, text), columns, rows, notes, empty=why)
 

@@ -70,7 +70,7 @@ class Calibration:
 
 def training_key(config: TrainConfig) -> str:
     """What decides the cost of a step, after a colon in full; trainings that differ in values alone have one key."""
-    shape = config.model_dump_json(include={"model", "batches", "augmentation", "precision", "identity"})
+    shape = config.model_dump_json(exclude={"loss", "margins", "epochs", "learning_rate", "weight_decay", "keep"})
     return f"{config.loss.kind}, {config.margins.kind}, {config.model.kind}: {shape}"
 
 
