@@ -11,6 +11,7 @@ from rich.console import Console
 
 from fmim_core.data.bank import Bank
 from fmim_core.records import Record, read_json, record_path
+from fmim_core.trainer import Row
 from fmim_core.trial import Place, Trial, TrialSpec, blank_record
 from search_spaces.domain import Space, Uniform
 from search_spaces.searchers import ASHA, TPE
@@ -127,6 +128,14 @@ def test_searches_that_wait_leave_slots_idle(tiny_bank: Bank) -> None:
     assert waiting.wall_s > 3 * not_waiting.wall_s
 
 
+class Nobody:
+    """An observer who does not care."""
+
+    def started(self, spec: TrialSpec) -> None: ...
+    def epoch(self, spec: TrialSpec, row: Row) -> None: ...
+    def finished(self, spec: TrialSpec, record: Record) -> None: ...
+
+
 def probe_record(spec: TrialSpec, step: float, evaluation: float = 0.5, status: str = "completed") -> Record:
     """The record of a probe whose first epoch takes a second longer than the others."""
     epochs, batches = spec.train.epochs, spec.train.batches.per_epoch or 0
@@ -141,7 +150,7 @@ def probe_record(spec: TrialSpec, step: float, evaluation: float = 0.5, status: 
 
 
 def test_probes_warm_up_every_slot_and_size_the_others_by_it(tiny_bank: Bank) -> None:
-    probes = Probes(mini_plan(), tiny_bank.development(), tiny_bank, slots=3)
+    probes = Probes(mini_plan(), tiny_bank.development(), tiny_bank, 3, Nobody())
     warm_up = [spec for _ in range(3) if (spec := probes.next()) is not None]
     assert [(spec.train.batches.per_epoch, spec.train.epochs) for spec in warm_up] == [(1, 2)] * 3
     assert probes.next() is None
@@ -162,7 +171,7 @@ def test_probes_warm_up_every_slot_and_size_the_others_by_it(tiny_bank: Bank) ->
 
 
 def test_a_probe_that_fails_ends_the_calibration_with_its_reason(tiny_bank: Bank) -> None:
-    probes = Probes(mini_plan(), tiny_bank.development(), tiny_bank, slots=1)
+    probes = Probes(mini_plan(), tiny_bank.development(), tiny_bank, 1, Nobody())
     warm_up = probes.next()
     assert warm_up is not None
     probes.finished(warm_up, probe_record(warm_up, 1.0, status="failed"))

@@ -21,6 +21,8 @@ from fmim_core.trainer import EVALUATION_BATCH, Row
 from fmim_core.trial import TrialSpec
 from studies.plan import Plan
 from studies.runner.backend import Backend
+from studies.runner.dispatch import Observer
+from studies.runner.tracker import Identity, Tracker
 
 MEASURED_S = 4.0  # of each training, after the first epoch; at least one epoch of one step
 MOST_EPOCHS = 5
@@ -77,14 +79,21 @@ def training_key(config: TrainConfig) -> str:
 def calibrate(plan: Plan, images: ImageSet, bank: Bank, backend: Backend) -> Calibration:
     """Run the short trials on development images, in a folder that is gone afterwards.
 
+    They are mirrored to an MLflow database there, since in a run that takes its share of the CPU, too.
+
     Raises:
         ValueError: one of them failed, as the study's would.
     """
-    probes = Probes(plan, images, bank, backend.slots)
     with tempfile.TemporaryDirectory(prefix="fmim-calibrate-") as folder:
-        begun = time.time()
-        backend.run(probes, Path(folder), probes.number)
-        ended = time.time()
+        tracker = Tracker(f"sqlite:///{folder}/mlflow.db", Identity("calibration", "calibration", plan.preset.name), [])
+        try:
+            tracker.settle()
+            probes = Probes(plan, images, bank, backend.slots, tracker)
+            begun = time.time()
+            backend.run(probes, Path(folder), probes.number)
+            ended = time.time()
+        finally:
+            tracker.close("FINISHED", [])
     if probes.failed:
         error = probes.failed[0]["error"]
         raise ValueError(f"a short trial of {probes.failed[0]['arm']} failed: {error['kind']}: {error['message']}")
@@ -110,13 +119,13 @@ class Probes:
     probe does not spend its time on evaluation. Its number of steps follows from what the warm-up took.
     """
 
-    def __init__(self, plan: Plan, images: ImageSet, bank: Bank, slots: int) -> None:
+    def __init__(self, plan: Plan, images: ImageSet, bank: Bank, slots: int, observer: Observer) -> None:
         trainings: dict[str, TrialSpec] = {}
         for arm in plan.arms:
             for configuration in arm.space.corners():
                 spec = plan.search(arm, 0, configuration, bank)[0]
                 trainings.setdefault(training_key(spec.train), spec)
-        self._trainings, self._slots = list(trainings.values()), slots
+        self._trainings, self._slots, self._observer = list(trainings.values()), slots, observer
         per_side = self._trainings[0].train.identity == "side"
         evaluable = len(set(images.subjects[images.matched_query_mask(per_side)]))
         most = min(len(images) // (ENOUGH_BATCHES * EVALUATION_BATCH), evaluable // SUBJECTS_IN_FOLD)
@@ -169,10 +178,12 @@ class Probes:
         return self._trainings[max(0, number - self._slots) % len(self._trainings)]
 
     def started(self, spec: TrialSpec) -> None:
-        """Nothing to do."""
+        """The observer is told."""
+        self._observer.started(spec)
 
     def epoch(self, spec: TrialSpec, row: Row) -> None:
-        """Nothing to do."""
+        """The observer is told."""
+        self._observer.epoch(spec, row)
 
     def goes_on(self, spec: TrialSpec, history: Sequence[Row]) -> bool:
         """Always."""
@@ -180,6 +191,7 @@ class Probes:
 
     def finished(self, spec: TrialSpec, record: Record) -> None:
         """Size the other probes by the first of the warm-up; end with the first that failed."""
+        self._observer.finished(spec, record)
         self.records.append(record)
         if record["status"] != "completed":
             self._begun = self.number

@@ -127,6 +127,12 @@ class Tracker:
         """A trial is over: what is still missing, final metrics, cost, the record itself, and the status."""
         self._tasks.put(lambda: self._finish_run(record))
 
+    def settle(self, timeout_s: float = 120.0) -> None:
+        """Wait until what was to be mirrored so far is mirrored, or has failed."""
+        settled = threading.Event()
+        self._tasks.put(settled.set)
+        settled.wait(timeout_s)
+
     def close(self, status: str, artifacts: Iterable[Path], timeout_s: float = 120.0) -> list[str]:
         """Mirror the artifacts, end the parent run with `status`, and return the troubles there were, in words."""
         self._tasks.put(lambda: self._finish_parent(status, list(artifacts)))
