@@ -143,6 +143,8 @@ def open_parquet(path: Path, content: bytes) -> tuple[list[str], Take]:
 
     def take(positions: Sequence[int]) -> list[Row]:
         columns = [column(position) for position in positions]
+        if len({len(cells) for cells in columns}) > 1:  # a damaged page can shorten one
+            raise ValueError(f"{path} cannot be read as Parquet: its columns differ in length")
         return [(f"row {n}", row) for n, row in enumerate(zip(*columns, strict=True), start=1)]
 
     return header, take
