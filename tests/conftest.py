@@ -11,11 +11,16 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 import torch
+from hypothesis import settings
 
 from fmim_core.data.bank import Bank
 from fmim_core.data.building import build_bank
 from fmim_core.data.phantom import PhantomConfig, PhantomSource
 from fmim_core.train_config import TrainConfig
+
+# The same examples in every run; `--hypothesis-profile=default` draws others, to look for more.
+settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True)
+settings.load_profile("fixed")
 
 REAL_DATA = Path(__file__).parents[1].parent / "shared" / "data"
 NIH_MANIFEST = REAL_DATA / "nih" / "images64_manifest.csv"

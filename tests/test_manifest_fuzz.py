@@ -144,8 +144,12 @@ def test_a_table_means_the_same_however_it_is_written(
     lines = []
     for number, row in enumerate(table):
         line = io.StringIO(newline="")
-        csv.writer(line, delimiter=separator, quoting=quoting, lineterminator="").writerow(row)
-        lines.append(line.getvalue() + separator * trailing + newlines[number % len(newlines)] * (1 + blank_lines))
+        csv.writer(line, delimiter=separator, quoting=quoting, lineterminator="\r\n").writerow(row)  # quotes these
+        lines.append(
+            line.getvalue().removesuffix("\r\n")
+            + separator * trailing
+            + newlines[number % len(newlines)] * (1 + blank_lines)
+        )
     text = "".join(lines) if last_newline else "".join(lines).rstrip("\r\n")
     content = text.encode(encoding)
     assert_is(read(gzip.compress(content) if zipped else content), meant)
