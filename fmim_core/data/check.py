@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from fmim_core.data.blocks import cores
+from fmim_core.data.building import Progress
 from fmim_core.data.findings import Findings
 from fmim_core.data.images import ImageProblem, appearance
 
@@ -22,8 +24,6 @@ SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", 
 
 Read = Callable[[int], np.ndarray]
 """Grey image uint8 `(H, W)` of a row number; raises `images.ImageProblem`."""
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _look(rows: Sequence[int], read: Read) -> Iterator[tuple[int, _Seen]]:
         remark = appearance(image)
         return _Seen(remark=remark, picture=None if remark == "blank" else _picture(image))
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         for start in range(0, len(rows), BLOCK):
             block = rows[start : start + BLOCK]
             yield from zip(block, pool.map(look, block), strict=True)
