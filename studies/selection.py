@@ -39,14 +39,16 @@ class Selection:
         return asdict(self)
 
 
-def select(configurations: Sequence[Configuration], folds: int, records: Sequence[Record], metric: str) -> Selection:
-    """The best configuration of an arm from its search records; among equals, the one declared first.
+def select(
+    configurations: Sequence[Configuration], folds: int, records: Sequence[Sequence[Record]], metric: str
+) -> Selection:
+    """The best configuration of an arm from the search records of each; among equals, the one declared first.
 
     A configuration that did not complete every fold is not compared on fewer: it is left out and says so.
     """
     scores = tuple(
-        score(n, c, folds, [r for r in records if r["configuration"] == c], metric)
-        for n, c in enumerate(configurations)
+        score(number, configuration, folds, of_it, metric)
+        for number, (configuration, of_it) in enumerate(zip(configurations, records, strict=True))
     )
     eligible = [one for one in scores if one.mean is not None]
     if not eligible:
@@ -61,7 +63,7 @@ def given(configuration: Configuration, metric: str) -> Selection:
     return Selection(0, configuration, None, metric, ())
 
 
-def score(number: int, configuration: Configuration, folds: int, records: list[Record], metric: str) -> Score:
+def score(number: int, configuration: Configuration, folds: int, records: Sequence[Record], metric: str) -> Score:
     """A configuration's mean over its folds, from its records; none unless every fold is completed and finite."""
     values = [r["metrics"]["validation"][metric] for r in records if r["status"] == "completed"]
     finite = [value for value in values if value == value]

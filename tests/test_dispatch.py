@@ -243,17 +243,16 @@ def test_a_winner_keeps_its_time_and_a_changed_one_stays_in_sight(tiny_bank: Ban
 
 
 def test_selection_is_the_best_mean_and_the_first_among_equals() -> None:
-    def records(values: dict[float, list[float]]) -> list[Record]:
+    def records(*values: list[float]) -> list[list[Record]]:
         return [
-            {"configuration": {"epsilon": e}, "status": "completed", "fold": f, "metrics": {"validation": {"mAP": v}}}
-            for e, folds in values.items()
-            for f, v in enumerate(folds)
+            [{"status": "completed", "fold": f, "metrics": {"validation": {"mAP": v}}} for f, v in enumerate(folds)]
+            for folds in values
         ]
 
     configurations = [{"epsilon": 0.1}, {"epsilon": 0.2}, {"epsilon": 0.3}]
-    chosen = select(configurations, 2, records({0.1: [0.5, 0.7], 0.2: [0.8, 0.6], 0.3: [0.6, 0.8]}), "mAP")
+    chosen = select(configurations, 2, records([0.5, 0.7], [0.8, 0.6], [0.6, 0.8]), "mAP")
     assert (chosen.number, chosen.score) == (1, pytest.approx(0.7))
-    undefined = select(configurations, 2, records({0.1: [0.1, 0.1], 0.2: [0.9, math.nan], 0.3: [0.2, 0.2]}), "mAP")
+    undefined = select(configurations, 2, records([0.1, 0.1], [0.9, math.nan], [0.2, 0.2]), "mAP")
     assert undefined.configuration == {"epsilon": 0.3}
     assert undefined.scores[1].excluded == "1 of 2 folds: 1 undefined"
 

@@ -64,7 +64,7 @@ def test_a_study_on_a_spoilt_bank_does_not_start(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_every_node_that_runs_trials_checks_the_bank(banks: tuple[Bank, Bank]) -> None:
-    from studies.runner.ray_backend import cluster  # first, for the settings that it makes before Ray is imported
+    from studies.runner.cluster import cluster  # first, for the settings that it makes before Ray is imported
 
     from ray.cluster_utils import Cluster  # isort: skip
 

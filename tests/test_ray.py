@@ -18,8 +18,9 @@ from fmim_core.cost import no_cost
 from fmim_core.data.bank import Bank
 from fmim_core.records import read_json, read_records, record_path
 from fmim_core.trial import Place, Trial
+from studies.runner.cluster import Resources, _slots, allot, cluster
 from studies.runner.execute import DONE, Options, run_plan
-from studies.runner.ray_backend import Heard, Resources, _slots, allot, cluster, record_of_dead_worker
+from studies.runner.ray_backend import Heard, record_of_dead_worker
 from tests.studies import first_search_trials, mini_plan
 
 

@@ -27,7 +27,8 @@ from fmim_core.records import read_json, read_records, record_path, write_json
 from reports.build import build_report
 from studies.runner.execute import DONE, Options, run_plan
 from studies.runner.folder import sole_user
-from studies.runner.tracker import Identity, Tracker, check_tracking_uri, safe_names
+from studies.runner.mlflow_runs import Identity, check_tracking_uri, safe_names
+from studies.runner.tracker import Tracker
 from tests.comparison import comparable_records
 from tests.studies import mini_plan
 

@@ -358,7 +358,7 @@ def test_a_stopped_trial_is_never_a_result(tiny_bank: Bank, tmp_path: Path) -> N
     assert selection.number in completed
     reasons = {score.excluded for score in selection.scores if score.mean is None}
     assert reasons == {"0 of 2 folds: stopped (fold 0)"}
-    assert select([r["configuration"] for r in stopped], 2, stopped, "mAP").number is None
+    assert select([r["configuration"] for r in stopped], 2, [[r] for r in stopped], "mAP").number is None
 
 
 def test_an_early_stopping_search_goes_on_after_a_kill_where_it_was(tiny_bank: Bank, tmp_path: Path) -> None:

@@ -43,7 +43,8 @@ class Backend:
         """Run all trials that are handed out, at most `number`."""
         place = Place(out, "cuda" if self.gpus else "cpu", device_share=self.share)
         if self.ray:
-            from studies.runner.ray_backend import Resources, run_ray
+            from studies.runner.cluster import Resources
+            from studies.runner.ray_backend import run_ray
 
             run_ray(trials, place, Resources(self.cpus, self.gpus), self.slots, number)
         else:
@@ -67,7 +68,7 @@ def open_backend(
             raise ValueError("--address names a Ray cluster, but --backend inline uses none: leave one of them out")
         yield Backend(1, _device_in_words(gpus), cpus, gpus, ray=False)
         return
-    from studies.runner.ray_backend import Resources, allot, cluster
+    from studies.runner.cluster import Resources, allot, cluster
 
     with cluster(address):
         resources, slots = allot(Resources(cpus, gpus))

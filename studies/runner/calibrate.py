@@ -22,7 +22,8 @@ from fmim_core.trial import TrialSpec
 from studies.plan import Plan
 from studies.runner.backend import Backend
 from studies.runner.dispatch import Observer
-from studies.runner.tracker import Identity, Tracker
+from studies.runner.mlflow_runs import Identity
+from studies.runner.tracker import Tracker
 
 MEASURED_S = 4.0  # of each training, after the first epoch; at least one epoch of one step
 MOST_EPOCHS = 5

@@ -78,6 +78,7 @@ class Dispatcher:
         self._searches = {arm.name: ArmSearch(plan, arm, bank, proposals, self._records) for arm in order}
         for arm in plan.arms:
             self._select_if_searched(arm)
+        self._records |= {trial: _in_short(record) for trial, record in self._records.items()}
 
     def next(self) -> TrialSpec | None:
         """The next trial to run; None if there is none now, though more may follow when running ones end."""
@@ -122,6 +123,7 @@ class Dispatcher:
         if spec.stage == "search":
             self._searches[spec.arm].finished(spec)
             self._select_if_searched(self._searches[spec.arm].arm)
+        self._records[spec.id] = _in_short(record)
 
     def _select_if_searched(self, arm: Arm) -> None:
         search = self._searches.get(arm.name)
@@ -147,3 +149,8 @@ class Dispatcher:
             content[name] = entry
         write_json(self._out / "selection.json", content)
         self._before |= content
+
+
+def _in_short(record: Record) -> Record:
+    """What selections still read of a record once its search has seen it whole: ten thousand whole ones are a GB."""
+    return {name: record[name] for name in ("status", "fold", "metrics")}

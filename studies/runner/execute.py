@@ -17,7 +17,7 @@ from fmim_core.data.bank import Bank
 from fmim_core.data.building import development_index
 from fmim_core.data.image_set import ImageSet
 from fmim_core.data.source import Source
-from fmim_core.records import FINAL, Record, now, read_json
+from fmim_core.records import FINAL, Record, now, read_json, record_path
 from studies import catalogue
 from studies.data import find_source
 from studies.enough import check_enough
@@ -34,8 +34,9 @@ from studies.runner.folder import (
     write_study,
     write_surfaces,
 )
+from studies.runner.mlflow_runs import Identity, check_tracking_uri
 from studies.runner.progress import Progress
-from studies.runner.tracker import Identity, Tracker, check_tracking_uri
+from studies.runner.tracker import Tracker
 from studies.runner.warn import warn_of_data, warn_of_folds
 
 DONE, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -146,7 +147,7 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
             write_surfaces(out, plan)
             parameters = {"preset": plan.preset.name, "seed": plan.seed, "data": bank.description.name}
             identity = Identity(plan.study.name, study_id, plan.preset.name, parameters)
-            tracker = Tracker(uri, identity, records.values())
+            tracker = Tracker(uri, identity, (read_json(record_path(out, trial)) for trial in records))
             code = _run_trials(plan, bank, out, backend, records, tracker, console, begun)
             write_sample_images(out, bank)
             try:

@@ -19,6 +19,7 @@ from fmim_core.machine import environment
 from fmim_core.margins import Margins
 from fmim_core.records import SCHEMA, Record, now, read_json, read_records, write_json
 from fmim_core.surface import loss_surface
+from fmim_core.trial import TrialSpec
 from search_spaces.searchers import Grid
 from studies.plan import Plan
 from studies.runner.proposals import Proposals
@@ -55,7 +56,7 @@ def move_aside(out: Path) -> Path | None:
 
 
 def records_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Record]:
-    """The records in the folder that are the plan's, by trial; others are left alone.
+    """The records in the folder that are the plan's, by trial, in short; others are left alone.
 
     Raises:
         ValueError: a record has the name of a planned trial, but another configuration, data set or seed; or an arm
@@ -64,22 +65,34 @@ def records_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Record]:
     proposals = Proposals(out)
     _check_arms(out, plan, proposals)
     planned = {spec.id: spec for spec in plan.possible(bank, proposals.of)}
-    present = {record["trial"]: record for record in read_records(out)}
-    records = {trial: record for trial, record in present.items() if trial in planned}
     sampled = {arm.name for arm in plan.arms if arm.listed is None}
-    lost = [trial for trial, record in present.items() if record["arm"] in sampled and trial not in planned]
+    records: dict[str, Record] = {}
+    lost, foreign = [], []
+    for record in read_records(out):
+        spec = planned.get(record["trial"])
+        if spec is not None:
+            records[spec.id] = _in_short(record, spec)
+            if record["fingerprint"] != spec.fingerprint:
+                foreign.append(spec.id)
+        elif record["arm"] in sampled:
+            lost.append(record["trial"])
     if lost:
         raise ValueError(
             f"{out} holds records of configurations that its proposals.json does not have (e.g. {lost[0]}): put the "
             "file back, or --fresh to move the folder aside and start over"
         )
-    foreign = [name for name, record in records.items() if record["fingerprint"] != planned[name].fingerprint]
     if foreign:
         raise ValueError(
             f"{out} holds {len(foreign)} records of another plan (e.g. {foreign[0]}{_differences(out, plan, bank)}): "
             "give another --out, or --fresh to move them aside and start over"
         )
     return records
+
+
+def _in_short(record: Record, spec: TrialSpec) -> Record:
+    """What a run needs of a record to go on; ten thousand whole ones, an epoch a row, would be a GB."""
+    names = ("trial", "arm", "stage", "replicate", "fold", "status", "metrics")
+    return {name: record[name] for name in names} | {"history": record["history"] if spec.rungs else []}
 
 
 def _check_arms(out: Path, plan: Plan, proposals: Proposals) -> None:

@@ -2,121 +2,57 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import socket
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# Read when Ray is imported or starts: no log files of Tune's own (the records are ours), no experiment snapshots
-# (the records are what a study resumes from), and Ctrl-C reaches us as everywhere else.
-TUNE_ENVIRONMENT = {
-    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
-    "TUNE_GLOBAL_CHECKPOINT_S": "1000000000",
-    "TUNE_DISABLE_SIGINT_HANDLER": "1",
-    "TUNE_WARN_THRESHOLD_S": "10",
-    "RAY_AIR_NEW_OUTPUT": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_DEDUP_LOGS": "1",
-}
-os.environ.update({name: os.environ.get(name, value) for name, value in TUNE_ENVIRONMENT.items()})
+from studies.runner.cluster import Resources
 
-import ray  # noqa: E402
-from ray import tune  # noqa: E402
-from ray.tune.experiment import Trial as RayTrial  # noqa: E402
-from ray.tune.schedulers import FIFOScheduler  # noqa: E402
-from ray.tune.search import Searcher  # noqa: E402
+# isort: split
+# Ray reads settings made there when it is imported.
+from ray import tune
+from ray.tune.experiment import Trial as RayTrial
+from ray.tune.schedulers import FIFOScheduler
+from ray.tune.search import Searcher
 
-from fmim_core.cost import cut_off, earlier_attempts, no_cost  # noqa: E402
-from fmim_core.records import FINAL, Record, now, read_json, record_path, write_json  # noqa: E402
-from fmim_core.trial import Place, Trial, TrialSpec, blank_record, keep_stopped  # noqa: E402
-from studies.runner.dispatch import TrialSource  # noqa: E402
+from fmim_core.cost import cut_off, earlier_attempts, no_cost
+from fmim_core.records import FINAL, Record, now, read_json, record_path, write_json
+from fmim_core.trainer import Row
+from fmim_core.trial import Place, Trial, TrialSpec, blank_record, keep_stopped
+from studies.runner.dispatch import TrialSource
 
 RETRIES = 1  # of a trial whose worker process died; errors inside a training are never retried
 
 
-@dataclass(frozen=True)
-class Resources:
-    """What each trial asks for. gpus: a fraction shares a GPU between trials; memory is not limited by it."""
+def run_ray(
+    dispatcher: TrialSource,
+    place: Place,
+    resources: Resources,
+    slots: int,
+    trials: int,
+    trial: Callable[[TrialSpec, Place], Trial] = Trial,
+) -> None:
+    """Run everything the dispatcher hands out as a `trial`, `slots` at once. An interrupt passes through.
 
-    cpus: float = 1.0
-    gpus: float | None = None
-
-
-@contextmanager
-def cluster(address: str | None) -> Iterator[None]:
-    """A Ray cluster for the block: the one at `address`, or one on this machine.
-
-    Raises:
-        ValueError: there is none at that address.
+    An error in the driver's part, such as a full disk, ends it and is raised; records so far are safe.
     """
-    options: dict[str, Any] = {"address": address} if address else {"include_dashboard": False}
-    try:
-        _knock(address)
-        ray.init(logging_level=logging.ERROR, log_to_driver=False, **options)
-    except (OSError, RuntimeError) as error:
-        raise ValueError(f"no Ray cluster can be reached at --address {address}: {error}") from error
-    try:
-        yield
-    finally:
-        ray.shutdown()
-
-
-def _knock(address: str | None) -> None:
-    """Raise an `OSError` at once where nobody listens at HOST:PORT; Ray itself would try for minutes."""
-    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
-    if port.isdigit():
-        socket.create_connection((host, int(port)), timeout=10).close()
-
-
-def allot(asked: Resources) -> tuple[Resources, int]:
-    """The resources of each trial in the running cluster, and how many trials run at once.
-
-    Where nothing is said of GPUs, each trial gets one if there are any, else none.
-
-    Raises:
-        ValueError: no node can run even one trial; names what was asked for and what there is.
-    """
-    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    available = {kind: sum(node.get(kind, 0.0) for node in nodes) for kind in ("CPU", "GPU")}
-    gpus = asked.gpus if asked.gpus is not None else float(available["GPU"] > 0)
-    slots = sum(_slots(node, asked.cpus, gpus) for node in nodes)
-    if slots == 0:
-        raise ValueError(
-            f"each trial asks for {asked.cpus:g} CPU and {gpus:g} GPU (--cpus-per-trial, --gpus-per-trial), "
-            f"but {len(nodes)} node(s) have {available['CPU']:g} CPU and {available['GPU']:g} GPU: ask for less"
-        )
-    return Resources(asked.cpus, gpus), slots
-
-
-def _slots(node: dict[str, float], cpus: float, gpus: float) -> int:
-    """Trials that fit on a node; a fraction of a GPU is always of one GPU, so 0.15 fits six times on each."""
-    by_cpu = int(node.get("CPU", 0.0) / cpus + 1e-9)
-    if gpus == 0:
-        return by_cpu
-    count = int(node.get("GPU", 0.0))
-    by_gpu = count * int(1 / gpus + 1e-9) if gpus < 1 else int(count / gpus + 1e-9)
-    return min(by_cpu, by_gpu)
-
-
-def run_ray(dispatcher: TrialSource, place: Place, resources: Resources, slots: int, trials: int) -> None:
-    """Run everything the dispatcher hands out, `slots` trials at once. An interrupt passes through."""
     os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(slots)  # enough to keep every slot busy, no further ahead
     trainable = tune.with_resources(
-        tune.with_parameters(StudyTrainable, place=place, threads=max(1, int(resources.cpus))),
+        tune.with_parameters(StudyTrainable, trial=trial, place=place, threads=max(1, int(resources.cpus))),
         tune.PlacementGroupFactory([{"CPU": resources.cpus, "GPU": resources.gpus or 0.0}]),
     )
     stopping = Stopping(dispatcher)
+    callback = DispatcherCallback(dispatcher, stopping, place)
     with tempfile.TemporaryDirectory(prefix="fmim-tune-") as scratch:
         tuner = tune.Tuner(
             trainable,
             tune_config=tune.TuneConfig(
-                search_alg=PlanSearcher(dispatcher),
+                search_alg=PlanSearcher(dispatcher, callback),
                 scheduler=stopping,
                 num_samples=trials,
                 reuse_actors=True,
@@ -128,53 +64,61 @@ def run_ray(dispatcher: TrialSource, place: Place, resources: Resources, slots: 
                 verbose=0,
                 failure_config=tune.FailureConfig(max_failures=RETRIES),
                 checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=0, checkpoint_at_end=False),
-                callbacks=[DispatcherCallback(dispatcher, stopping, place)],
+                callbacks=[callback],
             ),
         )
         tuner.fit()
 
 
+@dataclass(frozen=True)
+class Report:
+    """What a worker says after each epoch: its row, the record at the end of the trial, or else what is to be kept of
+    it if the worker dies, and if its search stops it now. One object, since Tune takes mappings apart and keeps moving
+    averages of every number in them."""
+
+    row: Row | None
+    record: Record | None
+    so_far: Record | None
+    if_stopped: Record | None
+
+
 class StudyTrainable(tune.Trainable):
     """One trial after the other in a reused worker process; a step is an epoch."""
 
-    def setup(self, config: dict[str, Any], place: Place, threads: int) -> None:  # type: ignore[override]
+    def setup(  # type: ignore[override]
+        self, config: dict[str, Any], trial: Callable[[TrialSpec, Place], Trial], place: Place, threads: int
+    ) -> None:
         import torch
 
         torch.set_num_threads(threads)
-        self._place = place
-        self._begin(config)
+        self._of, self._place = trial, place
+        self.reset_config(config)
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
-        self._begin(new_config)
+        self._trial = self._of(_spec(new_config), self._place)
         return True
 
-    def _begin(self, config: dict[str, Any]) -> None:
-        self._trial = Trial(TrialSpec.model_validate(config["spec"]), self._place)
-
     def step(self) -> dict[str, Any]:
-        row = self._trial.step()
-        stoppable = self._trial.spec.rungs and not self._trial.over
-        # In lists, since Tune would take mappings apart.
-        return {
-            "row": row,
-            "record": self._trial.record,
-            "so_far": [] if self._trial.over else [self._trial.so_far],
-            "if_stopped": [self._trial.stopped()] if stoppable else [],
-            "done": self._trial.over,
-        }
+        trial = self._trial
+        row = trial.step()
+        so_far = None if trial.over else trial.so_far
+        if_stopped = trial.stopped() if trial.spec.rungs and not trial.over else None
+        return {"report": Report(row, trial.record, so_far, if_stopped), "done": trial.over}
 
 
 class PlanSearcher(Searcher):
     """Gives Tune the dispatcher's trials; it searches nothing itself."""
 
-    def __init__(self, dispatcher: TrialSource) -> None:
+    def __init__(self, dispatcher: TrialSource, callback: DispatcherCallback) -> None:
         super().__init__(metric="done", mode="max")
-        self._dispatcher = dispatcher
+        self._dispatcher, self._callback = dispatcher, callback
 
     def suggest(self, trial_id: str) -> Any:
+        if self._callback.error is not None:
+            raise self._callback.error
         spec = self._dispatcher.next()
         if spec is not None:
-            return {"spec": spec.model_dump(mode="json")}
+            return {"spec": spec.model_dump_json()}  # a string: Tune copies mappings often, and keeps all of them
         return Searcher.FINISHED if self._dispatcher.exhausted else None
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
@@ -199,11 +143,11 @@ class Stopping(FIFOScheduler):
         self.records: dict[str, Record] = {}
 
     def on_trial_result(self, tune_controller: Any, trial: RayTrial, result: dict[str, Any]) -> str:
-        for so_far in result["if_stopped"]:
-            if not self._dispatcher.goes_on(_spec(trial), so_far["history"]):
-                self.records[trial.trial_id] = so_far
-                return self.STOP
-        return self.CONTINUE
+        stopped = result["report"].if_stopped
+        if stopped is None or self._dispatcher.goes_on(_spec(trial.config), stopped["history"]):
+            return self.CONTINUE
+        self.records[trial.trial_id] = stopped
+        return self.STOP
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # as for the searcher
@@ -218,17 +162,22 @@ class Heard:
 
 
 class DispatcherCallback(tune.Callback):
-    """Tells the dispatcher what happens to Tune's trials."""
+    """Tells the dispatcher what happens to Tune's trials.
+
+    error: the first of the driver's own. Tune would take it for the trial's, and try the trial again.
+    """
 
     def __init__(self, dispatcher: TrialSource, stopping: Stopping, place: Place) -> None:
         self._dispatcher, self._stopping, self._place = dispatcher, stopping, place
-        self._heard: dict[str, Heard] = {}
+        self._heard: dict[str, Heard] = {}  # of running trials
+        self._ended: dict[str, Record] = {}
+        self.error: Exception | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # as for the searcher
 
     def on_trial_start(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
-        spec = _spec(trial)
+        spec = _spec(trial.config)
         self._heard[spec.id] = Heard(
             {"started_at": now(), "cost": no_cost() | {"device_share": self._place.device_share}}
         )
@@ -237,36 +186,55 @@ class DispatcherCallback(tune.Callback):
     def on_trial_result(
         self, iteration: int, trials: list[RayTrial], trial: RayTrial, result: dict[str, Any], **info: Any
     ) -> None:
-        spec = _spec(trial)
-        for so_far in result["so_far"]:
-            self._heard[spec.id] = Heard(so_far)
-        if result.get("row") is not None:
-            self._dispatcher.epoch(spec, result["row"])
+        spec = _spec(trial.config)
+        report: Report = result.pop("report")  # Tune keeps the last result of every trial
+        if report.so_far is not None:
+            self._heard[spec.id] = Heard(report.so_far)
+        if report.record is not None:
+            self._ended[trial.trial_id] = report.record
+        if report.row is not None:
+            self._dispatcher.epoch(spec, report.row)
 
     def on_trial_complete(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
-        spec, record = _spec(trial), self._stopping.records.pop(trial.trial_id, None)
-        if record is not None:
-            keep_stopped(self._place.out, record)
-        else:
-            record, path = trial.last_result["record"], record_path(self._place.out, spec.id)
-            # Not there, or of an earlier attempt, where the worker was on a machine with a disk of its own.
-            if not path.exists() or read_json(path)["ended_at"] != record["ended_at"]:
-                write_json(path, record)
-        self._dispatcher.finished(spec, record)
+        spec, stopped = _spec(trial.config), self._stopping.records.pop(trial.trial_id, None)
+        with self._own_errors():
+            if stopped is not None:
+                keep_stopped(self._place.out, stopped)
+                self._finished(spec, stopped)
+            else:
+                record, path = self._ended.pop(trial.trial_id), record_path(self._place.out, spec.id)
+                # Not there, or of an earlier attempt, where the worker was on a machine with a disk of its own.
+                if not path.exists() or read_json(path)["ended_at"] != record["ended_at"]:
+                    write_json(path, record)
+                self._finished(spec, record)
 
     def on_trial_recover(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
-        self._record_of_dead_worker(trial)  # the attempt that follows finds it
+        if self.error is None:
+            self._record_of_dead_worker(trial)  # the attempt that follows finds it
 
     def on_trial_error(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
-        self._dispatcher.finished(_spec(trial), self._record_of_dead_worker(trial))
+        if self.error is None:
+            self._finished(_spec(trial.config), self._record_of_dead_worker(trial))
+
+    def _finished(self, spec: TrialSpec, record: Record) -> None:
+        self._heard.pop(spec.id)
+        self._dispatcher.finished(spec, record)
 
     def _record_of_dead_worker(self, trial: RayTrial) -> Record:
-        spec = _spec(trial)
+        spec = _spec(trial.config)
         return record_of_dead_worker(spec, str(trial.get_error()), self._place.out, self._heard[spec.id])
 
+    @contextmanager
+    def _own_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self.error = self.error or error
+            raise
 
-def _spec(trial: RayTrial) -> TrialSpec:
-    return TrialSpec.model_validate(trial.config["spec"])
+
+def _spec(config: Mapping[str, Any]) -> TrialSpec:
+    return TrialSpec.model_validate_json(config["spec"])
 
 
 def record_of_dead_worker(spec: TrialSpec, error: str, out: Path, heard: Heard) -> Record:

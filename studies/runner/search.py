@@ -33,6 +33,7 @@ class ArmSearch:
         self._plan, self._bank, self._proposals, self._records = plan, bank, proposals, records
         self._trials: list[list[TrialSpec]] = []  # of each configuration, one a fold
         self._open: list[set[str]] = []  # of each configuration, the trials that are due and not over
+        self._left = 0  # how many those are
         self._queue: deque[TrialSpec] = deque()
         self._exhausted = False
         self._rungs: Rungs | None = None
@@ -45,7 +46,7 @@ class ArmSearch:
     @property
     def over(self) -> bool:
         """Whether no trial is left and none can follow."""
-        return self._all_proposed and not any(self._open)
+        return self._all_proposed and not self._left
 
     def next(self) -> TrialSpec | None:
         """The next trial to run; None if there is none now."""
@@ -57,13 +58,14 @@ class ArmSearch:
 
     def finished(self, spec: TrialSpec) -> None:
         """To be called when one of its trials is over and has its record."""
-        self._open[spec.number].discard(spec.id)
+        self._open[spec.number].remove(spec.id)
+        self._left -= 1
         self._screen(spec)
         self._propose()
 
     def selection(self) -> Selection:
         """The winner, from the records."""
-        records = [record for number in range(len(self._trials)) for record in self._records_of(number)]
+        records = [self._records_of(number) for number in range(len(self._trials))]
         return select(self.configurations, self._plan.preset.folds, records, self._plan.study.metric)
 
     @property
@@ -87,6 +89,7 @@ class ArmSearch:
         missing = [spec for spec in trials if spec.id not in self._records]
         for spec in missing:
             self._open[spec.number].add(spec.id)
+        self._left += len(missing)
         return missing
 
     def _screen(self, spec: TrialSpec) -> None:
