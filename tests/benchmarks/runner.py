@@ -1,134 +1,94 @@
-"""What the runner takes for trials that do nothing: records and MLflow included, beside a plain Ray Tuner."""
+"""What the runner takes for trials that do nothing, records and MLflow included, beside a plain Ray Tuner; and whether
+it takes more for each where there are ten thousand."""
 
 from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fmim_core.data.building import build_bank
-from fmim_core.data.phantom import PhantomSource
-from fmim_core.trainer import Row, Seconds, TrainResult
-from fmim_core.trial import Place, Trial
-from search_spaces.domain import Choice, Space
-from studies.declare import Arm, Study
-from studies.plan import Plan
-from studies.presets import SMOKE
+import torch
+
 from studies.runner.cluster import Resources, allot, cluster
-from studies.runner.dispatch import Dispatcher
-from studies.runner.mlflow_runs import Identity
-from studies.runner.ray_backend import run_ray
-from studies.runner.tracker import Tracker
+from tests.benchmarks.idle import run_idle
+from tests.benchmarks.measurement import Measurement
 
-FOLDS = 5
+# isort: split
+# Ray reads settings made in `cluster` when it is imported.
+from ray import tune
 
-
-class NoTraining:
-    """Stands in for a training: epochs that take no time, and scores."""
-
-    device = None
-
-    def __init__(self, epochs: int) -> None:
-        self._epochs = epochs
-        self.history: list[Row] = []
-        self.seconds, self.warnings, self.images_seen = Seconds(), [], 0
-        self.kept = (epochs, {"mAP": 0.5, "mAP@R": 0.4, "CMC@1": 0.5})
-
-    @property
-    def done(self) -> bool:
-        return len(self.history) >= self._epochs
-
-    def run_epoch(self) -> Row:
-        row = {"epoch": len(self.history) + 1, "loss": 0.1, "validation_mAP": 0.5}
-        self.history.append(row)
-        return row
-
-    def finish(self) -> Any:
-        return TrainResult(None, *self.kept, self.history, self.seconds)
+TRIALS, LARGE = 170, 10_000
+PER_TRIAL_S, FLAT = 0.1, 1.25
+"""What is asked: seconds for each trial beyond its training; time and memory of the last beside those of the first."""
 
 
-class IdleTrial(Trial):
-    def _start(self) -> Any:
-        self._meter.ready()
-        return NoTraining(self.spec.train.epochs)
+def measure(device: torch.device, trials: int = TRIALS, large: int = LARGE) -> Iterator[Measurement]:
+    """Nothing on a GPU: idle trials have no use for it."""
+    if device.type == "cpu":
+        with cluster(None):
+            resources, slots = allot(Resources(1.0, 0.0))
+            yield from _compare(trials, resources, slots)
+            yield from _flat(large, resources, slots)
 
 
-def idle_plan(trials: int, epochs: int = 1) -> Plan:
-    values = tuple(n / trials for n in range(trials // FOLDS))
-    arm = Arm(
-        name="triplet_grid",
-        loss="Triplet",
-        search="Grid search",
-        settings=(("loss.kind", "triplet"), ("margins.kind", "fixed")),
-        space=Space(choices=(Choice(path="margins.epsilon", values=values),)),
+def _compare(trials: int, resources: Resources, slots: int) -> Iterator[Measurement]:
+    what = f"each of {trials} trials that do nothing, in {slots} slots"
+    with tempfile.TemporaryDirectory(prefix="fmim-idle-") as folder:
+        run = run_idle(trials, Path(folder), resources, slots)
+    ours, note = run.mirrored_s / trials, f"{run.trials_s / trials:.3f} s until the records are there, the rest MLflow"
+    yield Measurement("runner", what, ours, "0.1 s", PER_TRIAL_S, 1.0, note)
+    for name, reuse in (("reusing its workers", True), ("as it is by itself", False)):
+        theirs = plain_tuner(trials, resources, reuse) / trials
+        yield Measurement("runner", "  the same", ours, f"a plain Ray Tuner, {name}", theirs)
+
+
+def _flat(trials: int, resources: Resources, slots: int) -> Iterator[Measurement]:
+    """The last tenth of a large run beside an early one: what grows with the number of trials shows here."""
+    with tempfile.TemporaryDirectory(prefix="fmim-idle-") as folder:
+        run = run_idle(trials, Path(folder), resources, slots)
+    tenth, half = trials // 10, trials // 2
+    at, mib = run.watch.at, run.watch.mib
+    first, last = ((at[begin + tenth - 1] - at[begin]) / (tenth - 1) for begin in (tenth // 10, trials - tenth))
+    note = f"{run.mirrored_s / trials:.3f} s for each in all, MLflow included"
+    yield Measurement(
+        "runner", f"each of the last {tenth:,} of {trials:,}", last, f"of the first {tenth:,}", first, FLAT, note
     )
-    preset = SMOKE.model_copy(update={"folds": FOLDS})
-    study = Study(name="idle", title="Idle", question="?", presets=(preset,), arms=(arm,))
-    return Plan(study, preset, 0, 0, epochs)
+    growth = [(mib[end] - mib[begin]) / (end - begin) for begin, end in ((tenth, half), (half, trials - 1))]
+    what = f"memory for each of the last {trials - half:,}"
+    note = f"{mib[-1]:.0f} MiB at the end, {mib[tenth]:.0f} MiB after {tenth:,}"
+    kib = [1024 * each for each in growth]
+    yield Measurement("runner", what, kib[1], "of those before", kib[0], FLAT, note, unit="KiB")
 
 
-@dataclass
-class Clock:
-    at: list[float] = field(default_factory=list)
-    mib: list[float] = field(default_factory=list)
-
-    def started(self, spec):
-        pass
-
-    def epoch(self, spec, row):
-        pass
-
-    def finished(self, spec, record):
-        self.at.append(time.perf_counter())
-        if len(self.at) % 50 == 0:
-            self.mib.append(rss())
-
-
-def rss() -> float:
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return int(status.partition("VmRSS:")[2].split()[0]) / 2**10
+def plain_tuner(trials: int, resources: Resources, reuse: bool) -> float:
+    """Seconds of a Tuner with trials that do nothing, and no records but its own."""
+    with tempfile.TemporaryDirectory(prefix="fmim-tune-") as folder:
+        tuner = tune.Tuner(
+            tune.with_resources(Nothing, {"cpu": resources.cpus}),
+            param_space={"number": tune.grid_search(list(range(trials)))},
+            tune_config=tune.TuneConfig(reuse_actors=reuse),
+            run_config=tune.RunConfig(storage_path=folder, verbose=0),
+        )
+        start = time.perf_counter()
+        results = tuner.fit()
+        seconds = time.perf_counter() - start
+        assert results.num_terminated == trials
+    return seconds
 
 
-def main(trials: int, epochs: int = 1, mlflow: bool = True) -> None:
-    with tempfile.TemporaryDirectory() as folder, cluster(None):
-        folder = Path(folder)
-        plan = idle_plan(trials, epochs)
-        bank = build_bank(PhantomSource(SMOKE.phantom), SMOKE.image_size, folder / "banks")
-        resources, slots = allot(Resources(1.0, 0.0))
-        out = folder / "out"
-        out.mkdir()
-        t0 = time.perf_counter()
-        clock = Clock()
-        observers = [clock]
-        if mlflow:
-            tracker = Tracker(f"sqlite:///{folder}/mlflow.db", Identity("idle", "x", "smoke"), [])
-            observers.append(tracker)
-            tracker.settle()
-            print("connected", time.perf_counter() - t0)
-        t0 = time.perf_counter()
-        before = rss()
-        dispatcher = Dispatcher(plan, bank, out, {}, observers)
-        print("dispatcher", time.perf_counter() - t0, "rss", rss() - before)
-        place = Place(out, "cpu")
-        run_ray(dispatcher, place, resources, slots, plan.trials, IdleTrial)
-        t1 = time.perf_counter()
-        print("ray done", t1 - t0, (t1 - t0) / trials)
-        if mlflow:
-            tracker.settle(3600)
-            t2 = time.perf_counter()
-            print("mirror done", t2 - t0, (t2 - t0) / trials)
-            print(tracker.close("FINISHED", []))
-        n = len(clock.at)
-        print("first finish", clock.at[0] - t0, "last", clock.at[-1] - t0)
-        k = max(10, n // 10)
-        for i in range(0, n - k + 1, k):
-            print(i, f"{(clock.at[i + k - 1] - clock.at[i]) / (k - 1):.4f}")
-        print("rss", before, [round(m) for m in clock.mib[:: max(1, len(clock.mib) // 10)]], rss())
+class Nothing(tune.Trainable):
+    """A trial of one step, in Tune's own words."""
 
+    def setup(self, config: dict[str, Any]) -> None:
+        """Nothing to set up."""
 
-if __name__ == "__main__":
-    import sys
+    def reset_config(self, new_config: dict[str, Any]) -> bool:
+        return True
 
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "mlflow")
+    def step(self) -> dict[str, Any]:
+        return {"mAP": self.config["number"] / 1e5, "done": True}
+
+    def save_checkpoint(self, checkpoint_dir: str) -> None:
+        """Tune saves at the end; there is nothing to save."""

@@ -1,0 +1,138 @@
+"""A study of as many trials as one likes, none of which does anything: what is left is the runner itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fmim_core.data.bank import Bank
+from fmim_core.data.building import build_bank
+from fmim_core.data.phantom import PhantomSource
+from fmim_core.records import Record
+from fmim_core.trainer import Row, Seconds, TrainResult
+from fmim_core.trial import Place, Trial, TrialSpec
+from search_spaces.domain import Choice, Space
+from studies.declare import Arm, Study
+from studies.plan import Plan
+from studies.presets import SMOKE
+from studies.runner.cluster import Resources
+from studies.runner.dispatch import Dispatcher
+from studies.runner.mlflow_runs import Identity
+from studies.runner.ray_backend import run_ray
+from studies.runner.tracker import Tracker
+
+FOLDS = 5  # as in the paper: 34 configurations are 170 trials
+
+
+class NoTraining:
+    """Has epochs and scores as a training has, and takes no time for them."""
+
+    device, images_seen = None, 0
+
+    def __init__(self, spec: TrialSpec) -> None:
+        self._epochs = spec.train.epochs
+        self._scores = dict.fromkeys(("mAP", "mAP@R", "CMC@1", "mAP/year_1", "mAP/year_2"), spec.number / 1e5)
+        self.history: list[Row] = []
+        self.warnings: list[str] = []
+        self.seconds = Seconds()
+
+    @property
+    def done(self) -> bool:
+        return len(self.history) == self._epochs
+
+    def run_epoch(self) -> Row:
+        epoch = len(self.history) + 1
+        numbers = dict.fromkeys(("loss", "epsilon", "delta_mean", "phi_an_mean", "phi_ap_mean", "selected_share"), 0.5)
+        self.history.append({"epoch": epoch} | numbers | {"validation_mAP": self._scores["mAP"], "seconds": 0.0})
+        return self.history[-1]
+
+    def finish(self) -> TrainResult:
+        model: Any = None
+        return TrainResult(model, self._epochs, self._scores, self.history, self.seconds)
+
+
+class IdleTrial(Trial):
+    """Writes a record as a trial does, of a training that did nothing."""
+
+    def _start(self) -> Any:
+        self._meter.ready()
+        return NoTraining(self.spec)
+
+
+def idle_plan(trials: int) -> Plan:
+    """Search trials alone, of one epoch each."""
+    values = tuple(number / trials for number in range(trials // FOLDS))
+    arm = Arm(
+        name="triplet_grid",
+        loss="Triplet",
+        search="Grid search",
+        settings=(("loss.kind", "triplet"), ("margins.kind", "fixed")),
+        space=Space(choices=(Choice(path="margins.epsilon", values=values),)),
+    )
+    preset = SMOKE.model_copy(update={"folds": FOLDS})
+    study = Study(
+        name="idle", title="Idle trials", question="What does the runner take?", presets=(preset,), arms=(arm,)
+    )
+    return Plan(study, preset, seed=0, replicates=0, epochs=1)
+
+
+@dataclass
+class Watch:
+    """When trials were over, and the driver's resident memory in MiB then; an observer of the dispatcher."""
+
+    at: list[float] = field(default_factory=list)
+    mib: list[float] = field(default_factory=list)
+
+    def started(self, spec: TrialSpec) -> None:
+        pass
+
+    def epoch(self, spec: TrialSpec, row: Row) -> None:
+        pass
+
+    def finished(self, spec: TrialSpec, record: Record) -> None:
+        self.at.append(time.perf_counter())
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
+        self.mib.append(int(status.partition("VmRSS:")[2].split()[0]) / 2**10)
+
+
+@dataclass(frozen=True)
+class IdleRun:
+    """Seconds from the dispatcher's start to the last record (`trials_s`), and to its run in MLflow (`mirrored_s`)."""
+
+    trials_s: float
+    mirrored_s: float
+    watch: Watch
+
+
+def run_idle(trials: int, folder: Path, resources: Resources, slots: int) -> IdleRun:
+    """Run them on the cluster that is up, records and a sqlite MLflow in `folder`."""
+    plan, bank, out = idle_plan(trials), idle_bank(folder), folder / "study"
+    watch = Watch()
+    with tracker(folder) as mirror:
+        start = time.perf_counter()
+        dispatcher = Dispatcher(plan, bank, out, {}, [watch, mirror])
+        run_ray(dispatcher, Place(out, "cpu"), resources, slots, trials, IdleTrial)
+        trials_s = time.perf_counter() - start
+        assert mirror.settle(3600)
+        mirrored_s = time.perf_counter() - start
+    assert dispatcher.complete
+    assert len(watch.at) == trials
+    return IdleRun(trials_s, mirrored_s, watch)
+
+
+def idle_bank(folder: Path) -> Bank:
+    """Images that no one looks at."""
+    return build_bank(PhantomSource(SMOKE.phantom), SMOKE.image_size, folder / "banks")
+
+
+@contextmanager
+def tracker(folder: Path) -> Iterator[Tracker]:
+    """A mirror that is connected, which takes seconds for its tables, once for each database."""
+    mirror = Tracker(f"sqlite:///{folder / 'mlflow.db'}", Identity("idle", "idle", "smoke"), [])
+    assert mirror.settle()
+    yield mirror
+    assert mirror.close("FINISHED", []) == []
