@@ -32,7 +32,7 @@ class Contest:
     @property
     def against(self) -> str:
         """The other search in a sentence: grid search, TPE."""
-        return in_words(self.rival.search)
+        return self.rival.label.removeprefix(f"{self.loss} + ")
 
     @property
     def name(self) -> str:
@@ -62,8 +62,3 @@ def _contest(results: Results, ours: ArmSummary, rival: ArmSummary, alone: bool)
     a, b = (completed(results.of(arm.name, "replicate"), "mAP") for arm in (ours, rival))
     tost = equivalence(a, b, results.equivalence_margin)
     return Contest(ours.loss, ours, rival, alone, paired_difference(a, b), tost, effect_size(a, b))
-
-
-def in_words(search: str) -> str:
-    """The name of a search within a sentence: "Grid search" is grid search, "TPE" stays."""
-    return search.lower() if search[1:].islower() else search

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -14,6 +14,9 @@ from rich.table import Table
 
 from fmim_core.records import read_json
 from studies.data_cli import app as data_app
+
+if TYPE_CHECKING:
+    from studies.runner.execute import Options
 
 app = typer.Typer(
     help="Hyperparameter and ablation studies for deep metric learning.",
@@ -76,27 +79,13 @@ def plan(
 
     With --calibrate, on the devices of the options that `fmim run` has too: how long it would take.
     """
-    from studies.runner.execute import Options, prepare
-
-    options = Options(
-        study=study,
-        preset=preset,
-        data=data,
-        data_root=data_root,
-        out=out,
-        replicates=replicates,
-        seed=seed,
-        epochs=epochs,
-        backend=backend,
-        address=address,
-        gpus_per_trial=gpus_per_trial,
-        cpus_per_trial=cpus_per_trial,
-    )
+    options = _options(locals(), but="calibrate")
     if calibrate:
         from studies.runner.predict import predict
 
         predict(options, Console())
     else:
+        from studies.runner.execute import prepare
         from studies.runner.show import show_plan
 
         show_plan(prepare(options), Console())
@@ -124,26 +113,10 @@ def run(
     fresh: Annotated[bool, typer.Option("--fresh", help="Move an existing folder aside and start over.")] = False,
 ) -> None:
     """Run a study, or go on with it: the plan minus the trials that are done. Ctrl-C is safe."""
-    from studies.runner.execute import Options, prepare, run_study
+    options = _options(locals(), but="dry_run")
+    from studies.runner.execute import prepare, run_study
     from studies.runner.show import show_plan
 
-    options = Options(
-        study=study,
-        preset=preset,
-        data=data,
-        data_root=data_root,
-        out=out,
-        replicates=replicates,
-        seed=seed,
-        epochs=epochs,
-        backend=backend,
-        address=address,
-        gpus_per_trial=gpus_per_trial,
-        cpus_per_trial=cpus_per_trial,
-        tracking_uri=tracking_uri,
-        fresh=fresh,
-        selected=selected,
-    )
     console = Console()
     if dry_run:
         show_plan(prepare(options), console)
@@ -181,6 +154,13 @@ def ui(
         return
     command = [sys.executable, "-m", "mlflow", "ui", "--backend-store-uri", uri, "--port", str(port)]
     raise typer.Exit(subprocess.run(command, check=False).returncode)
+
+
+def _options(arguments: dict[str, Any], but: str) -> Options:
+    """A command's arguments as `Options`, whose fields have their names; but for the one that is the command's own."""
+    from studies.runner.execute import Options
+
+    return Options(**{name: value for name, value in arguments.items() if name != but})
 
 
 def _study_folder(out: Path) -> Path:

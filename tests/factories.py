@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from studies.declare import Arm
+
 SEEDS = (-0.02, 0.0, -0.01, 0.02, 0.01)
 MARGINS = (0.1, 0.25, 0.5, 0.75)
 YEARS = {1: 40, 2: 38, 4: 30, 6: 22, 8: 16}
@@ -176,7 +178,7 @@ def _arm(name: str) -> dict[str, Any]:
     listed = configurations(name)
     return {
         "name": name,
-        "label": f"{loss} + {search}",
+        "label": Arm(name=name, loss=loss, search=search, settings=()).label,
         "loss": loss,
         "search": search,
         "space": space,

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from tests.benchmarks import __main__ as program
-from tests.benchmarks import retrieval, step
+from tests.benchmarks import bank, retrieval, step
 from tests.benchmarks.measurement import Measurement, fastest
 
 CPU = torch.device("cpu")
@@ -68,6 +68,19 @@ def test_a_step_and_its_parts_are_timed(tmp_path: Path) -> None:
     ]
     assert all(0 < row.ours < 60 for row in rows)
     assert all(row.theirs == rows[0].ours for row in rows[1:])
+
+
+def test_building_a_bank_starting_again_and_the_memory_are_measured() -> None:
+    rows = list(bank.measure(CPU, count=8, repeats=1))
+    assert [(row.what, row.asked, row.unit) for row in rows] == [
+        ("building at 280 px from PNGs of 1024 px", 1.25, "ms an image"),
+        ("building at 280 px from JPEGs of 1024 px", None, "ms an image"),
+        ("second start with 8 images", 1.0, "s"),
+        ("peak memory of building, above what was there", 1.0, "GiB"),
+    ]
+    assert all(0 < row.ours < 1000 and row.theirs > 0 for row in rows)
+    assert 8 * 280**2 / 2**30 < rows[-1].ours < 1
+    assert list(bank.measure(torch.device("cuda"))) == []
 
 
 def test_matches_are_those_of_chestxray14() -> None:

@@ -63,11 +63,9 @@ def seconds_of(spec: TrialSpec, workload: Workload, test_images: int) -> tuple[f
     """A trial's seconds, those on the device and all, by TIMING."""
     epochs = spec.train.epochs
     busy = 1.0 + 2.0 + epochs * (0.5 * workload.batches(spec.train, spec.fold) + 0.25 * workload.validated(spec.fold))
-    again = 0.0
     if spec.stage == "replicate":
         busy += 0.25 * test_images
-        again = 0.25 * test_images if spec.replicate == 0 else 0.0
-    return busy, busy + again + 0.125 * epochs
+    return busy, busy + 0.125 * epochs
 
 
 def test_one_slot_takes_the_sum_of_all_trials_and_of_what_is_around_them(tiny_bank: Bank) -> None:

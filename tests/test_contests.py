@@ -25,6 +25,7 @@ def sample(out: Path, arm: str) -> None:
             entry |= {
                 "searcher": {"kind": "random", "samples": len(entry["configurations"])},
                 "search": "Random search",
+                "label": f"{entry['loss']} + random search",
             }
     write_json(out / "study.json", study)
 

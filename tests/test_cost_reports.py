@@ -66,7 +66,7 @@ def by_arm(table: Table, stage: str = "search") -> dict[str, dict[str, str]]:
 
 def test_each_arm_and_stage_is_accounted_for_by_itself(out: Path) -> None:
     table = paid_table(read_results(out))
-    grid = by_arm(table)["Triplet + Grid search"]
+    grid = by_arm(table)["Triplet + grid search"]
     assert (grid["n_s"], grid["trials"], grid["stopped"], grid["failed"], grid["repeated"]) == (
         "4",
         "12",
@@ -90,7 +90,7 @@ def test_failed_attempts_are_paid_for_counted_and_shown(out: Path) -> None:
     edit_cost(path, wall_s=15.0, energy_j=1000.0, resumed=1)
     results = read_results(out)
     table = paid_table(results)
-    grid = by_arm(table)["Triplet + Grid search"]
+    grid = by_arm(table)["Triplet + grid search"]
     assert (grid["trials"], grid["repeated"], grid["epochs"]) == ("12", "1", "74")
     assert grid["images"] == str(12 * 8064 + 100)
     assert (float(grid["device_seconds"]), float(grid["wasted"])) == (144.0 + 6 * 0.5, 3.0)
@@ -106,14 +106,14 @@ def test_energy_and_waiting_are_shown_where_every_record_tells_them(out: Path) -
     for path in (out / "records").iterdir():
         edit_cost(path, wall_s=13.5, energy_j=250.0)
     results = read_results(out)
-    assert float(by_arm(paid_table(results))["Triplet + Grid search"]["energy_kj"]) == 12 * 0.25
-    assert float(by_arm(time_table(results))["Triplet + Grid search"]["outside"]) == pytest.approx(12 * 1.5)
+    assert float(by_arm(paid_table(results))["Triplet + grid search"]["energy_kj"]) == 12 * 0.25
+    assert float(by_arm(time_table(results))["Triplet + grid search"]["outside"]) == pytest.approx(12 * 1.5)
     edit_cost(record(out, "triplet_grid.c00.fold0"), energy_j=None)
-    assert by_arm(paid_table(read_results(out)))["Triplet + Grid search"]["energy_kj"] == ""
+    assert by_arm(paid_table(read_results(out)))["Triplet + grid search"]["energy_kj"] == ""
 
 
 def test_records_of_earlier_versions_have_no_waiting_and_nothing_else_missing(out: Path) -> None:
-    row = by_arm(time_table(read_results(out)))["Triplet + Grid search"]
+    row = by_arm(time_table(read_results(out)))["Triplet + grid search"]
     assert row["outside"] == ""
     assert [float(row[part]) for part in ("startup_s", "data_s", "train_s", "eval_s")] == [6.0, 6.0, 120.0, 12.0]
     assert float(row["peak_gb"]) == 0.6
@@ -206,7 +206,7 @@ def test_areas_are_over_the_range_that_the_arms_of_a_loss_share(out: Path) -> No
     assert seconds == pytest.approx(areas)
     table = budget_table(read_results(out))
     assert table.notes[0] == "Triplet: areas from 1 to 4 configurations and from 36 to 144 device-seconds."
-    row = by_arm(table)["Triplet + Grid search"]
+    row = by_arm(table)["Triplet + grid search"]
     scores = [level("triplet_grid", c) for c in configurations("triplet_grid")]
     assert float(row["one"]) == pytest.approx(sum(scores) / 4)
     assert float(row["one_sd"]) == pytest.approx(math.sqrt(sum((s - sum(scores) / 4) ** 2 for s in scores) / 4))
@@ -224,9 +224,9 @@ def test_an_adaptive_search_has_its_best_so_far_in_its_own_order(out: Path) -> N
     assert curve.best == pytest.approx(best)
     assert curve.device_seconds == (36.0, 72.0, 108.0, 144.0)
     assert area(curve, CONFIGURATIONS, found) == pytest.approx(sum(best[:3]) / 3)
-    row = by_arm(budget_table(read_results(out)))["Triplet + Grid search"]
+    row = by_arm(budget_table(read_results(out)))["Triplet + grid search"]
     assert (row["curve"], row["one_sd"], row["all_sd"]) == ("so far", "", "")
-    assert "Triplet + Grid search: configurations without a score: 1." in budget_table(read_results(out)).notes
+    assert "Triplet + grid search: configurations without a score: 1." in budget_table(read_results(out)).notes
 
 
 def test_a_configuration_that_cost_nothing_does_not_break_the_curve(out: Path) -> None:
@@ -268,8 +268,8 @@ def test_optimism_is_validation_minus_fresh_seeds_and_that_of_a_left_out_fold(ou
         others = {c: sum(v for f, v in enumerate(values) if f != left_out) / 2 for c, values in scores.items()}
         winner = max(others, key=lambda c: others[c])
         terms.append(others[winner] - scores[winner][left_out])
-    assert float(found["Triplet + Grid search"]["left_out"]) == pytest.approx(sum(terms) / 3)
-    assert float(found["Triplet + Grid search"]["optimism"]) == pytest.approx(0.05)
+    assert float(found["Triplet + grid search"]["left_out"]) == pytest.approx(sum(terms) / 3)
+    assert float(found["Triplet + grid search"]["optimism"]) == pytest.approx(0.05)
     assert found["Triplet + Q1"]["left_out"] == ""
     assert float(found["Triplet + Q1"]["low"]) < 0.05 < float(found["Triplet + Q1"]["high"])
     assert_drawn(optimism_plot(read_results(out)))

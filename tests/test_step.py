@@ -29,6 +29,7 @@ from fmim_core.triplets import Similarities, TripletIndex, unit
 from studies.declare import Preset, Study
 from studies.plan import Plan
 from studies.runner.execute import Options, run_plan
+from studies.runner.predict import predict_plan
 from tests.comparison import comparable
 from tests.conftest import tiny_config
 from tests.studies import MINI, MINI_STUDY, first_search_trials, mini_plan
@@ -204,12 +205,15 @@ def test_a_graph_that_cannot_be_is_refused(tiny_bank: Bank, monkeypatch: pytest.
         training(tiny_bank, {"compile": "default"})
 
 
-def test_a_study_that_cannot_be_compiled_does_not_start(tmp_path: Path) -> None:
+@pytest.mark.parametrize("start", [run_plan, predict_plan])
+def test_a_study_that_cannot_be_compiled_is_neither_run_nor_timed(
+    start: Callable[[Plan, Options, Console], object], tmp_path: Path
+) -> None:
     preset = Preset.model_validate(MINI.model_dump() | {"settings": (*MINI.settings, ("compile", "cudagraphs"))})
     study = Study.model_validate(MINI_STUDY.model_dump() | {"presets": (preset,)})
     options = Options(study.name, out=tmp_path / "out", backend="inline", gpus_per_trial=0.0, banks=tmp_path / "banks")
-    with pytest.raises(ValueError, match="needs an NVIDIA GPU"):
-        run_plan(Plan(study, preset, 0, 1), options, Console(quiet=True))
+    with pytest.raises(ValueError, match="'cudagraphs' needs an NVIDIA GPU, but the training runs on cpu: use 'none'"):
+        start(Plan(study, preset, 0, 1), options, Console(quiet=True))
     assert list(tmp_path.iterdir()) == []
 
 

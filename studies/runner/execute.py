@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -79,9 +79,16 @@ class Options:
         """The study's folder, absolute."""
         return (self.out or Path("runs") / self.study).absolute()
 
-    def open_backend(self) -> AbstractContextManager[Backend]:
-        """Where trials run, for a block."""
-        return open_backend(self.backend, self.address, self.cpus_per_trial, self.gpus_per_trial)
+    @contextmanager
+    def open_backend(self, plan: Plan) -> Iterator[Backend]:
+        """Where the plan's trials run, for a block.
+
+        Raises:
+            ValueError: no such resources, no such cluster, or a training cannot be compiled there as it should be.
+        """
+        with open_backend(self.backend, self.address, self.cpus_per_trial, self.gpus_per_trial) as backend:
+            plan.check_device("cuda" if backend.gpus else "cpu")
+            yield backend
 
 
 @dataclass(frozen=True)
@@ -132,8 +139,7 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
     checked, out = check_plan(plan, options), options.folder
     plan = checked.plan
     warn_of_data(checked.source.description, console)
-    with options.open_backend() as backend:
-        plan.check_device("cuda" if backend.gpus else "cpu")
+    with options.open_backend(plan) as backend:
         bank = open_bank(checked, options, console)
         backend.check(bank)
         _check_selected_on(bank, options.selected)

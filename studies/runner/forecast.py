@@ -85,15 +85,13 @@ class Clock:
         timing = self.calibration.timings[training_key(spec.train)]
         epochs, steps = until - after, self.workload.batches(spec.train, spec.fold)
         busy = epochs * (steps * timing.step + self.workload.validated(spec.fold) * timing.image)
-        outside = epochs * timing.between
         if not after:
             busy += timing.startup + timing.warm_up
         if spec.stage == "replicate" and until == spec.train.epochs:
             busy += self.test_images * timing.image
-            outside += self.test_images * timing.image * (spec.replicate == 0)  # embedded again for samples
         self.busy += busy
         self.work += Work(0 if after else 1, epochs, epochs * steps * spec.train.batches.size)
-        return busy + outside
+        return busy + epochs * timing.between
 
 
 @dataclass

@@ -34,9 +34,11 @@ def predict_plan(plan: Plan, options: Options, console: Console) -> Forecast:
     checked = check_plan(plan, options)
     plan, checking = checked.plan, time.perf_counter() - begun
     show_plan(checked, console)
-    open_bank(checked, options, console)  # decoding, where it is still to do, is no part of what a run takes
     begun = time.perf_counter()
-    with options.open_backend() as backend:
+    with options.open_backend(plan) as backend:
+        decoding = time.perf_counter()
+        open_bank(checked, options, console)
+        begun += time.perf_counter() - decoding  # where it is still to do, it is no part of what a run takes
         bank = open_bank(checked, options, console)
         preparation = checking + time.perf_counter() - begun
         workload = Workload(plan, checked.development)
