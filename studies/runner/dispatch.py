@@ -59,12 +59,13 @@ class Dispatcher:
     """Hands out the plan minus the records that are there, of all arms at once, so that no slot waits for an arm.
 
     First come the replicates of arms whose winner is known, then the trials of adaptive searches, which wait for each
-    other, then those of the others. Among each, the longest come first (`Workload.length`), since replicates follow a
-    search's trials, and long ones that began last would keep one slot busy while the others have nothing left to do;
-    among equals, arms with the most configurations, then the study's order. So which of the due trials is next depends
-    on which these are and on nothing else: it is the same when a run is gone on with. It changes no result, since a
-    trial's depends on its own seed alone, and searches that do depend on an order keep theirs. A winner is written to
-    selection.json before its first replicate is handed out, and so before the test set is opened.
+    other, then those of the others. Among each, the longest come first (`Workload.length`), a search's with the
+    longest replicate that may follow them (`ArmSearch.ahead`): what is long and begins last keeps one slot busy while
+    the others have nothing left to do. Among equals, arms with the most configurations come first, then the study's
+    order. So the next of the trials that are due depends on which these are alone, and is the same in a run that was
+    interrupted. No result depends on it: a trial's follows from its own seed, and searches that depend on the order of
+    their trials keep it. A winner is written to selection.json before its first replicate is handed out, and so before
+    the test set is opened.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ class ArmSearch:
 
     `records` are those of the whole study by trial: the final ones from before, and this run's, which the dispatcher
     adds before it calls `finished`. Trials that do not depend on each other come longest first, by the `length` of
-    their configuration's first fold; adaptive searches and those that stop trials keep their own order, on which
+    their configuration's first trial; adaptive searches and those that stop trials keep their own order, on which
     their results depend.
     """
 
@@ -67,10 +67,13 @@ class ArmSearch:
 
     @property
     def ahead(self) -> int | None:
-        """The length of its next trial, or of its longest so far where it keeps its own order; None without one now."""
+        """The length of its next trial, or of its longest where it keeps its own order, and of a replicate behind it.
+
+        That is as long as its longest configuration so far, which may win. None if there is no trial now.
+        """
         if not self._queue:
             return None
-        return self._longest if self._own_order else self._lengths[self._queue[0].number]
+        return self._longest + (self._longest if self._own_order else self._lengths[self._queue[0].number])
 
     def goes_on(self, spec: TrialSpec, history: Sequence[Row]) -> bool:
         """Whether a trial with this history goes on; if not, it is to be stopped."""
