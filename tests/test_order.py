@@ -11,14 +11,15 @@ import pytest
 
 from fmim_core.data.bank import Bank
 from fmim_core.models import multiply_adds
-from fmim_core.records import Record
-from fmim_core.trial import TrialSpec
+from fmim_core.records import Record, read_records
+from fmim_core.trial import Place, TrialSpec
 from search_spaces.domain import Choice, Space, Uniform
 from search_spaces.searchers import ASHA, TPE, Grid, Random, Searcher
 from studies.declare import Arm, Study
 from studies.plan import Plan
 from studies.runner.dispatch import Dispatcher
 from studies.runner.forecast import Slots
+from studies.runner.inline import run_inline
 from studies.workload import Workload
 from tests.simulation import record_of
 from tests.studies import MINI
@@ -214,3 +215,20 @@ def test_with_the_longest_first_studies_end_sooner_and_near_what_no_order_can_be
     new, old = relative[Dispatcher], relative[AllAlike]
     assert fmean(new) < 1 + (fmean(old) - 1) / 3
     assert max(new) < {2: 1.01, 8: 1.07}[slots] < max(old)
+
+
+def test_the_order_changes_no_result(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = plan_of(arm("short", [1], epsilons=2), arm("mixed", [1, 3]), replicates=1)
+    found = {}
+    for kind in (Dispatcher, AllAlike):
+        out = tmp_path / kind.__name__
+        (out / "records").mkdir(parents=True)
+        dispatcher = kind(plan, tiny_bank, out, {})
+        run_inline(dispatcher, Place(out, "cpu"), threads=1)
+        records = sorted(read_records(out), key=lambda record: record["started_at"])
+        winners = {name: selection.to_json() for name, selection in dispatcher.selections.items()}
+        found[kind] = [record["trial"] for record in records], winners, {r["trial"]: r["metrics"] for r in records}
+    (new, *results), (old, *same) = found.values()
+    assert new != old
+    assert len(new) == plan.trials
+    assert results == same
