@@ -1,11 +1,12 @@
 """Backbones that turn grey images `(B, 1, H, W)` into embeddings `(B, D)`, not yet normalised.
 
 The small net is here, torchvision's are in `backbones.py`. To add one: a `Config` with a `kind`, `embedding_dim` and
-a `build` that is told the side of the images, and its line in `ModelConfig`.
+a `build` that is told the side of the images and works on the meta device too, and its line in `ModelConfig`.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 from typing import Annotated, Literal
 
@@ -56,3 +57,20 @@ class HalvingPool(nn.MaxPool2d):
 
 
 ModelConfig = Annotated[SmallConvNet | ResNet18 | ResNet50 | ConvNeXtTiny | ViTSmall, Field(discriminator="kind")]
+
+
+@cache
+def multiply_adds(model: ModelConfig, image_size: int) -> int:
+    """Multiply-adds of embedding one image of that side: products of matrices, convolutions and attention alone.
+
+    They are counted on the meta device, where nothing is computed. Weights change nothing and are not loaded.
+    """
+    from torch.utils.flop_counter import FlopCounterMode
+
+    if hasattr(model, "weights"):
+        model = model.model_copy(update={"weights": "none"})
+    with torch.device("meta"):
+        network, image = model.build(image_size).eval(), torch.empty(1, 1, image_size, image_size)
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        network(image)
+    return counter.get_total_flops() // 2  # it counts a product and a sum as two

@@ -141,7 +141,7 @@ class Plan:
 
     def folds(self, development: ImageSet) -> list[Fold]:
         """The folds of the search stage."""
-        per_side = self.train_configs()[0].identity == "side"
+        per_side = self.train_config(*next(self.study.corners())).identity == "side"
         return subject_folds(development, self.preset.folds, derive_seed(self.seed, "folds"), per_side)
 
     def check(self, development: ImageSet) -> list[dict[str, Any]]:

@@ -8,10 +8,14 @@ from functools import cached_property
 
 from fmim_core.data.image_set import ImageSet
 from fmim_core.data.splits import Fold
+from fmim_core.models import multiply_adds
 from fmim_core.train_config import TrainConfig
 from search_spaces.domain import Configuration
 from studies.declare import Arm
 from studies.plan import Plan
+
+FORWARD_AND_BACKWARD = 3
+"""Of an image in training, in forward passes: going back, each product is there for the inputs and for the weights."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,21 @@ class Workload:
     def validated(self, fold: int | None) -> int:
         """Images embedded after each epoch."""
         return 0 if fold is None else len(self.folds[fold].validation)
+
+    def length(self, config: TrainConfig, fold: int | None, test_images: int) -> int:
+        """About how long a trial is, in multiply-adds, since no time is known before anything has run.
+
+        Images shown in training × forward and backward passes + images embedded × forward passes: those of the fold
+        after each epoch, or the `test_images` at the end of a replicate. Comparable within this plan alone.
+        """
+        embedded = test_images if fold is None else config.epochs * self.validated(fold)
+        passes = FORWARD_AND_BACKWARD * self.trial(config, fold).images + embedded
+        return passes * (multiply_adds(config.model, config.augmentation.crop) if self._networks_differ else 1)
+
+    @cached_property
+    def _networks_differ(self) -> bool:
+        """Where all are one, its multiply-adds are a common factor, and counting them would take a second to import."""
+        return len({(config.model, config.augmentation.crop) for config in self.plan.train_configs()}) > 1
 
     @cached_property
     def folds(self) -> list[Fold]:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from torchvision.models import resnet18
+from torchvision.models import ConvNeXt_Tiny_Weights, ResNet18_Weights, ResNet50_Weights, resnet18
 
 from fmim_core.backbones import ConvNeXtTiny, ResNet18, ResNet50, ViTSmall
-from fmim_core.models import HalvingPool, ModelConfig, SmallConvNet
+from fmim_core.models import HalvingPool, ModelConfig, SmallConvNet, multiply_adds
 from fmim_core.seeding import scoped_torch_seed
 
 EVERY: list[ModelConfig] = [
@@ -71,3 +71,37 @@ def test_weights_that_are_not_there_are_refused_by_name(model: ModelConfig) -> N
 def test_a_vit_needs_a_multiple_of_its_patches() -> None:
     with pytest.raises(ValueError, match="needs a multiple of 16"):
         ViTSmall().build(70)
+
+
+@pytest.mark.parametrize("model", EVERY, ids=lambda model: model.kind)
+def test_every_model_can_be_counted_without_its_weights_and_nothing_is_drawn(model: ModelConfig) -> None:
+    before = torch.get_rng_state()
+    counted = multiply_adds(model, 32)
+    more = multiply_adds(model.model_copy(update={"embedding_dim": 25}), 32)
+    features = {"small": 512, "resnet18": 512, "resnet50": 2048, "convnext_tiny": 768, "vit_s_16": 384}[model.kind]
+    assert more - counted == features
+    if hasattr(model, "weights"):
+        assert multiply_adds(model.model_copy(update={"weights": "nowhere.pt"}), 32) == counted
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(
+    ("model", "published", "features", "first"),
+    [
+        (ResNet18(), ResNet18_Weights.IMAGENET1K_V1.meta["_ops"], 512, 112**2 * 7**2 * 64),
+        (ResNet50(), ResNet50_Weights.IMAGENET1K_V2.meta["_ops"], 2048, 112**2 * 7**2 * 64),
+        (ConvNeXtTiny(), ConvNeXt_Tiny_Weights.IMAGENET1K_V1.meta["_ops"], 768, 56**2 * 4**2 * 96),
+    ],
+    ids=["resnet18", "resnet50", "convnext_tiny"],
+)
+def test_multiply_adds_are_torchvisions(model: ModelConfig, published: float, features: int, first: int) -> None:
+    """Theirs, in 10⁹, have two more channels in the first layer and 1000 classes instead of the embedding."""
+    counted = multiply_adds(model, 224) + 2 * first + features * (1000 - model.embedding_dim)
+    assert counted / 1e9 == pytest.approx(published, abs=0.0006)
+
+
+def test_attention_is_counted_too() -> None:
+    """ViT-S/16 on 224 px: patches, and 12 layers of 197 tokens with 12 width² each and twice tokens × width."""
+    tokens, width = 14**2 + 1, 384
+    layers = 12 * tokens * (12 * width**2 + 2 * tokens * width)
+    assert multiply_adds(ViTSmall(embedding_dim=64), 224) == 14**2 * 16**2 * width + layers + width * 64

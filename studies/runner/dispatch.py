@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,6 +16,7 @@ from studies.plan import Plan
 from studies.runner.proposals import Proposals
 from studies.runner.search import ArmSearch
 from studies.selection import Selection, given
+from studies.workload import Workload
 
 
 class Observer(Protocol):
@@ -58,8 +59,13 @@ class Dispatcher:
     """Hands out the plan minus the records that are there, of all arms at once, so that no slot waits for an arm.
 
     First come the replicates of arms whose winner is known, then the trials of adaptive searches, which wait for each
-    other, then those of the others, arms with the most configurations first, since they take longest. A winner is
-    written to selection.json before its first replicate is handed out, and so before the test set is opened.
+    other, then those of the others. Among each, the longest come first (`Workload.length`), a search's with the
+    longest replicate that may follow them (`ArmSearch.ahead`): what is long and begins last keeps one slot busy while
+    the others have nothing left to do. Among equals, arms with the most configurations come first, then the study's
+    order. So the next of the trials that are due depends on which these are alone, and is the same in a run that was
+    interrupted. No result depends on it: a trial's follows from its own seed, and searches that depend on the order of
+    their trials keep it. A winner is written to selection.json before its first replicate is handed out, and so before
+    the test set is opened.
     """
 
     def __init__(
@@ -68,26 +74,35 @@ class Dispatcher:
         self._plan, self._bank, self._out = plan, bank, out
         self._observers = list(observers)
         self._records = {trial: record for trial, record in records.items() if record["status"] in FINAL}
-        self._ready: deque[TrialSpec] = deque()
+        self._workload, self._test_images = Workload(plan, bank.development()), int(bank.summary["test"]["images"])
+        self._ready: list[tuple[int, int, int, TrialSpec]] = []  # a heap: the longest, arm's rank, replicate
         self.selections: dict[str, Selection] = {}
         path = out / "selection.json"
         self._before: dict[str, Any] = read_json(path) if path.exists() else {}
         self.handed_out = 0
         proposals = Proposals(out)
-        order = sorted(plan.arms, key=lambda arm: (not arm.searcher.adaptive, -arm.budget)) if plan.study.search else []
-        self._searches = {arm.name: ArmSearch(plan, arm, bank, proposals, self._records) for arm in order}
+        order = sorted(plan.arms, key=lambda arm: -arm.budget)
+        self._rank = {arm.name: rank for rank, arm in enumerate(order)}
+        self._searches = {
+            arm.name: ArmSearch(plan, arm, bank, proposals, self._records, self._length)
+            for arm in (order if plan.study.search else ())
+        }
         for arm in plan.arms:
             self._select_if_searched(arm)
         self._records |= {trial: _in_short(record) for trial, record in self._records.items()}
 
     def next(self) -> TrialSpec | None:
         """The next trial to run; None if there is none now, though more may follow when running ones end."""
-        spec = self._ready.popleft() if self._ready else self._next_of_a_search()
+        spec = heapq.heappop(self._ready)[-1] if self._ready else self._next_of_a_search()
         self.handed_out += spec is not None
         return spec
 
     def _next_of_a_search(self) -> TrialSpec | None:
-        return next((spec for search in self._searches.values() if (spec := search.next()) is not None), None)
+        due = [(s.arm.searcher.adaptive, ahead, s) for s in self._searches.values() if (ahead := s.ahead) is not None]
+        return max(due, key=lambda entry: entry[:2])[-1].next() if due else None  # the first of equals, by rank
+
+    def _length(self, spec: TrialSpec) -> int:
+        return self._workload.length(spec.train, spec.fold, self._test_images)
 
     @property
     def exhausted(self) -> bool:
@@ -134,7 +149,9 @@ class Dispatcher:
         self._write_selections()
         if selection.number is not None and selection.configuration is not None:
             replicates = self._plan.replicate(arm, selection.number, selection.configuration, self._bank)
-            self._ready.extend(spec for spec in replicates if spec.id not in self._records)
+            for spec in replicates:
+                if spec.id not in self._records:
+                    heapq.heappush(self._ready, (-self._length(spec), self._rank[arm.name], spec.replicate, spec))
 
     def _write_selections(self) -> None:
         """A winner keeps the time at which it was first fixed; one that replaces another keeps that one in sight."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from fmim_core.data.bank import Bank
 from fmim_core.metric_names import METRICS
@@ -24,10 +24,20 @@ class ArmSearch:
     """Proposes an arm's configurations and hands out their trials, minus those that have a record.
 
     `records` are those of the whole study by trial: the final ones from before, and this run's, which the dispatcher
-    adds before it calls `finished`.
+    adds before it calls `finished`. Trials that do not depend on each other come longest first, by the `length` of
+    their configuration's first trial; adaptive searches and those that stop trials keep their own order, on which
+    their results depend.
     """
 
-    def __init__(self, plan: Plan, arm: Arm, bank: Bank, proposals: Proposals, records: Mapping[str, Record]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        arm: Arm,
+        bank: Bank,
+        proposals: Proposals,
+        records: Mapping[str, Record],
+        length: Callable[[TrialSpec], int],
+    ) -> None:
         self.arm = arm
         self.configurations: list[Configuration] = []
         self._plan, self._bank, self._proposals, self._records = plan, bank, proposals, records
@@ -35,6 +45,7 @@ class ArmSearch:
         self._open: list[set[str]] = []  # of each configuration, the trials that are due and not over
         self._left = 0  # how many those are
         self._queue: deque[TrialSpec] = deque()
+        self._length, self._lengths, self._longest = length, list[int](), 0  # of each configuration
         self._exhausted = False
         self._rungs: Rungs | None = None
         if isinstance(arm.searcher, ASHA):
@@ -42,6 +53,9 @@ class ArmSearch:
         for configuration in arm.listed or proposals.of(arm.name):
             self._begin(configuration)
         self._propose()
+        self._own_order = arm.searcher.adaptive or self._rungs is not None
+        if not self._own_order:
+            self._queue = deque(sorted(self._queue, key=lambda spec: -self._lengths[spec.number]))
 
     @property
     def over(self) -> bool:
@@ -51,6 +65,16 @@ class ArmSearch:
     def next(self) -> TrialSpec | None:
         """The next trial to run; None if there is none now."""
         return self._queue.popleft() if self._queue else None
+
+    @property
+    def ahead(self) -> int | None:
+        """The length of its next trial, or of its longest where it keeps its own order, and of a replicate behind it.
+
+        That is as long as its longest configuration so far, which may win. None if there is no trial now.
+        """
+        if not self._queue:
+            return None
+        return self._longest + (self._longest if self._own_order else self._lengths[self._queue[0].number])
 
     def goes_on(self, spec: TrialSpec, history: Sequence[Row]) -> bool:
         """Whether a trial with this history goes on; if not, it is to be stopped."""
@@ -78,6 +102,8 @@ class ArmSearch:
         trials = self._plan.search(self.arm, number, configuration, self._bank)
         self.configurations.append(configuration)
         self._trials.append(trials)
+        self._lengths.append(self._length(trials[0]))
+        self._longest = max(self._longest, self._lengths[number])
         self._open.append(set())
         if self._rungs is None:
             self._queue.extend(self._due(trials))
