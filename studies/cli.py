@@ -25,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(data_app, name="data")
-BAD_INPUT = 2
+FAILED, BAD_INPUT = 1, 2
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="One of `fmim list`.")]
 StudyFolder = Annotated[Path, typer.Argument(metavar="OUT", help="A study's folder, e.g. runs/automargin_vs_grid.")]
@@ -170,7 +170,7 @@ def _study_folder(out: Path) -> Path:
 
 
 def main() -> None:
-    """Run the command line. Exit codes: 0 done, 1 some trials failed, 2 bad usage or bad input, 130 interrupted."""
+    """Run the command line. Exit codes: 0 done, 1 trials or the disk failed, 2 bad usage or input, 130 interrupted."""
     arguments = sys.argv[1:]
     commands = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
     commands += [group.name for group in app.registered_groups if group.name]
@@ -181,3 +181,10 @@ def main() -> None:
     except ValueError as error:
         Console(stderr=True).print(f"[red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(BAD_INPUT)
+    except OSError as error:  # a full disk, a folder that may not be written
+        Console(stderr=True).print(
+            f"[red]error:[/] {escape(str(error))}. Records so far are safe: the same command goes on from them",
+            highlight=False,
+            soft_wrap=True,
+        )
+        sys.exit(FAILED)

@@ -67,6 +67,16 @@ def test_bad_usage_exits_with_2_and_starts_nothing(arguments: list[str], message
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_that_cannot_be_written_exits_with_1_and_its_name(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    options = ("--preset", "smoke", "--backend", "inline", "--gpus-per-trial", "0", "--out", "file/study")
+    done = fmim("automargin_vs_grid", *options, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "Not a directory: " in done.stderr
+    assert "file/study" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

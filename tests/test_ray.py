@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -17,10 +18,12 @@ from rich.console import Console
 from fmim_core.cost import no_cost
 from fmim_core.data.bank import Bank
 from fmim_core.records import read_json, read_records, record_path
-from fmim_core.trial import Place, Trial
+from fmim_core.trial import Place, Trial, TrialSpec
 from studies.runner.cluster import Resources, _slots, allot, cluster
+from studies.runner.dispatch import Dispatcher
 from studies.runner.execute import DONE, Options, run_plan
-from studies.runner.ray_backend import Heard, record_of_dead_worker
+from studies.runner.ray_backend import Heard, record_of_dead_worker, run_ray
+from tests.benchmarks.idle import IdleTrial, idle_plan
 from tests.studies import first_search_trials, mini_plan
 
 
@@ -123,6 +126,37 @@ def test_a_record_written_just_before_the_worker_died_stands(tiny_bank: Bank, tm
 )
 def test_slots_count_what_really_fits_on_a_node(node: dict[str, float], cpus: float, gpus: float, slots: int) -> None:
     assert _slots(node, cpus, gpus) == slots
+
+
+class FullDisk:
+    """An observer that fails at the third trial's end, as a disk may when a selection is to be written."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def started(self, spec: TrialSpec) -> None:
+        pass
+
+    def epoch(self, spec: TrialSpec, row: dict[str, Any]) -> None:
+        pass
+
+    def finished(self, spec: TrialSpec, record: dict[str, Any]) -> None:
+        self.seen.append(spec.id)
+        if len(self.seen) >= 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.slow
+def test_an_error_of_the_driver_ends_the_run_and_is_raised(tiny_bank: Bank, tmp_path: Path) -> None:
+    """Tune took it for the trial's and ran the trial again, for ever."""
+    observer = FullDisk()
+    dispatcher = Dispatcher(idle_plan(40), tiny_bank, tmp_path, {}, [observer])
+    with cluster(None):
+        resources, slots = allot(Resources(1.0, 0.0))
+        with pytest.raises(OSError, match="No space left on device"):
+            run_ray(dispatcher, Place(tmp_path, "cpu"), resources, slots, 40, IdleTrial)
+    assert 3 <= len(observer.seen) <= 3 + 2 * slots
+    assert len(list(read_records(tmp_path))) >= 3
 
 
 @pytest.mark.slow

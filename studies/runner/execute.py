@@ -154,11 +154,12 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
             parameters = {"preset": plan.preset.name, "seed": plan.seed, "data": bank.description.name}
             identity = Identity(plan.study.name, study_id, plan.preset.name, parameters)
             tracker = Tracker(uri, identity, (read_json(record_path(out, trial)) for trial in records))
-            code = _run_trials(plan, bank, out, backend, records, tracker, console, begun)
-            write_sample_images(out, bank)
+            code = SOME_FAILED
             try:
+                code = _run_trials(plan, bank, out, backend, records, tracker, console, begun)
+                write_sample_images(out, bank)
                 _report(out, console)
-            finally:  # whatever becomes of the report, no run may stay RUNNING
+            finally:  # whatever becomes of trials and report, no run may stay RUNNING
                 _close(tracker, code, out, console)
     return code
 

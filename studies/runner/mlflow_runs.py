@@ -176,8 +176,10 @@ class Runs:
 
     def write(self, news: News) -> None:
         """Write what is new of a trial."""
-        trial, record = news.trial, news.record
-        parameters = {} if news.beginning is None else self._open(trial, news.beginning)
+        trial, record, beginning = news.trial, news.record, news.beginning
+        if trial not in self._logged:  # a worker may die before its trial begins
+            beginning = beginning or record
+        parameters = {} if beginning is None else self._open(trial, beginning)
         rows = news.rows if record is None else record["history"]
         values = _of_rows(rows, after=self._logged[trial])
         if record is None:

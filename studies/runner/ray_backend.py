@@ -178,9 +178,7 @@ class DispatcherCallback(tune.Callback):
 
     def on_trial_start(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
         spec = _spec(trial.config)
-        self._heard[spec.id] = Heard(
-            {"started_at": now(), "cost": no_cost() | {"device_share": self._place.device_share}}
-        )
+        self._heard[spec.id] = self._nothing()
         self._dispatcher.started(spec)
 
     def on_trial_result(
@@ -216,13 +214,17 @@ class DispatcherCallback(tune.Callback):
         if self.error is None:
             self._finished(_spec(trial.config), self._record_of_dead_worker(trial))
 
+    def _nothing(self) -> Heard:
+        return Heard({"started_at": now(), "cost": no_cost() | {"device_share": self._place.device_share}})
+
     def _finished(self, spec: TrialSpec, record: Record) -> None:
-        self._heard.pop(spec.id)
+        self._heard.pop(spec.id, None)
         self._dispatcher.finished(spec, record)
 
     def _record_of_dead_worker(self, trial: RayTrial) -> Record:
         spec = _spec(trial.config)
-        return record_of_dead_worker(spec, str(trial.get_error()), self._place.out, self._heard[spec.id])
+        heard = self._heard.get(spec.id) or self._nothing()  # a worker may die before its trial begins
+        return record_of_dead_worker(spec, str(trial.get_error()), self._place.out, heard)
 
     @contextmanager
     def _own_errors(self) -> Iterator[None]:

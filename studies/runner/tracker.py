@@ -37,7 +37,7 @@ class Tracker:
         self._busy, self._closing = True, False
         self._troubles: list[str] = []
         self._in_a_row = 0
-        self._steps = 0
+        self.written = 0  # how often the thread has turned to MLflow
         self._ending: Callable[[], None] = lambda: None
         self._thread = threading.Thread(target=self._work, args=(records,), name="mlflow-mirror", daemon=True)
         self._thread.start()
@@ -81,8 +81,8 @@ class Tracker:
             self._closing = True
             self._changed.notify_all()
         before = -1
-        while self._thread.is_alive() and before != self._steps:
-            before = self._steps
+        while self._thread.is_alive() and before != self.written:
+            before = self.written
             self._thread.join(timeout_s)
         if self._thread.is_alive():
             self._troubles.append(f"the mirror was still busy after {timeout_s:g} s")
@@ -107,7 +107,7 @@ class Tracker:
             return self._waiting.pop(next(iter(self._waiting))) if self._waiting else None
 
     def _attempt(self, task: Callable[[], None]) -> None:
-        self._steps += 1
+        self.written += 1
         if self._in_a_row >= GIVE_UP_AFTER:
             return
         try:
