@@ -82,9 +82,10 @@ def idle_plan(trials: int) -> Plan:
 
 @dataclass
 class Watch:
-    """When trials were over, and the driver's resident memory in MiB then; an observer of the dispatcher."""
+    """When trials were over, the driver's CPU seconds by then, and its resident memory in MiB; a dispatcher's observer."""
 
     at: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
     mib: list[float] = field(default_factory=list)
 
     def started(self, spec: TrialSpec) -> None:
@@ -95,6 +96,7 @@ class Watch:
 
     def finished(self, spec: TrialSpec, record: Record) -> None:
         self.at.append(time.perf_counter())
+        self.cpu.append(time.process_time())
         status = Path("/proc/self/status").read_text(encoding="utf-8")
         self.mib.append(int(status.partition("VmRSS:")[2].split()[0]) / 2**10)
 

@@ -48,18 +48,21 @@ def _flat(trials: int, resources: Resources, slots: int) -> Iterator[Measurement
     """The last tenth of a large run beside an early one: what grows with the number of trials shows here."""
     with tempfile.TemporaryDirectory(prefix="fmim-idle-") as folder:
         run = run_idle(trials, Path(folder), resources, slots)
-    tenth, half = trials // 10, trials // 2
-    at, mib = run.watch.at, run.watch.mib
-    first, last = ((at[begin + tenth - 1] - at[begin]) / (tenth - 1) for begin in (tenth // 10, trials - tenth))
-    note = f"{run.mirrored_s / trials:.3f} s for each in all, MLflow included"
-    yield Measurement(
-        "runner", f"each of the last {tenth:,} of {trials:,}", last, f"of the first {tenth:,}", first, FLAT, note
-    )
-    growth = [(mib[end] - mib[begin]) / (end - begin) for begin, end in ((tenth, half), (half, trials - 1))]
+    watch, tenth, half = run.watch, trials // 10, trials // 2
+
+    def each(values: list[float], begin: int, end: int) -> float:
+        return (values[end] - values[begin]) / (end - begin)
+
+    early, late = (tenth // 10, tenth + tenth // 10), (trials - 1 - tenth, trials - 1)
+    first, last = (each(watch.at, *window) for window in (early, late))
+    cpu = [1000 * each(watch.cpu, *window) for window in (early, late)]
+    note = f"{run.mirrored_s / trials:.3f} s in all; the driver's CPU: {cpu[1]:.1f} ms, before {cpu[0]:.1f} ms"
+    what = f"each of the last {tenth:,} of {trials:,}"
+    yield Measurement("runner", what, last, f"of the first {tenth:,}", first, FLAT, note)
+    before, after = (1024 * each(watch.mib, *window) for window in ((tenth, half), (half, trials - 1)))
+    note = f"{watch.mib[-1]:.0f} MiB at the end, {watch.mib[tenth]:.0f} MiB after {tenth:,}"
     what = f"memory for each of the last {trials - half:,}"
-    note = f"{mib[-1]:.0f} MiB at the end, {mib[tenth]:.0f} MiB after {tenth:,}"
-    kib = [1024 * each for each in growth]
-    yield Measurement("runner", what, kib[1], "of those before", kib[0], FLAT, note, unit="KiB")
+    yield Measurement("runner", what, after, "of those before", before, FLAT, note, unit="KiB")
 
 
 def plain_tuner(trials: int, resources: Resources, reuse: bool) -> float:
