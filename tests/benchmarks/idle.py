@@ -82,7 +82,7 @@ def idle_plan(trials: int) -> Plan:
 
 @dataclass
 class Watch:
-    """When trials were over, the driver's CPU seconds by then, and its resident memory in MiB; a dispatcher's observer."""
+    """When trials were over, and the driver's CPU seconds and resident MiB by then; an observer of the dispatcher."""
 
     at: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
