@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
+from torch.autograd.function import once_differentiable
 
 FAR = 8.0
 """Δ of what is no triplet: beyond [−2, 2] and beyond any margin, so that a hinge [ε − Δ]₊ is 0 there without a mask."""
+
+SHORTEST = 1e-3
+"""Length of an embedding below which it is not scaled to length 1."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,9 @@ class TripletIndex:
 
     anchor, positive: `(P,)` positions of every ordered pair with equal labels and different positions; `pair` their
     places in the flattened `(B, B)`. A triplet is a pair p and a column n with `valid[p, n]`.
-    valid: `(P, B)` bool, true where the label of the column is not the anchor's; `far` is 0 there and `FAR` elsewhere.
+    each: positives of every anchor, where all have as many, so that pairs are a view of anchors; else 0.
+    valid: `(P, B)` bool, true where the label of the column is not the anchor's.
+    far: `(B, B)`, `FAR` where labels are equal and 0 elsewhere; `once` is 0 at the negative pairs and `FAR` elsewhere.
     negative_pairs: `(B, B)` bool, each unordered pair of different labels once.
     triplet_places, negative_places: where those two masks are true, as places in the flattened matrices. A mask as an
     index would make the host wait for the device, to count.
@@ -32,9 +38,11 @@ class TripletIndex:
     anchor: Tensor
     positive: Tensor
     pair: Tensor
+    each: int
     valid: Tensor
     far: Tensor
     negative_pairs: Tensor
+    once: Tensor
     triplet_places: Tensor
     negative_places: Tensor
     sums: Tensor
@@ -50,6 +58,8 @@ class TripletIndex:
         triplet_places, negative_places = (
             mask.flatten().nonzero().flatten() for mask in (negative[anchors], negative_pairs)
         )
+        positives_of = positive.sum(dim=1)
+        regular = len(anchors) > 0 and bool((positives_of == positives_of[0]).all())
         per_anchor = [side.sum(dim=1, keepdim=True, dtype=torch.float64) for side in (positive, negative)]
         delta = positive * per_anchor[1] - negative * per_anchor[0]
         return cls(
@@ -57,9 +67,11 @@ class TripletIndex:
             anchor=anchors,
             positive=positives,
             pair=anchors * len(labels) + positives,
+            each=int(positives_of[0]) if regular else 0,
             valid=negative[anchors],
-            far=FAR * (~negative[anchors]).float(),
+            far=FAR * (~negative).float(),
             negative_pairs=negative_pairs,
+            once=FAR * (~negative_pairs).float(),
             triplet_places=triplet_places,
             negative_places=negative_places,
             sums=torch.stack([delta, negative_pairs.double(), positive.double()]).flatten(1),
@@ -73,7 +85,7 @@ class Similarities:
     """Cosine similarities of a batch of unit embeddings `(B, D)`.
 
     phi: `(B, B)`. For triplets, by ordered positive pair and candidate negative: phi_ap `(P, 1)`, phi_an `(P, B)`,
-    delta = phi_ap − phi_an `(P, B)`, and near `FAR` where not `index.valid`.
+    delta = phi_ap − phi_an `(P, B)`, near `FAR` where not `index.valid`.
     classes: `(B,)` identities among all of the training set, 0, 1, …; the labels of `index` count within the batch.
     """
 
@@ -82,8 +94,12 @@ class Similarities:
     classes: Tensor
     phi: Tensor
     phi_ap: Tensor
-    phi_an: Tensor
     delta: Tensor
+
+    @property
+    def phi_an(self) -> Tensor:
+        """φ_an of every ordered positive pair and column `(P, B)`; the losses that need no more than Δ never ask."""
+        return self.phi.index_select(0, self.index.anchor)
 
     @property
     def triplet_values(self) -> Tensor:
@@ -97,18 +113,36 @@ class Similarities:
 
     @classmethod
     def of(cls, embeddings: Tensor, index: TripletIndex, classes: Tensor) -> Similarities:
-        phi = embeddings @ embeddings.T
+        phi = _Gram.apply(embeddings)
         # index_select rather than brackets: its backward adds whole rows instead of element by element.
         phi_ap = phi.flatten().index_select(0, index.pair)[:, None]
-        phi_an = phi.index_select(0, index.anchor)
-        return cls(embeddings, index, classes, phi, phi_ap, phi_an, phi_ap - phi_an + index.far)
+        minus_phi_an = index.far - phi  # the minus here: in the backward it is one of (B, B), not of (P, B)
+        if index.each:  # no row is copied, and the backward adds up in one pass
+            delta = (phi_ap.view(len(phi), index.each, 1) + minus_phi_an[:, None, :]).view(-1, len(phi))
+        else:
+            delta = phi_ap + minus_phi_an.index_select(0, index.anchor)
+        return cls(embeddings, index, classes, phi, phi_ap, delta)
 
     @classmethod
     def of_one_triplet(cls, phi_ap: Tensor, phi_an: Tensor) -> Similarities:
         """A batch of one triplet with those similarities, `(1, 1)` each, and no embeddings: for surfaces and tests."""
-        index, nothing = TripletIndex.of(torch.tensor([0, 0, 1])), phi_ap.new_empty(0)
-        index = replace(index, valid=torch.ones(1, 1, dtype=torch.bool))
-        return cls(nothing, index, index.labels, nothing, phi_ap, phi_an, phi_ap - phi_an)
+        index, one = TripletIndex.of(torch.tensor([0, 0, 1])), torch.ones(1, 1, dtype=torch.bool)
+        index = replace(index, anchor=torch.tensor([0]), valid=one, negative_pairs=one, once=torch.zeros(1, 1))
+        return cls(phi_an.new_empty(0), index, index.labels, phi_an, phi_ap, phi_ap - phi_an)
+
+
+class _Gram(torch.autograd.Function):
+    """E Eᵀ `(B, B)` of E `(B, D)`. Its gradient (G + Gᵀ) E is one product, where autograd would make two."""
+
+    @staticmethod
+    def forward(ctx: Any, embeddings: Tensor) -> Tensor:
+        ctx.save_for_backward(embeddings)
+        return embeddings @ embeddings.T
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        (embeddings,) = ctx.saved_tensors
+        return (gradient + gradient.T) @ embeddings
 
 
 def unit(embeddings: Tensor) -> Tensor:
@@ -116,4 +150,24 @@ def unit(embeddings: Tensor) -> Tensor:
 
     The floor bounds the gradient at a zero vector by 1000 (the usual 1e-12 lets it reach 1e12).
     """
-    return functional.normalize(embeddings, dim=1, eps=1e-3)
+    scaled: Tensor = _Unit.apply(embeddings)
+    return scaled
+
+
+class _Unit(torch.autograd.Function):
+    """U = E / max(‖E‖, 1e-3) by rows; its gradient (G − (U · G) U) / max(‖E‖, 1e-3) in half of autograd's steps."""
+
+    @staticmethod
+    def forward(ctx: Any, embeddings: Tensor) -> Tensor:
+        length = torch.linalg.vector_norm(embeddings, dim=1, keepdim=True)
+        floored = length.clamp_min(SHORTEST)
+        scaled = embeddings / floored
+        ctx.save_for_backward(scaled, floored, length >= SHORTEST)
+        return scaled
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        scaled, floored, free = ctx.saved_tensors
+        radial = (scaled * gradient).sum(dim=1, keepdim=True) * free
+        return (gradient - radial * scaled) / floored

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from tests.benchmarks import __main__ as program
-from tests.benchmarks import bank, retrieval, step
+from tests.benchmarks import bank, retrieval, runner, step
 from tests.benchmarks.measurement import Measurement, fastest
 
 CPU = torch.device("cpu")
@@ -89,3 +89,18 @@ def test_matches_are_those_of_chestxray14() -> None:
     matches = np.bincount(gallery)
     assert (matches.min(), np.median(matches), matches.max()) == (1, 1, 146)
     assert set(query) <= set(gallery)
+
+
+@pytest.mark.slow
+def test_the_runner_is_timed_with_trials_that_do_nothing() -> None:
+    rows = list(runner.measure(CPU, trials=10, large=100))
+    assert rows[0].what.startswith("each of 10 trials that do nothing, in ")
+    assert [row.what for row in rows[1:]] == [
+        "  the same",
+        "  the same",
+        "each of the last 10 of 100",
+        "memory for each of the last 50",
+    ]
+    assert all(0 < row.ours < 60 for row in rows[:4])
+    assert rows[0].theirs == runner.PER_TRIAL_S
+    assert list(runner.measure(torch.device("cuda"))) == []

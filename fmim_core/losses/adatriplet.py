@@ -13,7 +13,7 @@ from fmim_core.losses.base import LossOutput
 from fmim_core.losses.triplet import triplet_term
 from fmim_core.margins import Margins
 from fmim_core.selection import Averaging, Selection, mean_hinge
-from fmim_core.triplets import Similarities
+from fmim_core.triplets import FAR, Similarities
 
 
 class AdaTriplet(Config):
@@ -54,9 +54,11 @@ class AdaTripletLoss(torch.nn.Module):
         return LossOutput(value + config.lam * self._negative_term(batch, margins), used)
 
     def _negative_term(self, batch: Similarities, margins: Margins) -> Tensor:
+        index = batch.index
         if self._config.negative_pairs == "unordered":
-            phi_an, mask = batch.phi, batch.index.negative_pairs
+            minus_phi_an, mask = index.once - batch.phi, index.negative_pairs
         else:
-            phi_an, mask = batch.phi_an, batch.index.valid
-        terms = torch.relu(phi_an - margins.beta) * mask
-        return mean_hinge(terms, mask.sum() if self._config.averaging == "all" else None)[0]
+            minus_phi_an, mask = FAR * ~index.valid - batch.phi_an, index.valid
+        count = mask.sum() if self._config.averaging == "all" else None
+        # [φ_an − β]₊ as [ε − Δ]₊ with ε = −β and Δ = −φ_an.
+        return mean_hinge(minus_phi_an, -margins.beta, count=count)[0]

@@ -10,7 +10,7 @@ from torch import Tensor
 from fmim_core.config import Config
 from fmim_core.losses.base import LossOutput
 from fmim_core.margins import Margins
-from fmim_core.selection import Averaging, Selection, count_triplets, mean_hinge, select_triplets
+from fmim_core.selection import Averaging, Selection, count_triplets, mean_hinge
 from fmim_core.triplets import Similarities
 
 
@@ -50,6 +50,5 @@ def triplet_term(
 ) -> tuple[Tensor, Tensor]:
     """The averaged triplet term (scalar) and the number of triplets with a non-zero term (scalar)."""
     epsilon = margins.triplet_margin(batch.delta)
-    terms = torch.relu(epsilon - select_triplets(batch.delta, selection))
     count = count_triplets(batch.delta, epsilon, selection) if averaging == "all" else None
-    return mean_hinge(terms, count)
+    return mean_hinge(batch.delta, epsilon, selection, count)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -21,8 +21,24 @@ SUBJECTS, IMAGES, DIMENSIONS, EPSILON = 32, 4, 128, 0.25
 ASKED = 1 / 5
 
 
-def measure(device: torch.device) -> list[Measurement]:
-    """Batch 32 × 4, D = 128, semi-hard triplets; theirs knows no second term and no statistics."""
+def measure(device: torch.device) -> Iterator[Measurement]:
+    """Batch 32 × 4, D = 128, semi-hard triplets; theirs knows no second term and no statistics.
+
+    On a CPU with one thread, as a trial has where nothing else is asked for, and with all.
+    """
+    if device.type != "cpu":
+        yield from _compare(device, "")
+        return
+    all_of_them = torch.get_num_threads()
+    for threads in sorted({1, all_of_them}):
+        torch.set_num_threads(threads)
+        try:
+            yield from _compare(device, f", {threads} thread{'s' * (threads > 1)}")
+        finally:
+            torch.set_num_threads(all_of_them)
+
+
+def _compare(device: torch.device, how: str) -> Iterator[Measurement]:
     labels = torch.arange(SUBJECTS).repeat_interleave(IMAGES).to(device)
     embeddings = _embeddings(labels)
     seconds = fastest(
@@ -35,10 +51,8 @@ def measure(device: torch.device) -> list[Measurement]:
     )
     asked = ASKED if device.type == "cpu" else None
     against = "pytorch-metric-learning: TripletMarginMiner + TripletMarginLoss"
-    return [
-        Measurement("loss", f"{loss} + statistics", seconds[loss], against, seconds["theirs"], asked)
-        for loss in ("Triplet", "AdaTriplet")
-    ]
+    for loss in ("Triplet", "AdaTriplet"):
+        yield Measurement("loss", f"{loss} + statistics{how}", seconds[loss], against, seconds["theirs"], asked)
 
 
 def _embeddings(labels: Tensor) -> Tensor:
