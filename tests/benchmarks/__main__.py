@@ -2,9 +2,8 @@
 
 Each number stands beside a peer's or a bound's of the same run on the same machine; what was asked for is a ratio.
 Without --device everything is measured on the CPU and, where there is one, on the GPU; the bank, the runner and the
-quick study have no part on a GPU, nor has precision on a CPU. On 2 cores it takes half an hour, most of it for the
-runner's 10,000 trials and the quick study; the others take three minutes. The exit code is 1 if an entry failed or a
-ratio is over what was asked.
+quick study have no part on a GPU. On 2 cores it takes half an hour, most of it for the runner's 10,000 trials and the
+quick study; the others take four minutes. The exit code is 1 if an entry failed or a ratio is over what was asked.
 """
 
 from __future__ import annotations
