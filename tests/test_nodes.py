@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +20,8 @@ from fmim_core.data.phantom import PhantomConfig, PhantomSource
 from studies.runner.execute import Options, run_plan
 from studies.runner.nodes import check_on_nodes, fault
 from tests.studies import MINI, mini_plan
+
+ROOT = Path(__file__).parents[1]
 
 
 def spoil(bank: Bank) -> None:
@@ -83,3 +91,28 @@ def test_every_node_that_runs_trials_checks_the_bank(banks: tuple[Bank, Bank]) -
                 check_on_nodes(bank)
     finally:
         nodes.shutdown()
+
+
+@pytest.mark.slow
+def test_a_cluster_that_ray_start_made_is_reached_by_its_address(tmp_path: Path) -> None:
+    """It asks for a token, which Ray itself does not send to HOST:PORT."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    ray = str(Path(sys.executable).with_name("ray"))
+    start = [ray, "start", "--head", "--block", "--port", str(port), "--num-cpus", "3", "--include-dashboard", "false"]
+    begin = "from studies.runner.backend import open_backend\n"
+    use = f"with open_backend('ray', '127.0.0.1:{port}', 1.0, 0.0) as backend:\n    print('slots', backend.slots)"
+    with (tmp_path / "log").open("w") as log:
+        head = subprocess.Popen(start, stdout=log, stderr=log, start_new_session=True)
+    try:
+        deadline = time.monotonic() + 60
+        while "Ray runtime started" not in (tmp_path / "log").read_text():
+            assert head.poll() is None, (tmp_path / "log").read_text()
+            assert time.monotonic() < deadline, (tmp_path / "log").read_text()
+            time.sleep(0.2)
+        done = subprocess.run([sys.executable, "-c", begin + use], capture_output=True, text=True, timeout=60, cwd=ROOT)
+    finally:
+        os.killpg(head.pid, signal.SIGKILL)  # `ray start --block` waits on where it is asked to end
+        head.wait(timeout=30)
+    assert done.stdout == "slots 3\n", done.stderr

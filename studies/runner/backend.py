@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -68,6 +69,8 @@ def open_backend(
             raise ValueError("--address names a Ray cluster, but --backend inline uses none: leave one of them out")
         yield Backend(1, _device_in_words(gpus), cpus, gpus, ray=False)
         return
+    if address:
+        _send_token()
     from studies.runner.cluster import Resources, allot, cluster
 
     with cluster(address):
@@ -77,3 +80,14 @@ def open_backend(
 
 def _device_in_words(gpus: float) -> str:
     return f"{gpus:g} GPU each" if gpus else "the CPU (no GPU is used)"
+
+
+def _send_token() -> None:
+    """Have Ray show its token to a cluster at HOST:PORT, if there is one; one that asks for none does not mind.
+
+    `ray start` makes clusters that ask for it, and keeps it in a file; Ray sends it by itself to the cluster that it
+    finds on this machine alone, and reads what it is told when it is imported.
+    """
+    kept = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
+    if os.environ.get("RAY_AUTH_TOKEN") or kept.is_file():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
