@@ -8,7 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -93,26 +95,55 @@ def test_every_node_that_runs_trials_checks_the_bank(banks: tuple[Bank, Bank]) -
         nodes.shutdown()
 
 
-@pytest.mark.slow
-def test_a_cluster_that_ray_start_made_is_reached_by_its_address(tmp_path: Path) -> None:
-    """It asks for a token, which Ray itself does not send to HOST:PORT."""
+def slots_at(address: str | None, folder: Path) -> str:
+    """What a fresh program says that there is room for on a cluster; `folder` is where Ray notes its clusters."""
+    program = (
+        "from studies.runner.backend import open_backend\n"
+        f"with open_backend('ray', {address!r}, 1.0, 0.0) as backend:\n    print(backend.slots, 'slots')"
+    )
+    command = [sys.executable, "-c", program]
+    environment = os.environ | {"RAY_TMPDIR": str(folder)}
+    return subprocess.run(command, capture_output=True, text=True, timeout=90, cwd=ROOT, env=environment).stdout
+
+
+def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
+        return int(listener.getsockname()[1])
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder whose name is short enough for the sockets that Ray puts there."""
+    with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+@pytest.mark.slow
+def test_a_cluster_that_ray_start_made_is_reached_by_its_address(short: Path) -> None:
+    """It asks for a token, which Ray itself does not send to HOST:PORT."""
+    port = free_port()
     ray = str(Path(sys.executable).with_name("ray"))
     start = [ray, "start", "--head", "--block", "--port", str(port), "--num-cpus", "3", "--include-dashboard", "false"]
-    begin = "from studies.runner.backend import open_backend\n"
-    use = f"with open_backend('ray', '127.0.0.1:{port}', 1.0, 0.0) as backend:\n    print('slots', backend.slots)"
-    with (tmp_path / "log").open("w") as log:
-        head = subprocess.Popen(start, stdout=log, stderr=log, start_new_session=True)
+    with (short / "log").open("w") as log:
+        environment = os.environ | {"RAY_TMPDIR": str(short)}
+        head = subprocess.Popen(start, stdout=log, stderr=log, start_new_session=True, env=environment)
     try:
         deadline = time.monotonic() + 60
-        while "Ray runtime started" not in (tmp_path / "log").read_text():
-            assert head.poll() is None, (tmp_path / "log").read_text()
-            assert time.monotonic() < deadline, (tmp_path / "log").read_text()
+        while "Ray runtime started" not in (short / "log").read_text():
+            assert head.poll() is None, (short / "log").read_text()
+            assert time.monotonic() < deadline, (short / "log").read_text()
             time.sleep(0.2)
-        done = subprocess.run([sys.executable, "-c", begin + use], capture_output=True, text=True, timeout=60, cwd=ROOT)
+        assert slots_at(f"127.0.0.1:{port}", short) == "3 slots\n"
     finally:
         os.killpg(head.pid, signal.SIGKILL)  # `ray start --block` waits on where it is asked to end
         head.wait(timeout=30)
-    assert done.stdout == "slots 3\n", done.stderr
+
+
+@pytest.mark.slow
+def test_a_cluster_that_died_keeps_nobody_waiting(short: Path) -> None:
+    """Ray notes the last cluster on a machine; by itself it waited for one that was killed."""
+    (short / "ray").mkdir()
+    for noted in (short / "ray_current_cluster", short / "ray" / "ray_current_cluster"):
+        noted.write_text(f"127.0.0.1:{free_port()}")
+    assert slots_at(None, short).endswith(" slots\n")

@@ -41,7 +41,8 @@ def cluster(address: str | None) -> Iterator[None]:
     Raises:
         ValueError: there is none at that address.
     """
-    options: dict[str, Any] = {"address": address} if address else {"include_dashboard": False}
+    # "local": without an address Ray would join any cluster that is noted on this machine, and wait for a dead one.
+    options: dict[str, Any] = {"address": address} if address else {"address": "local", "include_dashboard": False}
     try:
         _knock(address)
         ray.init(logging_level=logging.ERROR, log_to_driver=False, **options)
