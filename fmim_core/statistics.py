@@ -53,9 +53,7 @@ class StatisticsCollector:
     def __init__(self, device: torch.device, keep_values: bool = False, bins: int = 0) -> None:
         self._sums = torch.zeros(3, dtype=torch.float64, device=device)
         self._index: TripletIndex | None = None
-        self._phi = torch.zeros(
-            0, dtype=torch.float64, device=device
-        )  # sum over the batches since `_index` is this one
+        self._phi = torch.zeros(0, device=device)  # the sum since `_index` is this one
         self._triplets = self._negatives = self._positives = 0
         self._keep_values = keep_values
         self._bins = bins

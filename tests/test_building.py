@@ -320,6 +320,7 @@ def test_neither_workers_nor_blocks_change_the_bank(
 
 
 MEMORY = """
+from tests.benchmarks.measurement import resident_mib
 from tests.test_building import *
 blocks.BLOCK_BYTES = 2**22
 building.cores = lambda: 2
@@ -329,7 +330,7 @@ class Large(Pictures):
         return np.full((size, size), row_number, np.uint8)
 
 def peak():
-    return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) * 1024
+    return int(resident_mib("VmHWM") * 2**20)
 
 def stop(done, total):
     if done == 80:

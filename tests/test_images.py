@@ -12,6 +12,7 @@ import pytest
 from PIL import Image, ImageFile
 
 from fmim_core.data.images import ImageProblem, appearance, read_grey, square
+from tests.cutting import refusals
 
 ODD = Path(__file__).parents[1].parent / "shared" / "data" / "odd"
 needs_odd = pytest.mark.skipif(not ODD.is_dir(), reason="no shared/data/odd beside the repository")
@@ -218,15 +219,7 @@ FORMS = [
 @pytest.mark.parametrize(("mode", "options"), FORMS)
 def test_a_file_cut_anywhere_is_the_whole_picture_or_refused(mode: str, options: dict, saved: Save) -> None:
     path = saved(noisy(mode), **options)
-    content, whole = path.read_bytes(), read_grey(path)
-    refused = 0
-    for cut in np.linspace(1, len(content) - 1, 40).astype(int):
-        path.write_bytes(content[:cut])
-        try:
-            np.testing.assert_array_equal(read_grey(path), whole)
-        except ImageProblem:
-            refused += 1
-    assert refused >= 35  # a few bytes at the end may tell nothing of the picture
+    assert refusals(path, path, times=40) >= 35  # a few bytes at the end may tell nothing of the picture
 
 
 JPEGS = [

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from fmim_core.data.building import build_bank
 from fmim_core.data.phantom import PhantomConfig, PhantomSource
 from studies.runner.execute import Options, run_plan
 from studies.runner.nodes import check_on_nodes, fault
+from tests.services import free_port, wait_for
 from tests.studies import MINI, mini_plan
 
 ROOT = Path(__file__).parents[1]
@@ -106,12 +105,6 @@ def slots_at(address: str | None, folder: Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, timeout=90, cwd=ROOT, env=environment).stdout
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
 @pytest.fixture
 def short() -> Iterator[Path]:
     """A folder whose name is short enough for the sockets that Ray puts there."""
@@ -129,11 +122,8 @@ def test_a_cluster_that_ray_start_made_is_reached_by_its_address(short: Path) ->
         environment = os.environ | {"RAY_TMPDIR": str(short)}
         head = subprocess.Popen(start, stdout=log, stderr=log, start_new_session=True, env=environment)
     try:
-        deadline = time.monotonic() + 60
-        while "Ray runtime started" not in (short / "log").read_text():
-            assert head.poll() is None, (short / "log").read_text()
-            assert time.monotonic() < deadline, (short / "log").read_text()
-            time.sleep(0.2)
+        log_of_it = short / "log"
+        wait_for(lambda: "Ray runtime started" in log_of_it.read_text(), head, log_of_it, seconds=60)
         assert slots_at(f"127.0.0.1:{port}", short) == "3 slots\n"
     finally:
         os.killpg(head.pid, signal.SIGKILL)  # `ray start --block` waits on where it is asked to end

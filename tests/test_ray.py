@@ -23,7 +23,7 @@ from studies.runner.cluster import Resources, _slots, allot, cluster
 from studies.runner.dispatch import Dispatcher
 from studies.runner.execute import DONE, Options, run_plan
 from studies.runner.ray_backend import Heard, record_of_dead_worker, run_ray
-from tests.benchmarks.idle import IdleTrial, idle_plan
+from tests.benchmarks.idle import IdleTrial, Watch, idle_plan
 from tests.studies import first_search_trials, mini_plan
 
 
@@ -128,21 +128,12 @@ def test_slots_count_what_really_fits_on_a_node(node: dict[str, float], cpus: fl
     assert _slots(node, cpus, gpus) == slots
 
 
-class FullDisk:
-    """An observer that fails at the third trial's end, as a disk may when a selection is to be written."""
-
-    def __init__(self) -> None:
-        self.seen: list[str] = []
-
-    def started(self, spec: TrialSpec) -> None:
-        pass
-
-    def epoch(self, spec: TrialSpec, row: dict[str, Any]) -> None:
-        pass
+class FullDisk(Watch):
+    """Fails at the third trial's end, as a disk may when a selection is to be written."""
 
     def finished(self, spec: TrialSpec, record: dict[str, Any]) -> None:
-        self.seen.append(spec.id)
-        if len(self.seen) >= 3:
+        super().finished(spec, record)
+        if len(self.at) >= 3:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
@@ -155,7 +146,7 @@ def test_an_error_of_the_driver_ends_the_run_and_is_raised(tiny_bank: Bank, tmp_
         resources, slots = allot(Resources(1.0, 0.0))
         with pytest.raises(OSError, match="No space left on device"):
             run_ray(dispatcher, Place(tmp_path, "cpu"), resources, slots, 40, IdleTrial)
-    assert 3 <= len(observer.seen) <= 3 + 2 * slots
+    assert 3 <= len(observer.at) <= 3 + 2 * slots
     assert len(list(read_records(tmp_path))) >= 3
 
 

@@ -9,10 +9,8 @@ import multiprocessing
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
@@ -30,6 +28,7 @@ from studies.runner.folder import sole_user
 from studies.runner.mlflow_runs import Identity, check_tracking_uri, safe_names
 from studies.runner.tracker import Tracker
 from tests.comparison import comparable_records
+from tests.services import free_port, wait_for
 from tests.studies import mini_plan
 
 
@@ -247,13 +246,6 @@ def test_tracker_trouble_never_stops_training(tmp_path: Path) -> None:
     assert "the next start mirrors them" in screen
 
 
-def free_port() -> int:
-    """A port on which nobody listens now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[str]:
     """A real MLflow server on this machine; its address."""
@@ -265,17 +257,17 @@ def server(tmp_path: Path) -> Iterator[str]:
         str(tmp_path / "kept"),
     ]
     command = [sys.executable, "-m", "mlflow", "server", *store, "--port", str(port), "--workers", "1"]
+
+    def healthy() -> bool:
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/health") as answer:
+            assert answer.read() == b"OK"
+            return True
+        return False
+
     with (tmp_path / "server.log").open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     try:
-        deadline = time.monotonic() + 90
-        while True:
-            with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/health") as answer:
-                assert answer.read() == b"OK"
-                break
-            assert process.poll() is None, (tmp_path / "server.log").read_text()
-            assert time.monotonic() < deadline, (tmp_path / "server.log").read_text()
-            time.sleep(0.2)
+        wait_for(healthy, process, tmp_path / "server.log", seconds=90)
         yield address
     finally:
         os.killpg(process.pid, signal.SIGTERM)

@@ -99,7 +99,7 @@ def _check_pixels(path: str | Path, dataset: Dataset) -> None:
 def _decoded(path: str | Path, dataset: Dataset) -> np.ndarray:
     try:
         return pixel_array(dataset)
-    except (RuntimeError, NotImplementedError) as error:  # no decoder, or none that can
+    except RuntimeError as error:  # no decoder, or (NotImplementedError, which is one) none that can
         if "truncated" in str(error):
             raise
         kind, why = dataset.file_meta.TransferSyntaxUID.name, str(error).splitlines()[-1].strip()

@@ -19,10 +19,10 @@ from fmim_core.machine import environment
 from fmim_core.margins import Margins
 from fmim_core.records import SCHEMA, Record, now, read_json, read_records, write_json
 from fmim_core.surface import loss_surface
-from fmim_core.trial import TrialSpec
 from search_spaces.searchers import Grid
 from studies.plan import Plan
 from studies.runner.proposals import Proposals
+from studies.selection import in_short
 
 
 @contextmanager
@@ -71,7 +71,8 @@ def records_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Record]:
     for record in read_records(out):
         spec = planned.get(record["trial"])
         if spec is not None:
-            records[spec.id] = _in_short(record, spec)
+            # A search that stops trials sees how they went.
+            records[spec.id] = in_short(record) | {"history": record["history"] if spec.rungs else []}
             if record["fingerprint"] != spec.fingerprint:
                 foreign.append(spec.id)
         elif record["arm"] in sampled:
@@ -87,12 +88,6 @@ def records_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Record]:
             "give another --out, or --fresh to move them aside and start over"
         )
     return records
-
-
-def _in_short(record: Record, spec: TrialSpec) -> Record:
-    """What a run needs of a record to go on; ten thousand whole ones, an epoch a row, would be a GB."""
-    names = ("trial", "arm", "stage", "replicate", "fold", "status", "metrics")
-    return {name: record[name] for name in names} | {"history": record["history"] if spec.rungs else []}
 
 
 def _check_arms(out: Path, plan: Plan, proposals: Proposals) -> None:

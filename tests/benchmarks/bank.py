@@ -29,7 +29,7 @@ from fmim_core.data.listing import FileSource
 from fmim_core.data.manifest import manifest
 from fmim_core.data.phantom import PhantomSource
 from fmim_core.data.stamp import NAME
-from tests.benchmarks.measurement import Measurement, fastest
+from tests.benchmarks.measurement import Measurement, fastest, resident_mib
 
 RADIOGRAPHS = Path(__file__).parents[2].parent / "shared" / "data" / "open_cxr" / "images"
 SIDE, SIZE, DISTINCT = 1024, 280, 20
@@ -158,12 +158,6 @@ def _memory(table: Path) -> Measurement:
 
 
 def _build_watched(table: Path) -> tuple[float, float]:
-    before = _resident_gib("VmRSS")
+    before = resident_mib("VmRSS") / 2**10
     _build(table)
-    return before, _resident_gib("VmHWM")
-
-
-def _resident_gib(what: str) -> float:
-    """This process's memory now (VmRSS) or at its peak (VmHWM), which getrusage would mix with its parent's."""
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return int(status.partition(f"{what}:")[2].split()[0]) / 2**20
+    return before, resident_mib("VmHWM") / 2**10

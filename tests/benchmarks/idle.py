@@ -24,6 +24,7 @@ from studies.runner.dispatch import Dispatcher
 from studies.runner.mlflow_runs import Identity
 from studies.runner.ray_backend import run_ray
 from studies.runner.tracker import Tracker
+from tests.benchmarks.measurement import resident_mib
 
 FOLDS = 5  # as in the paper: 34 configurations are 170 trials
 
@@ -97,8 +98,7 @@ class Watch:
     def finished(self, spec: TrialSpec, record: Record) -> None:
         self.at.append(time.perf_counter())
         self.cpu.append(time.process_time())
-        status = Path("/proc/self/status").read_text(encoding="utf-8")
-        self.mib.append(int(status.partition("VmRSS:")[2].split()[0]) / 2**10)
+        self.mib.append(resident_mib("VmRSS"))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import torch
 
@@ -55,6 +56,12 @@ def fastest(functions: dict[str, Callable[[], Any]], repeats: int, warm_up: int 
             synchronise()
             best[name] = min(best[name], time.perf_counter() - start)
     return best
+
+
+def resident_mib(what: Literal["VmRSS", "VmHWM"]) -> float:
+    """This process's memory now (VmRSS) or at its peak (VmHWM), which getrusage mixes with its parent's; on Linux."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(status.partition(f"{what}:")[2].split()[0]) / 2**10
 
 
 def synchronise() -> None:
