@@ -14,15 +14,15 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from reports.formats import to_html, to_md
-from reports.frame import Results, read_results
-from reports.generic import data_phrase, failures_table
-from reports.latex import latex
-from reports.plotting import Drawing, NothingToDraw, Plot, render
-from reports.registry import Contents, MakePlot, MakeTable, contents_of
-from reports.summary import selection_problems
-from reports.tables import Table, html_rows, markdown, to_csv
-from reports.verdict import Verdict
+from reports.contents import Contents, MakePlot, MakeTable, contents_of
+from reports.parts.overview import data_phrase, failures_table
+from reports.parts.verdict import Verdict
+from reports.reading.results import Results, read_results
+from reports.reading.summary import selection_problems
+from reports.writing.formats import to_html, to_md
+from reports.writing.latex import latex
+from reports.writing.plotting import Drawing, NothingToDraw, Plot, render
+from reports.writing.tables import Table, html_rows, markdown, to_csv
 
 _SHOWN = ("tables", "appendix", "account", "ledger")
 

@@ -13,10 +13,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from fmim_core.records import read_json
-from studies.data_cli import app as data_app
+from studies.data.commands import app as data_app
 
 if TYPE_CHECKING:
-    from studies.runner.execute import Options
+    from studies.runner.run_study import Options
 
 app = typer.Typer(
     help="Hyperparameter and ablation studies for deep metric learning.",
@@ -81,11 +81,11 @@ def plan(
     """
     options = _options(locals(), but="calibrate")
     if calibrate:
-        from studies.runner.predict import predict
+        from studies.runner.forecast.predict import predict
 
         predict(options, Console())
     else:
-        from studies.runner.execute import prepare
+        from studies.runner.run_study import prepare
         from studies.runner.show import show_plan
 
         show_plan(prepare(options), Console())
@@ -114,7 +114,7 @@ def run(
 ) -> None:
     """Run a study, or go on with it: the plan minus the trials that are done. Ctrl-C is safe."""
     options = _options(locals(), but="dry_run")
-    from studies.runner.execute import prepare, run_study
+    from studies.runner.run_study import prepare, run_study
     from studies.runner.show import show_plan
 
     console = Console()
@@ -158,7 +158,7 @@ def ui(
 
 def _options(arguments: dict[str, Any], but: str) -> Options:
     """A command's arguments as `Options`, whose fields have their names; but for the one that is the command's own."""
-    from studies.runner.execute import Options
+    from studies.runner.run_study import Options
 
     return Options(**{name: value for name, value in arguments.items() if name != but})
 

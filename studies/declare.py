@@ -9,10 +9,10 @@ from typing import Annotated, Any, Self
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from fmim_core.config import Config
-from fmim_core.data.phantom import PhantomConfig
+from fmim_core.data.sets.phantom import PhantomConfig
 from fmim_core.losses import AdaTriplet, Triplet
 from fmim_core.metric_names import METRICS
-from fmim_core.train_config import TrainConfig
+from fmim_core.training.config import TrainConfig
 from search_spaces.domain import Assignment, Choice, Configuration, Space, nested
 from search_spaces.searchers import ASHA, Grid, Searcher
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from fmim_core.compiling import check_compile
-from fmim_core.data.bank import Bank, ImageSet
+from fmim_core.data.bank.bank import Bank, ImageSet
 from fmim_core.data.splits import Fold, subject_folds
-from fmim_core.sampler import SubjectSampler
 from fmim_core.seeding import derive_seed
-from fmim_core.train_config import TrainConfig
-from fmim_core.trainer import check_crop
-from fmim_core.trial import TrialSpec
+from fmim_core.training.compiling import check_compile
+from fmim_core.training.config import TrainConfig
+from fmim_core.training.sampler import SubjectSampler
+from fmim_core.training.trainer import check_crop
+from fmim_core.trial.trial import TrialSpec
 from search_spaces.domain import Assignment, Configuration
 from search_spaces.searchers import ASHA
 from studies.declare import Arm, Preset, Study

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from fmim_core.data.image_set import ImageSet
+from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.splits import Fold
-from fmim_core.models import multiply_adds
-from fmim_core.train_config import TrainConfig
+from fmim_core.models.small import multiply_adds
+from fmim_core.training.config import TrainConfig
 from search_spaces.domain import Configuration
 from studies.declare import Arm
 from studies.plan import Plan

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -13,21 +12,14 @@ import pytest
 import torch
 from hypothesis import settings
 
-from fmim_core.data.bank import Bank
-from fmim_core.data.building import build_bank
-from fmim_core.data.phantom import PhantomConfig, PhantomSource
-from fmim_core.train_config import TrainConfig
+from fmim_core.data.bank.bank import Bank
+from fmim_core.data.bank.building import build_bank
+from fmim_core.data.sets.phantom import PhantomConfig, PhantomSource
+from fmim_core.training.config import TrainConfig
 
 # The same examples in every run; `--hypothesis-profile=default` draws others, to look for more.
 settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("fixed")
-
-REAL_DATA = Path(__file__).parents[1].parent / "shared" / "data"
-NIH_MANIFEST = REAL_DATA / "nih" / "images64_manifest.csv"
-
-needs_nih = pytest.mark.skipif(
-    not NIH_MANIFEST.exists(), reason="the real ChestX-ray14 sample is not beside the project"
-)
 
 TINY = {
     "model": {"kind": "small", "widths": (4, 8, 8, 8), "embedding_dim": 16},

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.support.paths import ROOT
+
 PACKAGES = ("fmim_core", "search_spaces", "studies", "reports")
 
 
@@ -49,7 +50,7 @@ def test_imports_go_one_way(package: str, banned: set[str]) -> None:
 
 
 def test_ray_optuna_and_mlflow_are_the_runners_alone() -> None:
-    outside = [path for path in files("studies") if path.parent.name != "runner"]
+    outside = [path for path in files("studies") if "runner" not in path.relative_to(ROOT).parts]
     assert offenders(outside, {"ray", "optuna", "mlflow"}) == []
 
 
@@ -79,7 +80,8 @@ def test_files_stay_small() -> None:
 
 
 def test_every_package_is_installed() -> None:
-    """An editable install finds packages that the list forgets; a built one does not."""
-    listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
-    found = {".".join(path.parent.relative_to(ROOT).parts) for package in PACKAGES for path in files(package)}
-    assert listed == found
+    """An editable install finds folders without `__init__.py`; a built one leaves them out."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"]
+    assert settings["include"] == [f"{package}*" for package in PACKAGES]
+    folders = {path.parent for package in PACKAGES for path in files(package)}
+    assert [str(folder) for folder in sorted(folders) if not (folder / "__init__.py").is_file()] == []

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from fmim_core.config import Config
 from fmim_core.losses.base import LossOutput, no_triplets
-from fmim_core.margins import Margins
-from fmim_core.triplets import Similarities
+from fmim_core.margins.schedules import Margins
+from fmim_core.triplets.similarities import Similarities
 
 Distance = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]
 

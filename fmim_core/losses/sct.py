@@ -10,9 +10,9 @@ from torch.nn import functional
 
 from fmim_core.config import Config
 from fmim_core.losses.base import LossOutput
-from fmim_core.margins import Margins
-from fmim_core.selection import mean_over_triplets
-from fmim_core.triplets import Similarities
+from fmim_core.margins.schedules import Margins
+from fmim_core.triplets.selection import mean_over_triplets
+from fmim_core.triplets.similarities import Similarities
 
 
 class SCT(Config):

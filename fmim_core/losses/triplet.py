@@ -9,9 +9,9 @@ from torch import Tensor
 
 from fmim_core.config import Config
 from fmim_core.losses.base import LossOutput
-from fmim_core.margins import Margins
-from fmim_core.selection import Averaging, Selection, count_triplets, mean_hinge
-from fmim_core.triplets import Similarities
+from fmim_core.margins.schedules import Margins
+from fmim_core.triplets.selection import Averaging, Selection, count_triplets, mean_hinge
+from fmim_core.triplets.similarities import Similarities
 
 
 class Triplet(Config):

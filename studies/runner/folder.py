@@ -14,14 +14,14 @@ from typing import Any
 from PIL import Image
 
 from fmim_core.config import fingerprint
-from fmim_core.data.bank import Bank
-from fmim_core.machine import environment
-from fmim_core.margins import Margins
+from fmim_core.data.bank.bank import Bank
+from fmim_core.losses.surface import loss_surface
+from fmim_core.margins.schedules import Margins
 from fmim_core.records import SCHEMA, Record, now, read_json, read_records, write_json
-from fmim_core.surface import loss_surface
+from fmim_core.trial.machine import environment
 from search_spaces.searchers import Grid
 from studies.plan import Plan
-from studies.runner.proposals import Proposals
+from studies.runner.search.proposals import Proposals
 from studies.selection import in_short
 
 

@@ -11,8 +11,8 @@ from rich.table import Table
 
 from fmim_core.metric_names import METRICS
 from fmim_core.records import Record
-from fmim_core.trainer import Row
-from fmim_core.trial import TrialSpec
+from fmim_core.training.trainer import Row
+from fmim_core.trial.trial import TrialSpec
 from search_spaces.searchers import ASHA
 from studies.plan import Plan
 

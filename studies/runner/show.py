@@ -11,14 +11,14 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from fmim_core.records import Record, read_json, read_records
-from reports.formats import duration
+from reports.writing.formats import duration
 from search_spaces.searchers import ASHA
 from studies.declare import Arm
 from studies.plan import Plan
-from studies.runner.calibrate import Calibration
-from studies.runner.execute import Checked
-from studies.runner.forecast import Forecast
-from studies.runner.warn import warn_of_data, warn_of_folds
+from studies.runner.data_warnings import warn_of_data, warn_of_folds
+from studies.runner.forecast.calibrate import Calibration
+from studies.runner.forecast.forecast import Forecast
+from studies.runner.run_study import Checked
 from studies.workload import Workload
 
 

@@ -22,16 +22,17 @@ import numpy as np
 import torch
 from PIL import Image
 
-from fmim_core.data.bank import Bank
-from fmim_core.data.blocks import cores
-from fmim_core.data.building import build_bank
-from fmim_core.data.listing import FileSource
-from fmim_core.data.manifest import manifest
-from fmim_core.data.phantom import PhantomSource
-from fmim_core.data.stamp import NAME
+from fmim_core.data.bank.bank import Bank
+from fmim_core.data.bank.blocks import cores
+from fmim_core.data.bank.building import build_bank
+from fmim_core.data.bank.stamp import NAME
+from fmim_core.data.sets.manifest import manifest
+from fmim_core.data.sets.phantom import PhantomSource
+from fmim_core.data.tables.listing import FileSource
 from tests.benchmarks.measurement import Measurement, fastest, resident_mib
+from tests.support.paths import REAL_DATA
 
-RADIOGRAPHS = Path(__file__).parents[2].parent / "shared" / "data" / "open_cxr" / "images"
+RADIOGRAPHS = REAL_DATA / "open_cxr" / "images"
 SIDE, SIZE, DISTINCT = 1024, 280, 20
 """Pixels of the files and of the bank; how many files differ."""
 BUILDING, SECOND_START_S, PEAK_GIB = 1.25, 1.0, 1.0

@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fmim_core.data.bank import Bank
-from fmim_core.data.building import build_bank
-from fmim_core.data.phantom import PhantomSource
+from fmim_core.data.bank.bank import Bank
+from fmim_core.data.bank.building import build_bank
+from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.records import Record
-from fmim_core.trainer import Row, Seconds, TrainResult
-from fmim_core.trial import Place, Trial, TrialSpec
+from fmim_core.training.trainer import Row, Seconds, TrainResult
+from fmim_core.trial.trial import Place, Trial, TrialSpec
 from search_spaces.domain import Choice, Space
 from studies.declare import Arm, Study
 from studies.plan import Plan
 from studies.presets import SMOKE
-from studies.runner.cluster import Resources
-from studies.runner.dispatch import Dispatcher
-from studies.runner.mlflow_runs import Identity
-from studies.runner.ray_backend import run_ray
-from studies.runner.tracker import Tracker
+from studies.runner.backends.cluster import Resources
+from studies.runner.backends.ray_backend import run_ray
+from studies.runner.dispatcher import Dispatcher
+from studies.runner.tracking.mlflow_runs import Identity
+from studies.runner.tracking.tracker import Tracker
 from tests.benchmarks.measurement import resident_mib
 
 FOLDS = 5  # as in the paper: 34 configurations are 170 trials

@@ -12,9 +12,9 @@ from pytorch_metric_learning.miners import TripletMarginMiner
 from torch import Tensor
 
 from fmim_core.losses import AdaTriplet, Triplet
-from fmim_core.margins import Margins
-from fmim_core.statistics import StatisticsCollector
-from fmim_core.triplets import Similarities, TripletIndex, unit
+from fmim_core.margins.schedules import Margins
+from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
+from fmim_core.triplets.statistics import StatisticsCollector
 from tests.benchmarks.measurement import Measurement, fastest
 
 SUBJECTS, IMAGES, DIMENSIONS, EPSILON = 32, 4, 128, 0.25

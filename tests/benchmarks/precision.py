@@ -8,9 +8,9 @@ from statistics import mean, stdev
 
 import torch
 
-from fmim_core.data.building import build_bank
-from fmim_core.data.phantom import PhantomSource
-from fmim_core.trainer import train
+from fmim_core.data.bank.building import build_bank
+from fmim_core.data.sets.phantom import PhantomSource
+from fmim_core.training.trainer import train
 from studies import catalogue
 from studies.presets import QUICK
 from tests.benchmarks.measurement import Measurement

@@ -14,18 +14,18 @@ from statistics import fmean
 
 import torch
 
-from fmim_core.data.building import build_bank
+from fmim_core.data.bank.building import build_bank
 from fmim_core.records import Record, read_json, read_records, record_path
-from studies.data import find_source
-from studies.runner.execute import Options
+from studies.data.sources import find_source
+from studies.runner.run_study import Options
 from tests.benchmarks.measurement import Measurement
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 STUDY, PRESET, EVERY = "automargin_vs_grid", "quick", 10
 ONE_TRIAL = """
 import sys
 from pathlib import Path
-from fmim_core.trial import Place, Trial, TrialSpec
+from fmim_core.trial.trial import Place, Trial, TrialSpec
 Trial(TrialSpec.model_validate_json(sys.argv[1]), Place(Path(sys.argv[2]), "cpu")).run()
 """
 

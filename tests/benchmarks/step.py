@@ -13,16 +13,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fmim_core.compiling import Captured
-from fmim_core.data.bank import Bank
-from fmim_core.data.building import build_bank
-from fmim_core.data.device import DeviceImages
-from fmim_core.data.phantom import PhantomConfig, PhantomSource
+from fmim_core.data.bank.bank import Bank
+from fmim_core.data.bank.building import build_bank
+from fmim_core.data.bank.device import DeviceImages
+from fmim_core.data.sets.phantom import PhantomConfig, PhantomSource
 from fmim_core.seeding import torch_generator
-from fmim_core.statistics import StatisticsCollector
-from fmim_core.train_config import TrainConfig
-from fmim_core.trainer import Training
-from fmim_core.triplets import Similarities, unit
+from fmim_core.training.compiling import Captured
+from fmim_core.training.config import TrainConfig
+from fmim_core.training.trainer import Training
+from fmim_core.triplets.similarities import Similarities, unit
+from fmim_core.triplets.statistics import StatisticsCollector
 from tests.benchmarks.measurement import Measurement, fastest, synchronise
 
 BARE = "the bare backbone's step"

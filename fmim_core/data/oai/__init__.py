@@ -34,14 +34,14 @@ from typing import Any
 
 import pandas as pd
 
-from fmim_core.data.findings import Findings
-from fmim_core.data.listing import Listing, check_index
 from fmim_core.data.oai.files import VISITS, Files, find_files
 from fmim_core.data.oai.knees import KneeImage, knees_in_files, knees_read
 from fmim_core.data.oai.metadata import Metadata, read_metadata
 from fmim_core.data.oai.paper import differences_from_paper
 from fmim_core.data.oai.rows import named
 from fmim_core.data.source import SourceDescription
+from fmim_core.data.tables.findings import Findings
+from fmim_core.data.tables.listing import Listing, check_index
 
 TEST_SITE = "C"
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from fmim_core.data.findings import Findings
-from fmim_core.data.listing import Window
-from fmim_core.data.manifest import SIDES
 from fmim_core.data.oai.files import ImageFile
 from fmim_core.data.oai.rows import number
-from fmim_core.data.tables import read_table
+from fmim_core.data.sets.manifest import SIDES
+from fmim_core.data.tables.findings import Findings
+from fmim_core.data.tables.listing import Window
+from fmim_core.data.tables.reading import read_table
 
 MILLIMETRES = 140  # of a knee's side, as KNEEL cuts
 CENTRE = 4  # of KNEEL's 16 points the middle one of the 9 along the tibia, which its own crops are centred on

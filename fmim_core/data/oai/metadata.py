@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fmim_core.data.findings import Finding
-from fmim_core.data.manifest import MAX_AGE, SEXES
 from fmim_core.data.oai.files import VISITS
 from fmim_core.data.oai.rows import MISSING, Row, RowReader, coded, number, site
+from fmim_core.data.sets.manifest import MAX_AGE, SEXES
+from fmim_core.data.tables.findings import Finding
 
 SIDES = {1.0: "R", 2.0: "L"}
 SEX_CODES = {1.0: "M", 2.0: "F"}

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fmim_core.data.cells import NUMBER
-from fmim_core.data.findings import Finding, Severity
-from fmim_core.data.tables import read_table
+from fmim_core.data.tables.cells import NUMBER
+from fmim_core.data.tables.findings import Finding, Severity
+from fmim_core.data.tables.reading import read_table
 
 # ".: Missing Form/Incomplete Workbook", ".A: Not Expected", ".M", and what SAS has as no number.
 MISSING = re.compile(r"nan|(\.[A-Z_]?\s*(:.*)?)?", re.IGNORECASE | re.ASCII | re.DOTALL)

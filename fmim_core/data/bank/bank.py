@@ -1,0 +1,148 @@
+"""The bank: every image of a data set decoded once, in one memory-mapped file with its indexes beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fmim_core.config import fingerprint
+from fmim_core.data.bank.blocks import hash_all, sha256_of
+from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.bank.stamp import is_stamped, stamping
+from fmim_core.data.source import SourceDescription
+
+SCHEMA = 2
+FILES = ("bank.json", "images.u8", "development.csv", "test.csv")
+
+
+@dataclass(frozen=True, eq=False)
+class Bank:
+    """A built bank on disk; pickles as its path, and opens its images only when asked for them.
+
+    `summary` holds the counts of both sides ("development", "test"; see `ImageSet.summary`), so that a plan can
+    state the size of the test set without opening it. `blocks` are the SHA-256 of every `block_images` images.
+    """
+
+    path: Path
+    size: int
+    count: int
+    fingerprint: str
+    description: SourceDescription
+    summary: dict[str, Any]
+    warnings: tuple[str, ...]
+    sha256: dict[str, str]
+    block_images: int
+    blocks: tuple[str, ...]
+
+    @classmethod
+    def open(cls, path: str | Path) -> Bank:
+        """Open the bank in the folder `path`.
+
+        Raises:
+            ValueError: there is no bank, it was written by another version, or `images.u8` has not its size; whether
+                it is what was built, `check` says.
+        """
+        path = Path(path).absolute()  # workers run in another folder
+        try:
+            about = json.loads((path / "bank.json").read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise ValueError(f"no bank in {path}: it has no bank.json. Build it with build_bank.") from None
+        except ValueError as error:
+            raise _damaged(path, f"bank.json cannot be read ({error})") from None
+        if not isinstance(about, dict) or about.get("schema") != SCHEMA:
+            given = about.get("schema") if isinstance(about, dict) else about
+            raise _damaged(path, f"bank.json has schema {given!r}, this version reads {SCHEMA}")
+        try:
+            blocks = about["blocks"]
+            if len(blocks["sha256"]) != -(-about["count"] // blocks["images"]):
+                raise KeyError("a SHA-256 for each block")
+            bank = cls(
+                path=path,
+                description=SourceDescription(**about["description"]),
+                warnings=tuple(about["warnings"]),
+                block_images=blocks["images"],
+                blocks=tuple(blocks["sha256"]),
+                **{key: about[key] for key in ("size", "count", "fingerprint", "summary", "sha256")},
+            )
+        except (KeyError, TypeError, ZeroDivisionError) as error:
+            raise _damaged(path, f"bank.json lacks or has too much: {error}") from None
+        expected, found = bank.count * bank.size**2, _file_size(path / "images.u8")
+        if found != expected:
+            raise _damaged(path, f"images.u8 has {found} bytes, {expected} expected")
+        return bank
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Bank.open, (str(self.path),)
+
+    def check(self) -> None:
+        """Make sure that every byte is what was built; quick where `stamp` remembers that it was so.
+
+        Raises:
+            ValueError: something was changed or cannot be read; the message says which file and which images.
+        """
+        if is_stamped(self.path, FILES, self.fingerprint):
+            return
+        with stamping(self.path, FILES, self.fingerprint):
+            if self.fingerprint != content_fingerprint(self.size, self.sha256):
+                raise _damaged(self.path, "bank.json was changed after the bank was built")
+            try:
+                changed = [n for n in ("development.csv", "test.csv") if sha256_of(self.path / n) != self.sha256[n]]
+                changed += [f"images.u8 ({rows})" for rows in self._changed_rows()]
+            except OSError as error:
+                raise _damaged(self.path, f"{error.filename} cannot be read ({error.strerror})") from None
+            if changed:
+                what = ", ".join([*changed[:5], *(["..."] if len(changed) > 5 else [])])
+                raise _damaged(self.path, f"{what} changed after the bank was built")
+
+    def _changed_rows(self) -> list[str]:
+        """The rows of the images in blocks whose SHA-256 is not what it was, in words."""
+        step, count = self.block_images, len(self.blocks)
+        found = hash_all((self.path / "images.u8", n * step * self.size**2, step * self.size**2) for n in range(count))
+        changed = [n for n, (is_, was) in enumerate(zip(found, self.blocks, strict=True)) if is_ != was]
+        return [f"rows {n * step} to {min((n + 1) * step, self.count) - 1}" for n in changed]
+
+    @property
+    def images(self) -> np.ndarray:
+        """All images, uint8 `(N, H, W)`, memory-mapped and read-only."""
+        shape = (self.count, self.size, self.size)
+        return np.memmap(self.path / "images.u8", dtype=np.uint8, mode="r", shape=shape)
+
+    def development(self) -> ImageSet:
+        """The images that may be trained on, searched on and selected on."""
+        return self._image_set("development.csv")
+
+    def open_test(self) -> ImageSet:
+        """The test images. Call it once, after selection is fixed: nothing else reads the test index."""
+        return self._image_set("test.csv")
+
+    def _image_set(self, name: str) -> ImageSet:
+        try:
+            content = (self.path / name).read_bytes()
+        except OSError as error:
+            raise _damaged(self.path, f"{name} cannot be read ({error.strerror})") from None
+        if hashlib.sha256(content).hexdigest() != self.sha256[name]:
+            raise _damaged(self.path, f"{name} was changed after the bank was built")
+        # All as text first: a subject may well be called "NA" or "007", and months must come back exactly.
+        index = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+        index["months"] = [float(months or "nan") for months in index["months"]]
+        return ImageSet.of(index, self.images)
+
+
+def content_fingerprint(size: int, sha256: dict[str, str]) -> str:
+    """A bank's fingerprint: that of the side of its images and the SHA-256 of its files, `bank.json` apart."""
+    return fingerprint({"size": size, **sha256})
+
+
+def _file_size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
+
+
+def _damaged(path: Path, why: str) -> ValueError:
+    return ValueError(f"the bank in {path} cannot be used: {why}. Move the folder away; the next start rebuilds it.")

@@ -1,0 +1,221 @@
+"""Making a bank: every image of a source decoded on all cores, in blocks, so that a build that was stopped goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
+
+from fmim_core.config import fingerprint
+from fmim_core.data.bank.bank import SCHEMA, Bank, content_fingerprint
+from fmim_core.data.bank.blocks import cores
+from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.bank.partial import Finished, Outcome, Partial, builder
+from fmim_core.data.images.reading import ImageProblem, appearance
+from fmim_core.data.source import ABOUT_COLUMNS, INDEX_COLUMNS, Source
+from fmim_core.records import write_json, write_text
+
+SIZES = range(8, 2049)  # sides in pixels that a bank may have
+
+Progress = Callable[[int, int], None]
+"""Called as `progress(images done, images in all)`."""
+
+
+@runtime_checkable
+class KnowsImages(Protocol):
+    """A source whose images can change one by one: when some have, a build takes the others from the one before."""
+
+    @property
+    def image_keys(self) -> Sequence[str]:
+        """One text an image: changes whenever the image may have changed, and stays when other rows come or go."""
+
+
+def development_index(source: Source, size: int) -> ImageSet:
+    """The development images of a source before any is decoded: who and when, enough to check a plan.
+
+    Raises:
+        ValueError: the index is not usable.
+    """
+    index = _checked(source.index)
+    return ImageSet.of(index[index["split"] == "train"], np.empty((0, size, size), np.uint8))
+
+
+def build_bank(source: Source, size: int, root: str | Path, progress: Progress | None = None) -> Bank:
+    """Decode every image of `source` at `size` × `size` pixels into a bank under `root`, or reuse it if it is there.
+
+    The folder is `<name>-<12 hex of source fingerprint and size>`. The bank is built in a folder beside it and
+    renamed, so it is there whole or not at all. One process builds it, others wait (`partial.builder`). A build that
+    was stopped, or that found images it cannot use, keeps what it has decoded, and the next one goes on from there.
+    The bank's own fingerprint covers the decoded content alone: copied images give the same one.
+
+    Raises:
+        ValueError: the size or the index is not usable, some images cannot be read (all are tried, the first ten
+            named), the disk is too full, or the bank that is there is damaged.
+    """
+    if size not in SIZES:
+        raise ValueError(f"image size {size!r} is not allowed: give whole pixels from {SIZES[0]} to {SIZES[-1]}")
+    place = Path(root).absolute() / f"{source.description.name}-{fingerprint([SCHEMA, source.fingerprint, size])[:12]}"
+    if place.exists():
+        return Bank.open(place)
+    index = _checked(source.index)
+    with builder(place) as folder:
+        if folder is not None:
+            with Partial(folder, source.description.name, _keys(source, len(index)), size) as partial:
+                _check_room(partial, len(index) * size**2)
+                _build(source, index, size, partial, progress)
+                partial.become(place)
+    return Bank.open(place)
+
+
+def _keys(source: Source, count: int) -> list[str]:
+    """One text an image, by which the next build recognises it."""
+    if isinstance(source, KnowsImages):
+        return [f"{SCHEMA} {key}" for key in source.image_keys]
+    return [f"{SCHEMA} {source.fingerprint} {row}" for row in range(count)]
+
+
+def _check_room(partial: Partial, needed: int) -> None:
+    needed, free = needed - partial.bytes_on_disk, shutil.disk_usage(partial.bank).free
+    if needed > free:
+        raise ValueError(
+            f"the bank needs {needed} more bytes, {partial.bank.parent.parent} has {free} free: "
+            "make room, choose another folder or a smaller size"
+        )
+
+
+def _build(source: Source, index: pd.DataFrame, size: int, partial: Partial, progress: Progress | None) -> None:
+    """Write all files of the bank, and read them back."""
+    digest, problems, warnings, hashes = hashlib.sha256(), list[ImageProblem](), list[str](), list[str]()
+    for block, images, unusable in _decoded(source, len(index), size, partial, progress):
+        digest.update(images.data)
+        hashes.append(block.sha256)
+        problems += unusable
+        remarks = enumerate(block.remarks, block.start)
+        warnings += [f"{index['image'].iloc[row]}: {remark}" for row, remark in remarks if remark]
+    if problems:
+        what = _listed(f"{len(problems)} of {len(index)} images cannot be used", [str(one) for one in problems])
+        raise ValueError(f"{what}\nThe others are kept for the next start, in {partial.bank.parent}")
+    partial.flush()
+    sets, sha256 = {}, {"images.u8": digest.hexdigest()}
+    for split, side in (("train", "development"), ("test", "test")):
+        part = index[index["split"] == split]
+        content = part.to_csv(index=False, lineterminator="\n")
+        write_text(partial.bank / f"{side}.csv", content)
+        sha256[f"{side}.csv"] = hashlib.sha256(content.encode()).hexdigest()
+        sets[side] = ImageSet.of(part, np.empty((0, size, size), np.uint8)).summary()
+    about = {
+        "schema": SCHEMA,
+        "fingerprint": content_fingerprint(size, sha256),
+        "size": size,
+        "count": len(index),
+        "description": asdict(source.description),
+        "summary": sets,
+        "warnings": warnings,
+        "sha256": sha256,
+        "blocks": {"images": partial.step, "sha256": hashes},
+    }
+    write_json(partial.bank / "bank.json", about)
+    Bank.open(partial.bank).check()
+
+
+def _decoded(
+    source: Source, count: int, size: int, partial: Partial, progress: Progress | None
+) -> Iterator[tuple[Finished, np.ndarray, list[ImageProblem]]]:
+    """Every block in order, with its images and what is wrong with some of them, while the next ones are decoded.
+
+    Threads suffice, since decoders release the lock; a source whose `read` does not says how many `threads` it is worth
+    to use. Only a few blocks are on their way at once, which bounds the memory: one that is waited for, and enough for
+    all threads.
+    """
+    step, threads = partial.step, min(cores(), getattr(source, "threads", cores()))
+    on_the_way: deque[Finished | _Block] = deque()
+    pool = ThreadPoolExecutor(threads)
+
+    def first() -> tuple[Finished, np.ndarray, list[ImageProblem]]:
+        block = on_the_way.popleft()
+        if isinstance(block, _Block):
+            return block.result(lambda row: progress and progress(row + 1, count))
+        if progress:
+            progress(block.start + len(block.keys), count)
+        return block, partial.read(block), []
+
+    try:
+        for start in range(0, count, step):
+            rows = range(start, min(start + step, count))
+            on_the_way.append(partial.kept.get(start) or _Block(source, rows, size, partial, pool))
+            if len(on_the_way) > 1 + 2 * threads // step:
+                yield first()
+        while on_the_way:
+            yield first()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+class _Block:
+    """Consecutive images that are being decoded; the thread that has the last of them writes them to their place."""
+
+    def __init__(self, source: Source, rows: range, size: int, partial: Partial, pool: ThreadPoolExecutor) -> None:
+        self._images, self._rows = np.empty((len(rows), size, size), np.uint8), rows
+        self._source, self._partial = source, partial
+        self._left, self._lock, self._sha256 = len(rows), threading.Lock(), ""
+        self._outcomes = [pool.submit(self._decode, row) for row in rows]
+
+    def result(self, done: Callable[[int], object]) -> tuple[Finished, np.ndarray, list[ImageProblem]]:
+        """The block when it is written, with its images and what is wrong with some; `done(row)` after each."""
+        outcomes = []
+        for row, outcome in zip(self._rows, self._outcomes, strict=True):
+            outcomes.append(outcome.result())
+            done(row)
+        finished = self._partial.finish(self._rows.start, self._sha256, outcomes)
+        return finished, self._images, [outcome for outcome in outcomes if isinstance(outcome, ImageProblem)]
+
+    def _decode(self, row: int) -> Outcome:
+        outcome = self._read(row, self._images[row - self._rows.start])
+        with self._lock:
+            self._left -= 1
+            last = self._left == 0
+        if last:
+            self._sha256 = self._partial.write(self._rows.start, self._images)
+        return outcome
+
+    def _read(self, row: int, out: np.ndarray) -> Outcome:
+        if not self._partial.find(row, out):
+            try:
+                image = self._source.read(row, len(out))
+            except ImageProblem as problem:
+                out[:] = 0
+                return problem
+            assert image.shape == out.shape, image.shape
+            assert image.dtype == np.uint8, image.dtype
+            out[:] = image
+        return appearance(out)
+
+
+def _checked(index: pd.DataFrame) -> pd.DataFrame:
+    """The index with its `row`; raises where a source broke its promise, above all about subjects on both sides."""
+    if missing := [column for column in INDEX_COLUMNS if column not in index]:
+        raise ValueError(f"the index lacks the columns {missing}; it must have {list(INDEX_COLUMNS)}")
+    if unknown := sorted(set(index["split"]) - {"train", "test"}):
+        raise ValueError(f"split {unknown} is not known: only 'train' and 'test' are")
+    by_split = {split: set(index["subject"][index["split"] == split]) for split in ("train", "test")}
+    if empty := [split for split, subjects in by_split.items() if not subjects]:
+        raise ValueError(f"no image has the split {empty[0]!r}: both 'train' and 'test' need some")
+    if both := sorted(by_split["train"] & by_split["test"]):
+        raise ValueError(_listed(f"{len(both)} subjects are on both sides of the train/test split", both))
+    if not index["side"].isin(["", "L", "R"]).all() or (index["months"] < 0).any():
+        raise ValueError("sides must be '', 'L' or 'R', and months 0 or more (NaN where unknown)")
+    columns = [name for name in (*INDEX_COLUMNS, *ABOUT_COLUMNS) if name in index]
+    return index[columns].assign(row=np.arange(len(index)))
+
+
+def _listed(what: str, items: list[str]) -> str:
+    return "\n  ".join([f"{what}:", *items[:10], *(["..."] if len(items) > 10 else [])])

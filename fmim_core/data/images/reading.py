@@ -1,0 +1,187 @@
+"""Reading an image file, whatever its mode, as one grey 8-bit image, or saying why it cannot be used."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
+
+from fmim_core.data.images.jpeg import is_cut_short
+from fmim_core.data.images.limits import SEVERAL_FRAMES, ImageProblem, check_shape
+
+NEARLY_BLACK = 26  # a tenth of the grey scale
+DICOM_EXTRA = "install what reads it with pip install 'fmim-studies[dicom]'"
+
+_TIFF_BITS, _TIFF_PHOTOMETRIC, _WHITE_IS_ZERO = 258, 262, 0
+
+
+def read_grey(path: str | Path, size: int | None = None, mirror: bool = False) -> np.ndarray:
+    """Grey image of the file, uint8 `(H, W)`, or `(size, size)` by `square`; with `mirror`, left and right exchanged.
+
+    The format is found by content, not by name. Rules: 16-bit values v give round(255·v/65535), over the full
+    range whatever bits are used (a TIFF that says 12 bits: round(255·v/4095)); colour, palette and CMYK give the
+    luminance 0.299 R + 0.587 G + 0.114 B; alpha is ignored; the EXIF orientation is applied, so that the picture
+    stands as a viewer shows it. DICOM is shown by the file's own rescaling and window (`dicom.read_dicom`), if the
+    extra is installed.
+
+    Raises:
+        ImageProblem: no such file, empty, not an image, truncated, several frames, too small, too narrow, too many
+            pixels (found before decoding), or pixels without a fixed range (floating-point, 32-bit).
+    """
+    try:
+        with _open(path) as image:
+            _check_header(path, image)
+            _decode(path, image)
+            ImageOps.exif_transpose(image, in_place=True)
+            grey = _grey(path, image)
+    except (ImageProblem, MemoryError):
+        raise
+    except Exception as error:  # decoders fed damaged bytes raise nearly anything
+        raise ImageProblem(path, _reason(path, error)) from error
+    if mirror:
+        grey = grey.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    return np.asarray(grey) if size is None else _square(grey, size)
+
+
+def square(image: np.ndarray, size: int) -> np.ndarray:
+    """`image`, uint8 `(H, W)`, as `(size, size)` with its aspect kept.
+
+    The longer side becomes `size` and the shorter one is scaled alike (rounded, at least 1 pixel), by Pillow's
+    bilinear filter, which averages over the whole area when it shrinks. Black is then added on both sides of the
+    shorter one, the odd pixel after it. Scaling first needs no more memory than the image, however narrow.
+    """
+    return _square(Image.fromarray(image), size)
+
+
+def _square(image: Image.Image, size: int) -> np.ndarray:
+    width, height = image.size
+    scale = size / max(height, width)
+    new_height, new_width = (max(1, round(side * scale)) for side in (height, width))
+    if (new_height, new_width) != (height, width):
+        image = image.resize((new_width, new_height), Image.Resampling.BILINEAR)
+    result = np.zeros((size, size), np.uint8)
+    top, left = (size - new_height) // 2, (size - new_width) // 2
+    result[top : top + new_height, left : left + new_width] = np.asarray(image)
+    return result
+
+
+def appearance(image: np.ndarray) -> str | None:
+    """A remark on a grey image, uint8 `(H, W)`, that was read but can hardly be meant, or None.
+
+    "blank" where all pixels inside a black border differ by at most 2 levels; "nearly black" where 99 of 100
+    pixels are below 26 of 255, as when 12-bit values were saved as 16-bit; "hardly any contrast" where 98 of 100
+    are within 26 levels, as when a DICOM file uses a part of its range and has no window (of 1,252 real chest
+    radiographs the flattest spans 63).
+    """
+    rows, columns = np.flatnonzero(image.any(axis=1)), np.flatnonzero(image.any(axis=0))
+    if not rows.size:
+        return "blank"
+    inside = image[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]  # without the padding of `square`
+    if int(inside.max()) - int(inside.min()) <= 2:
+        return "blank"
+    may_be = np.count_nonzero(inside < NEARLY_BLACK) > int(0.99 * (inside.size - 1))  # spares most the percentile
+    if may_be and np.percentile(inside, 99) < NEARLY_BLACK:
+        return "nearly black"
+    return "hardly any contrast" if _is_flat(inside) else None
+
+
+def _is_flat(image: np.ndarray) -> bool:
+    """Whether the middle 98 of 100 pixels are within 26 levels."""
+    share = np.cumsum(Image.fromarray(image).histogram()) / image.size
+    dark, light = np.searchsorted(share, (0.01, 0.99))
+    return bool(light - dark < NEARLY_BLACK)
+
+
+def _open(path: str | Path) -> Image.Image:
+    """The file as Pillow opens it, or a DICOM film as it is shown, which is decoded then."""
+    if ImageFile.LOAD_TRUNCATED_IMAGES:
+        raise ImageProblem(path, "PIL.ImageFile.LOAD_TRUNCATED_IMAGES is on, truncated files would pass: turn it off")
+    return Image.fromarray(_dicom(path).read_dicom(path)) if _is_dicom(path) else Image.open(path)
+
+
+def _is_dicom(path: str | Path) -> bool:
+    """By the mark after 128 bytes, or, for files of old without it, by a name that no other content contradicts."""
+    with open(path, "rb") as file:
+        head = file.read(132)
+    if head[128:] == b"DICM" or not head or Path(path).suffix.lower() not in (".dcm", ".dicom"):
+        return head[128:] == b"DICM"
+    try:
+        with Image.open(path):
+            return False
+    except UnidentifiedImageError:
+        return True
+
+
+def _dicom(path: str | Path) -> ModuleType:
+    """The module that reads DICOM, imported when the first such file is met."""
+    try:
+        from fmim_core.data.images import dicom
+    except ModuleNotFoundError as error:
+        if error.name != "pydicom":
+            raise
+        raise ImageProblem(path, f"a DICOM file: {DICOM_EXTRA}") from None
+    return dicom
+
+
+def _check_header(path: str | Path, image: Image.Image) -> None:
+    check_shape(path, *image.size)
+    if getattr(image, "is_animated", False):
+        raise ImageProblem(path, SEVERAL_FRAMES)
+
+
+def _decode(path: str | Path, image: Image.Image) -> None:
+    """Load the pixels; a truncated file must raise, never come back half grey."""
+    image.load()
+    if image.format == "JPEG" and is_cut_short(path, image):
+        raise ImageProblem(path, "truncated (the last part of the picture is missing)")
+
+
+def _is_white_zero(image: Image.Image) -> bool:
+    """Whether a TIFF stores white as 0; Pillow inverts such files up to 8 bits and leaves 16 bits as they are."""
+    return getattr(image, "tag_v2", {}).get(_TIFF_PHOTOMETRIC) == _WHITE_IS_ZERO
+
+
+def _full_scale(image: Image.Image) -> int:
+    """The value of white in more than 8 bits; Pillow scales formats that say how many they use, TIFF apart."""
+    return 4095 if getattr(image, "tag_v2", {}).get(_TIFF_BITS) == (12,) else 65535
+
+
+def _grey(path: str | Path, image: Image.Image) -> Image.Image:
+    mode = image.mode
+    if mode == "L":
+        return image  # as most radiographs are: a copy of the pixels would take a tenth of the time of reading them
+    if mode in ("1", "LA"):
+        return image.convert("L")
+    if mode in ("P", "PA"):
+        return image.convert("RGBA").convert("RGB").convert("L")
+    if mode in ("RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV"):
+        return image.convert("RGB").convert("L")
+    if mode.startswith("I"):
+        values = np.asarray(image)
+        if values.min() < 0 or values.max() > 65535:
+            raise ImageProblem(path, "32-bit values outside 0..65535 have no fixed range: save as 8 or 16 bits")
+        white = _full_scale(image)
+        grey = np.empty(values.shape, np.uint8)
+        for top in range(0, len(values), 64):  # the whole at once takes twice the time, and 8 bytes a pixel
+            strip = values[top : top + 64].astype(np.int32)
+            grey[top : top + 64] = (strip * (255 * 2) + white) // (2 * white)
+        return Image.fromarray(255 - grey if _is_white_zero(image) else grey)
+    kind = "floating-point pixels" if mode == "F" else f"pixels of mode {mode}"
+    raise ImageProblem(path, f"{kind} have no fixed range: save as 8 or 16 bits")
+
+
+def _reason(path: str | Path, error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
+    if isinstance(error, UnidentifiedImageError):
+        if os.path.getsize(path) == 0:
+            return "empty"
+        return "not an image, or cut short (PNG, JPEG, TIFF, DICOM and the like are read)"
+    if isinstance(error, (Image.DecompressionBombError, Image.DecompressionBombWarning)):
+        return f"too many pixels, not decoded: {error}"
+    if isinstance(error, EOFError) or "truncated" in str(error).lower():
+        return f"truncated ({error})"
+    return f"cannot be decoded ({error})"

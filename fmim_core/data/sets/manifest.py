@@ -1,0 +1,207 @@
+"""A user's own images: a table with one row an image, checked as a whole before anything starts."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fmim_core.data.source import ABOUT_COLUMNS, SourceDescription
+from fmim_core.data.splits import shuffled_subjects
+from fmim_core.data.tables.cells import (
+    ANSWERS,
+    MAX_AGE,
+    MAX_MONTHS,
+    MISSING,
+    NO_NAME,
+    SEXES,
+    SIDES,
+    SPLITS,
+    Known,
+    age,
+    canonical,
+    form,
+    months,
+    one_of,
+)
+from fmim_core.data.tables.findings import Findings
+from fmim_core.data.tables.formats import shortened
+from fmim_core.data.tables.listing import Listing, check_index, file_state, matched_subjects
+from fmim_core.data.tables.reading import TextTable, read_table
+
+REQUIRED = ("image", "subject", "months")
+OPTIONAL = ("side", "split", *ABOUT_COLUMNS)
+
+
+def manifest(
+    path: str | Path,
+    test_fraction: float = 1 / 3,
+    seed: int = 0,
+    mirror_right: bool = True,
+    metadata_only: bool = False,
+) -> Listing:
+    """The images named by a CSV or Parquet table with the columns image, subject, months and, where known, others.
+
+    `image` is relative to the table's folder, with / or \\ between folders, and never leads out of it; links that
+    stand in that folder are followed, wherever they lead, since they are the user's own. `subject` is text, as it is
+    written. `months` is a number that counts from the subject's baseline (0), blank where unknown: such images are
+    trained on and not evaluated. `side` is L, R, left, right or blank; with `mirror_right` the R images are mirrored,
+    so that both sides look alike. `split` is train (or train_val, dev, development) or test; without that column,
+    `test_fraction` of the subjects are drawn for the test by `seed`, alike among those with a query that has a match
+    and those without. `sex`, `age` (years), `view`, `disease`, `grade` and `tkr` serve tables; what they hold beyond
+    the known values is blank and warned of. Words for a missing value (`MISSING`) are blanks. Other columns are
+    ignored.
+
+    Raises:
+        ValueError: the table cannot be read, or `test_fraction` is not between 0 and 1. What is wrong with its rows
+            and their files is in the listing's findings.
+    """
+    if not 0 < test_fraction < 1:
+        raise ValueError(f"test_fraction {test_fraction!r} is not allowed: give a number between 0 and 1")
+    # Images are found beside the table, wherever the program is started or a worker runs.
+    path = Path(path).parent.resolve() / Path(path).name
+    table = read_table(path, REQUIRED, OPTIONAL)
+    findings = Findings()
+    index = _index(path, table, findings)
+    _check_subjects(set(index["subject"].dropna()), findings)
+    findings.note("columns that are not used", table.unused)
+    rule: dict[str, Any] = {"rule": "column"}
+    if "split" not in table.cells:
+        rule = {"rule": "drawn", "fraction": test_fraction, "seed": seed}
+        if not findings.errors:
+            index["split"] = _drawn_split(index, test_fraction, seed)
+            test = index["subject"][index["split"] == "test"].drop_duplicates()
+            findings.note(f"subjects drawn for the test, as no column says ({test_fraction:.0%}, seed {seed})", test)
+    images = [image if isinstance(image, str) else None for image in index["image"]]  # pandas makes None a NaN
+    if not metadata_only:
+        missing = [image for image in images if image and not file_state(path.parent / image)]
+        findings.error("missing image files", [shortened(image) for image in missing])
+        findings.error(
+            "missing files whose names are written otherwise on disk", _written_otherwise(path.parent, missing)
+        )
+    check_index(index, findings)
+    return Listing(
+        description=SourceDescription(
+            name=_name(path),
+            kind="manifest",
+            synthetic=False,
+            about=f"{len(index)} images of {index['subject'].nunique()} subjects, from {path.name}.",
+            files={path.name: table.sha256},
+            details={
+                "split": rule,
+                "months_unknown": int(index["months"].isna().sum()),
+                "right_images_mirrored": int((index["side"] == "R").sum()) if mirror_right else 0,
+            },
+        ),
+        origin=path,
+        root=path.parent,
+        index=index,
+        paths=images,
+        findings=findings,
+        mirror_right=mirror_right,
+        metadata_only=metadata_only,
+    )
+
+
+def _index(path: Path, table: TextTable, findings: Findings) -> pd.DataFrame:
+    def column(name: str, known: Known, what: str, fallback: str | None = None) -> list[Any]:
+        """The column's values through `known`, whose None marks a mistake: an error, or a warning and `fallback`."""
+        cells = table.column(name)
+        missing = NO_NAME if name == "subject" else MISSING
+        blank = [cell.lower() in missing for cell in cells]
+        values = [known("" if is_blank else cell) for cell, is_blank in zip(cells, blank, strict=True)]
+
+        def where(rows: Iterable[bool]) -> list[str]:
+            return [f"{table.places[row]} {shortened(cells[row])!r}" for row, found in enumerate(rows) if found]
+
+        findings.note(f"{name} taken as blank", where(blank))
+        wrong = where(value is None for value in values)
+        if fallback is None:
+            findings.error(what, wrong)
+            return values
+        findings.warning(what, wrong)
+        return [fallback if value is None else value for value in values]
+
+    what_months = f"months that are not a number from 0 to {MAX_MONTHS} (12.5; not 12,5, nor a date), or blank"
+    columns = {
+        "image": column("image", lambda cell: _inside(path.parent, cell), f"images not inside {path.parent}"),
+        "subject": column("subject", lambda cell: cell or None, "rows without a subject"),
+        "months": column("months", months, what_months),
+        "side": column("side", one_of(SIDES), "sides other than L, R, left, right, blank"),
+        "split": ["train"] * len(table),
+    }
+    if "split" in table.cells:
+        columns["split"] = column("split", one_of(SPLITS), f"splits other than {', '.join(SPLITS)}")
+    about: dict[str, tuple[Known, str]] = {
+        "sex": (one_of(SEXES), "sexes other than M, F, male, female, taken as unknown"),
+        "age": (age, f"ages that are not a number from 0 to {MAX_AGE}, taken as unknown"),
+        "view": (str, ""),
+        "disease": (one_of(ANSWERS), "diseases other than yes, no, true, false, 1, 0, taken as unknown"),
+        "grade": (canonical, ""),
+        "tkr": (one_of(ANSWERS), "tkr other than yes, no, true, false, 1, 0, taken as unknown"),
+    }
+    for name, (known, what) in about.items():
+        if name in table.cells:
+            columns[name] = column(name, known, what, fallback="")
+    ordered = ("image", "subject", "side", "months", "split", *about)
+    return pd.DataFrame({name: columns[name] for name in ordered if name in columns})
+
+
+def _inside(root: Path, name: str) -> str | None:
+    """`name` relative to `root`, or None where it is blank or leads out."""
+    path, inside = os.path.normpath(os.path.join(root, name.replace("\\", "/"))), os.path.join(root, "")
+    return path.removeprefix(inside).replace(os.sep, "/") if path.startswith(inside) else None
+
+
+def _written_otherwise(root: Path, missing: Iterable[str]) -> list[str]:
+    """Of images that are not there: those whose folder has a file that differs in case or in how accents are made."""
+
+    @cache
+    def by_form(folder: Path) -> dict[str, str]:
+        try:
+            return {form(name): name for name in os.listdir(folder)}
+        except OSError:
+            return {}
+
+    there = [(image, by_form((root / image).parent).get(form(Path(image).name))) for image in missing]
+    return [f"{image} ({name!r} is there)" for image, name in there if name and name != Path(image).name]
+
+
+def _check_subjects(subjects: Iterable[str], findings: Findings) -> None:
+    """Add subjects that are hardly two people: one person under two names could be on both sides of a split."""
+    same: dict[str, set[str]] = defaultdict(set)
+    alike: dict[str, set[str]] = defaultdict(set)
+    for subject in sorted(subjects):
+        same[canonical(subject)].add(subject)
+        alike[form(subject)].add(subject)
+
+    def groups(by: dict[str, set[str]]) -> list[str]:
+        return [" = ".join(repr(shortened(name)) for name in sorted(names)) for names in by.values() if len(names) > 1]
+
+    what = "subjects written in several ways, by number or letters the same: write each in one way"
+    findings.error(what, groups(same))
+    findings.warning("subjects that differ in case alone, taken as different people", groups(alike))
+    called_na = [repr(subject) for subject in alike[form("NA")]]
+    findings.warning("subjects called NA, taken as one person of that name", called_na)
+
+
+def _drawn_split(index: pd.DataFrame, fraction: float, seed: int) -> list[str]:
+    matched = matched_subjects(index)
+    test: set[str] = set()
+    for subjects in (matched, set(index["subject"]) - matched):
+        count = min(max(1, round(fraction * len(subjects))), max(0, len(subjects) - 1))
+        test.update(shuffled_subjects(subjects, "test", seed)[:count])
+    return ["test" if subject in test else "train" for subject in index["subject"]]
+
+
+def _name(path: Path) -> str:
+    """A name for folders and reports: the table's, or its folder's where the table is just called manifest."""
+    stem = Path(path.name.removesuffix(".gz")).stem
+    name = path.parent.name if stem.lower() == "manifest" else stem
+    return re.sub(r"[^\w.-]+", "_", name) or "manifest"

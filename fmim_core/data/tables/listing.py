@@ -1,0 +1,178 @@
+"""What a data set's tables say, usable or not, and the source that reads its files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fmim_core.config import fingerprint
+from fmim_core.data.images.limits import MIN_SIDE, ImageProblem
+from fmim_core.data.images.reading import read_grey, square
+from fmim_core.data.images.spacing import pixel_spacing
+from fmim_core.data.source import ABOUT_COLUMNS, INDEX_COLUMNS, SourceDescription
+from fmim_core.data.tables.findings import Findings
+
+FileState = tuple[int, int]
+"""Size in bytes and time of change in ns of a file."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A square around the point (`x`, `y`) of an image, in its pixels; beyond the image it is black.
+
+    Its side is `width` pixels or, where that is None, `millimetres` at the pixel spacing that the file states, which
+    is read with the image: a collection of 27,000 films would take minutes to be listed otherwise. As KNEEL cuts, the
+    side is rounded down to an even number, and the point to whole pixels.
+    """
+
+    x: float
+    y: float
+    width: float | None = None
+    millimetres: float = 140
+
+    def cut(self, path: str | Path, image: np.ndarray) -> np.ndarray:
+        """The window of the grey image uint8 `(H, W)` of the file `path`, as `(side, side)`.
+
+        Raises:
+            ImageProblem: the point is outside the image, or the file does not state its pixel spacing.
+        """
+        height, width = image.shape
+        if not (0 <= self.x < width and 0 <= self.y < height):
+            raise ImageProblem(path, f"the point ({self.x:g}, {self.y:g}) lies outside the image of {width} x {height}")
+        half = int(self.millimetres / pixel_spacing(path) if self.width is None else self.width) // 2
+        if not 2 * half >= MIN_SIDE:
+            raise ImageProblem(path, f"a window of {2 * half} pixels is too small: at least {MIN_SIDE}")
+        top, left = round(self.y) - half, round(self.x) - half
+        result = np.zeros((2 * half, 2 * half), np.uint8)
+        part = image[max(0, top) : max(0, top + 2 * half), max(0, left) : max(0, left + 2 * half)]
+        result[max(0, -top) :, max(0, -left) :][: part.shape[0], : part.shape[1]] = part
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """A data set as its tables give it: every row, every file, and everything noticed on the way.
+
+    Args:
+        origin: the table or folder it was read from, for messages.
+        root: the folder that `paths` are relative to.
+        index: `INDEX_COLUMNS` and some of `ABOUT_COLUMNS`, one row an image; a cell that cannot be used is None, and
+            an error says so.
+        paths: each row's file, None where there is none (an error says so, unless `metadata_only`).
+        windows: of rows whose image is only a part of its file.
+        mirror_right: whether images of the right side are mirrored, so that both sides look alike.
+        metadata_only: whether files were not looked for: such a listing describes, and cannot be read.
+    """
+
+    description: SourceDescription
+    origin: Path
+    root: Path
+    index: pd.DataFrame
+    paths: Sequence[str | None]
+    findings: Findings
+    windows: Mapping[int, Window] = field(default_factory=dict)
+    mirror_right: bool = True
+    metadata_only: bool = False
+
+    def read_whole(self, row_number: int) -> np.ndarray:
+        """Grey image uint8 `(H, W)` of a row by `images.read_grey`, cut and mirrored; raises `images.ImageProblem`."""
+        path = self.paths[row_number]
+        assert path is not None, "a listing with errors or without files is never read"
+        image = read_grey(self.root / path)
+        if window := self.windows.get(row_number):
+            image = window.cut(self.root / path, image)
+        mirrored = self.mirror_right and self.index["side"].iloc[row_number] == "R"
+        return image[:, ::-1] if mirrored else image
+
+
+class FileSource:
+    """The images of a listing's files.
+
+    Raises:
+        ValueError: one error with everything that keeps the listing from being used.
+    """
+
+    def __init__(self, listing: Listing) -> None:
+        assert not listing.metadata_only, "only a listing with files can be read"
+        listing.findings.refuse_errors(listing.origin)
+        self._listing = listing
+        noticed = [{"severity": f.severity, "what": f.what, "count": len(f.places)} for f in listing.findings]
+        self.description = replace(listing.description, details=listing.description.details | {"findings": noticed})
+
+    @property
+    def index(self) -> pd.DataFrame:
+        """One row an image, in the order of the listing."""
+        listing = self._listing.index
+        return listing[[name for name in (*INDEX_COLUMNS, *ABOUT_COLUMNS) if name in listing]].copy()
+
+    @cached_property
+    def image_keys(self) -> list[str]:
+        """One text an image: its file with size and time of change, its window, and whether it is mirrored."""
+        listing = self._listing
+        return [
+            f"{listing.root / str(path)} {file_state(listing.root / str(path))} {listing.windows.get(row)} {mirrored}"
+            for row, (path, mirrored) in enumerate(zip(listing.paths, self._mirrored, strict=True))
+        ]
+
+    @cached_property
+    def _mirrored(self) -> list[bool]:
+        return [self._listing.mirror_right and side == "R" for side in self._listing.index["side"]]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of the index and of `image_keys`.
+
+        Size and time of change stand for a file's content, which takes minutes to read in a large collection. A copied
+        folder is thus decoded again, to a bank of the same fingerprint, which covers content alone.
+        """
+        return fingerprint([self.index.to_csv(), self.image_keys])
+
+    def read(self, row_number: int, size: int) -> np.ndarray:
+        """Grey uint8 `(size, size)` by `Listing.read_whole` and `images.square`; raises `images.ImageProblem`."""
+        listing = self._listing
+        if row_number in listing.windows:
+            return square(listing.read_whole(row_number), size)
+        return read_grey(listing.root / str(listing.paths[row_number]), size, self._mirrored[row_number])
+
+
+def file_state(path: str | Path) -> FileState | None:
+    """Size and time of change of a regular file, None where there is none."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):  # a name the file system refuses is a missing file too
+        return None
+    return (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+
+
+def matched_subjects(index: pd.DataFrame) -> set[str]:
+    """Subjects with a baseline image and a later one."""
+    return _subjects(index, index["months"] == 0) & _subjects(index, index["months"] > 0)
+
+
+def _subjects(index: pd.DataFrame, rows: pd.Series) -> set[str]:
+    return set(index["subject"][rows].dropna().unique())
+
+
+def check_index(index: pd.DataFrame, findings: Findings) -> None:
+    """Add what is wrong with an index, whatever it was read from; cells that are None have been told before."""
+    images = index["image"].dropna()
+    findings.error("images named more than once", images[images.duplicated()].unique())
+    train, test = (set(index["subject"][index["split"] == split].dropna().unique()) for split in ("train", "test"))
+    findings.error("subjects in both train and test", sorted(train & test))
+    later, baseline = (_subjects(index, rows) for rows in (index["months"] > 0, index["months"] == 0))
+    what = "subjects with later visits and no baseline image: their queries have no match"
+    findings.warning(what, sorted(later - baseline))
+    if findings.errors:
+        return  # what follows would only repeat them
+    for split in ("train", "test"):
+        part = index[index["split"] == split]
+        if not matched_subjects(part):
+            what = f"no subject in {split} has an image at month 0 and a later one, so retrieval cannot be scored"
+            findings.error(what, [f"{len(part)} images"])

@@ -1,0 +1,119 @@
+"""Reading a table of text cells, however it was saved: CSV of any separator, compressed or not, Parquet or SAS."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from fmim_core.data.tables.findings import Findings
+from fmim_core.data.tables.formats import Row, lower, open_csv, open_frame, open_parquet, open_text, shortened
+from fmim_core.data.tables.sas import is_sas, read_sas
+
+
+@dataclass(frozen=True, eq=False)
+class TextTable:
+    """A table's cells as stripped text.
+
+    cells: columns by their names in lower case. places: where each row stands, e.g. "line 7".
+    sha256: of the file's bytes as they lie on disk. unused: the names of columns that were not asked for.
+    """
+
+    path: Path
+    sha256: str
+    cells: pd.DataFrame
+    places: list[str]
+    unused: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def column(self, name: str) -> list[str]:
+        """A column's cells, blank ones where there is no such column."""
+        return self.cells[name].tolist() if name in self.cells else [""] * len(self)
+
+
+def read_table(
+    path: Path,
+    required: Sequence[str],
+    optional: Sequence[str] = (),
+    same: Mapping[str, str] | None = None,
+    fallback: str | None = None,
+) -> TextTable:
+    """The columns `required` and, where there, `optional` (lower case) of the table in `path`.
+
+    Names of columns count without case and surrounding blanks. The separator is the one of `SEPARATORS` that gives
+    the required columns; text is UTF-8 or, with its mark, UTF-16; gzip is undone. Blank lines are skipped. Parquet
+    and SAS cells become the text that a CSV would have: missing ones blank, whole numbers without a point.
+
+    Args:
+        same: other names of columns, as other editions of a table have them → the name asked for.
+        fallback: encoding of text that is not UTF-8, where a table is known to have such.
+
+    Raises:
+        ValueError: no such file, not such a table, a column missing or twice, a row of another length, a line break
+            within a cell, or no rows.
+    """
+    content, sha256 = _content(path)
+    same = same or {}
+    if content[:4] == b"PAR1" or path.suffix.lower() == ".parquet":
+        header, take = open_parquet(path, content)
+    elif is_sas(content) or path.suffix.lower() in (".sas7bdat", ".xpt"):
+        header, take = open_frame(read_sas(path, content))
+    else:
+        wanted = [*required, *(name for name, other in same.items() if other in required)]
+        header, take = open_csv(path, content, wanted, fallback)
+    names = [same.get(name, name) for name in lower(header)]
+    if missing := [name for name in required if name not in names]:
+        known = f"; optional: {list(optional)}" if optional else ""
+        raise ValueError(f"{path} lacks the columns {missing}; found: {[shortened(n) for n in names[:30]]}{known}")
+    used = [name for name in (*required, *optional) if name in names]
+    if twice := [name for name in used if names.count(name) > 1]:
+        raise ValueError(f"{path} has the columns {twice} more than once: keep one of each")
+    rows = take([names.index(name) for name in used])
+    if not rows:
+        raise ValueError(f"{path} has a header and no rows")
+    cells = pd.DataFrame([[cell.strip() for cell in row] for _, row in rows], columns=used, dtype=object)
+    _check_cells(path, used, rows)
+    unused = tuple(shortened(name) for name in names if name and name not in used)
+    return TextTable(path, sha256, cells, [place for place, _ in rows], unused)
+
+
+def _check_cells(path: Path, names: Sequence[str], rows: Sequence[Row]) -> None:
+    """Refuse cells with a line break: more often than not a quote was left open, and rows were swallowed."""
+    findings = Findings()
+    for at, name in enumerate(names):
+        broken = [f"{place} {shortened(row[at])!r}" for place, row in rows if _is_broken(row[at].strip())]
+        findings.error(f"{name} with a line break or a NUL character in it", broken)
+    findings.refuse_errors(path)
+
+
+def _is_broken(cell: str) -> bool:
+    return "\n" in cell or "\r" in cell or "\0" in cell
+
+
+def read_lines(path: Path) -> tuple[list[str], str]:
+    """The lines of a list that are not blank, stripped, and the SHA-256 of the file's bytes.
+
+    Raises:
+        ValueError: no such file, or not UTF-8 text.
+    """
+    content, sha256 = _content(path)
+    return [line.strip() for line in open_text(path, content).read().splitlines() if line.strip()], sha256
+
+
+def _content(path: Path) -> tuple[bytes, str]:
+    """The file's bytes, unpacked if they are gzipped, and the SHA-256 of what lies on disk."""
+    try:
+        stored = path.read_bytes()
+        content = gzip.decompress(stored) if stored[:2] == b"\x1f\x8b" else stored
+    except (zlib.error, EOFError, gzip.BadGzipFile) as error:
+        raise ValueError(f"{path} is a damaged gzip file: {error}") from None
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}. Give the path of a CSV or Parquet table.") from None
+    return content, hashlib.sha256(stored).hexdigest()

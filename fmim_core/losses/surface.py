@@ -1,0 +1,36 @@
+"""A loss as a function of one triplet's (φ_ap, φ_an), with its gradient, from the loss code itself (Fig. 1b, c)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from fmim_core.losses import AdaTriplet, Triplet
+from fmim_core.margins.schedules import Margins
+from fmim_core.triplets.similarities import Similarities
+
+
+def loss_surface(loss: Triplet | AdaTriplet, margins: Margins, points: int = 41) -> dict[str, Any]:
+    """Values and gradients on a square grid over [−1, 1]², by autograd, one triplet at a time.
+
+    Returns:
+        phi: the grid's coordinates `(points,)`; loss, d_phi_ap, d_phi_an: nested lists `[φ_an][φ_ap]`.
+    """
+    module = loss.model_copy(update={"selection": "all", "averaging": "all", **_per_triplet(loss)}).build(2, 2)
+    phi = torch.linspace(-1, 1, points, dtype=torch.float64)
+    rows = [[_at(module, margins, float(ap), float(an)) for ap in phi] for an in phi]
+    names = ("loss", "d_phi_ap", "d_phi_an")
+    return {"phi": phi.tolist()} | {name: [[p[k] for p in row] for row in rows] for k, name in enumerate(names)}
+
+
+def _per_triplet(loss: Triplet | AdaTriplet) -> dict[str, str]:
+    return {"negative_pairs": "per_triplet"} if isinstance(loss, AdaTriplet) else {}
+
+
+def _at(module: torch.nn.Module, margins: Margins, ap: float, an: float) -> tuple[float, float, float]:
+    """Loss and its two derivatives for one triplet of those similarities."""
+    phi_ap, phi_an = (torch.tensor([[value]], dtype=torch.float64, requires_grad=True) for value in (ap, an))
+    value = module(Similarities.of_one_triplet(phi_ap, phi_an), margins).value
+    d_ap, d_an = torch.autograd.grad(value, (phi_ap, phi_an))
+    return value.item(), d_ap.item(), d_an.item()

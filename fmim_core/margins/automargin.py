@@ -1,0 +1,100 @@
+"""AutoMargin: margins from the statistics of training itself (eqs. 7 and 8), and what the paper leaves open."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+import torch
+from pydantic import Field, PositiveInt
+from torch import Tensor
+
+from fmim_core.config import Config
+from fmim_core.margins.schedules import Beta, Epsilon, Margins, MarginSchedule, PerEpoch, check_beta
+from fmim_core.triplets.similarities import Similarities
+from fmim_core.triplets.statistics import EpochStatistics, quantile
+
+
+class AutoMargin(Config):
+    """ε(t) = max(0, μ_Δ(t)/K_Δ), β(t) = 1 + (μ_an(t) − 1)/K_an (eqs. 7, 8).
+
+    k_an is needed by losses with a negative-pair term, and left out otherwise. The initial margins hold until there
+    are statistics.
+
+    Args:
+        statistic: μ is the `mean` (the paper), or the `median`.
+        update: μ is taken over the `epoch` before (the paper), over each `batch` itself, or the margins are a moving
+            `average` over batches, ε ← momentum·ε + (1 − momentum)·ε_batch, and β alike.
+    """
+
+    kind: Literal["automargin"] = "automargin"
+    k_delta: PositiveInt
+    k_an: PositiveInt | None = None
+    initial_epsilon: Epsilon = 0.0
+    initial_beta: Beta = 0.0
+    statistic: Literal["mean", "median"] = "mean"
+    update: Literal["epoch", "batch", "average"] = "epoch"
+    momentum: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.9
+
+    def check(self, uses_beta: bool) -> None:
+        """Raise a `ValueError` unless K_an is given exactly where the loss uses β."""
+        check_beta("k_an", self.k_an, uses_beta)
+
+    def build(self) -> MarginSchedule:
+        return AutoMarginPerEpoch(self) if self.update == "epoch" else AutoMarginPerBatch(self)
+
+    def initial(self) -> Margins:
+        """The margins before there are statistics."""
+        return Margins(self.initial_epsilon, math.nan if self.k_an is None else self.initial_beta)
+
+
+class AutoMarginPerEpoch(PerEpoch):
+    """See `AutoMargin`, update `epoch`."""
+
+    def __init__(self, config: AutoMargin) -> None:
+        super().__init__(config.initial())
+        self._config = config
+        self.needs_values = config.statistic == "median"
+
+    def observe(self, statistics: EpochStatistics) -> None:
+        """Set the margins of the next epoch from the statistics of this one."""
+        config, delta, phi_an = self._config, statistics.delta_mean, statistics.phi_an_mean
+        if config.statistic == "median":
+            assert statistics.delta_values is not None
+            assert statistics.phi_an_values is not None
+            delta, phi_an = quantile(statistics.delta_values, 0.5), quantile(statistics.phi_an_values, 0.5)
+        # Written so that a mean that is not a number stays one: max(0.0, nan) would be 0.
+        epsilon = 0.0 if delta < 0 else delta / config.k_delta
+        self.margins = Margins(epsilon, math.nan if config.k_an is None else 1 + (phi_an - 1) / config.k_an)
+
+
+class AutoMarginPerBatch:
+    """See `AutoMargin`, updates `batch` and `average`."""
+
+    needs_values = False
+
+    def __init__(self, config: AutoMargin) -> None:
+        self._config = config
+        self.margins = config.initial()
+
+    def for_batch(self, batch: Similarities) -> Margins:
+        """The margins of this batch, from its own similarities and, for `average`, from those before."""
+        config = self._config
+        epsilon = self._statistic(batch.triplet_values).clamp(min=0) / config.k_delta
+        beta: Tensor | float = math.nan
+        if config.k_an is not None:
+            beta = 1 + (self._statistic(batch.negative_values) - 1) / config.k_an
+        kept = config.momentum if config.update == "average" else 0.0
+        if kept:
+            epsilon = kept * self.margins.epsilon + (1 - kept) * epsilon
+            beta = kept * self.margins.beta + (1 - kept) * beta
+        self.margins = Margins(epsilon, beta)
+        return self.margins
+
+    def _statistic(self, values: Tensor) -> Tensor:
+        """Mean or median, in float64."""
+        values = values.double()
+        return values.mean() if self._config.statistic == "mean" else torch.quantile(values, 0.5)
+
+    def observe(self, statistics: EpochStatistics) -> None:
+        """The batches have said it all."""

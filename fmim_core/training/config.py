@@ -1,0 +1,70 @@
+"""Everything that decides what one training computes, apart from the data and the seed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, PositiveInt, model_validator
+
+from fmim_core.config import Config
+from fmim_core.losses import LossConfig
+from fmim_core.margins.automargin import AutoMargin
+from fmim_core.margins.schedules import WAT, FixedMargins, NoMargins, Quartile
+from fmim_core.models.small import ModelConfig
+from fmim_core.models.torchvision_models import ResNet18
+from fmim_core.training.augmentation import Augmentation
+from fmim_core.training.compiling import Compile
+from fmim_core.training.precision import Precision
+from fmim_core.training.sampler import Batches
+
+MarginConfig = Annotated[NoMargins | FixedMargins | WAT | Quartile | AutoMargin, Field(discriminator="kind")]
+
+
+class TrainConfig(Config):
+    """One training. The defaults are the paper's (ResNet-18, 256 px, Adam, 100 epochs of 32 × 4 batches).
+
+    Args:
+        identity: what has to be found again: the `subject` (both knees one identity, as the authors do), or each
+            `side` by itself.
+        keep: the model of the `last` epoch, or of the `best` validation mAP (the authors' choice); without a
+            validation set there is no best epoch, and the last is kept.
+        precision: `auto` is bfloat16 autocast on a GPU and float32 on a CPU; losses, statistics and metrics are
+            float32 always. On a GPU float32 convolutions are in TF32 (`precision.float32_defined`), as in the paper.
+        compile: `default` compiles the backbone and the augmentation (torch.compile, inductor), `cudagraphs` records
+            the whole step besides and replays it as one CUDA graph, on a GPU only. Equal within rounding to `none`,
+            and faster from the fifth step on; the first ones take seconds to minutes, counted as start-up.
+        histogram_bins: bins of the histograms of Δ and φ_an in each row of the history; 0 for none.
+    """
+
+    loss: LossConfig
+    margins: MarginConfig = NoMargins()
+    model: ModelConfig = ResNet18()
+    batches: Batches = Batches()
+    augmentation: Augmentation = Augmentation()
+    epochs: PositiveInt = 100
+    learning_rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1e-4
+    weight_decay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1e-4
+    identity: Literal["subject", "side"] = "subject"
+    keep: Literal["last", "best"] = "last"
+    precision: Precision = "auto"
+    compile: Compile = "none"
+    histogram_bins: Annotated[int, Field(ge=0, le=200)] = 0
+
+    @model_validator(mode="after")
+    def _margins_fit_the_loss(self) -> Self:
+        if self.loss.uses_margins:
+            self.margins.check(self.loss.uses_beta)
+        elif not isinstance(self.margins, NoMargins):
+            raise ValueError(
+                f"margins of kind {self.margins.kind!r} have no effect: the loss {self.loss.kind!r} has none"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _the_step_can_be_captured(self) -> Self:
+        if self.compile == "cudagraphs" and getattr(self.loss, "waits_for_device", False):
+            raise ValueError(
+                f"compile = 'cudagraphs' cannot work with the loss {self.loss.kind!r}: its step waits for the GPU, so "
+                "that it cannot be one graph; use 'default' or 'none'"
+            )
+        return self

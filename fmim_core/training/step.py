@@ -1,0 +1,126 @@
+"""What one batch does to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Generator, Tensor, nn
+
+from fmim_core.losses import LossOutput
+from fmim_core.margins.schedules import Margins
+from fmim_core.seeding import derive_seed, scoped_torch_seed
+from fmim_core.training.compiling import ORDINARY_STEPS, Captured, check_compile, compiled
+from fmim_core.training.config import TrainConfig
+from fmim_core.training.precision import half
+from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
+
+
+class StepResult(NamedTuple):
+    """The batch's loss and how many triplets it used (scalars without gradient), and its similarities."""
+
+    loss: LossOutput
+    batch: Similarities
+
+
+class TrainingStep:
+    """A model with its loss, optimizer and margins; calling it with a batch takes one step of the training.
+
+    Nothing in a step makes the host wait for the device (but in the losses of pytorch-metric-learning). `model` is
+    the plain module whatever is compiled: the compiled function is another view of the same parameters.
+
+    Args:
+        subjects: identities in the training set. labels: `(B,)`, those within every batch.
+
+    Raises:
+        ValueError: what the configuration says of compiling cannot work on the device.
+    """
+
+    def __init__(self, config: TrainConfig, subjects: int, labels: Tensor, seed: int, device: torch.device) -> None:
+        check_compile(config.compile, device)
+        self._config, self._seed, self._device = config, seed, device
+        self._half = half(config.precision, device)
+        self.index = TripletIndex.of(labels.to(device))
+        with scoped_torch_seed(seed, "model"):
+            self.model = config.model.build(config.augmentation.crop).to(device).to(memory_format=torch.channels_last)
+            self.loss: nn.Module = config.loss.build(config.model.embedding_dim, subjects).to(device)
+        captured = config.compile == "cudagraphs"
+        self.optimizer = torch.optim.Adam(
+            [*self.model.parameters(), *self.loss.parameters()],
+            lr=config.learning_rate,
+            weight_decay=config.weight_decay,
+            fused=device.type == "cuda",
+            capturable=captured,
+        )
+        self.schedule = config.margins.build()
+        self._margins = [torch.zeros((), dtype=torch.float64, device=device) for _ in range(2)]
+        self.generator = Generator(device)
+        self._network: Callable[[Tensor], Tensor] = compiled(self.model, config.compile)
+        self._augment = compiled(config.augmentation.apply, config.compile)
+        self._captured: Captured[StepResult] | None = Captured(self.generator) if captured else None
+        self._steps = 0
+
+    @property
+    def starting(self) -> bool:
+        """Whether the next step may still compile something, which takes seconds to minutes."""
+        return self._config.compile != "none" and self._steps <= ORDINARY_STEPS
+
+    def begin_epoch(self, epoch: int) -> None:
+        """What is drawn in an epoch depends on its number alone; the margins in force go to the device."""
+        self.generator.manual_seed(derive_seed(self._seed, "augment", epoch))
+        self.schedule.margins = self.schedule.margins.held_in(*self._margins)
+        self.model.train()
+
+    def end_epoch(self) -> Margins:
+        """The margins in force all epoch, or in the last batch of schedules that follow batches, as numbers."""
+        self.schedule.margins = self.schedule.margins.as_numbers()
+        return self.schedule.margins
+
+    def __call__(self, stored: Tensor, classes: Tensor) -> StepResult:
+        """Take a step with images as the bank has them, uint8 `(B, H, W)`, of those identities `(B,)`."""
+        self._steps += 1
+        if self._captured is not None:
+            return self._captured.call(self.take, stored, classes)
+        return self.take(stored, classes)
+
+    def take(self, stored: Tensor, classes: Tensor) -> StepResult:
+        """A step as it is written, which may be compiled in parts and captured as a whole."""
+        images = self._augment(stored, self._config.augmentation.draw(stored, self.generator))
+        batch = Similarities.of(unit(self._embed(self._network, images)), self.index, classes)
+        margins = self.schedule.for_batch(batch)
+        self.schedule.margins = self.schedule.margins.held_in(*self._margins)
+        output: LossOutput = self.loss(batch, margins)
+        output.value.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)  # here, so that no gradient lies outside a captured step
+        return StepResult(LossOutput(output.value.detach(), output.used.detach()), batch)
+
+    def embed(self, images: Tensor) -> Tensor:
+        """Embeddings `(B, D)`, float32, of images `(B, 1, H, W)`; not compiled: the last batch has another size."""
+        return self._embed(self.model, images)
+
+    def _embed(self, network: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
+        """Float32, whatever the backbone computes in."""
+        images = images.contiguous(memory_format=torch.channels_last)
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._half):
+            return network(images).float()
+
+    def state(self) -> dict[str, Any]:
+        """Everything that a step changes, as tensors and plain values."""
+        margins = self.schedule.margins.as_numbers()
+        return {
+            "model": self.model.state_dict(),
+            "loss": self.loss.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "margins": [margins.epsilon, margins.beta],
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go on from `state()`."""
+        self.model.load_state_dict(state["model"])
+        self.loss.load_state_dict(state["loss"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        epsilon, beta = state["margins"]
+        self.schedule.margins = replace(self.schedule.margins, epsilon=epsilon, beta=beta)

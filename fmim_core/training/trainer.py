@@ -1,0 +1,291 @@
+"""Train and evaluate one embedding model: usable alone, from Python, without Ray or MLflow."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from fmim_core.data.bank.bank import Bank, ImageSet
+from fmim_core.data.bank.device import DeviceImages
+from fmim_core.data.splits import subject_folds
+from fmim_core.metrics import retrieval
+from fmim_core.seeding import derive_seed, torch_generator
+from fmim_core.training.config import TrainConfig
+from fmim_core.training.precision import float32_defined
+from fmim_core.training.sampler import SubjectSampler
+from fmim_core.training.step import TrainingStep
+from fmim_core.triplets.similarities import unit
+from fmim_core.triplets.statistics import StatisticsCollector
+
+Row = dict[str, Any]
+EVALUATION_BATCH = 256
+IN_CACHE = 64
+"""Images at a time that a CPU embeds fastest, with the same bits as many; few would be other matrix products."""
+
+
+class Diverged(ArithmeticError):
+    """Training left the finite numbers: the message says in which epoch and where."""
+
+
+@dataclass
+class Seconds:
+    """Where a training's wall time went.
+
+    data: drawing batches and waiting for their images; train: everything that a step computes, augmentation too;
+    startup: the first steps of a compiled training. A GPU works on by itself: what the host waits for it is in `train`.
+    """
+
+    data: float = 0.0
+    train: float = 0.0
+    eval: float = 0.0
+    startup: float = 0.0
+
+    @contextmanager
+    def measure(self, part: Literal["data", "train", "eval", "startup"]) -> Iterator[None]:
+        """Add the block's seconds to a part."""
+        start = time.perf_counter()
+        yield
+        setattr(self, part, getattr(self, part) + time.perf_counter() - start)
+
+
+@dataclass
+class TrainResult:
+    """What `train` returns: the kept model (on the CPU), its epoch, validation metrics, and one row per epoch."""
+
+    model: nn.Module
+    kept_epoch: int
+    validation: dict[str, float] | None
+    history: list[Row]
+    seconds: Seconds
+    warnings: list[str] = field(default_factory=list)
+
+
+class Training:
+    """One training, an epoch at a time: `while not training.done: row = training.run_epoch()`.
+
+    Everything random is derived from (seed, role, epoch), so a run that stops after any epoch and goes on from
+    `state()` computes what the uninterrupted run would have.
+
+    Args:
+        train, validation: image sets; without a validation set nothing is evaluated during training.
+        device: where to train, e.g. `torch.device("cpu")`.
+
+    Raises:
+        ValueError: fewer training subjects than a batch needs, a crop larger than the bank's images, or a step that
+            cannot be compiled as configured on this device.
+    """
+
+    def __init__(
+        self, config: TrainConfig, train: ImageSet, validation: ImageSet | None, seed: int, device: torch.device
+    ) -> None:
+        check_crop(config, train)
+        self.config, self.device, self._seed = config, device, seed
+        self._validation = validation
+        identities = torch.from_numpy(train.identities(config.identity == "side"))
+        self._sampler = SubjectSampler(identities, config.batches)
+        self._step = TrainingStep(config, self._sampler.subjects, self._sampler.labels(), seed, device)
+        self.model = self._step.model
+        self._images, self._classes = DeviceImages(train, device), identities.to(device)
+        self._validation_images = None if validation is None else DeviceImages(validation, device)
+        self._drawn: tuple[int, Tensor, float] | None = None
+        self.history: list[Row] = []
+        self.seconds = Seconds()
+        self._kept: dict[str, Any] | None = None
+        self.warnings = self._data_warnings()
+
+    def _data_warnings(self) -> list[str]:
+        few, wanted = self._sampler.repeating, self.config.batches.images_per_subject
+        if not few:
+            return []
+        return [
+            f"{few} of {self._sampler.subjects} training subjects have fewer than {wanted} images: repeated in batches"
+        ]
+
+    @property
+    def done(self) -> bool:
+        """Whether all epochs are run."""
+        return len(self.history) >= self.config.epochs
+
+    @property
+    def images_seen(self) -> int:
+        """Training images shown so far, repeats counted."""
+        return len(self.history) * self._sampler.batches_per_epoch * self.config.batches.size
+
+    def run_epoch(self) -> Row:
+        """Train one epoch, evaluate, advance the margin schedule; returns the epoch's row of the history.
+
+        Raises:
+            Diverged: the loss or a similarity is not finite.
+        """
+        start = time.perf_counter()
+        epoch = len(self.history) + 1
+        row: Row = {"epoch": epoch} | self._train_epoch(epoch)
+        if self._validation is not None:
+            validation = self.evaluate(self._validation)
+            row["validation_mAP"] = validation["mAP"]
+            self._keep(epoch, validation)
+        row["seconds"] = time.perf_counter() - start
+        self.history.append(row)
+        return row
+
+    def _draw(self, epoch: int) -> tuple[Tensor, float]:
+        """The positions of an epoch's batches `(n, B)`, and the share of subjects among them."""
+        if self._drawn is None or self._drawn[0] != epoch:
+            self._drawn = (epoch, *self._sampler.epoch(torch_generator(self._seed, "batches", epoch)))
+        return self._drawn[1:]
+
+    @float32_defined()
+    def _train_epoch(self, epoch: int) -> Row:
+        schedule, index = self._step.schedule, self._step.index
+        collector = StatisticsCollector(self.device, schedule.needs_values, self.config.histogram_bins)
+        with self.seconds.measure("data"):
+            positions, seen = self._draw(epoch)
+            batches = self._images.batches(positions.flatten(), self.config.batches.size)
+            classes = self._classes[positions.to(self.device)]
+        totals = torch.zeros(3, dtype=torch.float64, device=self.device)  # loss, used triplets, empty batches
+        self._step.begin_epoch(epoch)
+        for labels in classes:  # nothing in this loop waits for the device
+            with self.seconds.measure("data"):
+                stored = next(batches)
+            with self.seconds.measure("startup" if self._step.starting else "train"):
+                (loss, used), batch = self._step(stored, labels)
+                collector.add(batch)
+                totals += torch.stack([loss, used, used == 0]).double()
+        if epoch < self.config.epochs:
+            with self.seconds.measure("data"):
+                self._draw(epoch + 1)  # while the device still works
+        with self.seconds.measure("train"):
+            total, used, empty = totals.tolist()  # waits for the device
+            statistics = collector.finish()
+        if not (math.isfinite(total) and math.isfinite(statistics.phi_an_mean)):
+            raise Diverged(f"epoch {epoch}: loss {total / len(classes)}, mean φ_an {statistics.phi_an_mean}")
+        margins = self._step.end_epoch()
+        schedule.observe(statistics)
+        return {
+            "loss": total / len(classes),
+            "epsilon": margins.epsilon,
+            "beta": margins.beta if self.config.loss.uses_beta else math.nan,
+            "delta_mean": statistics.delta_mean,
+            "phi_an_mean": statistics.phi_an_mean,
+            "phi_ap_mean": statistics.phi_ap_mean,
+            "selected_share": used / (len(classes) * index.triplets),
+            "batches": len(classes),
+            "empty_batches": int(empty),
+            "subjects_seen_share": seen,
+            **statistics.histograms,
+        }
+
+    @float32_defined()
+    @torch.no_grad()  # not inference mode: the thread that fetches images could not write to memory made in it
+    def embed(self, images: ImageSet) -> Tensor:
+        """Unit embeddings `(n, D)` of all images of a set, centre-cropped, float32, on the device."""
+        with self.seconds.measure("eval"):
+            self.model.eval()
+            stored = self._validation_images if images is self._validation else None
+            if stored is None:
+                stored = DeviceImages(images, self.device, resident=False)
+            batches = stored.batches(torch.arange(len(stored)), EVALUATION_BATCH)
+            at_once = IN_CACHE if self.device.type == "cpu" else EVALUATION_BATCH
+            parts = (part for batch in batches for part in batch.tensor_split(max(1, len(batch) // at_once)))
+            return unit(torch.cat([self._step.embed(self.config.augmentation.test(part)) for part in parts]))
+
+    def evaluate(self, images: ImageSet) -> dict[str, float]:
+        """Retrieval metrics of a set: gallery = baseline images, queries = later visits, by year and pooled."""
+        return self.score(images, self.embed(images))
+
+    def score(self, images: ImageSet, embeddings: Tensor) -> dict[str, float]:
+        """As `evaluate`, of embeddings `(n, D)` that are there already."""
+        with self.seconds.measure("eval"):
+            if not embeddings.isfinite().all():
+                raise Diverged(f"epoch {len(self.history) + 1}: embeddings are not finite in evaluation")
+            gallery, query = images.gallery_mask, images.query_mask
+            identities = images.identities(self.config.identity == "side")
+            return retrieval(
+                embeddings[torch.from_numpy(query)],
+                embeddings[torch.from_numpy(gallery)],
+                identities[query],
+                identities[gallery],
+                query_years=images.years[query],
+            )
+
+    def _keep(self, epoch: int, validation: dict[str, float]) -> None:
+        best = self._kept is None or validation["mAP"] > self._kept["validation"]["mAP"]
+        if self.config.keep == "last" or best:
+            weights = self._weights() if self.config.keep == "best" else None
+            self._kept = {"epoch": epoch, "validation": validation, "weights": weights}
+
+    def _weights(self) -> dict[str, Tensor]:
+        return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+
+    @property
+    def kept(self) -> tuple[int, dict[str, float] | None]:
+        """The epoch whose model is kept so far, and its validation metrics if there is a validation set."""
+        return (len(self.history), None) if self._kept is None else (self._kept["epoch"], self._kept["validation"])
+
+    def finish(self) -> TrainResult:
+        """The kept model after the last epoch; the training's own model becomes the kept one."""
+        if self._kept is not None and self._kept["weights"] is not None:
+            self.model.load_state_dict(self._kept["weights"])
+        return TrainResult(self.model, *self.kept, self.history, self.seconds, self.warnings)
+
+    def state(self) -> dict[str, Any]:
+        """Everything needed to go on after this epoch, as tensors and plain values (`torch.load` reads it as it is)."""
+        return {
+            **self._step.state(),
+            "kept": self._kept,
+            "history": self.history,
+            "seconds": vars(self.seconds) | {"startup": 0.0},  # whoever goes on compiles anew
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go on from `state()` of a training with the same configuration, data and seed."""
+        self._step.load_state(state)
+        self._kept, self.history = state["kept"], list(state["history"])
+        self.seconds = Seconds(**(state["seconds"] | {"startup": 0.0}))  # what it was before is not paid again
+
+
+def check_crop(config: TrainConfig, images: ImageSet) -> None:
+    """Raise a `ValueError` if the crop does not fit the bank's images."""
+    size = min(images.images.shape[1:])
+    if config.augmentation.crop > size:
+        raise ValueError(f"augmentation.crop = {config.augmentation.crop}, but the bank's images have {size} px")
+
+
+def pick_device(name: str = "auto") -> torch.device:
+    """`auto`: the GPU if there is one, else the CPU; anything else as torch names it."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+def train(
+    config: TrainConfig,
+    bank: Bank,
+    sink: Callable[[Row], None] = lambda row: None,
+    *,
+    folds: int | None = None,
+    fold: int = 0,
+    seed: int = 0,
+    device: str = "auto",
+) -> TrainResult:
+    """Train on a bank's development images: all of them, or all but one of `folds` folds, which then validates.
+
+    Args:
+        sink: called with each epoch's row: epoch, loss, margins, mean Δ, φ_an and φ_ap, validation mAP, seconds.
+        seed: of everything random; folds depend on it too.
+    """
+    development, validation = bank.development(), None
+    if folds is not None:
+        chosen = subject_folds(development, folds, derive_seed(seed, "folds"))[fold]
+        development, validation = chosen.train, chosen.validation
+    training = Training(config, development, validation, seed, pick_device(device))
+    while not training.done:
+        sink(training.run_epoch())
+    return training.finish()

@@ -1,0 +1,300 @@
+"""Reads an OUT folder into tidy tables, and lists everything in it that does not count, with the reason."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fmim_core.metric_names import split_key, year_key
+from reports.reading.attempts import device_seconds
+from reports.reading.validation import SPLIT_OF_STAGE, read_record, reason_of
+
+SCHEMA = 1
+
+
+UNDECLARED_MARGIN = 0.01  # of studies that ran before studies declared one
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A file, or a planned trial, that does not count, and why."""
+
+    where: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One trial of the plan: `status` is completed, stopped, diverged, failed, or missing (no record)."""
+
+    arm: str
+    configuration: Mapping[str, Any]
+    stage: str
+    replicate: int
+    status: str
+    reason: str = ""
+    file: str | None = None
+    record: Mapping[str, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.record["trial"] if self.record else f"{self.arm} {dict(self.configuration)} {self.unit}"
+
+    @property
+    def unit(self) -> str:
+        return f"{'fold' if self.stage == 'search' else 'seed'} {self.replicate}"
+
+    @property
+    def device_seconds(self) -> float:
+        """(startup + data + train + evaluation seconds) × device share, earlier attempts' too; NaN if not recorded."""
+        return device_seconds(self.record)
+
+    @property
+    def years(self) -> list[int]:
+        """Years after baseline of which this trial has queries."""
+        split = (self.record or {}).get("metrics", {}).get(SPLIT_OF_STAGE[self.stage]) or {}
+        return sorted({year for name, year in map(split_key, split) if name == "mAP" and year is not None})
+
+    def cost(self, name: str) -> float:
+        value = ((self.record or {}).get("cost") or {}).get(name)
+        return math.nan if value is None else float(value)
+
+    def metric(self, name: str, year: int | None = None) -> float:
+        """The metric of the split this stage measures; not-a-number when the record lacks it."""
+        split = (self.record or {}).get("metrics", {}).get(SPLIT_OF_STAGE[self.stage]) or {}
+        value = split.get(name if year is None else year_key(name, year))
+        return math.nan if value is None else float(value)
+
+
+@dataclass(frozen=True)
+class Results:
+    """An OUT folder as read: the study, what was selected, every planned trial, and what does not count.
+
+    Each arm of `study` has the configurations that are known so far: listed beforehand, or proposed by its search.
+    """
+
+    out: Path
+    study: Mapping[str, Any]
+    selection: Mapping[str, Any]
+    trials: tuple[Trial, ...]
+    superseded: tuple[Trial, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def arms(self) -> list[Mapping[str, Any]]:
+        return list(self.study["arms"])
+
+    @property
+    def equivalence_margin(self) -> float:
+        """Two arms are on par if their test metrics differ by less than this: the study declared it."""
+        return float(self.study.get("equivalence_margin", UNDECLARED_MARGIN))
+
+    @property
+    def searched(self) -> bool:
+        """Whether the study has a search stage; without one its configurations were given beforehand."""
+        return bool(self.study["folds"])
+
+    @property
+    def stages(self) -> dict[str, str]:
+        """The stages of the study with what a replicate is in each."""
+        return ({"search": "fold"} if self.searched else {}) | {"replicate": "seed"}
+
+    @cached_property
+    def _by_arm(self) -> dict[tuple[str, str], list[Trial]]:
+        groups: dict[tuple[str, str], list[Trial]] = {}
+        for trial in self.trials:
+            groups.setdefault((trial.arm, trial.stage), []).append(trial)
+        return groups
+
+    def of(self, arm: str, stage: str, configuration: Mapping[str, Any] | None = None) -> list[Trial]:
+        """The planned trials of an arm and stage, of one configuration if given, in plan order."""
+        found = self._by_arm.get((arm, stage), [])
+        if configuration is None:
+            return found
+        return [t for t in found if key_of(t.configuration) == key_of(configuration)]
+
+    def unproposed(self, arm: Mapping[str, Any]) -> int:
+        """Search trials of the arm's configurations that its search has not proposed yet."""
+        return (int(arm["n_s"]) - len(arm["configurations"])) * len(self.study["folds"])
+
+    def stops(self, arm: str) -> bool:
+        """Whether the arm's search has stopped trials, so that its completed ones are no sample of its space."""
+        return any(trial.status == "stopped" for trial in self.of(arm, "search"))
+
+    def selected(self, arm: str) -> Mapping[str, Any] | None:
+        """The arm's selected configuration; None while none is fixed."""
+        return (self.selection.get(arm) or {}).get("configuration")
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row a planned trial: what it is, its status, its device-seconds and its mAP."""
+        return pd.DataFrame(
+            {
+                "arm": t.arm,
+                "configuration": json.dumps(dict(t.configuration), sort_keys=True),
+                "stage": t.stage,
+                "replicate": t.replicate,
+                "status": t.status,
+                "reason": t.reason,
+                "file": t.file,
+                "device_seconds": t.device_seconds,
+                "mAP": t.metric("mAP"),
+            }
+            for t in self.trials
+        )
+
+
+def key_of(configuration: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """A configuration as a hashable key in which 1 and 1.0 are the same value."""
+    return tuple(
+        (name, float(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value))
+        for name, value in sorted(configuration.items())
+    )
+
+
+def read_results(out: Path) -> Results:
+    """Reads OUT/study.json, selection.json and records/*; only what the plan names counts.
+
+    Raises:
+        ValueError: no readable study.json of a known schema in `out`.
+    """
+    problems: list[Problem] = []
+    study = _with_proposals(_study(out), out, problems)
+    selection = _mapping(out / "selection.json", problems, "no configuration counts as selected")
+    records = _records(out, study, problems)
+    planned = _plan(study, selection, records)
+    trials = [_trial(key, configuration, records.pop(key, None)) for key, configuration in planned.items()]
+    superseded = []
+    for key, (file, record) in records.items():
+        trial = _trial(key, record["configuration"], (file, record))
+        why = _why_unplanned(trial, study, selection)
+        if why.startswith("superseded"):
+            superseded.append(trial)
+        problems.append(Problem(f"records/{file}", why))
+    problems.sort(key=lambda problem: problem.where)
+    return Results(out, study, selection, tuple(trials), tuple(superseded), tuple(problems))
+
+
+Key = tuple[str, tuple[tuple[str, Any], ...], str, int]
+
+
+def _study(out: Path) -> dict[str, Any]:
+    path = out / "study.json"
+    if not path.is_file():
+        raise ValueError(f"{out} holds no study.json: give the folder that a study wrote (its --out), or run one")
+    try:
+        study = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON ({error}): run the study again to rewrite it") from error
+    if not isinstance(study, dict) or study.get("schema") != SCHEMA:
+        given = study.get("schema") if isinstance(study, dict) else type(study).__name__
+        raise ValueError(f"{path} has schema {given}, this report reads schema {SCHEMA}: use the version that wrote it")
+    lacking = [name for name in ("study", "data", "folds", "replicates", "arms") if name not in study]
+    if lacking:
+        raise ValueError(f"{path} lacks {', '.join(lacking)}: run the study again to rewrite it")
+    return study
+
+
+def _with_proposals(study: dict[str, Any], out: Path, problems: list[Problem]) -> dict[str, Any]:
+    """The study with the configurations of proposals.json in the arms whose search proposes them."""
+    proposals = _mapping(out / "proposals.json", problems, "no proposed configuration counts")
+
+    def with_proposed(arm: Mapping[str, Any]) -> Mapping[str, Any]:
+        proposed = [entry["configuration"] for entry in proposals.get(arm["name"], [])]
+        return arm if arm["configurations"] else {**arm, "configurations": proposed}
+
+    return study | {"arms": [with_proposed(arm) for arm in study["arms"]]}
+
+
+def _mapping(path: Path, problems: list[Problem], otherwise: str) -> dict[str, Any]:
+    """A JSON file of a mapping of arms; empty without one, and where it cannot be read a problem says so."""
+    if not path.is_file():
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        problems.append(Problem(path.name, f"not JSON ({error}): {otherwise}"))
+        return {}
+    if not isinstance(content, dict):
+        problems.append(Problem(path.name, f"not a mapping of arms: {otherwise}"))
+        return {}
+    return content
+
+
+Records = dict[Key, tuple[str, dict[str, Any]]]
+
+
+def _plan(study: Mapping[str, Any], selection: Mapping[str, Any], records: Records) -> dict[Key, Mapping[str, Any]]:
+    """Every trial that should exist: each configuration on each fold, each selected configuration with each seed."""
+    plan: dict[Key, Mapping[str, Any]] = {}
+    for arm in study["arms"]:
+        for configuration in arm["configurations"]:
+            for fold in _folds_due(study, arm, configuration, records):
+                plan[arm["name"], key_of(configuration), "search", fold] = configuration
+        chosen = (selection.get(arm["name"]) or {}).get("configuration")
+        if chosen is not None:
+            for seed in range(int(study["replicates"])):
+                plan[arm["name"], key_of(chosen), "replicate", seed] = chosen
+    return plan
+
+
+def _folds_due(
+    study: Mapping[str, Any], arm: Mapping[str, Any], configuration: Mapping[str, Any], records: Records
+) -> list[int]:
+    """All folds; the first alone if it screens, as ASHA's does, and the configuration has not come to its end."""
+    folds = [int(fold["fold"]) for fold in study["folds"]]
+    if (arm.get("searcher") or {}).get("kind") != "asha":
+        return folds
+    _, screened = records.get((arm["name"], key_of(configuration), "search", folds[0]), ("", {"status": "missing"}))
+    return folds if screened["status"] == "completed" else folds[:1]
+
+
+def _records(out: Path, study: Mapping[str, Any], problems: list[Problem]) -> Records:
+    """The well-formed records of this study by (arm, configuration, stage, replicate); others become problems."""
+    found: Records = {}
+    folder = out / "records"
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        record, why = read_record(path, study)
+        if record is None:
+            problems.append(Problem(f"records/{path.name}", why))
+            continue
+        key: Key = (record["arm"], key_of(record["configuration"]), record["stage"], int(record["replicate"]))
+        if key not in found:
+            found[key] = (path.name, record)
+            continue
+        # The runner names a record after its trial; of two that say they are one trial, that one is the original.
+        keep, drop = sorted([found[key], (path.name, record)], key=lambda r: r[0] != f"{r[1]['trial']}.json")
+        found[key] = keep
+        problems.append(Problem(f"records/{drop[0]}", f"duplicate of {keep[0]}: not counted"))
+    return found
+
+
+def _trial(key: Key, configuration: Mapping[str, Any], found: tuple[str, dict[str, Any]] | None) -> Trial:
+    arm, _, stage, replicate = key
+    if found is None:
+        return Trial(arm, configuration, stage, replicate, "missing", "no record: not run yet, or not readable")
+    file, record = found
+    return Trial(arm, configuration, stage, replicate, record["status"], reason_of(record), file, record)
+
+
+def _why_unplanned(trial: Trial, study: Mapping[str, Any], selection: Mapping[str, Any]) -> str:
+    arms = {arm["name"]: arm for arm in study["arms"]}
+    if trial.arm not in arms:
+        return f"not in the plan: arm {trial.arm!r} is unknown"
+    if key_of(trial.configuration) not in {key_of(c) for c in arms[trial.arm]["configurations"]}:
+        return f"not in the plan: configuration {dict(trial.configuration)} is not one of the arm's"
+    if trial.stage == "search":
+        return f"not in the plan: fold {trial.replicate} is not one of the study's"
+    chosen = (selection.get(trial.arm) or {}).get("configuration")
+    if chosen is None:
+        return "superseded: the arm has no selected configuration"
+    if key_of(chosen) != key_of(trial.configuration):
+        return f"superseded: {dict(trial.configuration)} is not the selected configuration {dict(chosen)}"
+    return f"not in the plan: seed {trial.replicate} of {study['replicates']} planned"

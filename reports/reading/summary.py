@@ -1,0 +1,146 @@
+"""What a report says of each arm, computed once: tables, figures and sentences all read these numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reports.reading.cost import Cost, search_cost
+from reports.reading.results import Results, Trial
+from reports.stats import MeanSE, averages_over_folds, mean_se
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Mean ± SE over the replicates that completed, of `of` planned; `unit` says what a replicate is."""
+
+    stat: MeanSE
+    of: int
+    unit: str  # fold, seed or configuration
+
+    @property
+    def complete(self) -> bool:
+        return self.stat.n == self.of
+
+    @property
+    def n_text(self) -> str:
+        """`5` when all replicates completed, `4 of 5` otherwise."""
+        return f"{self.stat.n}" if self.complete else f"{self.stat.n} of {self.of}"
+
+
+@dataclass(frozen=True)
+class ArmSummary:
+    """An arm's selected configuration, what its search cost, and how it did."""
+
+    name: str
+    label: str
+    loss: str
+    search: str
+    planned_n_s: int
+    configuration: Mapping[str, Any] | None
+    cost: Cost
+    validation: Estimate
+    test: Estimate
+    validation_cmc: Estimate
+    test_cmc: Estimate
+
+
+def completed(trials: list[Trial], metric: str, year: int | None = None) -> dict[int, float]:
+    """replicate → metric of the completed trials."""
+    return {t.replicate: t.metric(metric, year) for t in trials if t.status == "completed"}
+
+
+def estimate(trials: list[Trial], metric: str, of: int, unit: str, year: int | None = None) -> Estimate:
+    """Mean ± SE of a metric over the completed ones of these trials."""
+    return Estimate(mean_se(completed(trials, metric, year)), of, unit)
+
+
+def on_validation(results: Results, arm: str, configuration: Mapping[str, Any] | None, metric: str) -> Estimate:
+    """A configuration's metric over the folds; no values without a configuration."""
+    trials = [] if configuration is None else results.of(arm, "search", configuration)
+    return estimate(trials, metric, len(results.study["folds"]), "fold")
+
+
+def on_test(results: Results, arm: str, metric: str, year: int | None = None) -> Estimate:
+    """The selected configuration's test metric over the seeds, of one year after baseline if given."""
+    return estimate(results.of(arm, "replicate"), metric, int(results.study["replicates"]), "seed", year)
+
+
+def over_years(trial: Trial, metric: str, least: int) -> float | None:
+    """The metric over a trial's queries at least so many years after baseline, each query counting once.
+
+    Σ_y n_y m_y / Σ_y n_y with n_y queries and a mean m_y in year y, which is exact; None without such queries.
+    """
+    years = [year for year in trial.years if year >= least and trial.metric("queries", year) != 0]
+    sizes = [trial.metric("queries", year) for year in years]
+    values = [trial.metric(metric, year) for year in years]
+    return averages_over_folds(values, sizes).pooled if years else None
+
+
+def estimate_over_years(trials: list[Trial], metric: str, least: int, of: int, unit: str) -> Estimate:
+    """Mean ± SE of `over_years` over the completed trials that have such queries."""
+    found = {t.replicate: over_years(t, metric, least) for t in trials if t.status == "completed"}
+    return Estimate(mean_se({key: value for key, value in found.items() if value is not None}), of, unit)
+
+
+def pooled_over_queries(results: Results, arm: str, configuration: Mapping[str, Any]) -> float:
+    """Validation mAP in which each query counts once, to set beside the mean of folds."""
+    trials = [t for t in results.of(arm, "search", configuration) if t.status == "completed"]
+    sizes = [t.metric("queries") for t in trials]
+    if not trials or any(not size > 0 for size in sizes):
+        return math.nan
+    return averages_over_folds([t.metric("mAP") for t in trials], sizes).pooled
+
+
+def arm_summaries(results: Results) -> list[ArmSummary]:
+    """One summary an arm, in plan order."""
+    return [_summary(results, arm) for arm in results.arms]
+
+
+def _summary(results: Results, arm: Mapping[str, Any]) -> ArmSummary:
+    name, chosen = arm["name"], results.selected(arm["name"])
+    return ArmSummary(
+        name=name,
+        label=arm["label"],
+        loss=arm["loss"],
+        search=arm["search"],
+        planned_n_s=int(arm["n_s"]),
+        configuration=chosen,
+        cost=search_cost(results, name),
+        validation=on_validation(results, name, chosen, "mAP"),
+        test=on_test(results, name, "mAP"),
+        validation_cmc=on_validation(results, name, chosen, "CMC_1"),
+        test_cmc=on_test(results, name, "CMC_1"),
+    )
+
+
+def over_configurations(results: Results, arm: str) -> Estimate:
+    """Mean ± SE of validation mAP over an arm's configurations, of those that completed every fold."""
+    configurations = next(a["configurations"] for a in results.arms if a["name"] == arm)
+    found = [on_validation(results, arm, configuration, "mAP") for configuration in configurations]
+    values = {i: e.stat.mean for i, e in enumerate(found) if e.complete}
+    return Estimate(mean_se(values), len(configurations), "configuration")
+
+
+def test_facts(results: Results) -> dict[str, float | None]:
+    """Queries, queries without a match, gallery and chance mAP of the test set; None where records disagree."""
+    tested = [t for t in results.trials if t.stage == "replicate" and t.status == "completed"]
+    facts: dict[str, float | None] = {}
+    for name in ("queries", "queries_without_match", "gallery", "chance_mAP"):
+        seen = {round(t.metric(name), 12) for t in tested}
+        facts[name] = seen.pop() if len(seen) == 1 else None
+    return facts
+
+
+def selection_problems(results: Results) -> list[str]:
+    """Arms whose recorded selection score is not the mean of their records: one of the two is stale."""
+    found = []
+    for arm in results.arms:
+        chosen = results.selection.get(arm["name"]) or {}
+        score, metric = chosen.get("score"), chosen.get("metric", "mAP")
+        ours = on_validation(results, arm["name"], chosen.get("configuration"), metric).stat.mean
+        if score is not None and not math.isclose(score, ours, abs_tol=1e-9):
+            found.append(f"{arm['label']}: selected with a score of {score:.6f}, its records now give {ours:.6f}")
+    return found

@@ -1,0 +1,231 @@
+"""The report of `baselines`: the paper's Fig. 4 and Suppl. Tables 4 and 5, as figure, tables and sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from reports.parts.figures import seeds_phrase
+from reports.parts.overview import caption, data_phrase, queries_of_year, query_years
+from reports.parts.tidy import tidy_row, tidy_table
+from reports.parts.verdict import Verdict, cautions, epochs_caution, estimate_text, lead
+from reports.reading import published
+from reports.reading.results import Results
+from reports.reading.summary import Estimate, on_test
+from reports.stats import MeanSE
+from reports.writing.formats import configuration_text, decimal, percent
+from reports.writing.plotting import INK, NothingToDraw, Plot, band
+from reports.writing.tables import Column, Table
+
+METRICS = {"mAP": "mAP", "mAP_at_R": "mAP@R", "CMC_1": "CMC top-1"}
+_SHORT = "Losses differ in how fast they learn, so a short training may rank them differently."
+
+# Okabe and Ito's colours; marker and dash repeat the difference.
+LOSS_LOOKS: Mapping[str, Mapping[str, Any]] = {
+    "SoftTriple": {"color": "#E69F00", "marker": "v", "linestyle": (0, (1, 1.2))},
+    "ArcFace": {"color": "#CC79A7", "marker": "^", "linestyle": (0, (3, 1.2))},
+    "SCT": {"color": "#56B4E9", "marker": "s", "linestyle": (0, (5, 1, 1, 1))},
+    "WAT": {"color": "#009E73", "marker": "P", "linestyle": (0, (5, 1.5))},
+    "Contrastive": {"color": INK, "marker": "X", "linestyle": (0, (3, 1, 1, 1, 1, 1))},
+    "Triplet": {"color": "#0072B2", "marker": "o", "linestyle": "-"},
+    "AdaTriplet": {"color": "#D55E00", "marker": "D", "linestyle": "-"},
+}
+
+
+def _years(results: Results) -> list[int | None]:
+    """The years of the test set, and None for all of them."""
+    return [*query_years(results), None]
+
+
+def _shared_years(results: Results) -> list[int | None]:
+    """Those of the years that the paper's OAI table has, too."""
+    return [year for year in _years(results) if published.by_year("AdaTriplet", "mAP", year)]
+
+
+def _name(year: int | None) -> str:
+    return "all" if year is None else f"year_{year}"
+
+
+def ours_table(results: Results) -> Table:
+    """Every loss by metric and years after baseline, in the form of Suppl. Tables 4 and 5."""
+    rows = [
+        {"rule": metric != "mAP" and number == 0, "metric": METRICS[metric], "loss": arm["loss"]}
+        | {_name(year): on_test(results, arm["name"], metric, year) for year in _years(results)}
+        for metric in METRICS
+        for number, arm in enumerate(results.arms)
+    ]
+    group = "Years after baseline (queries): test, %, mean ± SE over seeds (n)"
+    columns = [Column("metric", "Metric"), Column("loss", "Loss")]
+    columns += [Column(_name(y), _head(results, y), "estimate", group, "n", digits=1) for y in _years(results)]
+    text = (
+        "Every loss on the test set by the years between a query and its subject's baseline image, in the form of "
+        f"Suppl. Tables 4 and 5 of the paper. {_given(results)}"
+    )
+    note = f"“All” is the mean over queries, here and in the paper: {_pooled_note()}"
+    return Table("losses_by_year", "Losses by years after baseline", caption(results, text), columns, rows, [note])
+
+
+def _head(results: Results, year: int | None) -> str:
+    count = queries_of_year(results, year)
+    return f"{'All' if year is None else year} ({'–' if math.isnan(count) else int(count)})"
+
+
+def _given(results: Results) -> str:
+    given = "; ".join(f"{arm['loss']} {configuration_text(arm['configurations'][0])}" for arm in results.arms)
+    return f"Hyperparameters are given, as the paper selected them on OAI: {given}."
+
+
+def _pooled_note() -> str:
+    """What the paper's "All" is, from its own numbers."""
+    found = published.all_years()
+    pooled = [abs(row.pooled - row.printed) for row in found]
+    plain = [abs(row.plain - row.printed) for row in found]
+    within = sum(distance <= published.POOLED_TOLERANCE for distance in pooled)
+    also = sum(distance <= published.POOLED_TOLERANCE for distance in plain)
+    return (
+        f"weighting its values by year with its numbers of queries gives the printed “All” to "
+        f"±{decimal(published.POOLED_TOLERANCE, 2)} points in {within} of {len(found)} rows (losses × metrics × OAI "
+        f"and CXR), the plain mean of years in {also}, "
+        f"being off by {decimal(min(plain), 2)} to {decimal(max(plain), 2)}."
+    )
+
+
+def published_table(results: Results) -> Table:
+    """The paper's values for OAI in the same form, for the years that the test set has, too."""
+    rows = [
+        {"rule": metric != "mAP" and number == 0, "metric": METRICS[metric], "loss": arm["loss"]}
+        | {_name(year): published.by_year(arm["loss"], metric, year) for year in _shared_years(results)}
+        for metric in METRICS
+        for number, arm in enumerate(results.arms)
+    ]
+    group = f"Years after baseline: {published.TEST_LABEL}, %, mean ± SE"
+    columns = [Column("metric", "Metric"), Column("loss", "Loss")]
+    columns += [
+        Column(_name(year), "All" if year is None else str(year), "published_mean", group, digits=1)
+        for year in _shared_years(results)
+    ]
+    text = (
+        "For reference, what the paper published for radiographs of OAI (Suppl. Table 4), for the years that both "
+        f"have. Our values above are on other images: {data_phrase(results)}."
+    )
+    return Table("losses_by_year_published", "Published: losses by years after baseline", text, columns, rows)
+
+
+def baselines_tidy(results: Results) -> Table:
+    """Every loss, metric and year, beside the published value for OAI."""
+    rows = [
+        tidy_row(
+            arm["name"],
+            f"{arm['loss']}, {configuration_text(arm['configurations'][0])}",
+            metric,
+            on_test(results, arm["name"], metric, year),
+            published.by_year(arm["loss"], metric, year),
+            year,
+        )
+        for arm in results.arms
+        for metric in METRICS
+        for year in _years(results)
+    ]
+    return tidy_table(results, rows, "seed")
+
+
+def years_plot(results: Results) -> Plot:
+    """Figure 4: every loss by year with its SE band, a row a metric, the published curves beside ours."""
+    years, shared = query_years(results), [year for year in _shared_years(results) if year is not None]
+    if not years:
+        raise NothingToDraw("no completed test replicate has queries by year yet")
+
+    def draw(figure: Figure) -> None:
+        columns = 2 if shared else 1
+        panels = figure.subplots(len(METRICS), columns, sharex=True, sharey="row", squeeze=False)
+        for row, metric in zip(panels, METRICS, strict=True):
+            for arm in results.arms:
+                ours = [on_test(results, arm["name"], metric, year).stat for year in years]
+                _line(row[0], years, ours, arm["loss"], 100)
+                if shared:
+                    theirs = [published.by_year(arm["loss"], metric, year) for year in shared]
+                    _line(row[1], shared, [t or MeanSE(math.nan, None, 0, None) for t in theirs], arm["loss"], 1)
+            row[0].set_ylabel(f"{METRICS[metric]} (%)")
+        for axes, title in zip(panels[0], ("Ours, test", "Published (OAI)"), strict=False):
+            axes.set_title(title)
+        for axes in panels[-1]:
+            axes.set_xticks(years)
+            axes.set_xlabel("years after baseline")
+        handles, labels = panels[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=4, columnspacing=1, handlelength=2.4)
+
+    beside = f" Right: {published.TEST_LABEL}, on other images, for the years that both have." if shared else ""
+    text = (
+        f"Test performance by years after baseline (mean over seeds, band ± SE, {seeds_phrase(results)}; no band for "
+        f"one seed), in the form of Fig. 4 of the paper.{beside}"
+    )
+    alt = f"Test mAP from year {years[0]} to year {years[-1]}: " + "; ".join(
+        f"{arm['loss']} from {_percent(results, arm, years[0])} to {_percent(results, arm, years[-1])} %"
+        for arm in results.arms
+    )
+    return Plot("performance_by_year", "Performance by years after baseline", caption(results, text), alt, 5.4, draw)
+
+
+def _line(axes: Axes, years: list[int], found: list[MeanSE], loss: str, scale: float) -> None:
+    style = dict(LOSS_LOOKS.get(loss, {"color": INK, "marker": "."})) | {"markersize": 3, "linewidth": 1.1}
+    errors = [math.nan if stat.se is None else scale * stat.se for stat in found]
+    band(axes, years, [scale * stat.mean for stat in found], errors, label=loss, **style)
+
+
+def _percent(results: Results, arm: Mapping[str, Any], year: int) -> str:
+    return percent(on_test(results, arm["name"], "mAP", year).stat.mean, 1)
+
+
+def baselines_verdict(results: Results) -> Verdict:
+    """Which losses find a person best over all years, which keep that over the years, and what the paper found."""
+    every = {arm["loss"]: on_test(results, arm["name"], "mAP") for arm in results.arms}
+    known = {loss: value for loss, value in every.items() if value.stat.n and not math.isnan(value.stat.mean)}
+    said = (*epochs_caution(results, _SHORT), *cautions(results))
+    if not known:
+        return Verdict(lead(results), ("No loss has a completed test replicate yet.",), said)
+    best, worst = _extremes({loss: value.stat.mean for loss, value in known.items()})
+    first = (
+        f"Over all years test mAP is highest with {best}, {estimate_text(known[best])}, and lowest with {worst}, "
+        f"{estimate_text(known[worst])}."
+    )
+    return Verdict(lead(results), (first, *_fall(results, known), _paper()), said)
+
+
+def _extremes(values: Mapping[str, float]) -> tuple[str, str]:
+    """The names of the highest and the lowest value."""
+    highest, lowest = (pick(values, key=lambda name: values[name]) for pick in (max, min))
+    return highest, lowest
+
+
+def _fall(results: Results, known: Mapping[str, Estimate]) -> list[str]:
+    """How much of its mAP each loss has lost by the last year."""
+    years = query_years(results)
+    if len(years) < 2:
+        return []
+    names = {arm["loss"]: arm["name"] for arm in results.arms if arm["loss"] in known}
+    first, last = (
+        {loss: on_test(results, name, "mAP", year).stat.mean for loss, name in names.items()}
+        for year in (years[0], years[-1])
+    )
+    falls = {loss: first[loss] - last[loss] for loss in names if not math.isnan(first[loss] - last[loss])}
+    if not falls:
+        return []
+    most, least = _extremes(falls)
+
+    def told(loss: str) -> str:
+        return f"{loss} ({percent(first[loss])} to {percent(last[loss])} %, {percent(falls[loss])} points)"
+
+    return [f"From year {years[0]} to year {years[-1]} mAP falls most with {told(most)} and least with {told(least)}."]
+
+
+def _paper() -> str:
+    values = {loss: stat for loss in LOSS_LOOKS if (stat := published.by_year(loss, "mAP", None))}
+    best, worst = _extremes({loss: stat.mean for loss, stat in values.items()})
+    return (
+        f"For reference, {published.TEST_LABEL}, on other images: highest over all years {best} "
+        f"({values[best].mean} ± {values[best].se} %), lowest {worst} ({values[worst].mean} ± {values[worst].se} %)."
+    )

@@ -1,0 +1,148 @@
+"""`fmim data …`: look at a data set, check it, make its bank, and write its manifest."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+app = typer.Typer(
+    help="Data sets: describe, check, prepare, and write a manifest.",
+    invoke_without_command=True,
+    pretty_exceptions_enable=False,
+)
+ERRORS_FOUND = 2
+
+Data = Annotated[str, typer.Argument(metavar="NAME|FILE", help="One that `fmim data` lists, or a manifest (CSV).")]
+DataRoot = Annotated[Path | None, typer.Option("--data-root", help="Folder that the data set lies in.")]
+MetadataOnly = Annotated[bool, typer.Option("--metadata-only", help="Read the tables and look for no image.")]
+PresetName = Annotated[str, typer.Option("--preset", help="Gives the bank's image size, and the phantom's.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Draws the test subjects of a table that does not say.")]
+
+
+@app.callback()
+def list_data_sets(context: typer.Context) -> None:
+    """The data sets there are, one line each, and what can be done with them."""
+    if context.invoked_subcommand is None:
+        from studies.data.show import show_data_sets
+
+        show_data_sets(Console())
+        print(context.get_help())
+
+
+@app.command()
+def describe(
+    data: Data,
+    data_root: DataRoot = None,
+    metadata_only: MetadataOnly = False,
+    json: Annotated[bool, typer.Option("--json", help="JSON on standard output, and nothing else.")] = False,
+    sheet: Annotated[
+        Path | None, typer.Option(help="Also draw some subjects over their visits to this PNG file.")
+    ] = None,
+    preset: PresetName = "quick",
+    seed: Seed = 0,
+) -> None:
+    """The paper's tables of a data set: images, subjects, gallery, queries by year; exit code 0 whatever it finds."""
+    from studies.data.inspection import look_at, refuse_existing, write_sheet
+    from studies.data.show import as_json, show_description
+
+    if sheet is not None and metadata_only:
+        raise ValueError("--sheet shows images, and --metadata-only looks for none: leave one of them out")
+    if sheet is not None and sheet.suffix.lower() != ".png":
+        raise ValueError(f"--sheet {sheet} is a PNG picture: call it {sheet.with_suffix('.png')}")
+    refuse_existing("--sheet", sheet)
+    look = look_at(data, data_root, preset, seed, metadata_only)
+    if json:
+        typer.echo(as_json(look))
+    else:
+        show_description(look, Console())
+    if sheet is not None:
+        write_sheet(look, sheet)
+        Console(stderr=json).print(f"contact sheet: {sheet}", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def check(
+    data: Data,
+    data_root: DataRoot = None,
+    metadata_only: MetadataOnly = False,
+    csv: Annotated[Path | None, typer.Option(help="Also write every place of every problem to this CSV file.")] = None,
+    preset: PresetName = "quick",
+    seed: Seed = 0,
+) -> None:
+    """Every problem at once, each image decoded and compared. Exit code 2 where an error is found, else 0."""
+    from studies.data.inspection import check_files, look_at, refuse_existing, write_findings
+    from studies.data.show import show_findings
+
+    console = Console()
+    refuse_existing("--csv", csv)
+    look = look_at(data, data_root, preset, seed, metadata_only)
+    images = f"{len(look.index)} images; none was looked for"
+    if not metadata_only:
+        begun = time.perf_counter()
+        check_files(look, console)
+        images = f"{len(look.rows)} of {len(look.index)} images decoded in {time.perf_counter() - begun:.1f} s"
+    console.print(f"{look.description.name}: {images}", highlight=False)
+    show_findings(look.findings, console)
+    if csv is not None:
+        write_findings(look.findings, csv)
+        console.print(f"every place: {csv}", highlight=False, soft_wrap=True)
+    if look.findings.errors:
+        raise typer.Exit(ERRORS_FOUND)
+
+
+@app.command()
+def prepare(
+    data: Data,
+    data_root: DataRoot = None,
+    preset: PresetName = "quick",
+    metadata_only: MetadataOnly = False,
+    seed: Seed = 0,
+) -> None:
+    """Check a data set's tables and make the bank that `fmim run` would. Exit code 2 where it cannot be used."""
+    from studies.data.banks import BANKS, bank_of
+    from studies.data.inspection import look_at
+    from studies.data.show import show_bank, show_description, show_findings
+    from studies.presets import find_preset
+
+    console = Console()
+    look = look_at(data, data_root, preset, seed, metadata_only)
+    if metadata_only:
+        show_description(look, console)
+        return
+    show_findings(look.findings, console)
+    if look.findings.errors:
+        hint = "no bank was made; `fmim data check` looks at the images too, and its --csv names every place"
+        console.print(hint, highlight=False, soft_wrap=True)
+        raise typer.Exit(ERRORS_FOUND)
+    begun, source, size = time.perf_counter(), look.source(), find_preset(preset).image_size
+    bank, made = bank_of(source, size, BANKS, console)
+    show_bank(bank, made, time.perf_counter() - begun, console)
+
+
+@app.command()
+def manifest(
+    data: Annotated[str, typer.Argument(metavar="NAME", help="One in files that `fmim data` lists.")],
+    data_root: Annotated[Path, typer.Option("--data-root", help="Folder that the data set lies in.")],
+    out: Annotated[Path, typer.Option("--out", help="CSV file in a folder that holds the images, e.g. DIR/mine.csv.")],
+) -> None:
+    """A table of those images of a named data set that are there: a part of it, to edit and use as one's own."""
+    from fmim_core.data.tables.write_manifest import manifest_of
+    from fmim_core.records import write_text
+    from studies.data.inspection import refuse_existing
+    from studies.data.show import show_manifest
+    from studies.data.sources import FILE_SETS, find_listing
+
+    if data not in FILE_SETS:
+        known = ", ".join(FILE_SETS)
+        raise ValueError(
+            f"there is no data set in files called {data!r}; there are {known} (a manifest is one already)"
+        )
+    refuse_existing("--out", out)
+    listing = find_listing(data, data_root)
+    text, count = manifest_of(listing, out.parent)
+    write_text(out, text)
+    show_manifest(listing, out, count, Console())

@@ -1,0 +1,45 @@
+"""`--data NAME|FILE`: which data set a study runs on. To add a named one in files: its line in `FILE_SETS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from fmim_core.data.oai import oai
+from fmim_core.data.sets.chestxray14 import chestxray14
+from fmim_core.data.sets.manifest import manifest
+from fmim_core.data.sets.phantom import PhantomSource
+from fmim_core.data.source import Source
+from fmim_core.data.tables.listing import FileSource, Listing, file_state
+from studies.declare import Preset
+
+PHANTOM = "phantom"
+FILE_SETS: dict[str, Callable[[Path, bool], Listing]] = {"chestxray14": chestxray14, "oai": oai}
+"""Name → reader of a folder (`--data-root`), which is told whether to read the metadata only."""
+
+
+def find_source(data: str, root: Path | None, preset: Preset, seed: int) -> Source:
+    """The data set of that name, or the manifest of that path, in `root` if that is given.
+
+    Raises:
+        ValueError: neither a known name nor a file, or a data set that cannot be used.
+    """
+    return PhantomSource(preset.phantom) if data == PHANTOM else FileSource(find_listing(data, root, seed))
+
+
+def find_listing(data: str, root: Path | None, seed: int = 0, metadata_only: bool = False) -> Listing:
+    """A data set in files, usable or not, with all that was found wrong with it.
+
+    Raises:
+        ValueError: neither a known name nor a file, a named one without its folder, or tables that cannot be read.
+    """
+    if data in FILE_SETS:
+        if root is None or not root.is_dir():
+            given = "none is given" if root is None else f"{root} is no folder"
+            raise ValueError(f"{data} needs --data-root, the folder it was downloaded to; {given}")
+        return FILE_SETS[data](root, metadata_only)
+    path = (root or Path()) / data
+    if file_state(path) is None:
+        known = ", ".join((PHANTOM, *FILE_SETS))
+        raise ValueError(f"unknown data set {str(path)!r}: give one of {known}, or the path of a manifest (a CSV file)")
+    return manifest(path, seed=seed, metadata_only=metadata_only)

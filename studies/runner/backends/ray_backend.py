@@ -1,0 +1,254 @@
+"""The Ray backend: one Tuner whose searcher hands out the plan; actors are reused from trial to trial."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from studies.runner.backends.cluster import Resources
+
+# isort: split
+# Ray reads settings made there when it is imported.
+from ray import tune
+from ray.tune.experiment import Trial as RayTrial
+from ray.tune.schedulers import FIFOScheduler
+from ray.tune.search import Searcher
+
+from fmim_core.records import FINAL, Record, now, read_json, record_path, write_json
+from fmim_core.training.trainer import Row
+from fmim_core.trial.cost import cut_off, earlier_attempts, no_cost
+from fmim_core.trial.trial import Place, Trial, TrialSpec, blank_record, keep_stopped
+from studies.runner.dispatcher import TrialSource
+
+RETRIES = 1  # of a trial whose worker process died; errors inside a training are never retried
+
+
+def run_ray(
+    dispatcher: TrialSource,
+    place: Place,
+    resources: Resources,
+    slots: int,
+    trials: int,
+    trial: Callable[[TrialSpec, Place], Trial] = Trial,
+) -> None:
+    """Run everything the dispatcher hands out as a `trial`, `slots` at once. An interrupt passes through.
+
+    An error in the driver's part, such as a full disk, ends it and is raised; records so far are safe.
+    """
+    os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(slots)  # enough to keep every slot busy, no further ahead
+    trainable = tune.with_resources(
+        tune.with_parameters(StudyTrainable, trial=trial, place=place, threads=max(1, int(resources.cpus))),
+        tune.PlacementGroupFactory([{"CPU": resources.cpus, "GPU": resources.gpus or 0.0}]),
+    )
+    stopping = Stopping(dispatcher)
+    callback = DispatcherCallback(dispatcher, stopping, place)
+    with tempfile.TemporaryDirectory(prefix="fmim-tune-") as scratch:
+        tuner = tune.Tuner(
+            trainable,
+            tune_config=tune.TuneConfig(
+                search_alg=PlanSearcher(dispatcher, callback),
+                scheduler=stopping,
+                num_samples=trials,
+                reuse_actors=True,
+                trial_dirname_creator=lambda trial: trial.trial_id,
+            ),
+            run_config=tune.RunConfig(
+                name="study",
+                storage_path=scratch,
+                verbose=0,
+                failure_config=tune.FailureConfig(max_failures=RETRIES),
+                checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=0, checkpoint_at_end=False),
+                callbacks=[callback],
+            ),
+        )
+        tuner.fit()
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a worker says after each epoch: its row, the record at the end of the trial, or else what is to be kept of
+    it if the worker dies, and if its search stops it now. One object, since Tune takes mappings apart and keeps moving
+    averages of every number in them."""
+
+    row: Row | None
+    record: Record | None
+    so_far: Record | None
+    if_stopped: Record | None
+
+
+class StudyTrainable(tune.Trainable):
+    """One trial after the other in a reused worker process; a step is an epoch."""
+
+    def setup(  # type: ignore[override]
+        self, config: dict[str, Any], trial: Callable[[TrialSpec, Place], Trial], place: Place, threads: int
+    ) -> None:
+        import torch
+
+        torch.set_num_threads(threads)
+        self._of, self._place = trial, place
+        self.reset_config(config)
+
+    def reset_config(self, new_config: dict[str, Any]) -> bool:
+        self._trial = self._of(_spec(new_config), self._place)
+        return True
+
+    def step(self) -> dict[str, Any]:
+        trial = self._trial
+        row = trial.step()
+        so_far = None if trial.over else trial.so_far
+        if_stopped = trial.stopped() if trial.spec.rungs and not trial.over else None
+        return {"report": Report(row, trial.record, so_far, if_stopped), "done": trial.over}
+
+
+class PlanSearcher(Searcher):
+    """Gives Tune the dispatcher's trials; it searches nothing itself."""
+
+    def __init__(self, dispatcher: TrialSource, callback: DispatcherCallback) -> None:
+        super().__init__(metric="done", mode="max")
+        self._dispatcher, self._callback = dispatcher, callback
+
+    def suggest(self, trial_id: str) -> Any:
+        if self._callback.error is not None:
+            raise self._callback.error
+        spec = self._dispatcher.next()
+        if spec is not None:
+            return {"spec": spec.model_dump_json()}  # a string: Tune copies mappings often, and keeps all of them
+        return Searcher.FINISHED if self._dispatcher.exhausted else None
+
+    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+        """The callback below tells the dispatcher: it also sees why a worker died."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # Tune pickles it for restoring, which we never do: a study resumes from its records
+
+    def save(self, checkpoint_path: str) -> None:
+        """Nothing to save, for the same reason."""
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Nothing to restore."""
+
+
+class Stopping(FIFOScheduler):
+    """Stops Tune's trials where the dispatcher says so; `records` are those of the stopped ones, by Tune's trial."""
+
+    def __init__(self, dispatcher: TrialSource) -> None:
+        super().__init__()
+        self._dispatcher = dispatcher
+        self.records: dict[str, Record] = {}
+
+    def on_trial_result(self, tune_controller: Any, trial: RayTrial, result: dict[str, Any]) -> str:
+        stopped = result["report"].if_stopped
+        if stopped is None or self._dispatcher.goes_on(_spec(trial.config), stopped["history"]):
+            return self.CONTINUE
+        self.records[trial.trial_id] = stopped
+        return self.STOP
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # as for the searcher
+
+
+@dataclass(frozen=True)
+class Heard:
+    """The last that was heard of a running trial: its start, cost and earlier attempts, and when that was."""
+
+    so_far: dict[str, Any]
+    at: float = field(default_factory=time.monotonic)
+
+
+class DispatcherCallback(tune.Callback):
+    """Tells the dispatcher what happens to Tune's trials.
+
+    error: the first of the driver's own. Tune would take it for the trial's, and try the trial again.
+    """
+
+    def __init__(self, dispatcher: TrialSource, stopping: Stopping, place: Place) -> None:
+        self._dispatcher, self._stopping, self._place = dispatcher, stopping, place
+        self._heard: dict[str, Heard] = {}  # of running trials
+        self._ended: dict[str, Record] = {}
+        self.error: Exception | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # as for the searcher
+
+    def on_trial_start(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
+        spec = _spec(trial.config)
+        self._heard[spec.id] = self._nothing()
+        self._dispatcher.started(spec)
+
+    def on_trial_result(
+        self, iteration: int, trials: list[RayTrial], trial: RayTrial, result: dict[str, Any], **info: Any
+    ) -> None:
+        spec = _spec(trial.config)
+        report: Report = result.pop("report")  # Tune keeps the last result of every trial
+        if report.so_far is not None:
+            self._heard[spec.id] = Heard(report.so_far)
+        if report.record is not None:
+            self._ended[trial.trial_id] = report.record
+        if report.row is not None:
+            self._dispatcher.epoch(spec, report.row)
+
+    def on_trial_complete(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
+        spec, stopped = _spec(trial.config), self._stopping.records.pop(trial.trial_id, None)
+        with self._own_errors():
+            if stopped is not None:
+                keep_stopped(self._place.out, stopped)
+                self._finished(spec, stopped)
+            else:
+                record, path = self._ended.pop(trial.trial_id), record_path(self._place.out, spec.id)
+                # Not there, or of an earlier attempt, where the worker was on a machine with a disk of its own.
+                if not path.exists() or read_json(path)["ended_at"] != record["ended_at"]:
+                    write_json(path, record)
+                self._finished(spec, record)
+
+    def on_trial_recover(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
+        if self.error is None:
+            self._record_of_dead_worker(trial)  # the attempt that follows finds it
+
+    def on_trial_error(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
+        if self.error is None:
+            self._finished(_spec(trial.config), self._record_of_dead_worker(trial))
+
+    def _nothing(self) -> Heard:
+        return Heard({"started_at": now(), "cost": no_cost() | {"device_share": self._place.device_share}})
+
+    def _finished(self, spec: TrialSpec, record: Record) -> None:
+        self._heard.pop(spec.id, None)
+        self._dispatcher.finished(spec, record)
+
+    def _record_of_dead_worker(self, trial: RayTrial) -> Record:
+        spec = _spec(trial.config)
+        heard = self._heard.get(spec.id) or self._nothing()  # a worker may die before its trial begins
+        return record_of_dead_worker(spec, str(trial.get_error()), self._place.out, heard)
+
+    @contextmanager
+    def _own_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self.error = self.error or error
+            raise
+
+
+def _spec(config: Mapping[str, Any]) -> TrialSpec:
+    return TrialSpec.model_validate_json(config["spec"])
+
+
+def record_of_dead_worker(spec: TrialSpec, error: str, out: Path, heard: Heard) -> Record:
+    """The record of a trial that could not write its own; one that it did write just before stands."""
+    path = record_path(out, spec.id)
+    written = read_json(path) if path.exists() else None
+    if written and written["status"] in FINAL:
+        return dict(written)
+    memory = "OutOfMemory" in error or "running low on memory" in error
+    kind = "out of memory" if memory else "worker died"
+    record = blank_record(spec, now()) | {"attempts": earlier_attempts(written, spec.fingerprint)} | heard.so_far
+    record["cost"] = cut_off(record["cost"], time.monotonic() - heard.at)
+    record["error"] = {"kind": kind, "message": error.strip()[:2000], "traceback": error}
+    write_json(path, record)
+    return record

@@ -1,0 +1,168 @@
+"""The dispatcher hands out trials in a good order, whoever runs them, and fixes each arm's winner on the way."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.records import FINAL, Record, now, read_json, write_json
+from fmim_core.training.trainer import Row
+from fmim_core.trial.trial import TrialSpec
+from studies.declare import Arm
+from studies.plan import Plan
+from studies.runner.search.arm_search import ArmSearch
+from studies.runner.search.proposals import Proposals
+from studies.selection import Selection, given, in_short
+from studies.workload import Workload
+
+
+class Observer(Protocol):
+    """Someone who watches trials: the progress display, the tracker."""
+
+    def started(self, spec: TrialSpec) -> None:
+        """A trial begins."""
+
+    def epoch(self, spec: TrialSpec, row: Row) -> None:
+        """A trial has run an epoch."""
+
+    def finished(self, spec: TrialSpec, record: Record) -> None:
+        """A trial is over, whatever its status."""
+
+
+class TrialSource(Protocol):
+    """Who hands out trials to a backend and is told what becomes of them."""
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no trial is left and none can follow."""
+
+    def next(self) -> TrialSpec | None:
+        """The next trial to run; None if there is none now."""
+
+    def started(self, spec: TrialSpec) -> None:
+        """A trial begins."""
+
+    def epoch(self, spec: TrialSpec, row: Row) -> None:
+        """A trial has run an epoch."""
+
+    def goes_on(self, spec: TrialSpec, history: Sequence[Row]) -> bool:
+        """Whether a trial with rungs goes on."""
+
+    def finished(self, spec: TrialSpec, record: Record) -> None:
+        """A trial is over, whatever its status."""
+
+
+class Dispatcher:
+    """Hands out the plan minus the records that are there, of all arms at once, so that no slot waits for an arm.
+
+    First come the replicates of arms whose winner is known, then the trials of adaptive searches, which wait for each
+    other, then those of the others. Among each, the longest come first (`Workload.length`), a search's with the
+    longest replicate that may follow them (`ArmSearch.ahead`): what is long and begins last keeps one slot busy while
+    the others have nothing left to do. Among equals, arms with the most configurations come first, then the study's
+    order. So the next of the trials that are due depends on which these are alone, and is the same in a run that was
+    interrupted. No result depends on it: a trial's follows from its own seed, and searches that depend on the order of
+    their trials keep it. A winner is written to selection.json before its first replicate is handed out, and so before
+    the test set is opened.
+    """
+
+    def __init__(
+        self, plan: Plan, bank: Bank, out: Path, records: Mapping[str, Record], observers: Iterable[Observer] = ()
+    ) -> None:
+        self._plan, self._bank, self._out = plan, bank, out
+        self._observers = list(observers)
+        self._records = {trial: record for trial, record in records.items() if record["status"] in FINAL}
+        self._workload, self._test_images = Workload(plan, bank.development()), int(bank.summary["test"]["images"])
+        self._ready: list[tuple[int, int, int, TrialSpec]] = []  # a heap: the longest, arm's rank, replicate
+        self.selections: dict[str, Selection] = {}
+        path = out / "selection.json"
+        self._before: dict[str, Any] = read_json(path) if path.exists() else {}
+        self.handed_out = 0
+        proposals = Proposals(out)
+        order = sorted(plan.arms, key=lambda arm: -arm.budget)
+        self._rank = {arm.name: rank for rank, arm in enumerate(order)}
+        self._searches = {
+            arm.name: ArmSearch(plan, arm, bank, proposals, self._records, self._length)
+            for arm in (order if plan.study.search else ())
+        }
+        for arm in plan.arms:
+            self._select_if_searched(arm)
+        self._records |= {trial: in_short(record) for trial, record in self._records.items()}
+
+    def next(self) -> TrialSpec | None:
+        """The next trial to run; None if there is none now, though more may follow when running ones end."""
+        spec = heapq.heappop(self._ready)[-1] if self._ready else self._next_of_a_search()
+        self.handed_out += spec is not None
+        return spec
+
+    def _next_of_a_search(self) -> TrialSpec | None:
+        due = [(s.arm.searcher.adaptive, ahead, s) for s in self._searches.values() if (ahead := s.ahead) is not None]
+        return max(due, key=lambda entry: entry[:2])[-1].next() if due else None  # the first of equals, by rank
+
+    def _length(self, spec: TrialSpec) -> int:
+        return self._workload.length(spec.train, spec.fold, self._test_images)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no trial is left and none can follow."""
+        return not self._ready and all(search.over for search in self._searches.values())
+
+    @property
+    def complete(self) -> bool:
+        """Whether every arm has a winner and every trial a final record."""
+        final = all(record["status"] in FINAL for record in self._records.values())
+        winners = [self.selections[arm.name].number for arm in self._plan.arms if arm.name in self.selections]
+        return final and self.exhausted and len(winners) == len(self._plan.arms) and None not in winners
+
+    def started(self, spec: TrialSpec) -> None:
+        """To be called when a trial begins."""
+        for observer in self._observers:
+            observer.started(spec)
+
+    def epoch(self, spec: TrialSpec, row: Row) -> None:
+        """To be called with each epoch's row."""
+        for observer in self._observers:
+            observer.epoch(spec, row)
+
+    def goes_on(self, spec: TrialSpec, history: Sequence[Row]) -> bool:
+        """To be asked after each epoch of a trial with rungs: if the answer is no, it is to be stopped."""
+        return self._searches[spec.arm].goes_on(spec, history)
+
+    def finished(self, spec: TrialSpec, record: Record) -> None:
+        """To be called with a trial's record, whatever its status."""
+        self._records[spec.id] = record
+        for observer in self._observers:
+            observer.finished(spec, record)
+        if spec.stage == "search":
+            self._searches[spec.arm].finished(spec)
+            self._select_if_searched(self._searches[spec.arm].arm)
+        self._records[spec.id] = in_short(record)  # its search has seen it whole
+
+    def _select_if_searched(self, arm: Arm) -> None:
+        search = self._searches.get(arm.name)
+        if search is not None and not search.over:
+            return
+        selection = search.selection() if search else given(next(arm.space.configurations()), self._plan.study.metric)
+        self.selections[arm.name] = selection
+        self._write_selections()
+        if selection.number is not None and selection.configuration is not None:
+            replicates = self._plan.replicate(arm, selection.number, selection.configuration, self._bank)
+            for spec in replicates:
+                if spec.id not in self._records:
+                    heapq.heappush(self._ready, (-self._length(spec), self._rank[arm.name], spec.replicate, spec))
+
+    def _write_selections(self) -> None:
+        """A winner keeps the time at which it was first fixed; one that replaces another keeps that one in sight."""
+        content: dict[str, Any] = {}
+        for name, selection in self.selections.items():
+            before = self._before.get(name)
+            entry = selection.to_json() | {"selected_at": now(), "previous": []}
+            if before is not None and before["configuration"] == selection.configuration:
+                entry |= {key: before[key] for key in ("selected_at", "previous")}
+            elif before is not None:
+                entry["previous"] = [*before.pop("previous"), before]
+            content[name] = entry
+        write_json(self._out / "selection.json", content)
+        self._before |= content

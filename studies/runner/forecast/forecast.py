@@ -1,0 +1,135 @@
+"""What a plan will take: its trials in the dispatcher's order on the slots there are, each as long as calibrated."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.seeding import derive_seed
+from fmim_core.trial.trial import TrialSpec, blank_record
+from studies.plan import Plan
+from studies.runner.dispatcher import Dispatcher
+from studies.runner.forecast.calibrate import Calibration, training_key
+from studies.workload import Work, Workload
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A prediction of a whole plan, in the words of the report.
+
+    Args:
+        wall_s: from the start of the program's work to the end of the last trial.
+        device_seconds: start-up, data, training and evaluation of all trials × the share of a device.
+        peak_memory: bytes of the trial that needs most.
+    """
+
+    trials: int
+    epochs: int
+    images: int
+    wall_s: float
+    device_seconds: float
+    peak_memory: float
+
+
+def forecast(
+    plan: Plan,
+    workload: Workload,
+    bank: Bank,
+    calibration: Calibration,
+    slots: int,
+    device_share: float,
+    preparation: float,
+) -> Forecast:
+    """Run the plan's dispatcher through without training anything.
+
+    Scores are drawn, since no one knows them yet: it matters for searches that stop trials alone, which stop as many
+    of them as they would if all configurations were equally good.
+
+    Args:
+        preparation: seconds from the start of the program to the start of the runner.
+    """
+    clock = Clock(workload, calibration, int(bank.summary["test"]["images"]))
+    with tempfile.TemporaryDirectory(prefix="fmim-forecast-") as folder:
+        dispatcher = Dispatcher(plan, bank, Path(folder), {})
+        makespan = Slots(dispatcher, clock, slots, plan.study.metric).run()
+    return Forecast(
+        **asdict(clock.work),
+        wall_s=preparation + calibration.launch + makespan + calibration.finish,
+        device_seconds=clock.busy * device_share,
+        peak_memory=max(timing.peak_memory for timing in calibration.timings.values()),
+    )
+
+
+@dataclass
+class Clock:
+    """Says how long trials take, and adds up what they cost."""
+
+    workload: Workload
+    calibration: Calibration
+    test_images: int
+    work: Work = field(default_factory=Work)
+    busy: float = 0.0
+
+    def start(self, cold: bool) -> float:
+        """From a free slot to a trial on it, `cold` if it is the slot's first."""
+        self.busy += self.calibration.first if cold else 0.0
+        return self.calibration.first if cold else self.calibration.gap
+
+    def seconds(self, spec: TrialSpec, after: int, until: int) -> float:
+        """From the end of epoch `after` (0: from nothing) to that of epoch `until`; or of the trial."""
+        timing = self.calibration.timings[training_key(spec.train)]
+        epochs, steps = until - after, self.workload.batches(spec.train, spec.fold)
+        busy = epochs * (steps * timing.step + self.workload.validated(spec.fold) * timing.image)
+        if not after:
+            busy += timing.startup + timing.warm_up
+        if spec.stage == "replicate" and until == spec.train.epochs:
+            busy += self.test_images * timing.image
+        self.busy += busy
+        self.work += Work(0 if after else 1, epochs, epochs * steps * spec.train.batches.size)
+        return busy + epochs * timing.between
+
+
+@dataclass
+class Slots:
+    """Simulates the runner: trials on slots, in the order in which the dispatcher hands them out."""
+
+    dispatcher: Dispatcher
+    clock: Clock
+    free: int
+    metric: str
+    _now: float = 0.0
+    _running: list[tuple[float, int, TrialSpec, int]] = field(default_factory=list)  # when, tie, trial, epochs by then
+    _ties: Iterator[int] = field(default_factory=itertools.count)
+
+    def run(self) -> float:
+        """The seconds from the first trial's start to the last one's end."""
+        cold = self.free
+        while True:
+            while self.free and (spec := self.dispatcher.next()) is not None:
+                self.free -= 1
+                self._train(spec, 0, self.clock.start(cold > 0))
+                cold -= 1
+            if not self._running:
+                return self._now
+            self._now, _, spec, epochs = heapq.heappop(self._running)
+            score = derive_seed("forecast", spec.arm, spec.number) / 2**63
+            history = [{"epoch": epoch + 1, "validation_mAP": score} for epoch in range(epochs)]
+            over = epochs == spec.train.epochs
+            if not over and self.dispatcher.goes_on(spec, history):
+                self._train(spec, epochs)
+                continue
+            metrics = {"validation": {self.metric: score}, "test": {self.metric: score}}
+            record = {"status": "completed" if over else "stopped", "history": history, "metrics": metrics}
+            self.dispatcher.finished(spec, blank_record(spec, "") | record)
+            self.free += 1
+
+    def _train(self, spec: TrialSpec, after: int, before: float = 0.0) -> None:
+        """Train until the next rung, or to the end, `before` seconds from now."""
+        until = min(epoch for epoch in (*spec.rungs, spec.train.epochs) if epoch > after)
+        end = self._now + before + self.clock.seconds(spec, after, until)
+        heapq.heappush(self._running, (end, next(self._ties), spec, until))

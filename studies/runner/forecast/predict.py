@@ -1,0 +1,75 @@
+"""`fmim plan STUDY --calibrate`: what a run would take here, on record so that a report can say how true it was."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.records import SCHEMA, now, write_json
+from studies.plan import Plan
+from studies.runner.backends.backend import Backend
+from studies.runner.forecast.calibrate import calibrate
+from studies.runner.forecast.forecast import Forecast, forecast
+from studies.runner.run_study import Options, check_plan, open_bank
+from studies.runner.show import show_forecast, show_plan
+from studies.workload import Workload
+
+
+def predict(options: Options, console: Console) -> Forecast:
+    """Print the plan, run short trials, write OUT/calibration.json, and print what the whole plan would take.
+
+    Raises:
+        ValueError: whatever would stop a trial; nothing has started.
+    """
+    return predict_plan(options.plan(), options, console)
+
+
+def predict_plan(plan: Plan, options: Options, console: Console) -> Forecast:
+    """As `predict`, for a plan made by hand."""
+    begun = time.perf_counter()
+    checked = check_plan(plan, options)
+    plan, checking = checked.plan, time.perf_counter() - begun
+    show_plan(checked, console)
+    begun = time.perf_counter()
+    with options.open_backend(plan) as backend:
+        decoding = time.perf_counter()
+        open_bank(checked, options, console)
+        begun += time.perf_counter() - decoding  # where it is still to do, it is no part of what a run takes
+        bank = open_bank(checked, options, console)
+        preparation = checking + time.perf_counter() - begun
+        workload = Workload(plan, checked.development)
+        console.print(f"calibrating: short trials, {backend.slots} at once on {backend.device}", highlight=False)
+        calibration = calibrate(plan, workload.development, bank, backend)
+    found = forecast(plan, workload, bank, calibration, backend.slots, backend.share, preparation)
+    content = _of(plan, bank) | _on(options, backend) | {"forecast": asdict(found), "preparation_s": preparation}
+    write_json(options.folder / "calibration.json", content | {"calibration": asdict(calibration)})
+    show_forecast(plan, found, calibration, backend.slots, console)
+    return found
+
+
+def _of(plan: Plan, bank: Bank) -> dict[str, Any]:
+    """What was predicted: a report compares a run with a prediction of the same plan alone."""
+    return {
+        "schema": SCHEMA,
+        "made_at": now(),
+        "study": plan.study.name,
+        "preset": plan.preset.name,
+        "seed": plan.seed,
+        "replicates": plan.replicates,
+        "epochs": plan.train_configs()[0].epochs,
+        "data_fingerprint": bank.fingerprint,
+    }
+
+
+def _on(options: Options, backend: Backend) -> dict[str, Any]:
+    """With which devices."""
+    return {
+        "backend": options.backend,
+        "device": backend.device,
+        "slots": backend.slots,
+        "device_share": backend.share,
+    }

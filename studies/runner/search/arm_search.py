@@ -1,0 +1,161 @@
+"""The search of one arm: its configurations so far, which of their trials are due, and when it is over."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.metric_names import METRICS
+from fmim_core.records import Record
+from fmim_core.training.trainer import Row
+from fmim_core.trial.trial import TrialSpec
+from search_spaces.domain import Configuration
+from search_spaces.searchers import ASHA, TPE
+from studies.declare import Arm
+from studies.plan import Plan
+from studies.runner.search.proposals import Proposals
+from studies.runner.search.samplers import Before, propose
+from studies.runner.search.successive_halving import Rungs
+from studies.selection import Selection, score, select
+
+
+class ArmSearch:
+    """Proposes an arm's configurations and hands out their trials, minus those that have a record.
+
+    `records` are those of the whole study by trial: the final ones from before, and this run's, which the dispatcher
+    adds before it calls `finished`. Trials that do not depend on each other come longest first, by the `length` of
+    their configuration's first trial; adaptive searches and those that stop trials keep their own order, on which
+    their results depend.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        arm: Arm,
+        bank: Bank,
+        proposals: Proposals,
+        records: Mapping[str, Record],
+        length: Callable[[TrialSpec], int],
+    ) -> None:
+        self.arm = arm
+        self.configurations: list[Configuration] = []
+        self._plan, self._bank, self._proposals, self._records = plan, bank, proposals, records
+        self._trials: list[list[TrialSpec]] = []  # of each configuration, one a fold
+        self._open: list[set[str]] = []  # of each configuration, the trials that are due and not over
+        self._left = 0  # how many those are
+        self._queue: deque[TrialSpec] = deque()
+        self._length, self._lengths, self._longest = length, list[int](), 0  # of each configuration
+        self._exhausted = False
+        self._rungs: Rungs | None = None
+        if isinstance(arm.searcher, ASHA):
+            self._rungs = Rungs(plan.rungs_of(arm), arm.searcher.reduction)
+        for configuration in arm.listed or proposals.of(arm.name):
+            self._begin(configuration)
+        self._propose()
+        self._own_order = arm.searcher.adaptive or self._rungs is not None
+        if not self._own_order:
+            self._queue = deque(sorted(self._queue, key=lambda spec: -self._lengths[spec.number]))
+
+    @property
+    def over(self) -> bool:
+        """Whether no trial is left and none can follow."""
+        return self._all_proposed and not self._left
+
+    def next(self) -> TrialSpec | None:
+        """The next trial to run; None if there is none now."""
+        return self._queue.popleft() if self._queue else None
+
+    @property
+    def ahead(self) -> int | None:
+        """The length of its next trial, or of its longest where it keeps its own order, and of a replicate behind it.
+
+        That is as long as its longest configuration so far, which may win. None if there is no trial now.
+        """
+        if not self._queue:
+            return None
+        return self._longest + (self._longest if self._own_order else self._lengths[self._queue[0].number])
+
+    def goes_on(self, spec: TrialSpec, history: Sequence[Row]) -> bool:
+        """Whether a trial with this history goes on; if not, it is to be stopped."""
+        return self._rungs is None or self._rungs.goes_on(spec.number, history)
+
+    def finished(self, spec: TrialSpec) -> None:
+        """To be called when one of its trials is over and has its record."""
+        self._open[spec.number].remove(spec.id)
+        self._left -= 1
+        self._screen(spec)
+        self._propose()
+
+    def selection(self) -> Selection:
+        """The winner, from the records."""
+        records = [self._records_of(number) for number in range(len(self._trials))]
+        return select(self.configurations, self._plan.preset.folds, records, self._plan.study.metric)
+
+    @property
+    def _all_proposed(self) -> bool:
+        return self._exhausted or len(self.configurations) >= self.arm.budget
+
+    def _begin(self, configuration: Configuration) -> None:
+        """Queue a configuration's trials; the first fold alone where it screens."""
+        number = len(self.configurations)
+        trials = self._plan.search(self.arm, number, configuration, self._bank)
+        self.configurations.append(configuration)
+        self._trials.append(trials)
+        self._lengths.append(self._length(trials[0]))
+        self._longest = max(self._longest, self._lengths[number])
+        self._open.append(set())
+        if self._rungs is None:
+            self._queue.extend(self._due(trials))
+        else:
+            self._queue.extend(self._due(trials[:1]))
+            self._screen(trials[0])
+
+    def _due(self, trials: Sequence[TrialSpec]) -> list[TrialSpec]:
+        missing = [spec for spec in trials if spec.id not in self._records]
+        for spec in missing:
+            self._open[spec.number].add(spec.id)
+        self._left += len(missing)
+        return missing
+
+    def _screen(self, spec: TrialSpec) -> None:
+        """Where the first fold screens: if this is it, and it has come to its end, the others are due, and first."""
+        record = self._records.get(spec.id)
+        if self._rungs is None or spec.fold != 0 or record is None:
+            return
+        self._rungs.see(spec.number, record["history"])
+        if record["status"] == "completed":
+            self._queue.extendleft(reversed(self._due(self._trials[spec.number][1:])))
+
+    def _propose(self) -> None:
+        """Make all proposals that can be made now; they are on disk before a trial of theirs is handed out."""
+        fresh = False
+        while not self._all_proposed and (values := self._basis()) is not None:
+            seed = (self._plan.seed, "search", self.arm.name)
+            better = METRICS[self._plan.study.metric].higher_is_better
+            configuration = propose(
+                self.arm.searcher, Before(self.arm.space, seed, self.configurations, values, better)
+            )
+            if configuration is None:
+                self._exhausted = True
+                break
+            self._proposals.add(self.arm.name, configuration, values)
+            self._begin(configuration)
+            fresh = True
+        if fresh:
+            self._proposals.save()
+
+    def _basis(self) -> list[float | None] | None:
+        """The results that the next proposal is based on; None while one of them is not there yet."""
+        searcher = self.arm.searcher
+        known = range(len(self.configurations) - searcher.in_flight + 1 if isinstance(searcher, TPE) else 0)
+        if any(self._open[number] for number in known):
+            return None
+        return [self._value(number) for number in known]
+
+    def _value(self, number: int) -> float | None:
+        configuration, folds = self.configurations[number], self._plan.preset.folds
+        return score(number, configuration, folds, self._records_of(number), self._plan.study.metric).mean
+
+    def _records_of(self, number: int) -> list[Record]:
+        return [self._records[spec.id] for spec in self._trials[number] if spec.id in self._records]

@@ -1,0 +1,359 @@
+"""The bank: content, identity, reuse, damage, two builders at once, and what goes to workers."""
+
+import errno
+import json
+import os
+import pickle
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fmim_core.data.bank import bank as bank_module
+from fmim_core.data.bank.bank import FILES, Bank
+from fmim_core.data.bank.blocks import sha256_of
+from fmim_core.data.bank.building import build_bank
+from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.images.reading import ImageProblem
+from fmim_core.data.sets.manifest import manifest
+from fmim_core.data.source import SourceDescription
+from fmim_core.data.tables.listing import FileSource
+from tests.support.paths import REAL_DATA
+
+SIZE = 8
+
+ROWS = [  # subject, side, months, split; the names are what a careless reader turns into NaN or numbers
+    ("NA", "L", 0.0, "train"),
+    ("NA", "R", 17.999999999999996, "train"),
+    ("007", "", 0.0, "train"),
+    ("t,1", "", 0.0, "test"),
+    ("7", "", np.nan, "train"),
+    ('t"2"', "", 30.0, "test"),
+    ("007", "", 18.0, "train"),
+    ("名", "", 0.1 + 0.2, "train"),
+]
+
+
+class Tiny:
+    """A source of eight images, each of a level that tells its row."""
+
+    fingerprint = "tiny"
+    description = SourceDescription("tiny", "phantom", True, "Eight images.", {"noise": 0.5})
+
+    def __init__(self, rows: list = ROWS, bad: tuple[int, ...] = ()) -> None:
+        self.index = pd.DataFrame(rows, columns=["subject", "side", "months", "split"])
+        self.index["image"] = [f"i{n}.png" for n in range(len(rows))]
+        self.bad, self.reads = bad, 0
+
+    def read(self, row_number: int, size: int) -> np.ndarray:
+        self.reads += 1
+        if row_number in self.bad:
+            raise ImageProblem(f"i{row_number}.png", "empty")
+        image = np.full((size, size), 10 * (row_number % 8) + 100, np.uint8)
+        image[0] = 255
+        return image
+
+
+def edit(path: Path, change: Callable[[dict], object]) -> None:
+    """Change the content of a JSON file."""
+    about = json.loads(path.read_text(encoding="utf-8"))
+    change(about)
+    path.write_text(json.dumps(about), encoding="utf-8")
+
+
+def flip(path: Path, position: int) -> None:
+    """Change one bit of a file, and pretend that nothing was written to it."""
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    content = bytearray(path.read_bytes())
+    content[position] ^= 1
+    with path.open("r+b") as file:
+        file.write(content)
+    os.utime(path, ns=times)
+
+
+def test_content_and_indexes_come_back_exactly(tmp_path: Path) -> None:
+    done: list[tuple[int, int]] = []
+    bank = build_bank(Tiny(), SIZE, tmp_path / "new" / "banks", progress=lambda *step: done.append(step))
+    assert done == [(n + 1, 8) for n in range(8)]
+    assert (bank.count, bank.size, bank.warnings, bank.description) == (8, SIZE, (), Tiny.description)
+    development, test = bank.development(), bank.open_test()
+    for images, expected in ((development, [0, 1, 2, 4, 6, 7]), (test, [3, 5])):
+        subjects, sides, months, _ = zip(*[ROWS[n] for n in expected], strict=True)
+        assert images.rows.tolist() == expected
+        assert images.subjects.tolist() == list(subjects)
+        assert images.sides.tolist() == list(sides)
+        np.testing.assert_array_equal(images.months, months)
+        assert images.images[images.rows, 1, 1].tolist() == [10 * n + 100 for n in expected]
+    assert bank.summary["test"] == test.summary()
+    assert development.summary() == {
+        "images": 6,
+        "subjects": 4,
+        "queries": 3,
+        "queries_without_match": 1,
+        "gallery": 2,
+        "years": {"unknown": 1, "0": 2, "1": 2, "2": 1},
+    }
+
+
+def test_a_second_start_decodes_nothing(tmp_path: Path) -> None:
+    first = build_bank(Tiny(), SIZE, tmp_path)
+    again = Tiny()
+    assert build_bank(again, SIZE, tmp_path).fingerprint == first.fingerprint
+    assert again.reads == 0
+    assert [path.name for path in tmp_path.iterdir()] == [first.path.name]
+    assert first.path.name.startswith("tiny-")
+
+
+def test_fingerprint_is_that_of_the_content(tmp_path: Path) -> None:
+    def built(change: Callable[[Tiny], object], size: int = SIZE) -> Bank:
+        source = Tiny()
+        change(source)
+        return build_bank(source, size, tmp_path)
+
+    plain = built(lambda source: None)
+    moved = built(lambda source: setattr(source, "fingerprint", "same images, other place"))
+    assert moved.path != plain.path
+    assert moved.fingerprint == plain.fingerprint
+
+    def later(source: Tiny) -> None:
+        source.fingerprint = "later"
+        source.index.loc[6, "months"] = 19.0
+
+    assert len({plain.fingerprint, built(later).fingerprint, built(lambda source: None, 16).fingerprint}) == 3
+
+
+def test_the_test_index_is_read_only_when_opened(tmp_path: Path) -> None:
+    bank = build_bank(Tiny(), SIZE, tmp_path)
+    (bank.path / "test.csv").unlink()
+    assert len(Bank.open(bank.path).development()) == 6
+    with pytest.raises(ValueError, match=r"test\.csv cannot be read"):
+        bank.open_test()
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (lambda path: (path / "images.u8").write_bytes(b"123"), r"images\.u8 has 3 bytes, 512 expected"),
+        (lambda path: (path / "images.u8").unlink(), r"images\.u8 has 0 bytes"),
+        (lambda path: (path / "bank.json").unlink(), "has no bank.json"),
+        (lambda path: (path / "bank.json").write_text("{"), "bank.json cannot be read"),
+        (lambda path: (path / "bank.json").write_text('{"schema": 0}'), "schema 0, this version reads 2"),
+        (lambda path: (path / "bank.json").write_text("[]"), "schema"),
+        (lambda path: (path / "bank.json").write_text('{"schema": 2}'), "lacks or has too much"),
+        (lambda path: edit(path / "bank.json", lambda about: about["blocks"]["sha256"].pop()), "a SHA-256 for each"),
+        (lambda path: edit(path / "bank.json", lambda about: about["blocks"].update(images=0)), "lacks or has too"),
+    ],
+)
+def test_a_damaged_bank_is_refused(tmp_path: Path, harm: Callable[[Path], object], message: str) -> None:
+    bank = build_bank(Tiny(), SIZE, tmp_path)
+    harm(bank.path)
+    with pytest.raises(ValueError, match=message):
+        build_bank(Tiny(), SIZE, tmp_path)
+
+
+def test_an_edited_index_is_refused(tmp_path: Path) -> None:
+    bank = build_bank(Tiny(), SIZE, tmp_path)
+    index = bank.path / "development.csv"
+    index.write_text(index.read_text(encoding="utf-8").replace("NA", "NB"), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"development\.csv was changed"):
+        bank.development()
+
+
+@pytest.mark.parametrize("name", ["images.u8", "development.csv", "test.csv"])
+def test_a_bit_that_flips_anywhere_is_found(tmp_path: Path, name: str) -> None:
+    bank = build_bank(Tiny(ROWS * 50), SIZE, tmp_path)
+    path = bank.path / name
+    size = path.stat().st_size
+    for position in (0, size // 3, size - 1):
+        flip(path, position)
+        where = rf"{name} \(rows {256 * (position >= 256 * 64)} to {255 if position < 256 * 64 else 399}\)"
+        with pytest.raises(ValueError, match=where if name == "images.u8" else rf"{name} changed after"):
+            Bank.open(bank.path).check()
+        flip(path, position)
+        Bank.open(bank.path).check()
+
+
+def test_a_changed_checksum_and_a_missing_file_are_found(tmp_path: Path) -> None:
+    bank = build_bank(Tiny(), SIZE, tmp_path)
+    (bank.path / "test.csv").rename(bank.path / "elsewhere")
+    with pytest.raises(ValueError, match=r"test\.csv cannot be read"):
+        bank.check()
+    (bank.path / "elsewhere").rename(bank.path / "test.csv")
+    bank.check()
+    edit(bank.path / "bank.json", lambda about: about["sha256"].update({"test.csv": "0"}))
+    with pytest.raises(ValueError, match=r"bank\.json was changed"):
+        Bank.open(bank.path).check()
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files that checks read."""
+    files: list[Path] = []
+    monkeypatch.setattr(bank_module, "sha256_of", lambda path: (files.append(path), sha256_of(path))[1])
+    return files
+
+
+def test_a_checked_bank_is_not_read_again_until_it_changes(tmp_path: Path, read: list[Path]) -> None:
+    bank = build_bank(Tiny(), SIZE, tmp_path)
+    read.clear()
+    Bank.open(bank.path).check()
+    assert read == []
+    os.utime(bank.path / "test.csv")
+    Bank.open(bank.path).check()
+    assert len(read) == 2
+
+
+def test_the_stamp_of_another_copy_is_not_trusted(tmp_path: Path, read: list[Path]) -> None:
+    copy = Bank.open(shutil.copytree(build_bank(Tiny(), SIZE, tmp_path / "a").path, tmp_path / "b"))
+    read.clear()
+    copy.check()
+    assert len(read) == 2
+
+
+def test_a_stamp_from_the_tick_of_the_last_change_is_not_trusted(tmp_path: Path, read: list[Path]) -> None:
+    bank = build_bank(Tiny(), SIZE, tmp_path)
+    last = max((bank.path / name).stat().st_ctime_ns for name in FILES)
+    os.utime(bank.path / "checked.json", ns=(last, last))
+    read.clear()
+    bank.check()
+    assert len(read) == 2
+
+
+def test_where_no_stamp_can_be_written_each_check_reads_everything(
+    tmp_path: Path, read: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bank = build_bank(Tiny(), SIZE, tmp_path)
+    (bank.path / "checked.json").unlink()
+    read_only = OSError(errno.EROFS, "Read-only file system")
+    monkeypatch.setattr(Path, "write_text", lambda *arguments, **options: (_ for _ in ()).throw(read_only))
+    read.clear()
+    bank.check()
+    bank.check()
+    assert len(read) == 4
+    assert sorted(path.name for path in bank.path.iterdir()) == sorted(FILES)
+
+
+def test_all_unreadable_images_are_told_and_there_is_no_bank(tmp_path: Path) -> None:
+    rows = ROWS * 3
+    with pytest.raises(ValueError, match="13 of 24 images cannot be used") as caught:
+        build_bank(Tiny(rows, bad=tuple(range(3, 16))), SIZE, tmp_path)
+    (folder,) = tmp_path.iterdir()
+    assert folder.name.endswith(".partial")
+    kept = f"The others are kept for the next start, in {folder}"
+    assert str(caught.value).splitlines()[1:] == [*(f"  i{n}.png: empty" for n in range(3, 13)), "  ...", kept]
+
+
+def test_odd_looking_images_are_remarked_on(tmp_path: Path) -> None:
+    source = Tiny()
+    source.read = lambda row_number, size: np.full((size, size), 200, np.uint8)  # type: ignore[method-assign]
+    bank = build_bank(source, SIZE, tmp_path)
+    assert bank.warnings == tuple(f"i{n}.png: blank" for n in range(8))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([*ROWS, ("007", "", 60.0, "test"), ("7", "", 1.0, "test")], r"2 subjects are on both sides.*:\n  007\n  7$"),
+        ([row for row in ROWS if row[3] == "train"], "no image has the split 'test'"),
+        ([*ROWS, ("x", "", 0.0, "dev")], r"split \['dev'\]"),
+        ([*ROWS, ("x", "left", 0.0, "test")], "sides must be"),
+        ([*ROWS, ("x", "", -1.0, "test")], "months 0 or more"),
+    ],
+)
+def test_a_broken_index_is_refused_before_reading(tmp_path: Path, rows: list, message: str) -> None:
+    source = Tiny(rows)
+    with pytest.raises(ValueError, match=message):
+        build_bank(source, SIZE, tmp_path)
+    assert source.reads == 0
+
+
+@pytest.mark.parametrize("size", [0, 7, 4096, 64.5, "64"])
+def test_sizes_out_of_range_are_refused(tmp_path: Path, size: object) -> None:
+    with pytest.raises(ValueError, match="from 8 to 2048"):
+        build_bank(Tiny(), size, tmp_path)  # type: ignore[arg-type]
+
+
+def test_two_builders_at_once_end_with_one_good_bank(tmp_path: Path) -> None:
+    both, banks = threading.Barrier(2, timeout=60), list[Bank]()
+    sources = [Tiny(), Tiny()]
+
+    def build(source: Tiny) -> None:
+        both.wait()
+        banks.append(build_bank(source, SIZE, tmp_path))
+
+    threads = [threading.Thread(target=build, args=(source,)) for source in sources]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(banks) == 2
+    assert sorted(source.reads for source in sources) == [0, 8]  # the other one waited
+    assert [path.name for path in tmp_path.iterdir()] == [banks[0].path.name]
+    assert banks[0].open_test().images[5, 1, 1] == 150
+
+
+def test_workers_get_a_path_not_the_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = Tiny()
+    source.description = SourceDescription("a name", "phantom", True, "x")
+    bank = build_bank(source, 1024, "banks")
+    parcel, part = pickle.dumps(bank), pickle.dumps(bank.development())
+    assert max(len(parcel), len(part)) < 2000
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")  # a worker's folder is not the driver's
+    assert pickle.loads(parcel).fingerprint == bank.fingerprint
+    images = pickle.loads(part)
+    assert isinstance(images.images, np.memmap)
+    assert images.images[6, 5, 5] == 160
+    assert not images.images.flags.writeable
+
+
+def test_a_moved_bank_opens(tmp_path: Path) -> None:
+    bank = build_bank(Tiny(), SIZE, tmp_path / "a")
+    moved = shutil.move(bank.path, tmp_path / "b")
+    assert Bank.open(moved).open_test().subjects.tolist() == ["t,1", 't"2"']
+
+
+def test_image_set_identities_years_and_matches() -> None:
+    images = ImageSet(
+        np.zeros((8, 1, 1), np.uint8),
+        np.arange(8),
+        np.array(["b", "b", "a", "a", "10", "10", "9", "9"]),
+        np.array(["R", "L", "L", "L", "", "", "", ""]),
+        np.array([0.0, 6.0, 0.0, 17.9, 3.0, np.nan, 18.0, 150.0]),
+    )
+    assert images.identities().tolist() == [3, 3, 2, 2, 0, 0, 1, 1]
+    assert images.identities(per_side=True).tolist() == [4, 3, 2, 2, 0, 0, 1, 1]
+    assert images.years.tolist() == [0, 1, 0, 1, 1, -1, 2, 13]
+    assert images.gallery_mask.tolist() == [True, False, True] + [False] * 5
+    assert images.query_mask.tolist() == [False, True, False, True, True, False, True, True]
+    assert np.flatnonzero(images.matched_query_mask()).tolist() == [1, 3]
+    assert np.flatnonzero(images.matched_query_mask(per_side=True)).tolist() == [3]
+    assert images.select(images.sides == "L").rows.tolist() == [1, 2, 3]
+    assert images.identities().dtype == images.years.dtype == np.int64
+
+
+@pytest.mark.skipif(not (REAL_DATA / "nih").is_dir(), reason="no shared/data/nih beside the repository")
+def test_nih_bank(tmp_path: Path) -> None:
+    build_bank(FileSource(manifest(REAL_DATA / "nih" / "images64_manifest.csv")), 64, tmp_path)
+    start = time.perf_counter()
+    bank = build_bank(FileSource(manifest(REAL_DATA / "nih" / "images64_manifest.csv")), 64, tmp_path)
+    assert time.perf_counter() - start < 1
+    assert bank.summary["development"]["images"] == 690
+    assert bank.summary["test"] == {
+        "images": 310,
+        "subjects": 15,
+        "queries": 198,
+        "queries_without_match": 0,
+        "gallery": 112,
+        "years": {"0": 112, "1": 67, "2": 12, "3": 10, "4": 33, "5": 60, "6": 2, "7": 11, "10": 3},
+    }
+    development, test = bank.development(), bank.open_test()
+    assert development.matched_query_mask().sum() == 247
+    assert not set(development.subjects) & set(test.subjects)
+    assert json.loads((bank.path / "bank.json").read_text())["description"]["kind"] == "manifest"

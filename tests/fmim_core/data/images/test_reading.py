@@ -1,0 +1,332 @@
+"""Reading images: every file that real folders contain is read by a stated rule or refused by name."""
+
+import csv
+import pickle
+import struct
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageFile
+
+from fmim_core.data.images.reading import ImageProblem, appearance, read_grey, square
+from tests.support.cutting import refusals
+from tests.support.paths import REAL_DATA
+
+ODD = REAL_DATA / "odd"
+needs_odd = pytest.mark.skipif(not ODD.is_dir(), reason="no shared/data/odd beside the repository")
+
+SIXTEEN = [0, 51, 102, 153, 204, 255]
+RAMP = [0, 32, 64, 96, 128, 160, 192, 224]
+
+READ = {  # file: each row of its image, or None where another test compares it with whole.png
+    "grey16.png": SIXTEEN,
+    "grey16_only_12_bits_used.png": [0, 3, 6, 10, 13, 16],
+    "rgba_transparent.png": [100] * 8,
+    "rgba_half.png": [100] * 8,
+    "palette.png": RAMP,
+    "grey_alpha.png": RAMP,
+    "one_bit.png": [0, 255] * 4,
+    "blank.png": [255] * 64,
+    "whole.png": None,
+    "cmyk.jpg": None,
+    "really_png.jpg": None,
+    "exif_rotated.jpg": None,
+    "名前 with space.png": None,
+}
+REFUSED = {
+    "truncated.png": "truncated",
+    "truncated.jpg": "truncated",
+    "empty.png": "empty",
+    "text.png": "not an image",
+    "one_pixel.png": "too small: 1 x 1",
+    "extreme_aspect.png": "extreme aspect: 20000 x 3",
+    "animated.gif": "several frames",
+    "float32.tiff": "floating-point",
+    "bomb.png": "too many pixels, not decoded: .*1600000000",
+}
+REMARKS = {
+    "grey16_only_12_bits_used.png": "nearly black",
+    "rgba_transparent.png": "blank",
+    "rgba_half.png": "blank",
+    "blank.png": "blank",
+}
+
+
+Save = Callable[..., Path]
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Save:
+    """Saves an image in a form that its name does not tell, and returns the file."""
+
+    def save(image: Image.Image, **options: object) -> Path:
+        path = tmp_path / "saved"
+        image.save(path, **options)
+        return path
+
+    return save
+
+
+@needs_odd
+def test_every_odd_file_meets_its_line() -> None:
+    """Which are read and which are refused, as the lines ask; the tests below compare values and reasons."""
+    with (ODD / "expected.csv").open(encoding="utf-8") as file:
+        lines = {row["image"]: row["expected"] for row in csv.DictReader(file)}
+    assert lines.keys() == READ.keys() | REFUSED.keys()
+    either = {name for name, line in lines.items() if "or " in line.replace("or windowed", "").split(";")[0]}
+    assert either == {"cmyk.jpg", "extreme_aspect.png", "animated.gif", "float32.tiff"}
+    assert {name for name, line in lines.items() if line.startswith("refused")} - either <= REFUSED.keys()
+    assert {name for name, line in lines.items() if line.startswith("read")} - either <= READ.keys()
+
+
+@needs_odd
+@pytest.mark.parametrize("name", READ)
+def test_odd_file_is_read(name: str) -> None:
+    image = read_grey(ODD / name)
+    assert image.dtype == np.uint8
+    assert appearance(image) == REMARKS.get(name)
+    if READ[name] is None:
+        assert image.shape == (64, 64)
+    else:
+        np.testing.assert_array_equal(image, np.tile(READ[name], (len(image), 1)))
+
+
+@needs_odd
+@pytest.mark.parametrize("name", REFUSED)
+def test_odd_file_is_refused_by_name(name: str) -> None:
+    with pytest.raises(ImageProblem, match=f"{name}: {REFUSED[name]}") as caught:
+        read_grey(ODD / name)
+    assert caught.value.path == str(ODD / name)
+
+
+@needs_odd
+@pytest.mark.parametrize("name", ["whole.png", "really_png.jpg", "名前 with space.png"])
+def test_name_and_extension_do_not_matter(name: str) -> None:
+    with Image.open(ODD / "whole.png") as image:
+        np.testing.assert_array_equal(read_grey(ODD / name), np.asarray(image))
+
+
+@needs_odd
+def test_cmyk_is_inverse_black_where_only_black_is_printed() -> None:
+    with Image.open(ODD / "cmyk.jpg") as image:
+        inks = np.asarray(image).astype(int)
+    assert inks[..., :3].max() == 0
+    assert np.abs(read_grey(ODD / "cmyk.jpg") - (255 - inks[..., 3])).max() <= 3
+
+
+@needs_odd
+def test_exif_orientation_is_applied() -> None:
+    with Image.open(ODD / "exif_rotated.jpg") as image:
+        stored = np.asarray(image)
+    np.testing.assert_array_equal(read_grey(ODD / "exif_rotated.jpg"), np.rot90(stored, -1))
+
+
+def test_sixteen_bits_are_scaled_to_the_nearest_level(saved: Save) -> None:
+    values = np.array([[0, 128, 129, 13107, 65406, 65407, 65534, 65535]] * 8, np.uint16)
+    expected = np.round(values.astype(float) * 255 / 65535).astype(np.uint8)
+    for form in ("PNG", "TIFF"):
+        np.testing.assert_array_equal(read_grey(saved(Image.fromarray(values), format=form)), expected)
+
+
+def test_a_tiff_of_twelve_bits_is_scaled_by_its_own_range(tmp_path: Path) -> None:
+    values = [0, 1, 8, 9, 2047, 2048, 4087, 4095]
+    bits = int("".join(f"{value:012b}" for value in values), 2).to_bytes(12, "big")
+    tags = [(256, 8), (257, 8), (258, 12), (259, 1), (262, 1), (273, 8), (277, 1), (278, 8), (279, 96)]
+    entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags)
+    directory = struct.pack("<H", len(tags)) + entries + bytes(4)
+    path = tmp_path / "twelve.tiff"
+    path.write_bytes(b"II*\0" + struct.pack("<I", 8 + 96) + bits * 8 + directory)
+    np.testing.assert_array_equal(read_grey(path), [[round(255 * value / 4095) for value in values]] * 8)
+
+
+def test_tiff_with_white_as_zero_is_inverted_at_any_depth(saved: Save) -> None:
+    white_is_zero = {"format": "TIFF", "tiffinfo": {262: 0}}
+    levels = np.tile(np.array([0, 255], np.uint8), (4, 2))
+    eight = Image.fromarray(levels)  # Pillow stores 255 for 0 here ...
+    sixteen = Image.fromarray((255 - levels) * np.uint16(257))  # ... and here does not
+    for image in (eight, sixteen):
+        file = saved(image, **white_is_zero)
+        with Image.open(file) as stored:
+            assert stored.tag_v2[262] == 0
+        np.testing.assert_array_equal(read_grey(file), levels)
+
+
+def test_thirty_two_bits_without_a_range_are_refused(saved: Save) -> None:
+    with pytest.raises(ImageProblem, match="32-bit values outside"):
+        read_grey(saved(Image.fromarray(np.full((4, 4), 70_000, np.int32)), format="TIFF"))
+
+
+def test_colour_is_luminance(saved: Save) -> None:
+    pixels = np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255], [90, 90, 90]]] * 4, np.uint8)
+    np.testing.assert_array_equal(read_grey(saved(Image.fromarray(pixels), format="PNG"))[0], [76, 150, 29, 90])
+
+
+def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ImageProblem, match=r"none.png: no such file"):
+        read_grey(tmp_path / "none.png")
+    with pytest.raises(ImageProblem, match="cannot be decoded"):
+        read_grey(tmp_path)
+
+
+@needs_odd
+def test_switching_truncated_files_on_elsewhere_does_not_let_them_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", True)
+    with pytest.raises(ImageProblem, match="LOAD_TRUNCATED_IMAGES"):
+        read_grey(ODD / "truncated.jpg")
+
+
+@needs_odd
+def test_lifting_pillows_limit_elsewhere_does_not_let_a_bomb_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)
+    with pytest.raises(ImageProblem, match="too many pixels, not decoded: 40000 x 40000, at most 89478485"):
+        read_grey(ODD / "bomb.png")
+
+
+@needs_odd
+@pytest.mark.parametrize("cut", [1, 40, 500, 1500, 2500, 4000])
+def test_a_file_cut_anywhere_is_whole_or_refused(cut: int, tmp_path: Path) -> None:
+    content = (ODD / "whole.png").read_bytes()
+    (tmp_path / "cut.png").write_bytes(content[:cut])
+    with pytest.raises(ImageProblem, match=r"cut\.png"):
+        read_grey(tmp_path / "cut.png")
+
+
+def noisy(mode: str, size: tuple[int, int] = (50, 37)) -> Image.Image:
+    """Blurred noise, away from mid-grey."""
+    bands = len(Image.new(mode, (1, 1)).getbands())
+    pixels = np.random.default_rng(0).integers(0, 100, (*size[::-1], bands), dtype=np.uint8)
+    return Image.fromarray(pixels.squeeze()).convert(mode)
+
+
+FORMS = [
+    ("L", {"format": "PNG"}),
+    ("RGB", {"format": "JPEG"}),
+    ("L", {"format": "JPEG", "progressive": True}),
+    ("L", {"format": "TIFF"}),
+    ("L", {"format": "TIFF", "compression": "tiff_lzw"}),
+    ("RGB", {"format": "TIFF", "compression": "tiff_deflate"}),
+    ("L", {"format": "BMP"}),
+    ("L", {"format": "GIF"}),
+    ("RGB", {"format": "WEBP"}),
+    ("L", {"format": "JPEG2000"}),
+    ("L", {"format": "PPM"}),
+]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("mode", "options"), FORMS)
+def test_a_file_cut_anywhere_is_the_whole_picture_or_refused(mode: str, options: dict, saved: Save) -> None:
+    path = saved(noisy(mode), **options)
+    assert refusals(path, path, times=40) >= 35  # a few bytes at the end may tell nothing of the picture
+
+
+JPEGS = [
+    ("L", {}),
+    ("RGB", {}),
+    ("RGB", {"subsampling": 0, "quality": 30}),
+    ("CMYK", {}),
+    ("L", {"restart_marker_blocks": 3}),
+    ("RGB", {"restart_marker_rows": 1}),
+    ("L", {"progressive": True}),
+    ("RGB", {"progressive": True}),
+]
+
+
+@pytest.mark.parametrize(("mode", "options"), JPEGS)
+def test_a_jpeg_cut_and_ended_anew_is_refused(mode: str, options: dict, saved: Save) -> None:
+    """The decoder fills the rest with mid-grey and does not tell, if only an end marker follows."""
+    path = saved(noisy(mode, (120, 90)), format="JPEG", **options)
+    content = path.read_bytes()
+    first = content.index(b"\xff\xda") + 20
+    end = len(content) - 300  # the last block, whose loss is not seen, takes fewer bytes
+    in_a_pair = content.rfind(b"\xff\0", first, end) + 1
+    for cut in [*np.linspace(first, end, 25).astype(int), *([in_a_pair] if in_a_pair else [])]:
+        path.write_bytes(content[:cut] + b"\xff\xd9")
+        with pytest.raises(ImageProblem, match="truncated"):
+            read_grey(path)
+
+
+@pytest.mark.parametrize(("mode", "options"), JPEGS)
+@pytest.mark.parametrize("after", [b"", b"\xff\xd9", b"a camera's notes \xff\xd8\xff\xd9"])
+def test_a_whole_jpeg_whose_corner_is_mid_grey_is_read(mode: str, options: dict, after: bytes, saved: Save) -> None:
+    image = noisy(mode, (64, 48))
+    image.paste((128,) * len(image.getbands()), (20, 0, 64, 48))
+    path = saved(image, **{"format": "JPEG", "quality": 100, **options})
+    path.write_bytes(path.read_bytes() + after)
+    with Image.open(path) as stored:
+        np.testing.assert_array_equal(read_grey(path), np.asarray(stored.convert("RGB").convert("L")))
+
+
+def test_square_pads_the_shorter_side_with_black() -> None:
+    wide = np.full((2, 5), 9, np.uint8)
+    np.testing.assert_array_equal(square(wide, 5), [[0] * 5, [9] * 5, [9] * 5, [0] * 5, [0] * 5])
+    np.testing.assert_array_equal(square(wide.T, 5), square(wide, 5).T)
+
+
+def test_square_keeps_an_image_that_fits_and_scales_one_that_does_not() -> None:
+    image = np.random.default_rng(0).integers(0, 256, (16, 16), dtype=np.uint8)
+    np.testing.assert_array_equal(square(image, 16), image)
+    board = (np.indices((64, 64)).sum(0) % 2 * 255).astype(np.uint8)
+    assert np.abs(square(board, 8).astype(int) - 127).max() <= 1  # averaged, not sampled
+    assert (square(np.full((3, 60), 200, np.uint8), 20) > 0).sum() == 20  # at least one line is left
+
+
+def test_appearance_looks_inside_the_black_border() -> None:
+    assert appearance(np.zeros((8, 8), np.uint8)) == "blank"
+    assert appearance(square(np.full((10, 40), 77, np.uint8), 40)) == "blank"
+    dark = np.full((40, 40), 20, np.uint8)
+    dark[0, :10] = 255  # a bright letter does not make a dark film readable
+    assert appearance(dark) == "nearly black"
+    dark[0] = 255
+    assert appearance(dark) is None
+    flat = np.tile(np.arange(120, 145, dtype=np.uint8), (40, 1))
+    assert appearance(flat) == "hardly any contrast"
+    assert appearance(np.tile(np.arange(120, 150, dtype=np.uint8), (40, 1))) is None
+
+
+def slow_appearance(image: np.ndarray) -> str | None:
+    """The definition, pixel by pixel."""
+    bright = np.argwhere(image)
+    if not len(bright):
+        return "blank"
+    (top, left), (bottom, right) = bright.min(axis=0), bright.max(axis=0)
+    inside = image[top : bottom + 1, left : right + 1]
+    if int(inside.max()) - int(inside.min()) <= 2:
+        return "blank"
+    if np.percentile(inside, 99) < 26:
+        return "nearly black"
+    dark, light = (next(v for v in range(256) if (inside <= v).mean() >= share) for share in (0.01, 0.99))
+    return "hardly any contrast" if light - dark < 26 else None
+
+
+def test_appearance_is_that_of_the_definition_for_any_image() -> None:
+    rng = np.random.default_rng(0)
+    seen = Counter[str | None]()
+    for _ in range(3000):
+        height, width = rng.integers(1, 24, 2)
+        dark = rng.integers(0, 27, (height, width))
+        image = np.where(
+            rng.random((height, width)) < rng.choice([0, 0.005, 0.01, 0.02, 1]), rng.integers(26, 255), dark
+        )
+        image[: rng.integers(0, height), rng.integers(0, width) :] = rng.choice([0, 1, 25])
+        image = image.astype(np.uint8)
+        assert appearance(image) == slow_appearance(image)
+        seen[appearance(image)] += 1
+    assert min(seen["blank"], seen["nearly black"], seen[None]) > 100
+
+
+@pytest.mark.parametrize("size", [None, 9, 16])
+def test_mirroring_exchanges_left_and_right_before_scaling(saved: Save, size: int | None) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (12, 16), dtype=np.uint8)
+    for stored in (pixels, pixels.astype(np.uint16) * 257):
+        file = saved(Image.fromarray(stored), format="PNG")
+        expected = pixels[:, ::-1] if size is None else square(pixels[:, ::-1], size)
+        np.testing.assert_array_equal(read_grey(file, size, mirror=True), expected)
+
+
+def test_a_problem_survives_pickling() -> None:
+    problem = pickle.loads(pickle.dumps(ImageProblem("a/b.png", "empty")))
+    assert (problem.path, problem.reason, str(problem)) == ("a/b.png", "empty", "a/b.png: empty")

@@ -1,0 +1,274 @@
+"""The OAI's images: joined to what the tables say, and everything that has no partner told."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from fmim_core.data.bank.building import build_bank
+from fmim_core.data.oai import oai
+from fmim_core.data.oai.files import VISITS
+from fmim_core.data.oai.paper import PARTS, QUERIES, differences_from_paper
+from fmim_core.data.splits import subject_folds
+from fmim_core.data.tables.listing import FileSource
+from tests.studies.test_command_line import fmim
+from tests.support.oai_folders import (
+    IDS,
+    PEOPLE,
+    WRITERS,
+    crops,
+    expected_index,
+    found,
+    knee,
+    people_folder,
+    phantom_folder,
+    pipes,
+    tables,
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return people_folder(tmp_path)
+
+
+def test_crops(folder: Path) -> None:
+    listing = oai(folder)
+    pd.testing.assert_frame_equal(listing.index, expected_index())
+    assert found(listing) == {}
+    assert len(next(f for f in listing.findings if "no image" in f.what).places) == 4 * 5 * 2
+    description = listing.description
+    assert (description.name, description.kind, description.synthetic) == ("oai", "oai", False)
+    assert description.about == "16 knee images of 4 Osteoarthritis Initiative participants."
+    assert description.settings == {"augmentation.mean": 0.5, "augmentation.std": 0.3}
+    assert description.release == "clinical 1.2; enrollees 25"
+    path = folder / "metadata" / "kxr_sq_bu10.txt"
+    assert description.files["metadata/kxr_sq_bu10.txt"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert len(description.files) == 15
+    assert description.details["split"] == {"rule": "site", "test": "C"}
+    assert description.details["right_images_mirrored"] == 8
+    assert description.details["images"] == "crops"
+
+
+def test_right_knees_are_mirrored(folder: Path) -> None:
+    source = FileSource(oai(folder))
+    bright = {source.index["side"][row]: int(source.read(row, 40)[0].argmax()) for row in range(2)}
+    assert bright == {"L": 0, "R": 39}
+
+
+def test_links_are_followed_and_lead_nowhere_twice(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("disk")
+    (folder / "ResizedImages").rename(elsewhere / "crops")
+    (folder / "ResizedImages").symlink_to(elsewhere / "crops")
+    (folder / "metadata" / "up").symlink_to(folder)
+    pd.testing.assert_frame_equal(oai(folder).index, expected_index())
+
+
+def test_images_and_rows_without_each_other(folder: Path) -> None:
+    pictures = folder / "ResizedImages"
+    crops(pictures, ["9000009"], months=(0,))
+    crops(pictures, ["9000001"], months=(18, 24), sides="R")
+    for name in ("9000001_R.png", "IM-0001.jpg", "9000001_12_x_B.png"):
+        Image.fromarray(knee()).save(pictures / name)
+    Image.fromarray(knee()).save(pictures / "9000001_12_again_R.png")
+    for name in ("Thumbs.db", ".hidden.png", "notes.txt"):
+        (pictures / name).touch()
+    pipes(folder / "metadata" / "AllClinical00", {"ID": [*IDS[1:], "9000007"], "V00AGE": [60, 60, 60, 50]})
+    (folder / "metadata" / "AllClinical03.txt").unlink()
+    (folder / "metadata" / "kxr_sq_bu03.txt").unlink()
+    listing = oai(folder)
+    assert len(listing.index) == 16 + 2
+    row = listing.index.set_index("image").loc["ResizedImages/9000001_24_1234_R.png"]
+    assert row[["age", "grade", "disease", "split"]].tolist() == ["", "", "", "train"]
+    crop = "ResizedImages/9000001_{}.png".format
+    assert found(listing, "warning") == {
+        "image files left out, whose path does not tell ID, visit and side": (
+            crop("12_x_B"),
+            crop("R"),
+            "ResizedImages/IM-0001.jpg",
+        ),
+        "knees at visits other than months 0, 12, 24, 36, 48, 72, 96, left out": (crop("18_1234_R"),),
+        "knees of participants who are not in enrollees, left out": (
+            "ResizedImages/9000009_00_1234_L.png",
+            "ResizedImages/9000009_00_1234_R.png",
+        ),
+        "visits with images and no clinical table (allclinical…)": ("month 24",),
+        "visits with images and no readings (kxr_sq_bu…)": ("month 24",),
+        "knees without a row in the clinical table of their visit, used all the same": (
+            crop("00_1234_L"),
+            crop("00_1234_R"),
+        ),
+        "participants in clinical tables who are not in enrollees": ("9000007",),
+    }
+    notes = {finding.what: finding.places for finding in listing.findings if finding.severity == "note"}
+    assert notes["knees with more than one image at a visit"] == ("9000001 month 12 R",)
+    assert notes["knees without a known grade"] == (crop("24_1234_R"),)
+    without = notes["knees with a row in a clinical table and no image"]
+    assert {"9000007 month 0 R", "9000002 month 96 L"} <= set(without)
+    assert not {"9000002 month 0 R", "9000001 month 0 R", "9000001 month 24 L"} & set(without)
+    noticed = FileSource(listing).description.details["findings"]
+    assert {"severity": "note", "what": "knees with more than one image at a visit", "count": 1} in noticed
+
+
+def test_without_the_baseline_the_message_says_where_it_is(tmp_path: Path) -> None:
+    tables(tmp_path, PEOPLE)
+    crops(tmp_path, IDS, months=(12, 24))
+    with pytest.raises(ValueError, match=r"no image of the baseline visit: OAI has .* in its screening download"):
+        FileSource(oai(tmp_path))
+
+
+def test_what_is_to_be_there_once(folder: Path) -> None:
+    WRITERS["sas7bdat"](folder / "enrollees", {"ID": IDS, "V00SITE": list("ABCC")})
+    pipes(folder / "oai_kxrsemiquant01", {"src_subject_id": IDS})
+    film = folder / "films" / "00m" / "0.C.2" / "9000001" / "20050101" / "00000001" / "001"
+    film.parent.mkdir(parents=True)
+    film.touch()
+    with pytest.raises(ValueError, match="to be there once") as caught:
+        oai(folder)
+    assert str(caught.value).splitlines() == [
+        f"{folder} has what is to be there once: keep one of each",
+        "  the table of enrollees 2 times: enrollees.sas7bdat, metadata/Enrollees.txt",
+        "  readings of two editions: oai_kxrsemiquant01.txt, metadata/kxr_sq_bu00.txt",
+        "  16 knee crops (ResizedImages/9000001_00_1234_L.png, …) and 1 films of both knees "
+        "(films/00m/0.C.2/9000001/20050101/00000001/001, …)",
+    ]
+
+
+def without_enrollees(folder: Path) -> None:
+    (folder / "metadata" / "Enrollees.txt").unlink()
+
+
+def without_images(folder: Path) -> None:
+    for path in (folder / "ResizedImages").iterdir():
+        path.unlink()
+
+
+def without_site(folder: Path) -> None:
+    pipes(folder / "metadata" / "Enrollees", {"ID": IDS, "P02SEX": [1] * 4})
+
+
+def damaged_sas(folder: Path) -> None:
+    (folder / "metadata" / "kxr_sq_bu00.txt").rename(folder / "metadata" / "kxr_sq_bu00.sas7bdat")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (without_enrollees, r"has no table called enrollees, .*enrollees\.sas7bdat, enrollees\.xpt"),
+        (without_images, r"has no knee images, in it or below\. Give crops called <ID>_<months>_…_<L or R>\.png, or"),
+        (without_site, r"Enrollees\.txt lacks the columns \['v00site'\]; found: \['id', 'p02sex'\]"),
+        (damaged_sas, r"kxr_sq_bu00\.sas7bdat cannot be read as SAS"),
+    ],
+)
+def test_folders_that_are_refused(folder: Path, spoil: Callable[[Path], None], message: str) -> None:
+    spoil(folder)
+    with pytest.raises(ValueError, match=message):
+        oai(folder)
+
+
+def test_the_metadata_alone(folder: Path) -> None:
+    without_images(folder)
+    listing = oai(folder, metadata_only=True)
+    assert len(listing.index) == 4 * 7 * 2
+    assert listing.index.iloc[1].tolist() == ["9000001_0_R", "9000001", "R", 0.0, "train", "M", "60", "no", "0", ""]
+    assert set(listing.paths) == {None}
+    assert listing.metadata_only
+    assert found(listing) == {}
+    assert "differences_from_paper" not in listing.description.details
+    for visit in VISITS:
+        (folder / "metadata" / f"kxr_sq_bu{visit}.txt").unlink()
+    with pytest.raises(ValueError, match=r"has no readings \(kxr_sq_bu00, …\)"):
+        oai(folder, metadata_only=True)
+
+
+def test_both_knees_of_a_person_are_on_one_side_of_every_split(tmp_path: Path) -> None:
+    """B28."""
+    people = [(str(9000000 + n), "ABCDE"[n % 5], "1: Male") for n in range(30)]
+    tables(tmp_path / "metadata", people)
+    crops(tmp_path / "crops", [subject for subject, _, _ in people], months=(0, 12))
+    source = FileSource(oai(tmp_path))
+    index = source.index
+    assert index.groupby("subject")["split"].nunique().max() == 1
+    assert set(index["subject"][index["split"] == "test"]) == {str(9000000 + n) for n in range(2, 30, 5)}
+    development = build_bank(source, 8, tmp_path / "banks").development()
+    held_out = [set(fold.validation.subjects.tolist()) for fold in subject_folds(development, 5, seed=0)]
+    for fold, subjects in zip(subject_folds(development, 5, seed=0), held_out, strict=True):
+        assert not subjects & set(fold.train.subjects.tolist())
+        assert len(fold.validation.subjects) == 4 * len(subjects)  # both knees at both visits
+    assert sum(map(len, held_out)) == len(set().union(*held_out)) == 24
+
+
+def paper_index() -> pd.DataFrame:
+    """An index with the very numbers that the paper prints."""
+    parts = []
+    for split, years in (("train", {0: 37410}), ("test", {0: 2610, **QUERIES})):
+        months = np.repeat(np.array(list(years)) * 12.0, list(years.values()))
+        printed = PARTS[split]
+        people = int(printed["participants"])
+        number = np.arange(len(months))
+        parts.append(
+            pd.DataFrame(
+                {
+                    "subject": number % people,
+                    "months": months,
+                    "split": split,
+                    "sex": np.where(number % people < round(people * printed["% men"] / 100), "M", "F"),
+                    "disease": np.where(number < printed["images with disease"], "yes", ""),
+                }
+            )
+        )
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_differences_from_the_paper() -> None:
+    index = paper_index()
+    assert (len(index), index["subject"][index["split"] == "test"].nunique()) == (53058, 1306)
+    assert differences_from_paper(index, 0) == []
+    index.loc[(index["split"] == "train"), "sex"] = index["sex"].map({"M": "F", "F": "M"})
+    index.loc[index.index[-1], "months"] = 60.0
+    index.loc[index.index[-1], "disease"] = "yes"
+    assert differences_from_paper(index, 1) == [
+        "test queries at year 5: 1 here, 0 in the paper",
+        "test queries at year 8: 1,693 here, 1,694 in the paper",
+        "train % men: 40.9 here, 59.1 in the paper",
+        "train % men: what the paper prints is nearer the share of women here, 59.1",
+        "test images with disease: 5,410 here, 5,409 in the paper",
+        "1 images of visits without an age in their clinical table are used here; the paper's authors leave such out",
+    ]
+
+
+def test_a_small_folder_differs_from_the_paper(folder: Path) -> None:
+    differences = oai(folder).description.details["differences_from_paper"]
+    assert "test gallery images: 4 here, 2,610 in the paper" in differences
+    assert len(differences) == 1 + 6 + 4 + 4
+
+
+@pytest.mark.slow
+def test_a_study_runs_on_a_folder(tmp_path: Path) -> None:
+    phantom_folder(tmp_path / "oai", train=20, test=12)
+    arguments = ("--data", "oai", "--data-root", "oai", "--preset", "smoke", "--backend", "inline", "--epochs", "1")
+    done = fmim("lambda_sweep", *arguments, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(path.read_text()) for path in (tmp_path / "out" / "records").glob("*.json")]
+    assert {record["status"] for record in records} == {"completed"}
+    checksum = hashlib.sha256((tmp_path / "oai" / "metadata" / "Enrollees.txt").read_bytes()).hexdigest()
+    for record in records:
+        assert record["data"]["files"]["metadata/Enrollees.txt"] == checksum
+        assert record["data"]["release"] == "clinical 1.2; enrollees 25"
+        assert (record["config"]["augmentation"]["mean"], record["config"]["augmentation"]["std"]) == (0.5, 0.3)
+    data = json.loads((tmp_path / "out" / "study.json").read_text())["data"]
+    assert (data["kind"], data["test"]["subjects"], data["details"]["split"]["test"]) == ("oai", 12, "C")
+
+
+def test_the_program_names_what_a_folder_lacks(tmp_path: Path) -> None:
+    done = fmim("plan", "lambda_sweep", "--data", "oai", cwd=tmp_path)
+    assert (done.returncode, "oai needs --data-root, the folder it was downloaded to" in done.stderr) == (2, True)
+    done = fmim("plan", "lambda_sweep", "--data", "oai", "--data-root", tmp_path, cwd=tmp_path)
+    assert (done.returncode, "has no table called enrollees" in done.stderr) == (2, True)

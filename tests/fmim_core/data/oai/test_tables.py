@@ -1,0 +1,311 @@
+"""The OAI's tables: read the same in every edition, and everything odd about their rows told."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fmim_core.data.oai import oai
+from fmim_core.data.oai.files import VISITS
+from fmim_core.data.oai.metadata import read_metadata
+from fmim_core.data.tables.listing import FileSource, Listing
+from tests.support.oai_folders import (
+    IDS,
+    MISSING,
+    PEOPLE,
+    WRITERS,
+    crops,
+    expected_index,
+    found,
+    people_folder,
+    pipes,
+    tables,
+    text,
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return people_folder(tmp_path)
+
+
+@pytest.mark.parametrize("edition", WRITERS)
+def test_every_edition_reads_alike(tmp_path: Path, edition: str) -> None:
+    tables(tmp_path, PEOPLE, WRITERS[edition])
+    crops(tmp_path / "ResizedImages", IDS)
+    listing = oai(tmp_path)
+    pd.testing.assert_frame_equal(listing.index, expected_index())
+    assert len(found(listing).get("second lines taken as their table's dictionary", ())) == 15 * ("dict" in edition)
+
+
+def test_tables_in_folders_of_any_name_and_gzipped(folder: Path) -> None:
+    path = folder / "metadata" / "Enrollees.txt"
+    (folder / "General" / "SAS").mkdir(parents=True)
+    (folder / "General" / "SAS" / "ENROLLEES.TXT.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    pd.testing.assert_frame_equal(oai(folder).index, expected_index())
+
+
+def test_the_edition_of_the_data_archive(tmp_path: Path) -> None:
+    write = text("\t", dictionary=True)
+    ids, sites, sexes = zip(*PEOPLE, strict=True)
+    guid = {"subjectkey": [f"NDAR{n}" for n in range(4)], "src_subject_id": ids}
+    visit = {"visit": ["V00"] * 4}
+    write(
+        tmp_path / "oai_enrollee01",
+        guid | visit | {"site": sites, "sex": [sex[3:][0] for sex in sexes], "ageyears": [60] * 4},
+    )
+    rows = [
+        (i, f"V{v}", side, min(4, n) if side == "1" else 4 - min(4, n))
+        for i in ids
+        for n, v in enumerate(VISITS)
+        for side in "12"
+    ]
+    names = ("src_subject_id", "visit", "side", "xrkl")
+    write(
+        tmp_path / "oai_kxrsemiquant01", dict(zip(names, zip(*rows, strict=True), strict=True)) | {"readprj": [15] * 56}
+    )
+    write(tmp_path / "oai_outcome01", guid | {"visit": ["V99"] * 4, "rkblrp": [0] * 4, "rkvspr": ["", "V00", 1, ""]})
+    crops(tmp_path / "ResizedImages", IDS)
+    listing = oai(tmp_path)
+    expected = expected_index()
+    # The left knees' columns are not there; 9000002's right knee was replaced after V00, 9000003's after V01.
+    expected["tkr"] = ["", "no", "", "no", "", "no", "", "yes", *["", "no"] * 4]
+    pd.testing.assert_frame_equal(listing.index, expected)
+    warned = found(listing, "warning")
+    assert warned == {"visits with images and no clinical table (allclinical…)": ("month 0", "month 12")}
+
+
+@pytest.mark.parametrize("missing", [MISSING, ".", ".A", ".A: Not Expected", "", ".M", "nan"])
+def test_coded_cells(folder: Path, missing: str) -> None:
+    metadata = folder / "metadata"
+    pipes(
+        metadata / "Enrollees",
+        {"id": ["9000001.0", "09000002", "9000003", "9000004"], "V00SITE": ["A", "b", "C: Site C", "C"]}
+        | {"P02SEX": ["1", "2.0", missing, "1: Male"]},
+    )
+    pipes(metadata / "AllClinical01", {"ID": IDS, "V01AGE": ["61.5", missing, "62: years", missing]})
+    pipes(
+        metadata / "kxr_sq_bu00",
+        {"id": [9000001, 9000001, "9000002.00", 9000002], "side": ["1", "2: Left", "1.0", "2"]}
+        | {"readprj": [15] * 4, "v00xrkl": ["2.0", missing, "3: 3", "0"]},
+    )
+    listing = oai(folder)
+    index = listing.index
+    assert index["sex"][::4].tolist() == ["M", "F", "", "M"]
+    assert index["split"][::4].tolist() == ["train", "train", "test", "test"]
+    assert index["age"][2::4].tolist() == ["61.5", "61", "62", "61"]
+    assert index["grade"][index["months"] == 0].tolist() == ["", "2", "0", "3", "", "", "", ""]
+    assert index["disease"][index["months"] == 0].tolist() == ["", "yes", "no", "yes", "", "", "", ""]
+    assert found(listing) == {
+        "visits without an age in their clinical table: baseline age + months/12": (
+            "9000002 month 12",
+            "9000004 month 12",
+        ),
+        "knees without a known grade": tuple(
+            f"ResizedImages/{i}_00_1234_{s}.png"
+            for i, s in [("9000001", "L"), *((n, s) for n in IDS[2:] for s in "LR")]
+        ),
+    }
+
+
+def test_cells_that_mean_nothing_are_told_and_unknown(folder: Path) -> None:
+    metadata = folder / "metadata"
+    pipes(
+        metadata / "Enrollees",
+        {"ID": [*IDS, "9x", ""], "V00SITE": ["A", "F", "C", "C", "A", "A"], "P02SEX": [3, 1, 2, "x", 1, 1]},
+    )
+    pipes(metadata / "AllClinical00", {"ID": IDS, "V00AGE": [60, 60, 160, "old"]})
+    pipes(
+        metadata / "kxr_sq_bu01",
+        {"ID": [9000001] * 4 + [9000003], "SIDE": [1, 2, 3, MISSING, 1], "V01XRKL": [9, "1.5", 1, 1, "two"]},
+    )
+    listing = oai(folder)
+    assert listing.index["subject"].unique().tolist() == ["9000001", "9000003", "9000004"]
+    assert listing.index["sex"][::4].tolist() == ["", "F", ""]
+    assert listing.index["age"][::4].tolist() == ["60", "", ""]
+    assert set(listing.index["grade"][listing.index["months"] == 12]) == {""}
+    there = found(listing, "warning")
+    assert there == {
+        "rows without an ID of digits, left out": (
+            "metadata/Enrollees.txt line 6 '9x'",
+            "metadata/Enrollees.txt line 7 ''",
+        ),
+        "sites other than A to E, taken as unknown": ("metadata/Enrollees.txt line 3 'F'",),
+        "sexes other than 1 (male) and 2 (female), taken as unknown": (
+            "metadata/Enrollees.txt line 2 '3'",
+            "metadata/Enrollees.txt line 5 'x'",
+        ),
+        "ages that are not a number from 0 to 120, taken as unknown": (
+            "metadata/AllClinical00.txt line 4 '160'",
+            "metadata/AllClinical00.txt line 5 'old'",
+        ),
+        "readings of a side other than 1 (right) and 2 (left), left out": (
+            "metadata/kxr_sq_bu01.txt line 4 '3'",
+            f"metadata/kxr_sq_bu01.txt line 5 '{MISSING}'",
+        ),
+        "grades other than 0 to 4, taken as unknown": (
+            "metadata/kxr_sq_bu01.txt line 2 '9'",
+            "metadata/kxr_sq_bu01.txt line 3 '1.5'",
+            "metadata/kxr_sq_bu01.txt line 6 'two'",
+        ),
+        "knees of participants whose site is unknown, left out": tuple(
+            f"ResizedImages/9000002_{months}_1234_{side}.png" for months in ("00", "12") for side in "LR"
+        ),
+    }
+
+
+def test_the_first_known_grade_in_file_order_counts(folder: Path) -> None:
+    pipes(
+        folder / "metadata" / "kxr_sq_bu00",
+        {"ID": [9000001, 9000001, 9000001, 9000002, 9000002, 9000003], "SIDE": [1, 1, 1, 2, 2, 1]}
+        | {"READPRJ": [42, 15, 37, 15, 37, ""], "V00XRKL": [".", 2, 3, 1, 1, 0]},
+    )
+    listing = oai(folder)
+    at_baseline = listing.index[(listing.index["months"] == 0) & (listing.index["grade"] != "")]
+    grades = {(row.subject, row.side): row.grade for row in at_baseline.itertuples()}
+    assert grades == {("9000001", "R"): "2", ("9000002", "L"): "1", ("9000003", "R"): "0"}
+    what = "knees that readings grade differently: the first in file order is taken"
+    assert found(listing, "warning") == {what: ("9000001 month 0 R: 2 (project 15), 3 (project 37)",)}
+
+
+def test_contradictions_between_rows(folder: Path) -> None:
+    pipes(
+        folder / "metadata" / "Enrollees",
+        {"ID": [*IDS, *IDS[:2], IDS[0]], "V00SITE": [*"ABCC", "A", "C", "A"], "P02SEX": [1, 2, 2, 1, 2, 2, 1]},
+    )
+    pipes(folder / "metadata" / "AllClinical01", {"ID": [*IDS, *IDS[:2]], "V01AGE": [61, 61, 61, 61, 62, 61]})
+    listing = oai(folder)
+    assert found(listing, "error") == {"participants enrolled at more than one site": ("9000002: B, C",)}
+    assert found(listing, "warning") == {
+        "participants of two sexes: the first in file order is taken": ("9000001: M, F",),
+        "visits with two ages: the first in file order is taken": ("9000001 month 12: 61.0 years, 62.0 years",),
+    }
+    with pytest.raises(ValueError, match=r"participants enrolled at more than one site \(1\): 9000002: B, C"):
+        FileSource(listing)
+
+
+def test_replaced_knees(folder: Path) -> None:
+    crops(folder / "ResizedImages", IDS, months=(0, 12, 24, 72), sides="R")
+    columns = {
+        "id": ["9000001", "9000002", "9000003"],
+        "V99ERKBLRP": ["0: No", "1: Yes", "0: No"],
+        "V99ERKVSPR": ["2: 18-month", MISSING, "1: 12-month"],
+        "V99ERKDATE": ["01/02/2006", MISSING, "03/04/2006"],
+        "V99ERKRPCF": [
+            "3: Replacement adjudicated, confirmed",
+            MISSING,
+            "0: Replacement adjudicated, failed to confirm",
+        ],
+    }
+    pipes(folder / "OUTCOMES99", columns)
+
+    def right(listing: Listing) -> dict[str, list[str]]:
+        index = listing.index[listing.index["side"] == "R"]
+        return index.groupby("subject")["tkr"].agg(list).to_dict()
+
+    listing = oai(folder)
+    assert right(listing) == {
+        "9000001": ["no", "no", "yes", "yes"],  # months 0, 12, 24, 72: visits 0, 1, 3, 8
+        "9000002": ["yes"] * 4,
+        "9000003": ["no"] * 4,
+        "9000004": [""] * 4,
+    }
+    assert found(listing, "warning") == {}
+    assert set(listing.index["tkr"][listing.index["side"] == "L"]) == {""}
+    del columns["V99ERKVSPR"]
+    pipes(folder / "OUTCOMES99", columns)
+    listing = oai(folder)
+    assert right(listing) == {**right(listing), "9000001": [""] * 4, "9000002": ["yes"] * 4, "9000003": ["no"] * 4}
+    what = "replaced knees whose last visit before (V99E.KVSPR) is not told, taken as unknown"
+    assert found(listing, "warning") == {what: ("OUTCOMES99.txt line 2 '01/02/2006'",)}
+
+
+GRADE_CELLS = ["0", "1", "2.0", "3: 3", "4", "", ".", MISSING, ".A: Not Expected", ".M", "9", "1.5", "two"]
+SIDE_CELLS = ["1", "2", "1: Right", "2: Left", "1.0", "3", "", MISSING]
+ID_CELLS = ["9000001", "9000002", "9000001.0", "09000002", "9x", "", "Übung"]
+row = st.tuples(st.sampled_from(ID_CELLS), st.sampled_from(SIDE_CELLS), st.sampled_from(GRADE_CELLS))
+
+
+def oracle(rows: list[tuple[str, str, str]]) -> dict[tuple[str, int, str], str]:
+    """What a reader with a pencil takes from these rows: of each knee the first grade that is one, or blank."""
+    people = dict.fromkeys(("9000001", "9000001.0"), "9000001") | dict.fromkeys(("9000002", "09000002"), "9000002")
+    sides = {"1": "R", "1: Right": "R", "1.0": "R", "2": "L", "2: Left": "L"}
+    grades = {"0": "0", "1": "1", "2.0": "2", "3: 3": "3", "4": "4"}
+    knees: dict[tuple[str, int, str], str] = {}
+    for person, side, grade in rows:
+        if person in people and side in sides:
+            knee = (people[person], 0, sides[side])
+            knees[knee] = knees.get(knee, "") or grades.get(grade, "")
+    return knees
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    rows=st.lists(row, min_size=1, max_size=12),
+    twice=st.booleans(),
+    separator=st.sampled_from("|,;\t"),
+    newline=st.sampled_from(["\n", "\r\n", "\r"]),
+    last=st.booleans(),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "latin-1"]),
+    dictionary=st.booleans(),
+    upper=st.booleans(),
+    order=st.permutations(["id", "side", "v00xrkl", "readprj", "remark"]),
+)
+def test_any_readings(
+    rows: list,
+    twice: bool,
+    separator: str,
+    newline: str,
+    last: bool,
+    encoding: str,
+    dictionary: bool,
+    upper: bool,
+    order: list,
+) -> None:
+    rows = rows * 2 if twice else rows
+    lines = [[name.upper() if upper else name for name in order]]
+    if dictionary:
+        lines.append([f"Was ist {name}?" for name in order])
+    for person, side, grade in rows:
+        cells = {"id": person, "side": side, "v00xrkl": grade, "readprj": "15", "remark": "für später"}
+        lines.append([cells[name] for name in order])
+    content = newline.join(separator.join(line) for line in lines) + (newline if last else "")
+    with tempfile.TemporaryDirectory() as name:
+        (Path(name) / "kxr_sq_bu00.txt").write_bytes(content.encode(encoding))
+        pipes(Path(name) / "enrollees", {"ID": IDS, "V00SITE": list("ABCC")})
+        metadata = read_metadata(Path(name), {"readings 00": "kxr_sq_bu00.txt", "enrollees": "enrollees.txt"})
+    assert metadata.grades == oracle(rows)
+    told = {finding.what: len(finding.places) for finding in metadata.noticed}
+    unread = [person for person, _, _ in rows if person in ("9x", "", "Übung")]
+    assert told.get("rows without an ID of digits, left out", 0) == len(unread)
+    placed = [(side, grade) for person, side, grade in rows if person not in ("9x", "", "Übung")]
+    unplaced = [side for side, _ in placed if side in ("3", "", MISSING)]
+    assert told.get("readings of a side other than 1 (right) and 2 (left), left out", 0) == len(unplaced)
+    odd = [grade for _, grade in placed if grade in ("9", "1.5", "two")]
+    assert told.get("grades other than 0 to 4, taken as unknown", 0) == len(odd)
+
+
+READINGS = "ID|SIDE|READPRJ|V00XRKL\n9000001|1: Right|15|2\n9000001|2: Left|15|.\n9000002|1: Right|37|0\n"
+
+
+@settings(max_examples=200, deadline=None)
+@given(at=st.integers(0, len(READINGS)), cut=st.integers(0, 12), new=st.binary(max_size=6))
+def test_damaged_readings_never_end_in_a_traceback(at: int, cut: int, new: bytes) -> None:
+    content = READINGS.encode()[:at] + new + READINGS.encode()[at + cut :]
+    with tempfile.TemporaryDirectory() as name:
+        (Path(name) / "kxr_sq_bu00.txt").write_bytes(content)
+        pipes(Path(name) / "enrollees", {"ID": IDS, "V00SITE": list("ABCC")})
+        try:
+            metadata = read_metadata(Path(name), {"readings 00": "kxr_sq_bu00.txt", "enrollees": "enrollees.txt"})
+        except ValueError as error:
+            assert re.search(r"kxr_sq_bu00\.txt ", str(error))  # noqa: PT017
+            return
+    assert set(metadata.grades.values()) <= {"", "0", "1", "2", "3", "4"}

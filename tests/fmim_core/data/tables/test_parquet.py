@@ -1,0 +1,102 @@
+"""Parquet tables of every column type: what a CSV would mean, or a refusal that names the column."""
+
+from __future__ import annotations
+
+import decimal
+import io
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from tests.fmim_core.data.sets.test_manifest_fuzz import read
+
+TYPED: list[tuple[str, Callable[[list[Any]], pa.Array]]] = [
+    ("int8", lambda v: pa.array(v, pa.int8())),
+    ("uint64", lambda v: pa.array(v, pa.uint64())),
+    ("float64", lambda v: pa.array(v, pa.float64())),
+    ("float32", lambda v: pa.array(v, pa.float32())),
+    ("decimal", lambda v: pa.array([None if x is None else decimal.Decimal(x) for x in v], pa.decimal128(9, 2))),
+    ("text", lambda v: pa.array([None if x is None else str(x) for x in v], pa.string())),
+    ("large text", lambda v: pa.array([None if x is None else str(x) for x in v], pa.large_string())),
+    ("bytes", lambda v: pa.array([None if x is None else str(x).encode() for x in v], pa.binary())),
+    ("dictionary", lambda v: pa.array([None if x is None else str(x) for x in v]).dictionary_encode()),
+    ("dictionary of numbers", lambda v: pa.array(v, pa.int64()).dictionary_encode()),
+    ("pandas with gaps", lambda v: pa.array(pd.Series(v, dtype="float64"), from_pandas=False)),
+    ("pandas Int64", lambda v: pa.array(pd.Series(v, dtype="Int64"))),
+    ("pandas category", lambda v: pa.array(pd.Series(v, dtype="object").astype("category"))),
+]
+
+
+def parquet(**columns: Any) -> bytes:
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+IMAGES = pa.array([f"{n}.png" for n in range(8)])
+NUMBERS = [1, 1, 2, 2, 3, 3, 44, 44]
+VISITS = [0, 12, 0, None, 0, 24, 0, 100]
+
+
+@pytest.mark.parametrize(("kind", "make"), TYPED)
+def test_parquet_columns_of_any_type_mean_what_a_csv_would(kind: str, make: Callable[[list[Any]], pa.Array]) -> None:
+    expected = [f"{n}.00" if kind == "decimal" else str(n) for n in NUMBERS]
+    index = read(parquet(image=IMAGES, subject=make(NUMBERS), months=make(VISITS)), "table.parquet")
+    assert index["subject"].tolist() == expected
+    np.testing.assert_array_equal(index["months"], [math.nan if m is None else m for m in VISITS])
+
+
+def test_names_beyond_the_exact_floating_point_numbers_are_kept_or_refused() -> None:
+    """With a gap, pandas turns whole numbers into floating-point ones: two people could become one."""
+    people = [2**60 + n // 2 for n in range(8)]
+    exact = read(parquet(image=IMAGES, subject=pa.array(people), months=pa.array(VISITS)), "table.parquet")
+    assert exact["subject"].tolist() == [str(person) for person in people]
+    with pytest.raises(ValueError, match=r"column 'subject': a cell holds 1\.15292e\+18, which floating-point"):
+        read(parquet(image=IMAGES, subject=pa.array(map(float, people)), months=pa.array(VISITS)), "table.parquet")
+
+
+def odd_columns() -> Iterator[tuple[str, dict[str, pa.Array], str]]:
+    days = pd.date_range("2011-03-05", periods=8)
+    yield "timestamps", {"months": pa.array(days)}, r"months that are not a number .*nor a date.*row 1 '2011-03-05"
+    yield "dates", {"months": pa.array([day.date() for day in days])}, "months that are not a number"
+    yield "durations", {"months": pa.array(days - days[0])}, "months that are not a number"
+    yield "truth", {"months": pa.array([True] * 8)}, "months that are not a number"
+    yield "infinity", {"months": pa.array([math.inf] * 8)}, "months that are not a number"
+    yield "lists", {"subject": pa.array([[n] for n in NUMBERS])}, r"column 'subject': a cell holds \[1\], not a text"
+    yield "structures", {"image": pa.array([{"bytes": b"", "path": "x"}] * 8)}, "column 'image': a cell holds {'bytes'"
+    yield "bytes", {"subject": pa.array([b"\xff\xfe"] * 8)}, "column 'subject': .*decode"
+    yield "nothing", {"subject": pa.nulls(8)}, r"rows without a subject \(8\): row 1 ''"
+    yield (
+        "line breaks",
+        {"subject": pa.array(["a\nb"] * 8)},
+        r"subject with a line break or a NUL character in it \(8\)",
+    )
+    yield "NUL", {"image": pa.array(["a\0b"] * 8)}, "image with a line break or a NUL character"
+
+
+@pytest.mark.parametrize(("kind", "columns", "message"), list(odd_columns()))
+def test_parquet_columns_without_a_meaning_are_refused(kind: str, columns: dict[str, pa.Array], message: str) -> None:
+    good = {"image": IMAGES, "subject": pa.array(NUMBERS), "months": pa.array(VISITS)}
+    with pytest.raises(ValueError, match=message):
+        read(parquet(**(good | columns)), "table.parquet")
+
+
+def test_a_parquet_column_twice_and_a_pandas_index() -> None:
+    twice = pa.table(
+        [IMAGES, pa.array(NUMBERS), pa.array(NUMBERS), pa.array(VISITS)],
+        names=["image", "subject", "Subject", "months"],
+    )
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(twice, file)
+    with pytest.raises(ValueError, match=r"the columns \['subject'\] more than once"):
+        read(file.getvalue(), "table.parquet")
+    file = io.BytesIO()
+    frame = pd.DataFrame({"image": IMAGES.to_pylist(), "subject": NUMBERS, "months": VISITS}).set_index("image")
+    frame.to_parquet(file)
+    assert read(file.getvalue(), "table.parquet")["image"].tolist() == IMAGES.to_pylist()

@@ -1,0 +1,265 @@
+"""Folds: subjects stay whole, every fold is usable, and the split depends on seed and subjects alone."""
+
+import io
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+from torch import Tensor
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.data.bank.building import build_bank
+from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.sets.manifest import manifest
+from fmim_core.data.source import INDEX_COLUMNS, SourceDescription
+from fmim_core.data.splits import shuffled_subjects, subject_folds
+from fmim_core.data.tables.listing import FileSource
+from fmim_core.training.trainer import Training
+from fmim_core.trial import trial
+from fmim_core.trial.trial import Place, Trial
+from studies.runner.data_warnings import warn_of_folds
+from tests.support.mini_study import first_replicates, first_search_trials, mini_plan
+from tests.support.paths import REAL_DATA
+
+
+def image_set(rows: list[tuple[str, str, float]]) -> ImageSet:
+    """Image set of (subject, side, months) rows, in a bank of as many one-pixel images."""
+    subjects, sides, months = zip(*rows, strict=True)
+    return ImageSet(
+        np.zeros((len(rows), 1, 1), np.uint8),
+        np.arange(len(rows)),
+        np.array(subjects, dtype=str),
+        np.array(sides, dtype=str),
+        np.array(months, dtype=float),
+    )
+
+
+def pairs(count: int) -> list[tuple[str, str, float]]:
+    return [(f"p{n}", "", months) for n in range(count) for months in (0.0, 12.0)]
+
+
+def test_five_patients_with_two_images_give_five_usable_folds() -> None:
+    folds = subject_folds(image_set(pairs(5)), 5, seed=0)
+    assert [fold.number for fold in folds] == [0, 1, 2, 3, 4]
+    assert sorted(np.concatenate([fold.validation.rows for fold in folds])) == list(range(10))
+    for fold in folds:
+        assert not set(fold.train.subjects) & set(fold.validation.subjects)
+        assert (len(fold.train), len(fold.validation)) == (8, 2)
+
+
+def test_both_sides_of_a_person_are_in_one_fold() -> None:
+    rows = [(f"p{n}", side, months) for n in range(6) for side in "LR" for months in (0.0, 24.0)]
+    for fold in subject_folds(image_set(rows), 3, seed=4, per_side=True):
+        assert sorted(fold.validation.sides) == ["L"] * 4 + ["R"] * 4
+        assert not set(fold.train.subjects) & set(fold.validation.subjects)
+
+
+@given(
+    visits=st.lists(st.lists(st.sampled_from([0.0, 5.0, 12.0, 40.0, np.nan]), min_size=1, max_size=5), max_size=40),
+    k=st.integers(2, 6),
+    seed=st.integers(0, 2**40),
+    shuffle=st.randoms(use_true_random=False),
+)
+def test_folds_of_any_data(visits: list[list[float]], k: int, seed: int, shuffle) -> None:
+    rows = pairs(6) + [(f"q{n}", "", month) for n, months in enumerate(visits) for month in months]
+    images = image_set(rows)
+    folds = subject_folds(images, k, seed)
+    parts = [set(fold.validation.subjects) for fold in folds]
+    matched = [len(np.unique(f.validation.subjects[f.validation.matched_query_mask()])) for f in folds]
+    assert sum(len(part) for part in parts) == len(set.union(*parts)) == len(np.unique(images.subjects))
+    for fold, part in zip(folds, parts, strict=True):
+        assert set(fold.train.subjects) == set(images.subjects) - part
+    for counts in ([len(part) for part in parts], matched):
+        assert max(counts) - min(counts) <= 1
+    assert min(matched) >= 1
+    order = list(range(len(rows)))
+    shuffle.shuffle(order)
+    assert [set(fold.validation.subjects) for fold in subject_folds(images.select(order), k, seed)] == parts
+
+
+def test_seeds_differ_and_repeat() -> None:
+    images = image_set(pairs(40))
+    first, again, other = (
+        [sorted(set(fold.validation.subjects)) for fold in subject_folds(images, 4, seed)] for seed in (1, 1, 2)
+    )
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize(
+    ("rows", "k", "message"),
+    [
+        (pairs(5), 1, "1 folds are not a cross-validation"),
+        (pairs(5), 6, "6 folds need as many subjects, there are 5"),
+        ([*pairs(2), ("a", "", 0.0), ("b", "", 12.0), ("c", "", np.nan)], 3, "3 folds need .* there are 2 among 5"),
+        (pairs(3), 2, "leave one to train on"),
+    ],
+)
+def test_folds_that_cannot_be_used_are_refused(rows: list, k: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        subject_folds(image_set(rows), k, seed=0)
+
+
+def test_a_match_is_of_the_same_side_where_sides_are_identities() -> None:
+    rows = [(f"p{n}", side, months) for n in range(4) for side, months in (("L", 0.0), ("R", 12.0))]
+    assert len(subject_folds(image_set(rows), 2, seed=0)) == 2
+    with pytest.raises(ValueError, match="there are 0 among 4"):
+        subject_folds(image_set(rows), 2, seed=0, per_side=True)
+
+
+class Knees:
+    """A source of grey images for a list of (subject, side, months, split), in any order."""
+
+    fingerprint = "knees"
+    description = SourceDescription("knees", "manifest", False, "Knees of random people.")
+
+    def __init__(self, rows: list[tuple[str, str, float, str]]) -> None:
+        columns = [(f"{n}.png", *row) for n, row in enumerate(rows)]
+        self.index = pd.DataFrame(columns, columns=list(INDEX_COLUMNS))
+
+    def read(self, row_number: int, size: int) -> np.ndarray:
+        return np.random.default_rng(row_number).integers(0, 256, (size, size), dtype=np.uint8)
+
+
+def knees(visits: list[set[tuple[str, float]]], rng: random.Random) -> Knees:
+    """Both knees of every person at the baseline, one at month 48, and the visits given besides; shuffled."""
+    rows = []
+    for person, more in enumerate(visits):
+        split = "test" if person % 3 == 2 else "train"
+        attended = {("L", 0.0), ("R", 0.0), ("LR"[person % 2], 48.0), *more}
+        rows += [(f"p{person}", side, months, split) for side, months in sorted(attended, key=repr)]
+    rng.shuffle(rows)
+    return Knees(rows)
+
+
+def people_of(bank: Bank, source: Knees, images: ImageSet) -> set[str]:
+    """The people in a set, by the source's own index: a set's labels must be theirs."""
+    truth = source.index.iloc[images.rows]
+    assert truth["subject"].tolist() == images.subjects.tolist()
+    assert truth["side"].tolist() == images.sides.tolist()
+    return set(truth["subject"])
+
+
+VISITS = st.lists(
+    st.sets(st.tuples(st.sampled_from("LR"), st.sampled_from([0.0, 6.0, 12.0, 96.0, np.nan])), max_size=6),
+    min_size=9,
+    max_size=24,
+)
+
+
+@given(visits=VISITS, k=st.integers(2, 3), seed=st.integers(0, 2**40), per_side=st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_nobody_is_on_both_sides_from_bank_to_folds(visits: list, k: int, seed: int, per_side: bool) -> None:
+    source = knees(visits, random.Random(seed))
+    with tempfile.TemporaryDirectory() as folder:
+        bank = build_bank(source, 8, folder)
+        development, test = bank.development(), bank.open_test()
+        given_split = source.index.groupby("split")["subject"].agg(set)
+        assert people_of(bank, source, development) == given_split["train"]
+        assert people_of(bank, source, test) == given_split["test"]
+        assert not given_split["train"] & given_split["test"]
+        held_out = []
+        for fold in subject_folds(development, k, seed, per_side):
+            train, validation = (people_of(bank, source, part) for part in (fold.train, fold.validation))
+            assert not train & validation
+            assert train | validation == given_split["train"]
+            assert fold.validation.matched_query_mask(per_side).any()
+            assert sorted([*fold.train.rows, *fold.validation.rows]) == sorted(development.rows)
+            held_out += [*validation]
+        assert sorted(held_out) == sorted(given_split["train"])
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_nobody_is_on_both_sides_in_a_trial(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What trials really train on, validate on and test on, in both stages."""
+    rng = random.Random(seed)
+    months = [0.0, 6.0, 12.0, 96.0, np.nan]
+    source = knees([{(rng.choice("LR"), rng.choice(months)) for _ in range(3)} for _ in range(18)], rng)
+    bank = build_bank(source, 28, tmp_path)
+    seen: list[tuple[str, set[str]]] = []
+
+    class Watched(Training):
+        def __init__(self, config, train, validation, *rest) -> None:
+            seen.append(("train", people_of(bank, source, train)))
+            super().__init__(config, train, validation, *rest)
+
+        def embed(self, images: ImageSet) -> Tensor:
+            seen.append(("evaluate", people_of(bank, source, images)))
+            return super().embed(images)
+
+    monkeypatch.setattr(trial, "Training", Watched)
+    plan = mini_plan(seed, epochs=1)
+    by_split = source.index.groupby("split")["subject"].agg(set)
+    validated: list[str] = []
+    for spec in (*first_search_trials(plan, bank), first_replicates(plan, bank)[0]):
+        seen.clear()
+        assert Trial(spec, Place(tmp_path, "cpu")).run()["status"] == "completed"
+        (first, train), *evaluated = seen
+        assert first == "train"
+        assert evaluated
+        for _, people in evaluated:
+            assert not train & people
+            assert people == (by_split["test"] if spec.stage == "replicate" else by_split["train"] - train)
+        if spec.stage == "search":
+            validated += [*evaluated[0][1]]
+    assert train == by_split["train"], "a replicate trains on all of them"
+    assert sorted(validated) == sorted(by_split["train"])
+
+
+def test_a_plan_tells_the_sizes_of_every_fold_and_names_a_year_that_one_lacks() -> None:
+    """Case B28: a class missing from a fold is named; here a class is a year, since that is what is scored apart."""
+    rows = [(f"p{n}", side, months) for n in range(12) for side in "LR" for months in (0.0, 48.0)]
+    rows += [("p3", "L", 96.0), ("odd", "", 12.0), ("unknown", "", np.nan)]
+    images = image_set(rows)
+    folds = mini_plan().check(ImageSet(np.zeros((len(rows), 28, 28), np.uint8), *list(vars(images).values())[1:]))
+    assert [fold["fold"] for fold in folds] == [0, 1]
+    assert [fold["train_subjects"] + fold["validation_subjects"] for fold in folds] == [14, 14]
+    assert sum(fold["validation_images"] for fold in folds) == len(rows)
+    assert sum(fold["validation_gallery"] for fold in folds) == 24
+    assert sum(fold["validation_queries"] for fold in folds) == 25
+    assert sum(fold["validation_queries_without_match"] for fold in folds) == 1
+    with_p3 = [fold["validation_queries_by_year"] for fold in folds].index({"4": 12, "8": 1})
+    assert folds[1 - with_p3]["validation_queries_by_year"] == {"4": 12}
+    assert [fold["validation_years_missing"] for fold in folds] == ([[], [8]] if with_p3 == 0 else [[8], []])
+    shown = Console(file=io.StringIO(), width=200)
+    warn_of_folds(folds, shown)
+    assert shown.file.getvalue() == f"fold {1 - with_p3} has no validation query of year 8\n"
+
+
+def test_order_is_a_golden_value_in_every_process() -> None:
+    names = ["a", "b", "c", "d", "e", "a"]
+    code = f"from fmim_core.data.splits import shuffled_subjects; print(shuffled_subjects({names}, 'test', 7))"
+    for hash_seed in ("1", "2"):
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+        found = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        )
+        assert found.stdout.strip() == str(GOLDEN)
+    # the order of two subjects does not depend on a third
+    assert shuffled_subjects(["a", "c", "e"], "test", 7) == [name for name in GOLDEN if name in "ace"]
+
+
+GOLDEN = ["c", "d", "b", "a", "e"]
+
+
+@pytest.mark.skipif(not (REAL_DATA / "nih").is_dir(), reason="no shared/data/nih beside the repository")
+def test_nih_has_five_usable_folds(tmp_path: Path) -> None:
+    bank = build_bank(FileSource(manifest(REAL_DATA / "nih" / "images64_manifest.csv")), 16, tmp_path)
+    development, test = bank.development(), bank.open_test()
+    assert not set(development.subjects) & set(test.subjects)
+    folds = subject_folds(development, 5, seed=0)
+    assert sorted(len(np.unique(fold.validation.subjects)) for fold in folds) == [49, 50, 50, 50, 50]
+    matched = [np.unique(f.validation.subjects[f.validation.matched_query_mask()]).size for f in folds]
+    assert sorted(matched) == [16, 16, 16, 17, 17]
+    assert sum(fold.validation.matched_query_mask().sum() for fold in folds) == 247
+    for fold in folds:
+        assert not set(fold.train.subjects) & set(fold.validation.subjects)

@@ -1,0 +1,140 @@
+"""Margin schedules against the formulas, computed from all values of an epoch by numpy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from fmim_core.margins.automargin import AutoMargin
+from fmim_core.margins.schedules import WAT, FixedMargins, Margins, Quartile
+from fmim_core.triplets.statistics import EpochStatistics, StatisticsCollector, quantile
+from tests.fmim_core.losses.test_losses import LABELS, random_embeddings, similarities
+from tests.oracles.losses import epoch_values
+
+BATCHES = [(random_embeddings(seed).detach(), LABELS) for seed in range(4)]
+DELTA, PHI_AN, PHI_AP = epoch_values(BATCHES)
+
+
+def collect(keep_values: bool = True) -> EpochStatistics:
+    collector = StatisticsCollector(torch.device("cpu"), keep_values)
+    for e, labels in BATCHES:
+        collector.add(similarities(e, labels))
+    return collector.finish()
+
+
+def test_statistics_are_means_over_all_triplets_and_pairs_of_the_epoch() -> None:
+    statistics = collect(keep_values=False)
+    assert statistics.delta_mean == pytest.approx(DELTA.mean(), abs=1e-12)
+    assert statistics.phi_an_mean == pytest.approx(PHI_AN.mean(), abs=1e-12)
+    assert statistics.phi_ap_mean == pytest.approx(PHI_AP.mean(), abs=1e-12)
+    assert statistics.delta_values is None
+
+
+def test_statistics_of_nothing_are_not_a_number() -> None:
+    nothing = StatisticsCollector(torch.device("cpu")).finish()
+    assert math.isnan(nothing.delta_mean)
+    assert math.isnan(nothing.phi_an_mean)
+
+
+@pytest.mark.parametrize(("k_delta", "k_an"), [(1, 1), (2, 4), (4, 2)])
+def test_automargin_is_equations_7_and_8(k_delta: int, k_an: int) -> None:
+    schedule = AutoMargin(k_delta=k_delta, k_an=k_an).build()
+    assert schedule.margins == Margins(0.0, 0.0)
+    schedule.observe(collect(keep_values=False))
+    assert schedule.margins.epsilon == pytest.approx(max(0.0, DELTA.mean() / k_delta), abs=1e-12)
+    assert schedule.margins.beta == pytest.approx(1 + (PHI_AN.mean() - 1) / k_an, abs=1e-12)
+
+
+def test_automargin_never_goes_below_zero_and_keeps_not_a_number() -> None:
+    schedule = AutoMargin(k_delta=2, k_an=2, initial_epsilon=0.3, initial_beta=0.4).build()
+    assert schedule.margins == Margins(0.3, 0.4)
+    schedule.observe(EpochStatistics(delta_mean=-0.2, phi_an_mean=0.5, phi_ap_mean=0.3))
+    assert schedule.margins == Margins(0.0, 0.75)
+    schedule.observe(EpochStatistics(math.nan, math.nan, math.nan))
+    assert math.isnan(schedule.margins.epsilon)
+
+
+def test_the_median_can_stand_for_the_mean() -> None:
+    schedule = AutoMargin(k_delta=2, k_an=4, statistic="median").build()
+    assert schedule.needs_values
+    schedule.observe(collect())
+    assert schedule.margins.epsilon == pytest.approx(max(0.0, np.median(DELTA) / 2), abs=1e-12)
+    assert schedule.margins.beta == pytest.approx(1 + (np.median(PHI_AN) - 1) / 4, abs=1e-12)
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median"])
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_margins_can_follow_every_batch_or_their_moving_average(statistic: str, momentum: float) -> None:
+    update = "average" if momentum else "batch"
+    config = AutoMargin(k_delta=2, k_an=4, statistic=statistic, update=update, initial_epsilon=0.3, initial_beta=0.2)
+    schedule = config.build()
+    epsilon, beta = 0.3, 0.2
+    for e, labels in BATCHES:
+        delta, phi_an, _ = epoch_values([(e, labels)])
+        middle = {"mean": np.mean, "median": np.median}[statistic]
+        epsilon = momentum * epsilon + (1 - momentum) * max(0.0, middle(delta)) / 2
+        beta = momentum * beta + (1 - momentum) * (1 + (middle(phi_an) - 1) / 4)
+        margins = schedule.for_batch(similarities(e, labels))
+        assert float(margins.epsilon) == pytest.approx(epsilon, abs=1e-12)
+        assert float(margins.beta) == pytest.approx(beta, abs=1e-12)
+
+
+def test_margins_of_a_batch_carry_no_gradient() -> None:
+    e = random_embeddings(0)
+    margins = AutoMargin(k_delta=2, k_an=2, update="batch").build().for_batch(similarities(e, LABELS))
+    assert not margins.epsilon.requires_grad
+    assert not margins.beta.requires_grad
+
+
+def test_histograms_count_every_triplet_and_negative_pair() -> None:
+    collector = StatisticsCollector(torch.device("cpu"), bins=40)
+    for e, labels in BATCHES:
+        collector.add(similarities(e, labels))
+    counts = collector.finish().histograms
+    assert counts["delta_histogram"] == np.histogram(DELTA, 40, (-2, 2))[0].tolist()
+    assert counts["phi_an_histogram"] == np.histogram(PHI_AN, 40, (-1, 1))[0].tolist()
+    assert collect().histograms == {}
+
+
+@pytest.mark.parametrize(("quartile", "q_delta", "q_an"), [(1, 0.25, 0.75), (2, 0.5, 0.5)])
+def test_quartiles_are_as_hard_for_both_margins(quartile: int, q_delta: float, q_an: float) -> None:
+    schedule = Quartile(quartile=quartile).build()
+    assert schedule.margins == Margins(0.0, 0.0)
+    schedule.observe(collect())
+    assert schedule.margins.epsilon == pytest.approx(max(0.0, np.quantile(DELTA, q_delta)), abs=1e-12)
+    assert schedule.margins.beta == pytest.approx(np.quantile(PHI_AN, q_an), abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 100])
+@pytest.mark.parametrize("q", [0.0, 0.25, 0.5, 0.9, 1.0])
+def test_quantile_is_numpys(n: int, q: float) -> None:
+    values = torch.randn(n, generator=torch.Generator().manual_seed(n), dtype=torch.float64).sort().values
+    assert quantile(values, q) == pytest.approx(np.quantile(values.numpy(), q), abs=1e-15)
+
+
+def test_fixed_margins_stay() -> None:
+    schedule = FixedMargins(epsilon=0.25, beta=0.1).build()
+    schedule.observe(collect())
+    assert schedule.margins == Margins(0.25, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: FixedMargins(epsilon=2.0), "epsilon"),
+        (lambda: FixedMargins(epsilon=-0.1), "epsilon"),
+        (lambda: FixedMargins(epsilon=math.nan), "epsilon"),
+        (lambda: FixedMargins(epsilon=0.1, beta=1.1), "beta"),
+        (lambda: WAT(beta=4.0), "beta"),
+        (lambda: AutoMargin(k_delta=0), "k_delta"),
+        (lambda: AutoMargin(k_delta=2.5), "k_delta"),
+        (lambda: Quartile(quartile=3), "quartile"),
+        (lambda: FixedMargins(epsilon=0.1, marign=0.2), "marign"),
+    ],
+)
+def test_values_out_of_range_are_refused_by_name(make, field: str) -> None:
+    with pytest.raises(ValueError, match=field):
+        make()

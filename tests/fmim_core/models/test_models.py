@@ -1,0 +1,107 @@
+"""Backbones: shapes, one input channel, weights from a file, and nothing drawn from the global generator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torchvision.models import ConvNeXt_Tiny_Weights, ResNet18_Weights, ResNet50_Weights, resnet18
+
+from fmim_core.models.small import HalvingPool, ModelConfig, SmallConvNet, multiply_adds
+from fmim_core.models.torchvision_models import ConvNeXtTiny, ResNet18, ResNet50, ViTSmall
+from fmim_core.seeding import scoped_torch_seed
+
+EVERY: list[ModelConfig] = [
+    SmallConvNet(embedding_dim=24),
+    ResNet18(embedding_dim=24),
+    ResNet50(embedding_dim=24),
+    ConvNeXtTiny(embedding_dim=24),
+    ViTSmall(embedding_dim=24),
+]
+
+
+@pytest.mark.parametrize("model", EVERY, ids=lambda model: model.kind)
+def test_every_model_embeds_grey_images_and_draws_nothing_in_training(model: ModelConfig) -> None:
+    with scoped_torch_seed("models"):
+        network, images = model.build(32), torch.randn(4, 1, 32, 32)
+    before = torch.get_rng_state()
+    embeddings = network.train()(images)
+    assert embeddings.shape == (4, 24)
+    assert embeddings.isfinite().all()
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("sides", [(8, 6), (7, 9), (2, 3)])
+def test_pooling_is_the_same_with_and_without_gradients(sides: tuple[int, int]) -> None:
+    images = torch.randn(3, 4, *sides, generator=torch.Generator().manual_seed(0))
+    images[0, 0, 0, 0] = torch.nan
+    images = images.contiguous(memory_format=torch.channels_last)
+    pool = HalvingPool(2)
+    expected = torch.nn.functional.max_pool2d(images, 2)
+    assert torch.equal(pool(images).nan_to_num(9), expected.nan_to_num(9))
+    with torch.no_grad():
+        assert torch.equal(pool(images).nan_to_num(9), expected.nan_to_num(9))
+
+
+@pytest.mark.parametrize("model", EVERY[:2], ids=lambda model: model.kind)
+def test_the_same_seed_gives_the_same_weights(model: ModelConfig) -> None:
+    states = []
+    for _ in range(2):
+        with scoped_torch_seed("weights"):
+            states.append(model.build(32).state_dict())
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+
+
+def test_weights_from_a_file_compute_what_the_network_does_with_three_equal_channels(tmp_path: Path) -> None:
+    with scoped_torch_seed("file"):
+        original, grey = resnet18().eval(), torch.randn(2, 1, 64, 64)
+    torch.save(original.state_dict(), tmp_path / "weights.pt")
+    loaded = ResNet18(weights=str(tmp_path / "weights.pt")).build(64).eval()
+    original.fc = loaded.fc
+    assert torch.allclose(loaded(grey), original(grey.expand(-1, 3, -1, -1)), atol=1e-4)
+
+
+@pytest.mark.parametrize("model", [ResNet18(weights="nowhere.pt"), ViTSmall(weights="imagenet")])
+def test_weights_that_are_not_there_are_refused_by_name(model: ModelConfig) -> None:
+    with pytest.raises(ValueError, match=f"model.weights = '{model.weights}'"):
+        model.build(32)
+
+
+def test_a_vit_needs_a_multiple_of_its_patches() -> None:
+    with pytest.raises(ValueError, match="needs a multiple of 16"):
+        ViTSmall().build(70)
+
+
+@pytest.mark.parametrize("model", EVERY, ids=lambda model: model.kind)
+def test_every_model_can_be_counted_without_its_weights_and_nothing_is_drawn(model: ModelConfig) -> None:
+    before = torch.get_rng_state()
+    counted = multiply_adds(model, 32)
+    more = multiply_adds(model.model_copy(update={"embedding_dim": 25}), 32)
+    features = {"small": 512, "resnet18": 512, "resnet50": 2048, "convnext_tiny": 768, "vit_s_16": 384}[model.kind]
+    assert more - counted == features
+    if hasattr(model, "weights"):
+        assert multiply_adds(model.model_copy(update={"weights": "nowhere.pt"}), 32) == counted
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(
+    ("model", "published", "features", "first"),
+    [
+        (ResNet18(), ResNet18_Weights.IMAGENET1K_V1.meta["_ops"], 512, 112**2 * 7**2 * 64),
+        (ResNet50(), ResNet50_Weights.IMAGENET1K_V2.meta["_ops"], 2048, 112**2 * 7**2 * 64),
+        (ConvNeXtTiny(), ConvNeXt_Tiny_Weights.IMAGENET1K_V1.meta["_ops"], 768, 56**2 * 4**2 * 96),
+    ],
+    ids=["resnet18", "resnet50", "convnext_tiny"],
+)
+def test_multiply_adds_are_torchvisions(model: ModelConfig, published: float, features: int, first: int) -> None:
+    """Theirs, in 10⁹, have two more channels in the first layer and 1000 classes instead of the embedding."""
+    counted = multiply_adds(model, 224) + 2 * first + features * (1000 - model.embedding_dim)
+    assert counted / 1e9 == pytest.approx(published, abs=0.0006)
+
+
+def test_attention_is_counted_too() -> None:
+    """ViT-S/16 on 224 px: patches, and 12 layers of 197 tokens with 12 width² each and twice tokens × width."""
+    tokens, width = 14**2 + 1, 384
+    layers = 12 * tokens * (12 * width**2 + 2 * tokens * width)
+    assert multiply_adds(ViTSmall(embedding_dim=64), 224) == 14**2 * 16**2 * width + layers + width * 64

@@ -1,0 +1,246 @@
+"""A step computes what a plain loop does, never waits for the device, and can be replayed or compiled."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from rich.console import Console
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.seeding import scoped_torch_seed, torch_generator
+from fmim_core.training.compiling import ORDINARY_STEPS
+from fmim_core.training.config import TrainConfig
+from fmim_core.training.precision import float32_defined
+from fmim_core.training.sampler import SubjectSampler
+from fmim_core.training.trainer import Training
+from fmim_core.trial.trial import Place, Trial
+from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
+from fmim_core.triplets.statistics import StatisticsCollector
+from studies.declare import Preset, Study
+from studies.plan import Plan
+from studies.runner.forecast.predict import predict_plan
+from studies.runner.run_study import Options, run_plan
+from tests.conftest import tiny_config
+from tests.support.comparison import comparable
+from tests.support.mini_study import MINI, MINI_STUDY, first_search_trials, mini_plan
+from tests.support.tape import Taped
+from tests.support.trainings import CASES, SEED, training
+
+CPU = torch.device("cpu")
+cases = pytest.mark.parametrize("changes", CASES.values(), ids=CASES.keys())
+
+
+def by_hand(config: TrainConfig, bank: Bank) -> list[tuple[float, float, float, float]]:
+    """A training as one would write it down, with margins as numbers: loss, ε, mean Δ and mean φ_an of each epoch."""
+    images, rows = bank.development(), []
+    identities = torch.from_numpy(images.identities())
+    sampler, schedule = SubjectSampler(identities, config.batches), config.margins.build()
+    index = TripletIndex.of(sampler.labels())
+    with scoped_torch_seed(SEED, "model"):
+        model = config.model.build(config.augmentation.crop).to(memory_format=torch.channels_last)
+        loss = config.loss.build(config.model.embedding_dim, sampler.subjects)
+    optimizer = torch.optim.Adam(model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
+    for epoch in range(1, config.epochs + 1):
+        collector, total = StatisticsCollector(CPU, schedule.needs_values), 0.0
+        generator = torch_generator(SEED, "augment", epoch)
+        batches, _ = sampler.epoch(torch_generator(SEED, "batches", epoch))
+        for positions in batches.numpy():
+            stored = torch.from_numpy(images.images[images.rows[positions]])
+            optimizer.zero_grad()
+            with torch.autocast("cpu", torch.bfloat16, enabled=config.precision == "bfloat16"):
+                embeddings = model(config.augmentation.train(stored, generator)).float()
+            batch = Similarities.of(unit(embeddings), index, identities[positions])
+            output = loss(batch, schedule.for_batch(batch))
+            output.value.backward()
+            optimizer.step()
+            collector.add(batch)
+            total += output.value.item()
+        statistics, epsilon = collector.finish(), float(schedule.margins.epsilon)
+        schedule.observe(statistics)
+        rows.append((total / len(batches), epsilon, statistics.delta_mean, statistics.phi_an_mean))
+    return rows
+
+
+def rows_of(run: Training) -> list[tuple[float, ...]]:
+    while not run.done:
+        run.run_epoch()
+    return [tuple(row[name] for name in ("loss", "epsilon", "delta_mean", "phi_an_mean")) for row in run.history]
+
+
+@cases
+def test_a_training_is_the_plain_loop_to_the_last_bit(tiny_bank: Bank, changes: dict[str, Any]) -> None:
+    run = training(tiny_bank, changes)
+    assert repr(rows_of(run)) == repr(by_hand(run.config, tiny_bank))
+
+
+@cases
+def test_a_replayed_step_computes_what_an_ordinary_one_does(
+    tiny_bank: Bank, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A CUDA graph, in all but the hardware: 3 ordinary steps, then the operations of the fourth again and again."""
+    ordinary, replayed = training(tiny_bank, changes), training(tiny_bank, changes)
+    for run in (ordinary, replayed):  # the optimizer that counts its steps on the device
+        for group in run._step.optimizer.param_groups:
+            group["fused"] = True
+    calls, take = [], replayed._step.take
+    monkeypatch.setattr(replayed._step, "_captured", Taped())
+    monkeypatch.setattr(replayed._step, "take", lambda *inputs: (calls.append(1), take(*inputs))[1])
+    assert repr(rows_of(replayed)) == repr(rows_of(ordinary))
+    assert len(calls) == ORDINARY_STEPS + 1 < replayed.history[0]["batches"]
+    for name, value in ordinary.model.state_dict().items():
+        assert torch.equal(value, replayed.model.state_dict()[name]), name
+
+
+def test_a_training_is_gone_when_nobody_holds_it(tiny_bank: Bank) -> None:
+    """A worker runs trial after trial: what the last one had on a GPU must not wait for the garbage collector."""
+    run = training(tiny_bank, {})
+    run.run_epoch()
+    model = weakref.ref(run.model)
+    gc.disable()
+    try:
+        del run
+        assert model() is None
+    finally:
+        gc.enable()
+
+
+class Waits(TorchDispatchMode):
+    """Notes the operations that make the host wait for a GPU: its values are looked at, or a number is sent to it.
+
+    What does not show on a CPU (`tolist`, copies between devices) is left to `test_cuda.py`.
+    """
+
+    NAMES = ("_local_scalar_dense", "nonzero", "masked_select", "unique", "equal.", "lift_fresh")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.watching, self.found, self.operations = True, [], 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        masked = str(func).startswith("aten.index") and any(
+            isinstance(value, Tensor) and value.dtype == torch.bool for value in tree_leaves(args[1:])
+        )
+        # torch.where(mask, x, 8.0) sends the number over; autograd, where there is no grad mode, makes its own there.
+        sent = "scalar_tensor" in str(func) and torch.is_grad_enabled()
+        self.operations += self.watching
+        if self.watching and (masked or sent or any(name in str(func) for name in self.NAMES)):
+            self.found.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(
+    "waiting",
+    [
+        lambda x: float(x[0]),
+        lambda x: x[x > 0],
+        lambda x: torch.where(x > 0, x, 8.0),
+        lambda x: torch.tensor([1.0]) + x,
+        lambda x: (x > 0).nonzero(),
+        lambda x: x.new_tensor(3),
+    ],
+)
+def test_what_waits_for_a_device_is_noticed(waiting: Callable[[Tensor], object]) -> None:
+    with Waits() as waits:
+        waiting(torch.arange(3.0))
+    assert waits.found
+
+
+@cases
+def test_nothing_in_an_epoch_waits_for_the_device(
+    tiny_bank: Bank, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = training(tiny_bank, changes)
+    step, take, waits, left = run._step, run._step.take, Waits(), [0]
+    waits.watching = False
+    # Adam on a CPU reads its count of steps; on a GPU it is fused, and does not.
+    step.optimizer.register_step_pre_hook(lambda *_: setattr(waits, "watching", False))
+    step.optimizer.register_step_post_hook(lambda *_: setattr(waits, "watching", left[0] > 0))
+
+    def watched(stored: Tensor, classes: Tensor) -> Any:
+        waits.watching, left[0] = True, left[0] - 1
+        return take(stored, classes)
+
+    left[0] = run._sampler.batches_per_epoch
+    monkeypatch.setattr(step, "take", watched)
+    with waits:
+        run.run_epoch()
+    assert waits.operations > 100 * run.history[0]["batches"]
+    assert waits.found == []
+
+
+def test_what_float32_means_is_set_for_the_block_alone() -> None:
+    before = torch.backends.cudnn.allow_tf32, torch.get_float32_matmul_precision()
+    try:
+        torch.backends.cudnn.allow_tf32 = False
+        torch.set_float32_matmul_precision("medium")
+        with float32_defined():
+            assert torch.backends.cudnn.allow_tf32
+            assert not torch.backends.cuda.matmul.allow_tf32
+        assert not torch.backends.cudnn.allow_tf32
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.backends.cudnn.allow_tf32 = before[0]
+        torch.set_float32_matmul_precision(before[1])
+
+
+def test_a_graph_that_cannot_be_is_refused(tiny_bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match=r"'cudagraphs' cannot work with the loss 'contrastive': .* use 'default'"):
+        tiny_config(
+            loss={"kind": "contrastive", "m_pos": 0.1, "m_neg": 0.5}, margins={"kind": "none"}, compile="cudagraphs"
+        )
+    with pytest.raises(ValueError, match=r"'cudagraphs' needs an NVIDIA GPU, but the training runs on cpu: use 'none'"):
+        training(tiny_bank, {"compile": "cudagraphs"})
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(ValueError, match=r"'default' on cpu needs a C\+\+ compiler \(no-such-compiler"):
+        training(tiny_bank, {"compile": "default"})
+
+
+@pytest.mark.parametrize("start", [run_plan, predict_plan])
+def test_a_study_that_cannot_be_compiled_is_neither_run_nor_timed(
+    start: Callable[[Plan, Options, Console], object], tmp_path: Path
+) -> None:
+    preset = Preset.model_validate(MINI.model_dump() | {"settings": (*MINI.settings, ("compile", "cudagraphs"))})
+    study = Study.model_validate(MINI_STUDY.model_dump() | {"presets": (preset,)})
+    options = Options(study.name, out=tmp_path / "out", backend="inline", gpus_per_trial=0.0, banks=tmp_path / "banks")
+    with pytest.raises(ValueError, match="'cudagraphs' needs an NVIDIA GPU, but the training runs on cpu: use 'none'"):
+        start(Plan(study, preset, 0, 1), options, Console(quiet=True))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fingerprint_says_what_is_compiled_and_is_else_as_it_was(tiny_bank: Bank) -> None:
+    plan = mini_plan()
+    spec = first_search_trials(plan, tiny_bank)[0]
+    assert "compile" not in spec.train.model_dump_json(exclude={"compile"})
+    compiled = spec.model_copy(update={"train": spec.train.model_copy(update={"compile": "default"})})
+    assert compiled.fingerprint != spec.fingerprint
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler on a CPU")
+def test_a_compiled_trial_is_as_good_and_can_be_interrupted(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = mini_plan(epochs=4)
+    spec = first_search_trials(plan, tiny_bank)[0]
+    eager = Trial(spec, Place(tmp_path / "eager", "cpu")).run()
+    spec = spec.model_copy(update={"train": spec.train.model_copy(update={"compile": "default"})})
+    whole = Trial(spec, Place(tmp_path / "whole", "cpu")).run()
+    for row, other in zip(eager["history"], whole["history"], strict=True):
+        assert other["loss"] == pytest.approx(row["loss"], rel=0.01, abs=1e-4)
+        assert other["delta_mean"] == pytest.approx(row["delta_mean"], rel=0.01, abs=1e-4)
+    assert whole["cost"]["startup_s"] > whole["cost"]["train_s"]  # compiling takes seconds, and is not training
+    place = Place(tmp_path / "parts", "cpu", checkpoint_every_s=0.0)
+    stopped = Trial(spec, place)
+    for _ in range(2):
+        stopped.step()
+    assert comparable(Trial(spec, place).run()) == comparable(whole)
+    plain = spec.train.model.build(24).state_dict()
+    assert list(stopped._training.state()["model"]) == list(plain)

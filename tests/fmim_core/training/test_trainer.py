@@ -1,0 +1,197 @@
+"""Training: learns, is reproducible, resumes exactly, keeps what it says, and notices divergence."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.data.splits import subject_folds
+from fmim_core.metrics import retrieval
+from fmim_core.training.trainer import Diverged, Training, pick_device, train
+from fmim_core.trial import checkpoint
+from tests.conftest import tiny_config
+
+CPU = torch.device("cpu")
+TIMES = {"seconds"}
+
+
+def rows_without_times(history: list[dict]) -> list[dict]:
+    return [{key: value for key, value in row.items() if key not in TIMES} for row in history]
+
+
+def same_rows(a: list[dict], b: list[dict]) -> bool:
+    return repr(rows_without_times(a)) == repr(rows_without_times(b))  # repr: NaN equals NaN, floats to the last bit
+
+
+def test_train_alone_gives_rows_metrics_and_a_model(tiny_bank: Bank) -> None:
+    rows: list[dict] = []
+    result = train(tiny_config(), tiny_bank, rows.append, folds=3, fold=1, seed=5)
+    assert [row["epoch"] for row in rows] == [1, 2, 3]
+    assert rows == result.history
+    assert rows[0]["epsilon"] == rows[0]["beta"] == 0.0
+    # eqs. 7 and 8: the margins of an epoch are those of the statistics of the epoch before
+    for before, row in itertools.pairwise(rows):
+        assert row["epsilon"] == pytest.approx(max(0.0, before["delta_mean"] / 2), abs=1e-12)
+        assert row["beta"] == pytest.approx(1 + (before["phi_an_mean"] - 1) / 2, abs=1e-12)
+    assert result.validation["mAP"] == rows[-1]["validation_mAP"]
+    assert result.kept_epoch == 3
+    assert {"mAP", "mAP_at_R", "CMC_1", "CMC_5", "CMC_10", "mAP/year_1", "mAP/year_4"} <= set(result.validation)
+
+
+def test_learning_beats_chance_by_far(tiny_bank: Bank) -> None:
+    config = tiny_config(
+        loss={"kind": "triplet", "selection": "all"}, margins={"kind": "fixed", "epsilon": 0.25}, epochs=12
+    )
+    result = train(config, tiny_bank, folds=2, seed=1)
+    assert result.history[-1]["loss"] < result.history[0]["loss"]
+    assert result.validation["mAP"] > 1.5 * result.validation["chance_mAP"]
+
+
+def test_same_seed_same_numbers_other_seed_other_numbers(tiny_bank: Bank) -> None:
+    first, again, other = (train(tiny_config(epochs=1), tiny_bank, folds=2, seed=seed).history for seed in (3, 3, 4))
+    assert same_rows(first, again)
+    assert not same_rows(first, other)
+
+
+def test_the_global_generator_is_left_alone(tiny_bank: Bank) -> None:
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    train(tiny_config(epochs=1), tiny_bank)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(
+    "margins",
+    [
+        {"kind": "automargin", "k_delta": 2, "k_an": 2},
+        {"kind": "automargin", "k_delta": 2, "k_an": 2, "update": "average"},
+        {"kind": "quartile", "quartile": 1},
+    ],
+)
+def test_stop_and_resume_is_the_uninterrupted_run(tiny_bank: Bank, tmp_path, margins: dict) -> None:
+    config = tiny_config(margins=margins, keep="best")
+    fold = subject_folds(tiny_bank.development(), 2, 0)[0]
+
+    def begin() -> Training:
+        return Training(config, fold.train, fold.validation, 7, CPU)
+
+    whole, first, second = begin(), begin(), begin()
+    while not whole.done:
+        whole.run_epoch()
+    first.run_epoch()
+    checkpoint.save(tmp_path / "c.pt", first.state())
+    second.load_state(checkpoint.load(tmp_path / "c.pt", CPU))
+    while not second.done:
+        second.run_epoch()
+    assert [row["epoch"] for row in second.history] == [1, 2, 3]
+    assert same_rows(second.history, whole.history)
+    for name, value in whole.finish().model.state_dict().items():
+        assert torch.equal(value, second.finish().model.state_dict()[name]), name
+
+
+def test_best_keeps_the_epoch_of_the_best_validation_map(tiny_bank: Bank) -> None:
+    result = train(tiny_config(keep="best", epochs=5), tiny_bank, folds=2, seed=2)
+    values = [row["validation_mAP"] for row in result.history]
+    assert result.kept_epoch == 1 + values.index(max(values))
+    assert result.validation["mAP"] == max(values)
+
+
+def test_finish_returns_the_model_that_was_scored(tiny_bank: Bank) -> None:
+    fold = subject_folds(tiny_bank.development(), 2, 0)[0]
+    training = Training(tiny_config(keep="best", epochs=4), fold.train, fold.validation, 2, CPU)
+    while not training.done:
+        training.run_epoch()
+    result = training.finish()
+    assert training.evaluate(fold.validation) == result.validation
+
+
+def test_evaluation_is_baseline_gallery_and_later_queries(tiny_bank: Bank) -> None:
+    training = Training(tiny_config(), tiny_bank.development(), None, 0, CPU)
+    test = tiny_bank.open_test()
+    embeddings = training.embed(test)
+    baseline = test.months == 0
+    expected = retrieval(
+        embeddings[torch.from_numpy(~baseline)],
+        embeddings[torch.from_numpy(baseline)],
+        test.subjects[~baseline],
+        test.subjects[baseline],
+        query_years=(test.months[~baseline] / 12).astype(int),
+    )
+    assert training.evaluate(test) == expected
+    assert expected["gallery"] == 12  # six subjects, two knees each
+
+
+def test_each_side_by_itself_is_a_harder_question_with_half_the_matches(tiny_bank: Bank) -> None:
+    test = tiny_bank.open_test()
+    both, each = (
+        Training(tiny_config(identity=identity), tiny_bank.development(), None, 0, CPU).evaluate(test)
+        for identity in ("subject", "side")
+    )
+    assert both["queries"] == each["queries"]
+    assert both["chance_mAP"] > each["chance_mAP"]
+
+
+def test_semihard_with_margin_zero_trains_on_nothing_and_counts_it(tiny_bank: Bank) -> None:
+    config = tiny_config(loss={"kind": "triplet"}, margins={"kind": "fixed", "epsilon": 0.0}, epochs=1)
+    row = train(config, tiny_bank).history[0]
+    assert row["loss"] == 0.0
+    assert row["selected_share"] == 0.0
+    assert row["empty_batches"] == row["batches"]
+    assert math.isnan(row["beta"])
+
+
+def test_divergence_is_raised_even_where_selection_hides_it(tiny_bank: Bank) -> None:
+    training = Training(
+        tiny_config(loss={"kind": "triplet"}, margins={"kind": "fixed", "epsilon": 0.1}),
+        tiny_bank.development(),
+        None,
+        0,
+        CPU,
+    )
+    with torch.no_grad():
+        next(training.model.parameters()).fill_(math.nan)
+    with pytest.raises(Diverged, match="epoch 1"):
+        training.run_epoch()
+
+
+def test_a_crop_larger_than_the_images_is_refused(tiny_bank: Bank) -> None:
+    with pytest.raises(ValueError, match=r"augmentation.crop = 64, but the bank's images have 28 px"):
+        train(tiny_config(augmentation={"crop": 64}), tiny_bank)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"margins": {"kind": "fixed", "epsilon": 0.1}}, r"margins.beta is missing"),
+        ({"loss": {"kind": "triplet"}}, r"margins.k_an = 2 has no effect"),
+        ({"margins": {"kind": "wat", "beta": 0.1}}, r"give no β"),
+        ({"marign": 0.2}, "marign"),
+        ({"loss": {"kind": "tripet"}}, "tripet"),
+        ({"epochs": 0}, "epochs"),
+    ],
+)
+def test_a_configuration_that_makes_no_sense_is_refused_by_name(changes: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        tiny_config(**changes)
+
+
+def test_configurations_print_hash_and_survive_json() -> None:
+    config = tiny_config()
+    assert hash(config) == hash(tiny_config())
+    assert type(config).model_validate_json(config.model_dump_json()) == config
+    assert "AutoMargin" in repr(config)
+
+
+def test_auto_device_without_a_gpu_is_the_cpu() -> None:
+    assert pick_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def test_the_core_alone_imports_neither_ray_nor_mlflow_nor_optuna() -> None:
+    code = "import sys, fmim_core.training.trainer; print([m for m in ('ray', 'mlflow', 'optuna') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,0 +1,354 @@
+"""What a report says of costs: accounting, ratios, budgets, optimism, predictions; from records with known numbers."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.build import build_report
+from reports.parts.budget import CONFIGURATIONS, DEVICE_SECONDS, area, budget_plot, budget_table, curves
+from reports.parts.costs import paid_table, ratios_table, time_table
+from reports.parts.optimism import optimism_plot, optimism_table
+from reports.parts.prediction import prediction_table
+from reports.reading.attempts import covered
+from reports.reading.cost import cost_of, search_cost
+from reports.reading.results import read_results
+from reports.stats import cost_ratio
+from reports.writing.formats import duration
+from reports.writing.tables import Table
+from tests.support.factories import SPACES, configurations, edit, level, make_out, spoil, write
+from tests.support.replicate_studies import assert_drawn, rows
+
+TRIPLET = [arm for arm in SPACES if arm.startswith("triplet")]
+ATTEMPT = {
+    "status": "failed",
+    "cost": {
+        "startup_s": 1.0,
+        "data_s": 0.0,
+        "train_s": 3.0,
+        "eval_s": 0.0,
+        "lost_s": 2.0,
+        "wall_s": 8.0,
+        "energy_j": 500.0,
+        "device": "cpu",
+        "device_share": 0.5,
+        "epochs": 2,
+        "images": 100,
+    },
+    "error": {"kind": "worker died", "message": "gone"},
+    "started_at": "2026-01-02T03:00:00Z",
+    "ended_at": "2026-01-02T03:00:10Z",
+}
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """The five arms with the triplet loss: N_s 1, 1, 4, 4 and 2; every trial takes 12 s, 6 epochs and 8064 images."""
+    return make_out(tmp_path / "out", arms=TRIPLET)
+
+
+def record(out: Path, name: str) -> Path:
+    return out / "records" / f"{name}.json"
+
+
+def edit_cost(path: Path, **changes: Any) -> None:
+    edit(path, cost={**json.loads(path.read_text())["cost"], **changes})
+
+
+def by_arm(table: Table, stage: str = "search") -> dict[str, dict[str, str]]:
+    return {row["arm"]: row for row in rows(table) if row.get("stage", stage) == stage}
+
+
+def test_each_arm_and_stage_is_accounted_for_by_itself(out: Path) -> None:
+    table = paid_table(read_results(out))
+    grid = by_arm(table)["Triplet + grid search"]
+    assert (grid["n_s"], grid["trials"], grid["stopped"], grid["failed"], grid["repeated"]) == (
+        "4",
+        "12",
+        "0",
+        "0",
+        "0",
+    )
+    assert (grid["epochs"], grid["images"]) == ("72", str(12 * 8064))
+    assert (float(grid["device_seconds"]), float(grid["wasted"])) == (144.0, 0.0)
+    assert float(grid["wall_s"]) == 12.0  # all trials say that they ran at the same time
+    assert by_arm(table)["All arms"]["n_s"] == "12"
+    assert by_arm(table, "replicate")["All arms"]["trials"] == "25"
+    assert float(by_arm(table, "all")["All arms"]["device_seconds"]) == 12.0 * (36 + 25)
+    assert "energy_kj" not in grid
+    assert "No driver told the energy" in table.caption
+
+
+def test_failed_attempts_are_paid_for_counted_and_shown(out: Path) -> None:
+    path = record(out, "triplet_grid.c00.fold0")
+    edit(path, attempts=[ATTEMPT])
+    edit_cost(path, wall_s=15.0, energy_j=1000.0, resumed=1)
+    results = read_results(out)
+    table = paid_table(results)
+    grid = by_arm(table)["Triplet + grid search"]
+    assert (grid["trials"], grid["repeated"], grid["epochs"]) == ("12", "1", "74")
+    assert grid["images"] == str(12 * 8064 + 100)
+    assert (float(grid["device_seconds"]), float(grid["wasted"])) == (144.0 + 6 * 0.5, 3.0)
+    # 03:05:02 to 03:05:17, and eight seconds before 03:00:10.
+    assert float(grid["wall_s"]) == pytest.approx(15.0 + 8.0)
+    assert table.notes[0].startswith("1 times a trial was interrupted and went on from a checkpoint")
+    build_report(out)
+    cost = search_cost(results, "triplet_grid")
+    assert (cost.device_seconds, cost.epochs, cost.n_s, cost.trials) == (147.0, 74, 4, 12)
+
+
+def test_energy_and_waiting_are_shown_where_every_record_tells_them(out: Path) -> None:
+    for path in (out / "records").iterdir():
+        edit_cost(path, wall_s=13.5, energy_j=250.0)
+    results = read_results(out)
+    assert float(by_arm(paid_table(results))["Triplet + grid search"]["energy_kj"]) == 12 * 0.25
+    assert float(by_arm(time_table(results))["Triplet + grid search"]["outside"]) == pytest.approx(12 * 1.5)
+    edit_cost(record(out, "triplet_grid.c00.fold0"), energy_j=None)
+    assert by_arm(paid_table(read_results(out)))["Triplet + grid search"]["energy_kj"] == ""
+
+
+def test_records_of_earlier_versions_have_no_waiting_and_nothing_else_missing(out: Path) -> None:
+    row = by_arm(time_table(read_results(out)))["Triplet + grid search"]
+    assert row["outside"] == ""
+    assert [float(row[part]) for part in ("startup_s", "data_s", "train_s", "eval_s")] == [6.0, 6.0, 120.0, 12.0]
+    assert float(row["peak_gb"]) == 0.6
+
+
+def test_a_worker_that_died_costs_what_it_was_at(out: Path) -> None:
+    path = spoil(record(out, "triplet_grid.c00.fold0"), "failed", "gone")
+    edit_cost(path, startup_s=0.5, data_s=0.0, train_s=1.0, eval_s=0.0, lost_s=4.0, wall_s=6.0)
+    cost = search_cost(read_results(out), "triplet_grid")
+    assert (cost.failed, cost.device_seconds) == (1, 11 * 12.0 + 5.5)
+
+
+def test_attempts_that_are_not_attempts_make_a_record_not_count(out: Path) -> None:
+    for name, attempts in (("fold0", "none"), ("fold1", [{"cost": 1}]), ("fold2", [{"cost": {"train_s": "long"}}])):
+        edit(record(out, f"triplet_grid.c00.{name}"), attempts=attempts)
+    problems = {problem.where: problem.why for problem in read_results(out).problems}
+    assert len(problems) == 3
+    assert problems["records/triplet_grid.c00.fold1.json"].startswith("malformed: attempts is not a list")
+    assert "is 'long', not a number" in problems["records/triplet_grid.c00.fold2.json"]
+
+
+def test_wall_time_counts_seconds_that_overlap_once() -> None:
+    assert covered([(5, 12), (0, 10), (20, 21), (2, 3)]) == 13
+    assert covered([]) == 0
+
+
+def test_wall_time_is_not_known_where_a_record_does_not_say_when_it_ran(out: Path) -> None:
+    edit(record(out, "triplet_grid.c00.fold0"), started_at=None)
+    assert search_cost(read_results(out), "triplet_grid").wall_s is None
+
+
+def test_no_trial_costs_nothing() -> None:
+    cost = cost_of([])
+    assert (cost.trials, cost.device_seconds, cost.energy_j, cost.wall_s) == (0, 0, None, 0.0)
+
+
+def test_ratios_against_the_grid_are_those_of_the_totals_by_fold(out: Path) -> None:
+    for number in range(2):
+        for fold in range(3):
+            edit_cost(record(out, f"triplet_automargin.c{number:02d}.fold{fold}"), train_s=10.0 + fold)
+    table = ratios_table(read_results(out))
+    found = by_arm(table)
+    assert list(found) == ["Triplet + Q1", "Triplet + Q2", "Triplet + WAT", "Triplet + AutoMargin"]
+    row = found["Triplet + AutoMargin"]
+    expected = cost_ratio(dict.fromkeys(range(3), 48.0), {fold: 2 * (12.0 + fold) for fold in range(3)})
+    assert (float(row["n_s"]), float(row["epochs"]), row["n"]) == (2.0, 2.0, "3")
+    assert float(row["ratio"]) == pytest.approx(144 / 78)
+    assert (float(row["low"]), float(row["high"])) == (expected.low, expected.high)
+    assert found["Triplet + Q1"]["low"] == ""
+    assert any("Triplet + Q1: no variance: the ratio is 4" in note for note in table.notes)
+
+
+def searched_by(out: Path, arm: str, kind: str) -> None:
+    """Say in study.json how an arm searched."""
+    study = json.loads((out / "study.json").read_text())
+    edit(
+        out / "study.json", arms=[a | ({"searcher": {"kind": kind}} if a["name"] == arm else {}) for a in study["arms"]]
+    )
+
+
+def test_a_search_that_screens_has_a_ratio_without_an_interval(out: Path) -> None:
+    searched_by(out, "triplet_automargin", "asha")
+    edit_cost(record(out, "triplet_automargin.c00.fold0"), train_s=20.0)
+    table = ratios_table(read_results(out))
+    row = by_arm(table)["Triplet + AutoMargin"]
+    assert (float(row["ratio"]), row["low"]) == (pytest.approx(144 / 82), "")
+    assert any("Triplet + AutoMargin: the first fold of b screens" in note for note in table.notes)
+
+
+def draws(scores: list[float], b: int) -> float:
+    """The expected best of b draws with replacement, by the distribution of the maximum."""
+    ranked = sorted(scores)
+    shares = [(i / len(ranked)) ** b for i in range(len(ranked) + 1)]
+    return sum(score * (high - low) for score, (low, high) in zip(ranked, itertools.pairwise(shares), strict=True))
+
+
+def trapezoids(values: list[float]) -> float:
+    return sum((a + b) / 2 for a, b in itertools.pairwise(values)) / (len(values) - 1)
+
+
+def test_areas_are_over_the_range_that_the_arms_of_a_loss_share(out: Path) -> None:
+    found = curves(read_results(out))
+    areas = {curve.arm["name"]: area(curve, CONFIGURATIONS, found) for curve in found}
+    for arm in ("triplet_grid", "triplet_automargin"):
+        scores = [level(arm, c) for c in configurations(arm)]
+        assert areas[arm] == pytest.approx(trapezoids([draws(scores, b) for b in range(1, 5)]))
+    assert areas["triplet_q2"] == pytest.approx(0.63)
+    # Each configuration costs 36 s, so the same range in another unit, up to 144 s.
+    seconds = {curve.arm["name"]: area(curve, DEVICE_SECONDS, found) for curve in found}
+    assert seconds == pytest.approx(areas)
+    table = budget_table(read_results(out))
+    assert table.notes[0] == "Triplet: areas from 1 to 4 configurations and from 36 to 144 device-seconds."
+    row = by_arm(table)["Triplet + grid search"]
+    scores = [level("triplet_grid", c) for c in configurations("triplet_grid")]
+    assert float(row["one"]) == pytest.approx(sum(scores) / 4)
+    assert float(row["one_sd"]) == pytest.approx(math.sqrt(sum((s - sum(scores) / 4) ** 2 for s in scores) / 4))
+    assert float(row["all"]) == pytest.approx(draws(scores, 4))
+
+
+def test_an_adaptive_search_has_its_best_so_far_in_its_own_order(out: Path) -> None:
+    searched_by(out, "triplet_grid", "tpe")
+    spoil(record(out, "triplet_grid.c01.fold2"), "failed")
+    found = curves(read_results(out))
+    (curve,) = [one for one in found if one.arm["name"] == "triplet_grid"]
+    scores = [level("triplet_grid", c) for c in configurations("triplet_grid")]
+    best = [scores[0], scores[0], max(scores[0], scores[2]), max(scores[0], scores[2], scores[3])]
+    assert curve.ordered
+    assert curve.best == pytest.approx(best)
+    assert curve.device_seconds == (36.0, 72.0, 108.0, 144.0)
+    assert area(curve, CONFIGURATIONS, found) == pytest.approx(sum(best[:3]) / 3)
+    row = by_arm(budget_table(read_results(out)))["Triplet + grid search"]
+    assert (row["curve"], row["one_sd"], row["all_sd"]) == ("so far", "", "")
+    assert "Triplet + grid search: configurations without a score: 1." in budget_table(read_results(out)).notes
+
+
+def test_a_configuration_that_cost_nothing_does_not_break_the_curve(out: Path) -> None:
+    searched_by(out, "triplet_grid", "tpe")
+    for fold in range(3):
+        edit_cost(record(out, f"triplet_grid.c01.fold{fold}"), device_share=0.0)
+    found = curves(read_results(out))
+    assert all(area(curve, DEVICE_SECONDS, found) is not None for curve in found)
+
+
+def test_costs_that_are_not_known_leave_no_area_over_them(out: Path) -> None:
+    edit(record(out, "triplet_grid.c00.fold0"), cost={})
+    found = curves(read_results(out))
+    assert [area(curve, DEVICE_SECONDS, found) for curve in found] == [None] * 5
+    assert None not in [area(curve, CONFIGURATIONS, found) for curve in found]
+    assert_drawn(budget_plot(read_results(out)))
+
+
+def test_the_budget_figure_leaves_out_single_values_that_would_squeeze_it(out: Path) -> None:
+    plot = budget_plot(read_results(out))
+    assert plot.caption.count("Not drawn, far below: Triplet + Q1 42.0 %; Triplet + Q2 63.0 %.") == 1
+    assert "Triplet + AutoMargin from 78.1 % to 78.3 % with 2" in plot.alt
+    assert_drawn(plot)
+
+
+def test_optimism_is_validation_minus_fresh_seeds_and_that_of_a_left_out_fold(out: Path) -> None:
+    # On the first fold the second configuration looks best, on the others the third does.
+    path = record(out, "triplet_grid.c01.fold0")
+    metrics = json.loads(path.read_text())["metrics"]
+    edit(path, metrics={**metrics, "validation": {**metrics["validation"], "mAP": 0.96}})
+    found = by_arm(optimism_table(read_results(out)))
+    scores = {
+        c: [level("triplet_grid", configurations("triplet_grid")[c]) + (f - 1) / 100 for f in range(3)]
+        for c in range(4)
+    }
+    scores[1][0] = 0.96
+    terms = []
+    for left_out in range(3):
+        others = {c: sum(v for f, v in enumerate(values) if f != left_out) / 2 for c, values in scores.items()}
+        winner = max(others, key=lambda c: others[c])
+        terms.append(others[winner] - scores[winner][left_out])
+    assert float(found["Triplet + grid search"]["left_out"]) == pytest.approx(sum(terms) / 3)
+    assert float(found["Triplet + grid search"]["optimism"]) == pytest.approx(0.05)
+    assert found["Triplet + Q1"]["left_out"] == ""
+    assert float(found["Triplet + Q1"]["low"]) < 0.05 < float(found["Triplet + Q1"]["high"])
+    assert_drawn(optimism_plot(read_results(out)))
+
+
+FORECAST = {
+    "trials": 61,
+    "epochs": 366,
+    "images": 491904,
+    "wall_s": 1000.0,
+    "device_seconds": 732.0,
+    "peak_memory": 5e8,
+}
+CALIBRATION = {
+    "preset": "quick",
+    "seed": 0,
+    "replicates": 5,
+    "epochs": 6,
+    "data_fingerprint": "d" * 64,
+    "slots": 2,
+    "device": "the CPU (no GPU is used)",
+    "forecast": FORECAST,
+}
+
+
+def test_a_prediction_is_compared_with_the_truth(out: Path) -> None:
+    write(out / "calibration.json", CALIBRATION)
+    table = prediction_table(read_results(out))
+    found = {row["what"]: row for row in rows(table)}
+    assert float(found["Wall time, s"]["off"]) == pytest.approx(20.0)
+    for name in ("Trials", "Epochs", "Training images", "Device-seconds"):
+        assert float(found[name]["off"]) == 0.0, name
+    assert float(found["Peak memory of a trial, MB"]["off"]) == pytest.approx(20.0)
+    assert table.notes == [
+        "Predicted 16 min 40 s for 2 trials at once on the CPU (no GPU is used), measured 20 min 0 s (+20 %)."
+    ]
+
+
+def test_a_run_that_is_not_over_is_not_compared(out: Path) -> None:
+    write(out / "calibration.json", CALIBRATION)
+    record(out, "triplet_grid.c00.fold0").unlink()
+    table = prediction_table(read_results(out))
+    assert {row["measured"] for row in rows(table)} == {""}
+    assert "not all of it has run yet" in table.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "No prediction: fmim plan automargin_vs_grid --calibrate"),
+        ("{", "calibration.json cannot be read"),
+        (json.dumps(CALIBRATION | {"preset": "smoke", "seed": 1}), "preset smoke, not quick; seed 1, not 0"),
+        (json.dumps(CALIBRATION | {"data_fingerprint": "x"}), "of another plan (other data)"),
+    ],
+)
+def test_without_a_prediction_of_this_plan_the_report_says_so(out: Path, content: str | None, said: str) -> None:
+    if content is not None:
+        (out / "calibration.json").write_text(content)
+    table = prediction_table(read_results(out))
+    assert (len(table.rows), said in table.empty) == (0, True)
+
+
+def test_other_slots_than_predicted_are_named(out: Path) -> None:
+    write(out / "calibration.json", CALIBRATION | {"slots": 4})
+    assert prediction_table(read_results(out)).notes[1] == "The run had 2 trials at once."
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.04, "0.0 s"),
+        (59.94, "59.9 s"),
+        (59.96, "1 min 0 s"),
+        (495.2, "8 min 15 s"),
+        (3599.6, "1 h 0 min"),
+        (7500.0, "2 h 5 min"),
+        (273600.0, "3 d 4 h"),
+        (math.nan, "NaN s"),
+    ],
+)
+def test_durations_have_two_units(seconds: float, text: str) -> None:
+    assert duration(seconds) == text

@@ -1,0 +1,104 @@
+"""Reports of `automargin_ablation`, from a folder written by hand with known numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reports.reading.results import read_results
+from reports.stats import holm, paired_difference, smallest_difference
+from reports.studies import automargin_ablation as ablation
+from reports.writing.plotting import NothingToDraw
+from reports.writing.tables import to_csv
+from tests.support.replicate_studies import COLUMNS, SEEDS, assert_drawn, record, rows, write_study
+
+# Test mAP by seed. "better" is 2.9, 3.0 and 3.1 points over the reference; "side" has another chance level.
+ABLATION = {"reference": (0.5, 0.6, 0.7), "better": (0.529, 0.63, 0.731), "same": (0.5, 0.61, 0.69)}
+SIDE = {"identity_side": (0.3, 0.35, 0.5)}
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Path:
+    values, configuration = ABLATION | SIDE, {"k_delta": 2, "k_an": 2}
+    arms = [
+        {"name": a, "label": a, "loss": "AdaTriplet", "search": f"change {a}", "configurations": [configuration]}
+        for a in values
+    ]
+    made = [
+        record(a, configuration, seed, value, 0.1 if a in SIDE else 0.2)
+        for a, row in values.items()
+        for seed, value in enumerate(row)
+    ]
+    return write_study(tmp_path / "out", "automargin_ablation", arms, made)
+
+
+def test_differences_are_paired_by_seed(settings: Path) -> None:
+    found = {row["change"]: row for row in rows(ablation.ablation_table(read_results(settings)))}
+    row = found["change better"]
+    assert (float(row["difference"]), row["n"]) == (pytest.approx(0.03), "3")
+    half = 4.302652729911275 * 0.001 / 3**0.5  # t of 0.975 with 2 degrees of freedom, times the SE
+    assert (float(row["low"]), float(row["high"])) == (pytest.approx(0.03 - half), pytest.approx(0.03 + half))
+    assert float(row["chance_mAP"]) == pytest.approx(0.2)
+    assert (found["change reference"]["difference"], found["change reference"]["p_holm"]) == ("", "")
+
+
+def test_another_question_is_shown_but_not_tested(settings: Path) -> None:
+    results = read_results(settings)
+    raw = {
+        arm: paired_difference(dict(enumerate(ABLATION[arm])), dict(enumerate(ABLATION["reference"]))).p
+        for arm in ("better", "same")
+    }
+    table = ablation.ablation_table(results)
+    found = {row["change"].removeprefix("change "): row for row in rows(table)}
+    for arm, p in holm(raw).adjusted.items():
+        assert float(found[arm]["p_holm"]) == pytest.approx(p)
+    side = found["identity_side"]
+    assert (side["p_holm"], float(side["chance_mAP"])) == ("", pytest.approx(0.1))
+    assert float(side["difference"]) == pytest.approx((0.3 + 0.35 + 0.5) / 3 - 0.6)
+    assert "“change identity_side” (chance mAP 10.00 %) asks another question than the reference" in table.notes[0]
+    assert "is not a training effect and is not tested" in ablation.ablation_verdict(results).cautions[0]
+
+
+def test_the_answer_names_the_settings_that_matter(settings: Path) -> None:
+    first, *rest = ablation.ablation_verdict(read_results(settings)).findings
+    assert "N_s = 1: nothing was searched, every arm uses K_Δ = 2, K_an = 2." in first
+    assert "60.00 ± 5.77 % (n = 3 seeds)" in first
+    matter, unclear = rest
+    assert matter.endswith("(p by Holm): change better +3.00 [+2.75, +3.25] (p < 0.001, n = 3).")
+    assert unclear.startswith("Not shown to matter")
+    assert "change same +0.00" in unclear
+    least = smallest_difference(0.01, 3, alpha=0.025).value
+    assert least is not None
+    assert unclear.endswith(
+        f"a true difference of {100 * least:.2f} points 80 % of the time, if it is the largest of the 2."
+    )
+
+
+def test_the_tidy_table_and_forest_of_the_ablation(settings: Path) -> None:
+    results = read_results(settings)
+    table = ablation.ablation_tidy_table(results)
+    assert (table.name, to_csv(table).splitlines()[0]) == ("automargin_ablation", COLUMNS)
+    found = {(row["arm"], row["metric"], row["year"]): row for row in rows(table)}
+    row = found["better", "mAP", "all"]
+    assert (row["setting"], float(row["mean"]), row["n"]) == ("change better", pytest.approx(0.63), "3")
+    plot = ablation.forest_plot(results)
+    assert "change better +3.00 [+2.75, +3.25]" in plot.alt
+    assert "Data: phantom images - synthetic, not radiographs." in plot.caption
+    assert_drawn(plot)
+
+
+def test_a_partial_ablation_says_what_is_missing(settings: Path) -> None:
+    (settings / "records/better.c00.seed0.json").unlink()
+    results = read_results(settings)
+    change = next(c for c in ablation.changes(results) if c.arm.name == "better")
+    assert (change.paired.n, change.paired.missing) == (2, (0,))
+    assert "“change better”: without a partner: replicate 0." in ablation.ablation_table(results).notes
+    assert "except change better n = 2" in ablation.forest_plot(results).caption
+    for seed in range(SEEDS):
+        (settings / "records" / f"reference.c00.seed{seed}.json").unlink()
+    without = read_results(settings)
+    with pytest.raises(NothingToDraw, match="no seed is completed by both the reference and another arm"):
+        ablation.forest_plot(without)
+    assert ablation.ablation_verdict(without).findings[-1].startswith("No seed is completed by both")
+    assert len(ablation.ablation_table(without).rows) == 4

@@ -1,0 +1,268 @@
+"""Reports of `lambda_sweep`, `margin_sensitivity`, `hyperparameter_selection` and `baselines`, with known values."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.build import build_report
+from reports.contents import contents_of
+from reports.reading import published
+from reports.reading.results import read_results
+from reports.reading.summary import over_years
+from reports.writing.formats import configuration_text, to_tex
+from tests.support.declared import make_declared_out
+from tests.support.factories import YEARS, edit, spoil
+
+STUDIES = ("lambda_sweep", "margin_sensitivity", "hyperparameter_selection", "baselines")
+COLUMNS = ["arm", "setting", "metric", "year", "mean", "se", "n", "published_mean", "published_se"]
+FOLD_SE, SEED_SE = 0.01 / math.sqrt(3), 0.0070710678
+# 22 queries in year 6, 0.06 below all years, and 16 in year 8, 0.10 below.
+APART = -(22 * 0.06 + 16 * 0.10) / 38
+LOSSES = {"softtriple": 0.6, "arcface": 0.61, "sct": 0.7, "wat": 0.72, "contrastive": 0.9, "triplet": 0.8}
+
+
+def value(arm: str, configuration: Mapping[str, Any]) -> float:
+    """Validation mAP: best at λ = 0.5 and ε = 0.3, lower by a tenth of the distance; broken from ε = 1 on."""
+    if arm in LOSSES:
+        return LOSSES[arm]
+    epsilon = configuration.get("epsilon", 0.3)
+    if arm == "triplet_epsilon" and (epsilon >= 1 or epsilon == 0):
+        return 0.3 - epsilon / 10
+    return 0.85 - abs(configuration.get("lam", 0.5) - 0.5) / 10 - abs(epsilon - 0.3) / 10
+
+
+def make(tmp_path: Path, study: str, **options: Any) -> Path:
+    return make_declared_out(tmp_path / study, study, value, **options)
+
+
+def table(out: Path, name: str) -> list[dict[str, str]]:
+    with (out / "report" / "tables" / f"{name}.csv").open(encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def tidy(out: Path) -> dict[tuple[str, str, str, str], dict[str, str]]:
+    build_report(out)
+    rows = table(out, out.name)
+    assert list(rows[0]) == COLUMNS
+    found = {(row["arm"], row["setting"], row["metric"], row["year"]): row for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def numbers(row: Mapping[str, str]) -> list[float]:
+    return [float(row[name]) for name in ("mean", "se", "n")]
+
+
+def test_lambda_has_test_values_over_all_and_over_far_queries_beside_the_published(tmp_path: Path) -> None:
+    rows = tidy(make(tmp_path, "lambda_sweep"))
+    assert len(rows) == 4 * 2 * 2
+    assert numbers(rows["lambda_2", "λ = 2", "mAP", "all"]) == pytest.approx([0.70 - 0.05, SEED_SE, 5])
+    assert numbers(rows["lambda_2", "λ = 2", "mAP", "6+"]) == pytest.approx([0.65 + APART, SEED_SE, 5])
+    assert numbers(rows["lambda_0_5", "λ = 0.5", "CMC_1", "6+"]) == pytest.approx([0.80 - 0.08 + APART, SEED_SE, 5])
+    printed = {key: row["published_mean"] for key, row in rows.items() if key[0] == "lambda_1"}
+    assert list(printed.values()) == ["0.963", "0.946", "0.97", "0.947"]
+    assert [key[2:] for key in printed] == [("mAP", "6+"), ("CMC_1", "6+"), ("mAP", "all"), ("CMC_1", "all")]
+    assert {row["published_se"] for row in rows.values()} == {""}
+
+
+def test_lambda_table_has_validation_and_test_and_the_verdict_answers(tmp_path: Path) -> None:
+    out = make(tmp_path, "lambda_sweep")
+    build_report(out)
+    rows = {(row["on"], row["lam"]): row for row in table(out, "lambda_weights")}
+    assert list(rows) == [(on, lam) for on in ("validation (folds)", "test (seeds)") for lam in ("0", "0.5", "1", "2")]
+    found = rows["validation (folds)", "0"]
+    assert float(found["mAP_6y_mean"]) == pytest.approx(0.80 + APART)
+    assert float(found["mAP_6y_se"]) == pytest.approx(FOLD_SE)
+    assert (found["n_6y"], found["published_mAP_6y"], found["published_CMC_1"]) == ("3", "95.6", "93.6")
+    said = contents_of(read_results(out)).verdict(read_results(out)).findings
+    assert said[0] == (
+        "Validation prefers λ = 0.5 for images at least 6 years apart, with an mAP of 77.32 ± 0.58 % (n = 3 folds), "
+        "and also over all years, with 85.00 ± 0.58 % (n = 3 folds). On the test set λ = 0.5 reaches 72.32 ± 0.71 % "
+        "(n = 5 seeds) at ≥ 6 years and 80.00 ± 0.71 % (n = 5 seeds) over all years."
+    )
+    assert said[1].startswith("Paired by seed, λ = 0.5 minus λ = 0 is +5.00 points of mAP at ≥ 6 years")
+    assert said[2] == (
+        "For reference, published (OAI, 5-fold CV), on other images: highest mAP at ≥ 6 years with λ = 1 (96.3 %), "
+        "lowest with λ = 2 (94.5 %)."
+    )
+
+
+def test_a_mean_over_years_counts_each_query_once(tmp_path: Path) -> None:
+    out = make(tmp_path, "lambda_sweep")
+    path = out / "records" / "lambda_1.c00.seed0.json"
+    test = {"mAP": 0.5, "queries": 10, "mAP/year_4": 0.1, "queries/year_4": 6, "mAP/year_6": 0.8, "queries/year_6": 3}
+    edit(path, metrics={"test": test | {"mAP/year_8": 0.4, "queries/year_8": 1}})
+    trial = read_results(out).of("lambda_1", "replicate")[0]
+    assert over_years(trial, "mAP", 6) == pytest.approx((3 * 0.8 + 1 * 0.4) / 4)  # 0.7; the mean of years is 0.6
+    assert over_years(trial, "mAP", 4) == pytest.approx((6 * 0.1 + 3 * 0.8 + 1 * 0.4) / 10)
+    assert over_years(trial, "mAP", 9) is None
+    edit(path, metrics={"test": test | {"mAP/year_8": math.nan, "queries/year_8": 0}})
+    assert over_years(read_results(out).of("lambda_1", "replicate")[0], "mAP", 6) == pytest.approx(0.8)
+
+
+def test_margins_have_a_row_an_epsilon_and_the_verdict_names_the_break(tmp_path: Path) -> None:
+    out = make(tmp_path, "margin_sensitivity")
+    rows = tidy(out)
+    assert len(rows) == 16 * 2
+    assert numbers(rows["triplet_epsilon", "ε = 0.5", "mAP", "all"]) == pytest.approx([0.83, FOLD_SE, 3])
+    assert rows["triplet_epsilon", "ε = 0.5", "mAP", "all"]["published_mean"] == "0.95"
+    assert rows["triplet_epsilon", "ε = 0", "mAP", "all"]["published_mean"] == "0.06"
+    assert rows["triplet_epsilon", "ε = 1.3", "CMC_1", "all"]["published_mean"] == ""
+    by_epsilon = {row["epsilon"]: row for row in table(out, "margins")}
+    assert list(by_epsilon)[:3] == ["0", "0.01", "0.05"]
+    assert float(by_epsilon["1"]["to_best"]) == pytest.approx(0.20 - 0.85)
+    assert (by_epsilon["0"]["selected_share"], by_epsilon["0.3"]["to_best"]) == ("0.0", "0.0")
+    assert by_epsilon["0.9"]["published_mAP_percent"] == "61"
+    said = contents_of(read_results(out)).verdict(read_results(out)).findings
+    assert said[0] == (
+        "Validation mAP is highest at ε = 0.3: 85.00 ± 0.58 % (n = 3 folds). At ε ≥ 1 it lies between 20.00 and "
+        "17.00 %, 65.00 to 68.00 points below the best. Above 0.3 it first falls below half of the best at ε = 1."
+    )
+    assert said[1].startswith("At ε = 0 it is 30.00 ± 0.58 % (n = 3 folds), 55.00 points below the best: semi-hard")
+    assert said[2].endswith("96 % at ε = 0.2 to 0.4, 28 to 10 % at ε ≥ 1, and 6 % at ε = 0.")
+
+
+def test_selected_values_stand_beside_the_published_ones(tmp_path: Path) -> None:
+    out = make(tmp_path, "hyperparameter_selection")
+    rows = tidy(out)
+    assert len(rows) == 5 * 4 + 2 * 16 + 2 + 4
+    assert numbers(rows["adatriplet_grid", "ε = 0.5, β = 0.1", "mAP", "all"]) == pytest.approx([0.83, FOLD_SE, 3])
+    assert rows["adatriplet_grid", "ε = 0.25, β = 0.25", "mAP", "all"]["published_mean"] == "0.9666"
+    assert rows["triplet_grid", "ε = 0.25", "mAP", "all"]["published_mean"] == ""
+    found = {(row["loss"], row["search"]): row for row in table(out, "selected_values")}
+    chosen = [(row["selected"], row["published_oai"], row["published_cxr"]) for row in found.values()]
+    assert [row[0] for row in chosen] == ["0.5", "5.7°", "0.1", "0.01", "0.25, 0", "0.25", "2", "0.25, 0.1", "2, 2"]
+    assert [row[1:] for row in chosen] == [
+        ("1", "0.5"),
+        ("14.3°", "28.6°"),
+        ("0.1", "0.1"),
+        ("0.02", "0.01"),
+        ("0.75, 0.5", "0.75, 0.5"),
+        ("0.25", "0.5"),
+        ("2", "2"),
+        ("0.5, 0.5", "0.5, 0.75"),
+        ("2, 2", "2, 4"),
+    ]
+    grid = found["AdaTriplet", "Grid search"]
+    assert (grid["n_s"], grid["values"]) == ("16", "ε: 0.1, 0.25, 0.5, 0.75; β: 0.1, 0.25, 0.5, 0.75")
+    assert float(grid["spread"]) == pytest.approx(0.845 - 0.805)
+    assert float(found["SCT", "Grid search"]["spread"]) == pytest.approx(0.15)
+    said = contents_of(read_results(out)).verdict(read_results(out)).findings
+    assert said[1].startswith("Most is at stake for SCT + grid search (15.00 points)")
+    assert said[2].startswith("4 of 9 are the published choice for OAI, made on other images: WAT")
+
+
+def test_baselines_have_every_loss_metric_and_year_without_a_search(tmp_path: Path) -> None:
+    out = make_declared_out(tmp_path / "baselines", "baselines", value)
+    rows = tidy(out)
+    assert len(rows) == 7 * 3 * (len(YEARS) + 1)
+    one = rows["softtriple", "SoftTriple, margin = 0.02", "mAP_at_R", "4"]
+    assert numbers(one) == pytest.approx([0.6 - 0.05 - 0.05 - 0.02, SEED_SE, 5])
+    assert (one["published_mean"], one["published_se"]) == ("0.477", "0.017")
+    every = rows["adatriplet", "AdaTriplet, K_Δ = 2, K_an = 2", "CMC_1", "all"]
+    assert (every["published_mean"], every["published_se"]) == ("0.956", "0.002")
+    ours, theirs = table(out, "losses_by_year"), table(out, "losses_by_year_published")
+    assert [(row["metric"], row["loss"]) for row in ours] == [(row["metric"], row["loss"]) for row in theirs]
+    assert list(theirs[0]) == ["metric", "loss", *(f"{y}{s}" for y in (*map(_year, YEARS), "all") for s in ("", "_se"))]
+    assert (theirs[0]["year_8"], theirs[0]["year_8_se"]) == ("71.3", "1.4")
+    said = contents_of(read_results(out)).verdict(read_results(out)).findings
+    assert said[0] == (
+        "Over all years test mAP is highest with Contrastive, 85.00 ± 0.71 % (n = 5 seeds), and lowest with "
+        "SoftTriple, 55.00 ± 0.71 % (n = 5 seeds)."
+    )
+    assert "(96.9 ± 0.1 %), lowest SoftTriple (83.2 ± 0.7 %)" in said[2]
+
+
+def _year(year: int) -> str:
+    return f"year_{year}"
+
+
+def test_the_papers_all_is_the_mean_over_queries_and_the_report_says_so(tmp_path: Path) -> None:
+    rows = published.all_years()
+    assert len(rows) == 42 == 7 * 3 * 2
+    assert max(abs(row.pooled - row.printed) for row in rows) <= published.POOLED_TOLERANCE == 0.06
+    assert min(abs(row.plain - row.printed) for row in rows) > 0.2
+    one = next(r for r in rows if (r.dataset, r.metric, r.loss) == ("OAI", "mAP", "SoftTriplet"))
+    sizes = (2498, 2430, 2306, 2252, 1858, 1694)
+    by_hand = sum(n * v for n, v in zip(sizes, (92.1, 91.2, 85.8, 79.4, 73.3, 71.3), strict=True)) / sum(sizes)
+    assert (one.printed, one.pooled) == pytest.approx((83.2, by_hand))
+    out = make_declared_out(tmp_path / "baselines", "baselines", value)
+    assert "gives the printed “All” to ±0.06 points in 42 of 42 rows" in build_report(out).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["baselines", "unlisted"])
+def test_a_study_without_a_search_shows_nothing_of_one(tmp_path: Path, name: str) -> None:
+    out = make_declared_out(tmp_path / "out", "baselines", value)
+    for path in [out / "study.json", *(out / "records").iterdir()]:
+        edit(path, study=name)
+    text = build_report(out).read_text(encoding="utf-8")
+    assert not re.search(r"[Vv]alidation|figure not drawn|search \(folds\)|n = 0", text)
+    assert "not complete or not clean" not in text
+    written = {path.stem for path in (out / "report").rglob("*.*")}
+    assert not written & {"search_cost", "configurations", "expected_best", "map_vs_search_cost"}
+    assert len(table(out, "trial_status")) == 7
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_run_that_has_just_begun_or_lost_trials_is_reported(tmp_path: Path, name: str) -> None:
+    out = make(tmp_path, name)
+    records = sorted((out / "records").iterdir())
+    spoil(records[0], "diverged", "loss is not a number")
+    records[1].unlink()
+    page = build_report(out).read_text(encoding="utf-8")
+    assert "1 diverged" in page
+    rows = tidy(out)
+    assert {float(row["n"]) for row in rows.values()} >= {5.0 if name in ("lambda_sweep", "baselines") else 3.0}
+    shutil.rmtree(out / "records")
+    (out / "selection.json").unlink()
+    page = build_report(out).read_text(encoding="utf-8")
+    assert "figure not drawn" in page
+    rows = tidy(out)
+    assert {(row["mean"], row["se"], row["n"]) for row in rows.values()} == {("", "", "0")}
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_one_fold_and_one_seed_have_no_se(tmp_path: Path, name: str) -> None:
+    rows = tidy(make(tmp_path, name, folds=1, replicates=1))
+    assert {(row["se"], row["n"]) for row in rows.values()} == {("", "1")}
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_pages_name_their_data_and_label_the_published(tmp_path: Path, name: str) -> None:
+    out = make(tmp_path, name)
+    text = build_report(out).read_text(encoding="utf-8")
+    captions = re.findall(r"<caption>.*?</caption>|<figcaption>.*?</figcaption>", text, flags=re.DOTALL)
+    assert all("phantom images - synthetic, not radiographs" in caption for caption in captions)
+    assert "on other images" in text
+    ids = re.findall(r'<(?:section|figure)[^>]* id="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
+@pytest.mark.parametrize("name", STUDIES)
+def test_latex_compiles(tmp_path: Path, name: str) -> None:
+    out = make(tmp_path, name)
+    build_report(out)
+    skipped = {"trials", name, "configurations"}  # longer than a page
+    tables = sorted(path for path in (out / "report/tables").glob("*.tex") if path.stem not in skipped)
+    inputs = "\n".join(rf"\input{{{path.as_posix()}}}\clearpage" for path in tables)
+    source = rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{inputs}\end{{document}}"
+    (tmp_path / "all.tex").write_text(source, encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
+
+
+def test_hyperparameters_are_written_as_the_paper_does() -> None:
+    assert configuration_text({"lam": 1.0, "m_neg": 0.25}) == "λ = 1, m_neg = 0.25"
+    assert configuration_text({"margin_degrees": 43.0}) == "margin = 43°"
+    assert to_tex("m_neg = 1, 43°") == r"$m_{\mathrm{neg}}$ = 1, 43$^{\circ}$"

@@ -1,0 +1,202 @@
+"""Reports of `training_dynamics`, from a folder written by hand with known numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reports.parts import dynamics_figures, surfaces
+from reports.reading.histories import at, density, histories, milestones
+from reports.reading.results import read_results
+from reports.studies import training_dynamics as dynamics
+from reports.writing.plotting import NothingToDraw
+from reports.writing.tables import to_csv
+from tests.support.factories import edit, spoil, write
+from tests.support.replicate_studies import COLUMNS, SEEDS, assert_drawn, record, rows, write_study
+
+BINS = 80
+LOSS = {"adatriplet_automargin": "AdaTriplet", "triplet_automargin": "Triplet", "triplet_fixed": "Triplet"}
+SEARCH = {"adatriplet_automargin": "AutoMargin", "triplet_automargin": "AutoMargin", "triplet_fixed": "Fixed margin"}
+CONFIGURATION: dict[str, dict[str, float]] = {
+    "adatriplet_automargin": {"k_delta": 2, "k_an": 2},
+    "triplet_automargin": {"k_delta": 2},
+    "triplet_fixed": {"epsilon": 0.25},
+}
+
+
+def one_bin(place: int, count: int) -> list[int]:
+    return [count if bin_ == place else 0 for bin_ in range(BINS)]
+
+
+def epoch_row(arm: str, epoch: int, seed: int) -> dict[str, Any]:
+    """Epoch 1 has no triplet with AutoMargin; Δ moves from bin 40 (Δ = 0 to 0.05) up by 4 bins an epoch."""
+    auto = arm.endswith("automargin")
+    return {
+        "epoch": epoch,
+        "loss": 0.5 / epoch + seed / 100,
+        "epsilon": (epoch - 1) / 10 + seed / 1000 if auto else 0.25,
+        "beta": 0.4 if LOSS[arm] == "AdaTriplet" else math.nan,
+        "delta_mean": epoch / 5,
+        "phi_an_mean": 0.3 / epoch,
+        "phi_ap_mean": 0.8,
+        "selected_share": 0.25,
+        "batches": 10,
+        "empty_batches": 10 if auto and epoch == 1 else 0,
+        "seconds": 1.0,
+        "delta_histogram": one_bin(36 + 4 * epoch, 100 * (seed + 1)),
+        "phi_an_histogram": one_bin(44 - epoch, 50),
+    }
+
+
+def surface(label: str, lam: float | None) -> dict[str, Any]:
+    phi = np.linspace(-1, 1, 41)
+    ap, an = np.meshgrid(phi, phi)
+    triplet, pair = np.maximum(0, an - ap + 0.25), (lam or 0.0) * np.maximum(0, an - 0.1)
+    return {
+        "label": label,
+        "configuration": {} if lam is None else {"lam": lam},
+        "epsilon": 0.25,
+        "beta": 0.1,
+        "phi": phi.tolist(),
+        "loss": (triplet + pair).tolist(),
+        "d_phi_ap": np.where(triplet > 0, -1.0, 0.0).tolist(),
+        "d_phi_an": (np.where(triplet > 0, 1.0, 0.0) + np.where(pair > 0, lam or 0.0, 0.0)).tolist(),
+    }
+
+
+@pytest.fixture
+def training(tmp_path: Path) -> Path:
+    arms = [
+        {"name": a, "label": f"{LOSS[a]} + {SEARCH[a]}", "loss": LOSS[a], "search": SEARCH[a], "configurations": [c]}
+        for a, c in CONFIGURATION.items()
+    ]
+    made = [record(a, c, seed, 0.6 + seed / 10, 0.2) for a, c in CONFIGURATION.items() for seed in range(SEEDS)]
+    made = [one | {"history": [epoch_row(one["arm"], epoch, one["seed"]) for epoch in (1, 2, 3)]} for one in made]
+    out = write_study(tmp_path / "out", "training_dynamics", arms, made)
+    write(out / "surfaces.json", [surface("Triplet", None), surface("AdaTriplet", 1.0)])
+    return out
+
+
+def test_the_tidy_table_of_training_dynamics(training: Path) -> None:
+    table = dynamics.dynamics_tidy_table(read_results(training))
+    assert table.name == "training_dynamics"
+    assert to_csv(table).splitlines()[0] == COLUMNS
+    found = {(row["arm"], row["metric"], row["year"]): row for row in rows(table)}
+    assert len(found) == 3 * 3 * 3
+    row = found["adatriplet_automargin", "mAP", "all"]
+    assert (float(row["mean"]), float(row["se"]), row["n"]) == (pytest.approx(0.7), pytest.approx(0.1 / 3**0.5), "3")
+    assert row["setting"] == "K_Δ = 2, K_an = 2"
+    assert (row["published_mean"], row["published_se"]) == ("", "")
+    assert float(found["triplet_fixed", "CMC_1", "4"]["mean"]) == pytest.approx(0.7 - 0.1 - 0.04)
+    assert float(found["triplet_fixed", "mAP_at_R", "1"]["mean"]) == pytest.approx(0.7 - 0.05 - 0.01)
+
+
+def test_epochs_are_means_over_seeds(training: Path) -> None:
+    found = {(row["arm"], row["epoch"]): row for row in rows(dynamics.epochs_table(read_results(training)))}
+    assert len(found) == 3 * 3
+    row = found["AdaTriplet + AutoMargin", "3"]
+    assert float(row["epsilon"]) == pytest.approx(0.201)
+    assert float(row["loss"]) == pytest.approx(0.5 / 3 + 0.01)
+    assert (float(row["beta"]), float(row["delta_mean"])) == (pytest.approx(0.4), pytest.approx(0.6))
+    assert (float(row["empty_batches"]), float(row["selected_share"]), row["n"]) == (0.0, 0.25, "3")
+    assert float(found["Triplet + AutoMargin", "1"]["empty_batches"]) == 10.0
+    assert found["Triplet + AutoMargin", "1"]["beta"] == ""  # Triplet has no β, which is not a failed number
+
+
+def test_the_answer_names_ends_movement_and_empty_batches(training: Path) -> None:
+    margins, similarities, empty = dynamics.dynamics_verdict(read_results(training)).findings
+    assert "AdaTriplet + AutoMargin ends at ε = 0.201 ± 0.001 and β = 0.400 ± 0.000 (epoch 3, n = 3)" in margins
+    assert "ε = 0.419 and β = 0.491 after 100 epochs" in margins
+    assert "Triplet + Fixed margin: mean Δ 0.20 to 0.60, mean φ_an 0.30 to 0.10" in similarities
+    assert "Triplet + AutoMargin 30 of 90 (30 of them in the first epoch, whose mean loss was 0.51)" in empty
+    assert "Triplet + Fixed margin 0 of 90." in empty
+
+
+def test_densities_pool_the_counts_of_all_seeds(training: Path) -> None:
+    seeds = histories(read_results(training), "triplet_fixed")
+    found = density(seeds, "delta_histogram", 2, -2.0, 2.0)
+    assert found is not None
+    assert found.sum() * 4 / BINS == pytest.approx(1.0)
+    assert found[44] == pytest.approx(20.0)  # everything in one bin of width 0.05
+    seeds[1][2]["delta_histogram"] = one_bin(10, 200)  # seeds count 100, 200, 300: a third moves
+    moved = density(seeds, "delta_histogram", 2, -2.0, 2.0)
+    assert moved is not None
+    assert (moved[10], moved[44]) == (pytest.approx(20 / 3), pytest.approx(40 / 3))
+    assert density(seeds, "no_histogram", 2, -2.0, 2.0) is None
+
+
+def test_milestones_and_splits() -> None:
+    assert milestones([1, 2, 3]) == [1, 2, 3]
+    assert milestones(range(1, 101)) == [1, 26, 51, 75, 100]
+    edges, heights = dynamics_figures.split(np.array([0.0, 1.0, 2.0]), np.array([3.0, 5.0]), 1.25)
+    assert (edges.tolist(), heights.tolist()) == ([0.0, 1.0, 1.25, 2.0], [3.0, 5.0, 5.0])
+    for outside in (-1.0, 0.0, 1.0, 2.5, math.nan):
+        same, _ = dynamics_figures.split(np.array([0.0, 1.0, 2.0]), np.array([3.0, 5.0]), outside)
+        assert same.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_the_figures_of_training_dynamics_are_drawn(training: Path) -> None:
+    results = read_results(training)
+    plots = [dynamics_figures.margins_plot(results), dynamics_figures.distributions_plot(results)]
+    for plot in plots:
+        assert "phantom images - synthetic, not radiographs" in plot.caption
+        assert_drawn(plot)
+    field = surfaces.surfaces_plot(results)
+    assert "without data" in field.caption
+    assert "AdaTriplet (ε = 0.25, β = 0.1, λ = 1)" in field.alt
+    assert "Triplet (ε = 0.25): " in field.alt
+    assert_drawn(field)
+
+
+def test_surfaces_that_are_not_there_are_not_drawn(training: Path) -> None:
+    results, path = read_results(training), training / "surfaces.json"
+    write(path, [{"label": "Triplet"}])
+    with pytest.raises(NothingToDraw, match=r"surfaces\.json lacks epsilon, beta, phi"):
+        surfaces.surfaces_plot(results)
+    path.write_text("{", encoding="utf-8")
+    with pytest.raises(NothingToDraw, match="not JSON"):
+        surfaces.surfaces_plot(results)
+    path.unlink()
+    with pytest.raises(NothingToDraw, match=r"surfaces\.json is missing: run the study again"):
+        surfaces.surfaces_plot(results)
+
+
+def test_a_partial_training_is_reported_as_far_as_it_goes(training: Path) -> None:
+    for seed in range(SEEDS):
+        (training / "records" / f"triplet_fixed.c00.seed{seed}.json").unlink()
+    spoil(training / "records/triplet_automargin.c00.seed0.json", "failed")
+    results = read_results(training)
+    assert at(histories(results, "triplet_automargin"), "loss", 1).n == 2
+    found = {row["arm"]: row["n"] for row in rows(dynamics.dynamics_tidy_table(results))}
+    assert found == {"adatriplet_automargin": "3", "triplet_automargin": "2", "triplet_fixed": "0"}
+    assert {row["arm"] for row in rows(dynamics.milestones_table(results))} == {
+        "AdaTriplet + AutoMargin",
+        "Triplet + AutoMargin",
+    }
+    for make in (dynamics_figures.margins_plot, dynamics_figures.distributions_plot):
+        plot = make(results)
+        assert "Triplet + AutoMargin n = 2 of 3" in plot.caption
+        assert_drawn(plot)
+
+
+def test_a_training_that_has_not_begun(training: Path) -> None:
+    for path in (training / "records").iterdir():
+        path.unlink()
+    results = read_results(training)
+    assert dynamics.dynamics_verdict(results).findings == ("No replicate is completed yet.",)
+    for make in (dynamics_figures.margins_plot, dynamics_figures.distributions_plot):
+        with pytest.raises(NothingToDraw, match="no replicate is completed yet"):
+            make(results)
+
+
+def test_records_without_histograms_have_no_distributions(training: Path) -> None:
+    for path in (training / "records").iterdir():
+        history = json.loads(path.read_text(encoding="utf-8"))["history"]
+        edit(path, history=[{k: v for k, v in row.items() if not k.endswith("histogram")} for row in history])
+    with pytest.raises(NothingToDraw, match="no completed replicate recorded histograms"):
+        dynamics_figures.distributions_plot(read_results(training))

@@ -1,0 +1,177 @@
+"""Spaces and searchers as declared: what they hold, what they refuse, and what is planned for them."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import pytest
+
+from search_spaces.domain import Choice, LogUniform, Space, Uniform
+from search_spaces.searchers import ASHA, QMC, TPE, Grid, Random
+from studies import catalogue
+from studies.declare import Arm, Study
+from studies.plan import Plan
+from tests.support.mini_study import MINI
+from tests.support.paths import ROOT
+from tests.support.simulation import MARGINS, MIXED, arm, plan_of
+
+GRID = Space(choices=(*MIXED.choices, Choice(path="margins.beta", values=(0.1,))))
+
+
+def test_a_drawn_value_has_four_significant_digits_and_stays_within_its_bounds() -> None:
+    parameter = Uniform(path="a.b", low=1 / 3, high=1.0)
+    assert [parameter.at(share) for share in (0.0, 0.5, 0.99999999)] == [1 / 3, 0.6667, 1.0]
+    small = Uniform(path="a.b", low=0.0, high=1.0)
+    assert small.at(0.000012346) == 1.235e-05
+
+
+def test_a_logarithmic_range_has_as_much_room_for_every_order_of_magnitude() -> None:
+    parameter = LogUniform(path="learning_rate", low=1e-4, high=1.0)
+    values = [parameter.at(share / 4) for share in range(4)]
+    assert values == [1e-4, 1e-3, 1e-2, 1e-1]
+
+
+def test_a_point_of_the_unit_cube_is_a_configuration_and_every_choice_has_its_share() -> None:
+    assert MIXED.at([0.0, 0.34, 0.25]) == {"epsilon": 0.1, "lam": 1.0, "beta": 0.25}
+    choice = Choice(path="loss.lam", values=(1, 2, 3))
+    assert [choice.at(i / 9) for i in range(9)] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Uniform(path="a.b", low=1, high=1), "a.b: low = 1 must be below high = 1"),
+        (lambda: Uniform(path="a.b", low=0, high=math.inf), "finite"),
+        (lambda: LogUniform(path="a.b", low=0, high=1), "a.b: low = 0 has no logarithm"),
+        (lambda: Space(choices=MIXED.choices, ranges=(Uniform(path="b.lam", low=0, high=1),)), "same name"),
+        (lambda: arm("x", Grid()), r"arm 'x': a grid cannot list epsilon ∈ \[0.05, 1\], beta .* Grid\(samples=n\)"),
+        (lambda: arm("x", TPE(samples=4), Space()), "arm 'x': TPE has nothing to draw: the space is empty"),
+        (lambda: arm("x", Random(samples=4, start=({"epsilon": 2, "beta": 0},))), r"is not in the space: epsilon ∈ "),
+        (lambda: arm("x", Random(samples=4, start=({"epsilon": 0.1},))), r"must give epsilon, beta"),
+        (lambda: Random(samples=1, start=({"a": 1}, {"a": 2})), "2 configurations, but samples = 1"),
+        (lambda: Random(samples=3, start=({"a": 1}, {"a": 1})), "comes more than once"),
+        (lambda: Random(samples=0), "greater than 0"),
+        (lambda: ASHA(samples=3, reduction=1), "greater than or equal to 2"),
+        (lambda: TPE(samples=3, in_flight=0), "greater than 0"),
+        (lambda: Grid(sample=2), "sample"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused_when_it_is_declared(make, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_early_stopping_needs_the_metric_that_epochs_have_and_a_sampled_arm_needs_a_search() -> None:
+    parts = {"name": "s", "title": "t", "question": "q", "presets": (MINI,)}
+    with pytest.raises(ValueError, match="asha stop trials by validation mAP: they cannot select by CMC_1"):
+        Study(**parts, metric="CMC_1", arms=(arm("asha", ASHA(samples=4)),))
+    with pytest.raises(ValueError, match="has no search, but random leave a choice"):
+        Study(**parts, search=False, arms=(arm("random", Random(samples=1)),))
+
+
+def test_every_value_of_a_range_must_be_a_valid_training() -> None:
+    wide = Space(ranges=(Uniform(path="margins.epsilon", low=0.1, high=3.0),))
+    settings = (("loss.kind", "triplet"), ("margins.kind", "fixed"))
+    plan = plan_of(Arm(name="wide", loss="T", settings=settings, space=wide, searcher=Random(samples=4)))
+    with pytest.raises(ValueError, match="epsilon"):
+        plan.train_configs()
+
+
+def test_arms_with_searchers_are_data_that_hashes_pickles_and_is_json() -> None:
+    searchers = (
+        Grid(samples=2),
+        Random(samples=3, start=({"epsilon": 0.5, "lam": 1.0, "beta": 0.25},)),
+        QMC(samples=4),
+        TPE(samples=5, startup=2),
+        ASHA(samples=6),
+    )
+    arms = [arm("x", searcher, MIXED) for searcher in searchers]
+    assert len(set(arms)) == 5
+    assert pickle.loads(pickle.dumps(arms)) == arms
+    assert [Arm.model_validate_json(each.model_dump_json()) for each in arms] == arms
+    assert arms[1].to_json()["searcher"]["start"] == [{"epsilon": 0.5, "lam": 1.0, "beta": 0.25}]
+    assert arms[0].to_json()["space"]["beta"] == {"low": 0.0, "high": 1.0, "scale": "linear"}
+
+
+def test_a_budget_is_what_there_is_to_train() -> None:
+    grid = Space(choices=MIXED.choices)
+    budgets = [
+        (Grid(), grid, 6),
+        (Grid(samples=2), MIXED, 12),  # case B12
+        (Grid(samples=2), grid, 6),
+        (Random(samples=4), grid, 4),
+        (TPE(samples=10), grid, 6),
+        (ASHA(samples=10), MIXED, 10),
+    ]
+    assert [searcher.budget(space) for searcher, space, _ in budgets] == [budget for *_, budget in budgets]
+
+
+def test_the_plan_counts_every_configuration_on_every_fold_and_says_where_that_is_only_the_most() -> None:
+    """Case B12: a grid of 2 × 3 with one drawn value, two draws: 12 configurations; the grid alone on 5 folds: 30."""
+    drawn = plan_of(arm("drawn", Grid(samples=2), MIXED), folds=2)
+    assert (drawn.search_trials, drawn.exact) == (24, True)
+    plain = plan_of(arm("plain", Grid(), GRID), folds=5)
+    assert (plain.search_trials, plain.exact) == (30, True)
+    stopping = plan_of(arm("asha", ASHA(samples=10)), folds=5, replicates=3)
+    assert (stopping.search_trials, stopping.trials, stopping.exact) == (50, 53, False)
+
+
+def test_samples_of_a_pure_grid_are_warned_of_with_the_way_to_repeat() -> None:
+    """Case B12."""
+    (warning,) = plan_of(arm("plain", Grid(samples=2), GRID)).warnings
+    assert warning.startswith("plain: Grid(samples=2) over choices alone trains each of the 6 configurations once")
+    assert "replicates (--replicates)" in warning
+    assert plan_of(arm("plain", Grid(samples=2), MIXED), arm("one", Grid(samples=1), GRID)).warnings == []
+    assert "is a random search" in plan_of(arm("tpe", TPE(samples=8, startup=8))).warnings[0]
+    assert "no rung" in plan_of(arm("asha", ASHA(samples=8)), epochs=1).warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("epochs", "reduction", "rungs", "expected"),
+    [
+        (9, 3, 2, (1, 3)),
+        (6, 2, 2, (2, 3)),
+        (2, 2, 2, (1,)),
+        (1, 3, 2, ()),
+        (100, 3, 4, (2, 4, 12, 34)),
+        (27, 3, 1, (9,)),
+    ],
+)
+def test_rungs_are_shares_of_the_training(epochs: int, reduction: int, rungs: int, expected: tuple[int, ...]) -> None:
+    assert ASHA(samples=9, reduction=reduction, rungs=rungs).rung_epochs(epochs) == expected
+
+
+def test_expected_epochs_are_counted_one_configuration_after_the_other() -> None:
+    searcher, epochs, folds = ASHA(samples=81, reduction=3, rungs=2), 9, 4
+    ends = [1] * 54 + [3] * 18 + [9] * 9  # of 81, two thirds end at each rung
+    assert searcher.expected_epochs(epochs, folds) == pytest.approx(sum(ends) + 9 * (folds - 1) * epochs)
+
+
+@pytest.mark.parametrize("name", ["quick", "full", "paper"])
+def test_the_searches_of_automargin_vs_search_have_equal_budgets(name: str) -> None:
+    study = catalogue.find("automargin_vs_search")
+    plan = Plan(study, study.preset(name), seed=0, replicates=5)
+    arms = {each.name: each for each in study.arms}
+    assert [each.budget for each in study.arms] == [4, 1, 16, 16, 16, 48]
+    grid = 16 * plan.preset.folds * plan.epochs_of(arms["grid"])
+    asha = arms["asha"].searcher.expected_epochs(plan.epochs_of(arms["asha"]), plan.preset.folds)
+    assert 0.9 <= asha / grid <= 1.05
+
+
+def test_the_continuous_space_spans_the_papers_grid() -> None:
+    study = catalogue.find("automargin_vs_search")
+    grid, random = (next(each for each in study.arms if each.name == name) for name in ("grid", "random"))
+    for configuration in grid.listed or []:
+        random.space.check(configuration)
+    assert random.space.values() == MARGINS.values()
+
+
+def test_the_page_on_ones_own_search_declares_one() -> None:
+    page = (ROOT / "studies" / "README.md").read_text(encoding="utf-8")
+    code = page.partition("## Your own search")[2].partition("```python\n")[2].partition("```")[0]
+    names: dict[str, object] = {"Arm": Arm}
+    exec(code, names)
+    declared = names["ARM"]
+    assert isinstance(declared, Arm)
+    assert (declared.budget, plan_of(declared, epochs=2).train_configs()[1].margins.epsilon) == (16, 1.0)

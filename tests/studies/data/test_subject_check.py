@@ -1,0 +1,71 @@
+"""A data set too small for a preset: told with what it has, and which preset it is enough for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fmim_core.data.bank.image_set import ImageSet
+from studies import catalogue
+from studies.data.subject_check import _least, check_enough
+from studies.plan import Plan
+
+
+def images(longitudinal: int, single: int = 0) -> ImageSet:
+    """Subjects with images at months 0 and 12, and subjects with one at month 0."""
+    subjects = [f"s{n}" for n in range(longitudinal) for _ in range(2)] + [f"t{n}" for n in range(single)]
+    months = [0.0, 12.0] * longitudinal + [0.0] * single
+    count = len(subjects)
+    return ImageSet(
+        np.empty((0, 8, 8), np.uint8), np.arange(count), np.array(subjects), np.array([""] * count), np.array(months)
+    )
+
+
+def plan(preset: str, study: str = "automargin_vs_grid") -> Plan:
+    found = catalogue.find(study)
+    return Plan(found, found.preset(preset), 0, 1)
+
+
+def test_enough_is_silent() -> None:
+    check_enough(plan("smoke"), images(16))
+    check_enough(plan("quick"), images(24))
+
+
+@pytest.mark.parametrize(
+    ("preset", "longitudinal", "single", "message"),
+    [
+        (
+            "smoke",
+            6,
+            0,
+            r"each batch needs 8.*\n.* are 6 subjects, 6 with .* smoke has 2 folds\. .* smoke needs 16, 2 of them",
+        ),
+        (
+            "smoke",
+            1,
+            40,
+            r"there are 1 among 41.*\n.* are 41 subjects, 1 with .* too few for every preset.* 2 of them with both",
+        ),
+        ("full", 16, 0, r"each batch needs 32.*\n.* are 16 subjects, .*They are enough for preset smoke\.$"),
+        ("paper", 4, 60, r"5 folds need .* there are 4 .*\n.* are 64 subjects, 4 with .*for preset smoke, quick\.$"),
+    ],
+)
+def test_too_few_are_told_with_what_to_do(preset: str, longitudinal: int, single: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_enough(plan(preset), images(longitudinal, single))
+
+
+def test_without_a_search_all_subjects_fill_the_batch() -> None:
+    with pytest.raises(ValueError, match=r"each batch needs 8"):
+        check_enough(plan("smoke", "baselines"), images(7))
+    check_enough(plan("smoke", "baselines"), images(8))
+
+
+@pytest.mark.parametrize("preset", ["smoke", "quick", "full"])
+@pytest.mark.parametrize("study", ["automargin_vs_grid", "baselines"])
+def test_the_number_that_is_named_is_enough_and_no_less_is(preset: str, study: str) -> None:
+    planned = plan(preset, study)
+    needed = _least(planned)
+    check_enough(planned, images(needed))
+    with pytest.raises(ValueError, match="each batch needs"):
+        check_enough(planned, images(needed - 1))

@@ -1,0 +1,138 @@
+"""The bank is checked wherever trials may run, before the first one starts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.data.bank.building import build_bank
+from fmim_core.data.sets.phantom import PhantomConfig, PhantomSource
+from studies.runner.backends.nodes import check_on_nodes, fault
+from studies.runner.run_study import Options, run_plan
+from tests.support.mini_study import MINI, mini_plan
+from tests.support.paths import ROOT
+from tests.support.services import free_port, wait_for
+
+
+def spoil(bank: Bank) -> None:
+    """Flip one bit of one image."""
+    with (bank.path / "images.u8").open("r+b") as file:
+        file.seek(1000)
+        bit = file.read(1)[0] ^ 1
+        file.seek(1000)
+        file.write(bytes([bit]))
+
+
+@pytest.fixture
+def banks(tmp_path: Path) -> tuple[Bank, Bank]:
+    """Two small banks of different people."""
+    sizes = (PhantomConfig(train_subjects=2, test_subjects=2, months=(0, 12), seed=seed) for seed in (0, 1))
+    first, second = (build_bank(PhantomSource(size), 28, tmp_path / "banks") for size in sizes)
+    return first, second
+
+
+def test_what_is_wrong_on_a_node_is_said_in_words(banks: tuple[Bank, Bank]) -> None:
+    bank, other = banks
+    place = str(bank.path)
+    assert fault(place, bank.fingerprint) is None
+    spoil(bank)
+    assert "images.u8 (rows 0 to" in str(fault(place, bank.fingerprint))
+    shutil.rmtree(bank.path)
+    assert f"no bank in {place}" in str(fault(place, bank.fingerprint))
+    other.path.rename(bank.path)
+    assert fault(place, bank.fingerprint) == (
+        f"another bank, with fingerprint {other.fingerprint[:12]} instead of {bank.fingerprint[:12]}"
+    )
+
+
+def test_a_study_on_a_spoilt_bank_does_not_start(tmp_path: Path) -> None:
+    spoil(build_bank(PhantomSource(MINI.phantom), MINI.image_size, tmp_path / "banks"))
+    options = Options(
+        study="automargin_vs_grid",
+        out=tmp_path / "study",
+        backend="inline",
+        gpus_per_trial=0.0,
+        tracking_uri=f"sqlite:///{tmp_path}/mlflow.db",
+        banks=tmp_path / "banks",
+    )
+    with pytest.raises(ValueError, match=r"images\.u8 \(rows 0 to .*\) changed after the bank was built\. Move the"):
+        run_plan(mini_plan(), options, Console(quiet=True))
+    assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.slow
+def test_every_node_that_runs_trials_checks_the_bank(banks: tuple[Bank, Bank]) -> None:
+    from studies.runner.backends.cluster import cluster  # first, for the settings that it makes before Ray is imported
+
+    from ray.cluster_utils import Cluster  # isort: skip
+
+    bank, _ = banks
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    try:
+        nodes.add_node(num_cpus=1)
+        nodes.add_node(num_cpus=0)  # runs no trials, and need not have the bank
+        with cluster(nodes.address):
+            check_on_nodes(bank)
+            spoil(bank)
+            with pytest.raises(ValueError, match=r"cannot be used on 1 of 2 nodes:\n  node .*\): .*images\.u8 \(rows"):
+                check_on_nodes(bank)
+            shutil.rmtree(bank.path)
+            with pytest.raises(ValueError, match=r"no bank in .*\nStart in a folder that all nodes share, or build"):
+                check_on_nodes(bank)
+    finally:
+        nodes.shutdown()
+
+
+def slots_at(address: str | None, folder: Path) -> str:
+    """What a fresh program says that there is room for on a cluster; `folder` is where Ray notes its clusters."""
+    program = (
+        "from studies.runner.backends.backend import open_backend\n"
+        f"with open_backend('ray', {address!r}, 1.0, 0.0) as backend:\n    print(backend.slots, 'slots')"
+    )
+    command = [sys.executable, "-c", program]
+    environment = os.environ | {"RAY_TMPDIR": str(folder)}
+    return subprocess.run(command, capture_output=True, text=True, timeout=90, cwd=ROOT, env=environment).stdout
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder whose name is short enough for the sockets that Ray puts there."""
+    with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+@pytest.mark.slow
+def test_a_cluster_that_ray_start_made_is_reached_by_its_address(short: Path) -> None:
+    """It asks for a token, which Ray itself does not send to HOST:PORT."""
+    port = free_port()
+    ray = str(Path(sys.executable).with_name("ray"))
+    start = [ray, "start", "--head", "--block", "--port", str(port), "--num-cpus", "3", "--include-dashboard", "false"]
+    with (short / "log").open("w") as log:
+        environment = os.environ | {"RAY_TMPDIR": str(short)}
+        head = subprocess.Popen(start, stdout=log, stderr=log, start_new_session=True, env=environment)
+    try:
+        log_of_it = short / "log"
+        wait_for(lambda: "Ray runtime started" in log_of_it.read_text(), head, log_of_it, seconds=60)
+        assert slots_at(f"127.0.0.1:{port}", short) == "3 slots\n"
+    finally:
+        os.killpg(head.pid, signal.SIGKILL)  # `ray start --block` waits on where it is asked to end
+        head.wait(timeout=30)
+
+
+@pytest.mark.slow
+def test_a_cluster_that_died_keeps_nobody_waiting(short: Path) -> None:
+    """Ray notes the last cluster on a machine; by itself it waited for one that was killed."""
+    (short / "ray").mkdir()
+    for noted in (short / "ray_current_cluster", short / "ray" / "ray_current_cluster"):
+        noted.write_text(f"127.0.0.1:{free_port()}")
+    assert slots_at(None, short).endswith(" slots\n")

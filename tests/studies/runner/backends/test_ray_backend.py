@@ -1,0 +1,161 @@
+"""The Ray backend where things go wrong: a worker that dies, and requests that no node can meet."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.records import read_json, read_records, record_path
+from fmim_core.trial.cost import no_cost
+from fmim_core.trial.trial import Place, Trial, TrialSpec
+from studies.runner.backends.cluster import Resources, _slots, allot, cluster
+from studies.runner.backends.ray_backend import Heard, record_of_dead_worker, run_ray
+from studies.runner.dispatcher import Dispatcher
+from studies.runner.run_study import DONE, Options, run_plan
+from tests.benchmarks.idle import IdleTrial, Watch, idle_plan
+from tests.support.mini_study import first_search_trials, mini_plan
+
+
+def training_workers() -> list[int]:
+    """Process ids of this process's own Ray workers that are in the middle of an epoch."""
+    listing = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(maxsplit=2) for line in listing.splitlines()]
+    parents = {int(pid): int(parent) for pid, parent, _ in rows}
+
+    def ours(pid: int) -> bool:
+        while pid in parents and pid != os.getpid():
+            pid = parents[pid]
+        return pid == os.getpid()
+
+    return [
+        int(pid) for pid, _, args in rows if args.startswith("ray::") and "Trainable.train" in args and ours(int(pid))
+    ]
+
+
+def kill_one_worker(killed: list[int], give_up: threading.Event) -> None:
+    """Kill the first worker that is seen training."""
+    while not killed and not give_up.is_set():
+        for pid in training_workers()[:1]:
+            os.kill(pid, signal.SIGKILL)
+            killed.append(pid)
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_a_trial_whose_worker_is_killed_is_tried_again_and_the_study_goes_on(tmp_path: Path) -> None:
+    killed: list[int] = []
+    give_up = threading.Event()
+    killer = threading.Thread(target=kill_one_worker, args=(killed, give_up))
+    options = Options(
+        study="automargin_vs_grid",
+        out=tmp_path / "study",
+        tracking_uri=f"sqlite:///{tmp_path}/mlflow.db",
+        banks=tmp_path / "banks",
+    )
+    killer.start()
+    try:
+        code = run_plan(mini_plan(epochs=40), options, Console(quiet=True))
+    finally:
+        give_up.set()
+        killer.join()
+    assert len(killed) == 1
+    assert code == DONE
+    records = list(read_records(tmp_path / "study"))
+    assert Counter(record["status"] for record in records) == {"completed": 10}
+    (attempt,) = [attempt for record in records for attempt in record["attempts"]]
+    assert (attempt["status"], attempt["error"]["kind"]) == ("failed", "worker died")
+    assert attempt["cost"]["wall_s"] >= attempt["cost"]["lost_s"] > 0
+    assert attempt["cost"]["device_share"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory", "out of memory"),
+        ("The actor died unexpectedly before finishing this task", "worker died"),
+    ],
+)
+def test_a_dead_worker_leaves_a_failed_record_with_the_reason(
+    tiny_bank: Bank, tmp_path: Path, message: str, kind: str
+) -> None:
+    plan = mini_plan()
+    spec = first_search_trials(plan, tiny_bank)[0]
+    cost = no_cost() | {"startup_s": 1.0, "train_s": 4.0, "wall_s": 6.0, "epochs": 2, "energy_j": 50.0}
+    so_far: dict[str, Any] = {"started_at": "2026-01-01T00:00:00.000Z", "cost": cost, "attempts": []}
+    record = record_of_dead_worker(spec, message, tmp_path, Heard(so_far, at=time.monotonic() - 3))
+    assert (record["status"], record["error"]["kind"], record["error"]["message"]) == ("failed", kind, message)
+    assert read_json(record_path(tmp_path, spec.id))["status"] == "failed"
+    paid = record["cost"]
+    assert 3 <= paid["lost_s"] < 13
+    assert paid["wall_s"] == pytest.approx(6.0 + paid["lost_s"])
+    assert (paid["train_s"], paid["epochs"], paid["energy_j"]) == (4.0, 2, None)
+    again = record_of_dead_worker(spec, message, tmp_path, Heard({"started_at": "x", "cost": no_cost()}))
+    assert [attempt["cost"] for attempt in again["attempts"]] == [paid]
+
+
+def test_a_record_written_just_before_the_worker_died_stands(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = mini_plan()
+    spec = first_search_trials(plan, tiny_bank)[0]
+    Trial(spec, Place(tmp_path, "cpu")).run()
+    heard = Heard({"started_at": "x", "cost": no_cost()})
+    assert record_of_dead_worker(spec, "died", tmp_path, heard)["status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("node", "cpus", "gpus", "slots"),
+    [
+        ({"CPU": 2.0}, 1.0, 0.0, 2),
+        ({"CPU": 2.0}, 1.0, 0.5, 0),
+        ({"CPU": 64.0, "GPU": 8.0}, 1.0, 0.15, 48),  # case B19: six on each card, not 53 in all
+        ({"CPU": 64.0, "GPU": 8.0}, 1.0, 0.1, 64),  # ten on each card would fit, the cores do not
+        ({"CPU": 64.0, "GPU": 8.0}, 1.0, 3.0, 2),
+        ({"CPU": 2.0}, 4.0, 0.0, 0),
+        ({"CPU": 3.0}, 0.1, 0.0, 30),
+    ],
+)
+def test_slots_count_what_really_fits_on_a_node(node: dict[str, float], cpus: float, gpus: float, slots: int) -> None:
+    assert _slots(node, cpus, gpus) == slots
+
+
+class FullDisk(Watch):
+    """Fails at the third trial's end, as a disk may when a selection is to be written."""
+
+    def finished(self, spec: TrialSpec, record: dict[str, Any]) -> None:
+        super().finished(spec, record)
+        if len(self.at) >= 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.slow
+def test_an_error_of_the_driver_ends_the_run_and_is_raised(tiny_bank: Bank, tmp_path: Path) -> None:
+    """Tune took it for the trial's and ran the trial again, for ever."""
+    observer = FullDisk()
+    dispatcher = Dispatcher(idle_plan(40), tiny_bank, tmp_path, {}, [observer])
+    with cluster(None):
+        resources, slots = allot(Resources(1.0, 0.0))
+        with pytest.raises(OSError, match="No space left on device"):
+            run_ray(dispatcher, Place(tmp_path, "cpu"), resources, slots, 40, IdleTrial)
+    assert 3 <= len(observer.at) <= 3 + 2 * slots
+    assert len(list(read_records(tmp_path))) >= 3
+
+
+@pytest.mark.slow
+def test_more_cpus_than_any_node_has_are_refused_with_both_numbers() -> None:
+    with cluster(None), pytest.raises(ValueError, match=r"asks for 1000 CPU and 0 GPU .* 1 node\(s\) have"):
+        allot(Resources(1000.0, 0.0))
+
+
+def test_an_address_where_no_cluster_is_fails_with_the_address() -> None:
+    with pytest.raises(ValueError, match=r"--address 127.0.0.1:1"), cluster("127.0.0.1:1"):
+        pass

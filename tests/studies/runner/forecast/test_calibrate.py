@@ -1,0 +1,236 @@
+"""`fmim plan --calibrate`: the work of a plan is counted exactly; how long it takes is simulated from short trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.records import Record, read_json, record_path
+from fmim_core.training.trainer import Row
+from fmim_core.trial.trial import Place, Trial, TrialSpec, blank_record
+from search_spaces.domain import Space, Uniform
+from search_spaces.searchers import ASHA, TPE
+from studies.declare import Arm
+from studies.plan import Plan
+from studies.runner.forecast import calibrate as calibration_module
+from studies.runner.forecast.calibrate import Calibration, Probes, Timing, training_key
+from studies.runner.forecast.forecast import Forecast, forecast
+from studies.runner.forecast.predict import predict_plan
+from studies.runner.run_study import Options
+from studies.workload import Work, Workload
+from tests.studies.test_command_line import fmim
+from tests.support.mini_study import MINI, MINI_STUDY, first_replicates, first_search_trials, mini_plan
+
+TIMING = Timing(startup=1.0, step=0.5, image=0.25, warm_up=2.0, between=0.125, peak_memory=1e9)
+
+
+def invented(plan: Plan, timing: Timing = TIMING, **around: float) -> Calibration:
+    """A calibration in which every training takes the same."""
+    keys = {training_key(config) for config in plan.train_configs()}
+    seconds = {"launch": 0.0, "first": 0.0, "gap": 0.0, "finish": 0.0} | around
+    return Calibration(timings=dict.fromkeys(keys, timing), trials=0, **seconds)
+
+
+def predicted(plan: Plan, bank: Bank, slots: int, calibration: Calibration, preparation: float = 0.0) -> Forecast:
+    workload = Workload(plan, bank.development())
+    return forecast(plan, workload, bank, calibration, slots, device_share=0.5, preparation=preparation)
+
+
+def test_work_is_counted_as_trials_count_it(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = mini_plan()
+    workload = Workload(plan, tiny_bank.development())
+    specs = [first_search_trials(plan, tiny_bank)[1], first_replicates(plan, tiny_bank)[1]]
+    for spec in specs:
+        cost = Trial(spec, Place(tmp_path, "cpu")).run()["cost"]
+        assert workload.trial(spec.train, spec.fold) == Work(1, cost["epochs"], cost["images"])
+    search, replicate = (workload.trial(spec.train, spec.fold) for spec in specs)
+    assert workload.search(plan.arms[1]).trials == 4
+    assert workload.total == Work(plan.trials, 2 * plan.trials, 6 * search.images + 4 * replicate.images)
+
+
+def test_a_study_without_a_search_has_replicates_alone(tiny_bank: Bank) -> None:
+    study = MINI_STUDY.model_copy(update={"search": False, "arms": MINI_STUDY.arms[:1]})
+    workload = Workload(Plan(study, MINI, 0, 3), tiny_bank.development())
+    assert (workload.total.trials, workload.total.epochs) == (3, 6)
+
+
+def seconds_of(spec: TrialSpec, workload: Workload, test_images: int) -> tuple[float, float]:
+    """A trial's seconds, those on the device and all, by TIMING."""
+    epochs = spec.train.epochs
+    busy = 1.0 + 2.0 + epochs * (0.5 * workload.batches(spec.train, spec.fold) + 0.25 * workload.validated(spec.fold))
+    if spec.stage == "replicate":
+        busy += 0.25 * test_images
+    return busy, busy + 0.125 * epochs
+
+
+def test_one_slot_takes_the_sum_of_all_trials_and_of_what_is_around_them(tiny_bank: Bank) -> None:
+    plan = mini_plan()
+    workload, test_images = Workload(plan, tiny_bank.development()), tiny_bank.summary["test"]["images"]
+    first_of_each = [(arm, c) for arm in plan.arms for c in arm.space.configurations()]
+    specs = [spec for arm, c in first_of_each for spec in plan.search(arm, 0, c, tiny_bank)]
+    specs += [spec for arm in plan.arms for spec in plan.replicate(arm, 0, next(arm.space.configurations()), tiny_bank)]
+    each = [seconds_of(spec, workload, test_images) for spec in specs]
+    around = {"launch": 10.0, "first": 3.0, "gap": 0.25, "finish": 5.0}
+    found = predicted(plan, tiny_bank, 1, invented(plan, **around), preparation=20.0)
+    assert found.wall_s == pytest.approx(20 + 10 + 3 + 5 + 9 * 0.25 + sum(whole for _, whole in each))
+    assert found.device_seconds == pytest.approx(0.5 * (3 + sum(busy for busy, _ in each)))
+    assert Work(found.trials, found.epochs, found.images) == workload.total
+    assert found.peak_memory == 1e9
+
+
+def test_with_a_slot_for_each_trial_the_stages_follow_each_other(tiny_bank: Bank) -> None:
+    plan = mini_plan()
+    workload, test_images = Workload(plan, tiny_bank.development()), tiny_bank.summary["test"]["images"]
+    search = max(seconds_of(spec, workload, test_images)[1] for spec in first_search_trials(plan, tiny_bank))
+    replicate = seconds_of(first_replicates(plan, tiny_bank)[0], workload, test_images)[1]
+    found = predicted(plan, tiny_bank, 10, invented(plan))
+    assert found.wall_s == pytest.approx(search + replicate)
+
+
+def test_more_slots_are_never_slower_and_the_work_stays_the_same(tiny_bank: Bank) -> None:
+    plan = mini_plan(replicates=3)
+    found = [predicted(plan, tiny_bank, slots, invented(plan)) for slots in (1, 2, 3)]
+    assert found[0].wall_s > found[1].wall_s > found[2].wall_s > found[0].wall_s / 3
+    assert len({(one.trials, one.epochs, one.images, one.device_seconds) for one in found}) == 1
+
+
+def searched(searcher: ASHA | TPE) -> Plan:
+    """A plan of one arm over a range, of nine epochs."""
+    space = Space(ranges=(Uniform(path="margins.epsilon", low=0.1, high=0.9),))
+    settings = (("loss.kind", "triplet"), ("margins.kind", "fixed"))
+    arm = Arm(name="searched", loss="Triplet", search="x", settings=settings, space=space, searcher=searcher)
+    return Plan(MINI_STUDY.model_copy(update={"arms": (arm,)}), MINI, 0, 2, epochs=9)
+
+
+def test_searches_that_stop_trials_are_simulated_rung_by_rung(tiny_bank: Bank) -> None:
+    plan = searched(ASHA(samples=27, reduction=3))
+    found = predicted(plan, tiny_bank, 2, invented(plan))
+    most = Workload(plan, tiny_bank.development()).total
+    assert 27 + 2 < found.trials < most.trials
+    expected = ASHA(samples=27, reduction=3).expected_epochs(9, plan.preset.folds) + 2 * 9
+    assert found.epochs == pytest.approx(expected, rel=0.5)
+    assert found == predicted(plan, tiny_bank, 2, invented(plan))
+
+
+def test_searches_that_wait_leave_slots_idle(tiny_bank: Bank) -> None:
+    waiting, not_waiting = (
+        predicted(plan, tiny_bank, 8, invented(plan))
+        for plan in (searched(TPE(samples=8, startup=4, in_flight=n)) for n in (1, 8))
+    )
+    assert waiting.device_seconds == not_waiting.device_seconds
+    assert waiting.wall_s > 3 * not_waiting.wall_s
+
+
+class Nobody:
+    """An observer who does not care."""
+
+    def started(self, spec: TrialSpec) -> None: ...
+    def epoch(self, spec: TrialSpec, row: Row) -> None: ...
+    def finished(self, spec: TrialSpec, record: Record) -> None: ...
+
+
+def probe_record(spec: TrialSpec, step: float, evaluation: float = 0.5, status: str = "completed") -> Record:
+    """The record of a probe whose first epoch takes a second longer than the others."""
+    epochs, batches = spec.train.epochs, spec.train.batches.per_epoch or 0
+    history = [
+        {"epoch": e + 1, "batches": batches, "seconds": batches * step + evaluation + (e == 0)} for e in range(epochs)
+    ]
+    cost = {"startup_s": 0.75, "data_s": 0.0, "train_s": epochs * batches * step + 1, "eval_s": epochs * evaluation}
+    cost["wall_s"] = sum(cost.values()) + epochs * 0.25
+    error = None if status == "completed" else {"kind": "Broken", "message": "as it would be"}
+    parts = {"status": status, "history": history, "peak_memory": 5, "error": error}
+    return blank_record(spec, "2026-01-01T00:00:00.000Z") | parts | {"cost": cost}
+
+
+def test_probes_warm_up_every_slot_and_size_the_others_by_it(tiny_bank: Bank) -> None:
+    probes = Probes(mini_plan(), tiny_bank.development(), tiny_bank, 3, Nobody())
+    warm_up = [spec for _ in range(3) if (spec := probes.next()) is not None]
+    assert [(spec.train.batches.per_epoch, spec.train.epochs) for spec in warm_up] == [(1, 2)] * 3
+    assert probes.next() is None
+    assert not probes.exhausted
+    probes.finished(warm_up[0], probe_record(warm_up[0], step=1.0))
+    rest = [spec for _ in range(3) if (spec := probes.next()) is not None]
+    assert probes.exhausted
+    assert len({spec.id for spec in [*warm_up, *rest]}) == probes.number == 6
+    keys = {training_key(config) for config in mini_plan().train_configs()}
+    assert len(keys) == 2
+    assert set(probes.measured) == keys
+    # An epoch of the two batches there are, with half a second of evaluation, fits twice into four seconds.
+    assert [(spec.train.batches.per_epoch, spec.train.epochs) for spec in rest] == [(2, 3)] * 3
+    for spec in rest:
+        assert (spec.stage, spec.rungs, spec.fold) == ("search", (), 0)
+        probes.finished(spec, probe_record(spec, step=1.0))
+    assert sorted(map(len, probes.measured.values())) == [1, 2]
+
+
+def test_a_probe_that_fails_ends_the_calibration_with_its_reason(tiny_bank: Bank) -> None:
+    probes = Probes(mini_plan(), tiny_bank.development(), tiny_bank, 1, Nobody())
+    warm_up = probes.next()
+    assert warm_up is not None
+    probes.finished(warm_up, probe_record(warm_up, 1.0, status="failed"))
+    assert probes.exhausted
+    assert probes.next() is None
+    assert [record["trial"] for record in probes.failed] == [warm_up.id]
+
+
+def test_a_timing_keeps_warm_up_steps_evaluation_and_waiting_apart(tiny_bank: Bank) -> None:
+    spec = first_search_trials(mini_plan(epochs=4), tiny_bank)[0]
+    train = spec.train.model_copy(update={"batches": spec.train.batches.model_copy(update={"per_epoch": 5})})
+    record = probe_record(spec.model_copy(update={"train": train}), step=0.125)
+    timing = calibration_module._timing(record, validated=20)
+    assert timing == Timing(startup=0.75, step=0.125, image=0.025, warm_up=1.0, between=0.25, peak_memory=5)
+
+
+def test_hyperparameters_do_not_make_another_training_but_the_loss_does() -> None:
+    keys = {training_key(config): config for config in mini_plan().train_configs()}
+    assert sorted(key.split(", ")[0] for key in keys) == ["adatriplet", "triplet"]
+    other = next(iter(keys.values())).model_copy(update={"precision": "bfloat16"})
+    assert training_key(other) not in keys
+
+
+@pytest.fixture
+def few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure for a tenth of a second: what is asserted here does not depend on how well it is measured."""
+    monkeypatch.setattr(calibration_module, "MEASURED_S", 0.1)
+
+
+def check_prediction(content: Mapping[str, object], found: Forecast, total: Work) -> None:
+    """Counts are exact; seconds are some."""
+    assert Work(found.trials, found.epochs, found.images) == total
+    for value in (found.wall_s, found.device_seconds, found.peak_memory):
+        assert math.isfinite(value)
+        assert value > 0
+    assert content["forecast"] == vars(found)
+
+
+@pytest.mark.usefixtures("few_seconds")
+def test_a_small_plan_is_predicted_and_nothing_but_the_prediction_is_left(tmp_path: Path) -> None:
+    plan = mini_plan()
+    options = Options("automargin_vs_grid", out=tmp_path / "out", backend="inline", gpus_per_trial=0.0)
+    options = Options(**vars(options) | {"banks": tmp_path / "banks"})
+    with (tmp_path / "screen.txt").open("w") as file:
+        found = predict_plan(plan, options, Console(file=file, width=200))
+    content = read_json(tmp_path / "out" / "calibration.json")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["calibration.json"]
+    assert not record_path(tmp_path / "out", "x").parent.exists()
+    check_prediction(content, found, Work(10, 20, found.images))
+    of = {name: content[name] for name in ("study", "preset", "seed", "replicates", "epochs", "slots", "backend")}
+    assert list(of.values()) == ["automargin_vs_grid", "mini", 0, 2, 2, 1, "inline"]
+    screen = (tmp_path / "screen.txt").read_text()
+    assert f"10 trials: 6 in the search and 4 replicates; 20 epochs and {found.images} training images" in screen
+    assert "predicted from 3 short trials" in screen
+
+
+@pytest.mark.slow
+def test_the_command_predicts_on_ray(tmp_path: Path) -> None:
+    done = fmim("plan", "automargin_vs_grid", "--preset", "smoke", "--calibrate", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    content = read_json(tmp_path / "out" / "calibration.json")
+    assert (content["backend"], len(content["calibration"]["timings"])) == ("ray", 7)
+    check_prediction(content, Forecast(**content["forecast"]), Work(86, 172, 33280))
+    assert "for 86 trials" in done.stdout

@@ -1,0 +1,383 @@
+"""Searches on invented metrics: what is proposed, in whatever order trials end and however often they are killed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from statistics import fmean
+
+import optuna
+import pytest
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.trial.trial import TrialSpec
+from search_spaces.domain import Choice, Space, Uniform
+from search_spaces.searchers import ASHA, QMC, TPE, Grid, Random, Searcher
+from studies.runner.search.successive_halving import Rungs
+from studies.selection import select
+from tests.support.simulation import MARGINS, MIXED, Simulation, arm, hill, plan_of
+
+SEARCHERS = [
+    ("grid", Grid(samples=2), MIXED),
+    ("random", Random(samples=10), MIXED),
+    ("qmc", QMC(samples=10), MIXED),
+    ("tpe", TPE(samples=10, startup=3, in_flight=3), MIXED),
+    ("tpe_ranges", TPE(samples=10, startup=3, in_flight=1), MARGINS),
+    ("asha", ASHA(samples=10), MARGINS),
+]
+PLAN = plan_of(*(arm(*each) for each in SEARCHERS))
+NAMES = [name for name, *_ in SEARCHERS]
+
+
+def proposals(out: Path) -> dict[str, list[dict]]:
+    return json.loads((out / "proposals.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def sequential(tiny_bank: Bank, tmp_path_factory: pytest.TempPathFactory) -> Simulation:
+    """All searchers in one study, one trial after the other."""
+    simulation = Simulation(PLAN, tiny_bank, tmp_path_factory.mktemp("sequential"))
+    assert simulation.run().complete
+    return simulation
+
+
+@pytest.mark.parametrize("slots", [2, 5, 16])
+def test_the_same_seed_proposes_the_same_whatever_order_trials_end_in(
+    tiny_bank: Bank, tmp_path: Path, sequential: Simulation, slots: int
+) -> None:
+    shuffled = Simulation(PLAN, tiny_bank, tmp_path)
+    assert shuffled.run(slots, seed=slots).complete
+    assert proposals(tmp_path) == proposals(sequential.out)
+    exact = [name for name in NAMES if name != "asha"]
+    ours, theirs = ({t.id for t in s.started if t.arm in exact} for s in (shuffled, sequential))
+    assert ours == theirs
+
+
+def test_the_same_seed_proposes_the_same_when_killed_and_gone_on_with(
+    tiny_bank: Bank, tmp_path: Path, sequential: Simulation
+) -> None:
+    killed = Simulation(PLAN, tiny_bank, tmp_path)
+    for part in range(12):
+        killed.run(slots=4, seed=part, kill_after=11)
+    assert killed.run(slots=3).complete
+    assert proposals(tmp_path) == proposals(sequential.out)
+    again = Counter(t.id for t in killed.started)
+    assert max(again.values()) <= 13  # the killed ones begin anew, ...
+    before = len(killed.started)
+    assert killed.run().complete
+    assert len(killed.started) == before  # ... the others never
+
+
+def test_other_seeds_and_other_arms_propose_otherwise(tiny_bank: Bank, tmp_path: Path, sequential: Simulation) -> None:
+    other = Simulation(plan_of(*(arm(*each) for each in SEARCHERS), seed=1), tiny_bank, tmp_path)
+    other.run()
+    for name in NAMES:
+        assert other.configurations(name) != sequential.configurations(name)
+    assert sequential.configurations("tpe_ranges")[0] != sequential.configurations("asha")[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_configuration_is_trained_once_on_every_fold_and_recorded_as_it_was_trained(
+    sequential: Simulation, name: str
+) -> None:
+    found = sequential.configurations(name)
+    assert len({tuple(c.items()) for c in found}) == len(found) == (12 if name == "grid" else 10)
+    assert [entry["configuration"] for entry in proposals(sequential.out)[name]] == found
+    searched = [spec for spec in sequential.started if (spec.arm, spec.stage) == (name, "search")]
+    assert len({spec.id for spec in searched}) == len(searched)
+    for spec in searched:
+        assert spec.train.margins.epsilon == spec.configuration["epsilon"]
+        assert spec.train.margins.beta == spec.configuration["beta"]
+        assert all(value == float(f"{value:.4g}") for value in spec.configuration.values())
+
+
+def test_a_grid_with_a_drawn_value_has_every_pair_twice_and_twelve_draws(sequential: Simulation) -> None:
+    """Case B12."""
+    found = sequential.configurations("grid")
+    assert set(Counter((c["epsilon"], c["lam"]) for c in found).values()) == {2}
+    assert len({(c["epsilon"], c["lam"]) for c in found}) == 6
+    assert len({c["beta"] for c in found}) == 12
+
+
+def test_draws_of_a_grid_differ_even_where_there_are_hardly_enough(tiny_bank: Bank, tmp_path: Path) -> None:
+    """Two pairs and 15 values: 14 draws would hardly all differ by chance."""
+    narrow = Uniform(path="margins.beta", low=0.5, high=0.5014)
+    space = Space(choices=(Choice(path="margins.epsilon", values=(0.1, 0.5)),), ranges=(narrow,))
+    simulation = Simulation(plan_of(arm("grid", Grid(samples=7), space)), tiny_bank, tmp_path)
+    assert simulation.run().complete
+    found = simulation.configurations("grid")
+    assert len({c["beta"] for c in found}) == len(found) == 14
+    assert Counter(c["epsilon"] for c in found) == {0.1: 7, 0.5: 7}
+
+
+def test_a_sobol_search_fills_every_quarter_and_every_choice_evenly(tiny_bank: Bank, tmp_path: Path) -> None:
+    simulation = Simulation(plan_of(arm("qmc", QMC(samples=16))), tiny_bank, tmp_path)
+    simulation.run()
+    found = simulation.configurations("qmc")
+    cells = Counter((int((c["epsilon"] - 0.05) / 0.2375), int(c["beta"] * 4)) for c in found)
+    assert set(cells.values()) == {1}
+    assert len(cells) == 16
+
+
+def test_an_estimators_proposal_saw_the_first_results_and_no_others(sequential: Simulation) -> None:
+    for name, in_flight in (("tpe", 3), ("tpe_ranges", 1)):
+        for number, entry in enumerate(proposals(sequential.out)[name]):
+            seen = range(max(0, number - in_flight + 1))
+            assert entry["values"] == pytest.approx([sequential.mean(name, n) for n in seen], abs=1e-12)
+    for name in ("grid", "random", "qmc", "asha"):
+        assert {tuple(entry["values"]) for entry in proposals(sequential.out)[name]} == {()}
+
+
+def test_a_result_changes_what_waits_for_it_and_nothing_before(tiny_bank: Bank, tmp_path: Path) -> None:
+    def otherwise(spec: TrialSpec, epoch: int) -> float:
+        return 0.99 if spec.number == 4 else hill(spec, epoch)
+
+    found = []
+    for name, metric in (("a", hill), ("b", otherwise)):
+        plan = plan_of(arm("tpe", TPE(samples=12, startup=3, in_flight=3)))
+        simulation = Simulation(plan, tiny_bank, tmp_path / name, metric)
+        simulation.run(slots=4)
+        found.append(simulation.configurations("tpe"))
+    assert found[0][:7] == found[1][:7]  # number 7 is the first that sees 0 … 4
+    assert found[0][7:] != found[1][7:]
+
+
+def test_an_estimator_finds_better_configurations_than_chance(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = plan_of(arm("tpe", TPE(samples=24, startup=6)), arm("random", Random(samples=24)))
+    simulation = Simulation(plan, tiny_bank, tmp_path)
+    simulation.run(slots=4)
+    tpe, random = (fmean(simulation.mean(name, n) for n in range(12, 24)) for name in ("tpe", "random"))
+    assert tpe > random + 0.05
+
+
+@pytest.mark.parametrize("searcher", [Random(samples=10), TPE(samples=10, startup=2), QMC(samples=10)])
+def test_a_sampled_search_killed_after_four_reaches_its_ten_distinct_configurations(
+    tiny_bank: Bank, tmp_path: Path, searcher: Searcher
+) -> None:
+    """Case B11."""
+    simulation = Simulation(plan_of(arm("x", searcher)), tiny_bank, tmp_path)
+    simulation.run(slots=2, kill_after=8)  # four configurations on two folds
+    assert len({spec.number for spec in simulation.started}) < 8
+    assert simulation.run(slots=2, seed=1).complete
+    assert len({tuple(c.items()) for c in simulation.configurations("x")}) == 10
+    searched = [record for record in simulation.records.values() if record["stage"] == "search"]
+    assert Counter(record["status"] for record in searched) == {"completed": 20}
+
+
+@pytest.mark.parametrize("kind", [Random, TPE, QMC, ASHA])
+def test_more_samples_go_on_behind_the_first(tiny_bank: Bank, tmp_path: Path, kind: type) -> None:
+    """Case B21: with the same seed, 4 and then 8 are 8 distinct ones; a restart of the raw sampler repeats the 4."""
+    first = Simulation(plan_of(arm("x", kind(samples=4))), tiny_bank, tmp_path)
+    assert first.run(slots=2).complete
+    more = Simulation(plan_of(arm("x", kind(samples=8))), tiny_bank, tmp_path)
+    more.records = first.records
+    assert more.run(slots=2).complete
+    entries = [entry["configuration"] for entry in proposals(tmp_path)["x"]]
+    assert entries[:4] == first.configurations("x")
+    assert len({tuple(c.items()) for c in entries}) == 8
+    assert not {spec.id for spec in more.started} & {spec.id for spec in first.started if spec.stage == "search"}
+    whole = Simulation(plan_of(arm("x", kind(samples=8))), tiny_bank, tmp_path / "whole")
+    whole.run()
+    assert whole.configurations("x") == entries
+
+
+def test_more_draws_of_a_grid_leave_the_first_as_they_are(tiny_bank: Bank, tmp_path: Path) -> None:
+    found = []
+    for samples in (1, 3):
+        simulation = Simulation(plan_of(arm("x", Grid(samples=samples), MIXED)), tiny_bank, tmp_path / str(samples))
+        simulation.run()
+        found.append(simulation.configurations("x"))
+    assert found[1][:6] == found[0]
+    assert set(Counter((c["epsilon"], c["lam"]) for c in found[1]).values()) == {3}
+
+
+@pytest.mark.parametrize("kind", [Random, TPE, QMC, ASHA])
+def test_start_points_come_first(tiny_bank: Bank, tmp_path: Path, kind: type) -> None:
+    """Case B21."""
+    start = ({"epsilon": 0.25, "beta": 0.123456}, {"epsilon": 1, "beta": 0})
+    simulation = Simulation(plan_of(arm("x", kind(samples=5, start=start))), tiny_bank, tmp_path)
+    simulation.run(slots=3)
+    assert simulation.configurations("x")[:2] == list(start)
+    assert len({tuple(c.items()) for c in simulation.configurations("x")}) == 5
+
+
+@pytest.mark.parametrize(
+    "searcher", [Random(samples=50), TPE(samples=50, startup=2), QMC(samples=50), ASHA(samples=50)]
+)
+def test_a_finite_space_that_is_exhausted_ends_the_search(tiny_bank: Bank, tmp_path: Path, searcher: Searcher) -> None:
+    space = Space(choices=(*MIXED.choices, Choice(path="margins.beta", values=(0.1, 0.2))))
+    simulation = Simulation(plan_of(arm("x", searcher, space)), tiny_bank, tmp_path)
+    assert simulation.run(slots=3).complete
+    assert sorted(map(str, simulation.configurations("x"))) == sorted(map(str, space.configurations()))
+
+
+def test_a_range_with_fewer_values_than_samples_ends_the_search_too(tiny_bank: Bank, tmp_path: Path) -> None:
+    beta = Choice(path="margins.beta", values=(0.3,))
+    space = Space(choices=(beta,), ranges=(Uniform(path="margins.epsilon", low=0.5, high=0.5002),))
+    simulation = Simulation(plan_of(arm("x", Random(samples=9), space)), tiny_bank, tmp_path)
+    assert simulation.run().complete
+    assert sorted(c["epsilon"] for c in simulation.configurations("x")) == [0.5, 0.5001, 0.5002]
+
+
+def test_a_configuration_with_a_failed_fold_is_told_as_failed_and_what_came_after_it_stands(
+    tiny_bank: Bank, tmp_path: Path
+) -> None:
+    plan = plan_of(arm("tpe", TPE(samples=8, startup=2, in_flight=1)))
+    simulation = Simulation(plan, tiny_bank, tmp_path)
+    bad = {"tpe.c01.fold1": "failed", "tpe.c02.fold0": "diverged"}
+    assert not simulation.run(bad=bad).complete
+    entries = proposals(tmp_path)["tpe"]
+    assert [value is None for value in entries[7]["values"]] == [False, True, True, False, False, False, False]
+    before = len(simulation.started)
+    assert simulation.run().complete
+    assert [spec.id for spec in simulation.started[before:] if spec.stage == "search"] == ["tpe.c01.fold1"]
+    assert proposals(tmp_path)["tpe"] == entries
+
+
+def test_proposals_are_on_disk_before_a_trial_of_theirs_starts(tiny_bank: Bank, tmp_path: Path) -> None:
+    class Watching(Simulation):
+        def _epoch(self, dispatcher, entry, status):  # type: ignore[no-untyped-def]
+            spec = entry[0]
+            assert proposals(tmp_path)[spec.arm][spec.number]["configuration"] == spec.configuration
+            return super()._epoch(dispatcher, entry, status)
+
+    assert Watching(plan_of(arm("tpe", TPE(samples=6))), tiny_bank, tmp_path).run(slots=3).complete
+
+
+def test_arms_share_the_slots_and_none_idles_while_there_is_work(tiny_bank: Bank, tmp_path: Path) -> None:
+    arms = (
+        arm("short", Random(samples=4)),
+        arm("long", Random(samples=30)),
+        arm("tpe", TPE(samples=6, startup=2, in_flight=1)),
+    )
+    simulation = Simulation(plan_of(*arms, folds=2, replicates=2), tiny_bank, tmp_path)
+    assert simulation.run(slots=4).complete
+    order = [(spec.arm, spec.stage) for spec in simulation.started]
+    # TPE has two trials at a time, the longest of the others fills the other slots, and replicates go before both.
+    assert order[:4] == [("tpe", "search")] * 2 + [("long", "search")] * 2
+    first = {each: order.index(each) for each in set(order)}
+    last = {each: len(order) - 1 - order[::-1].index(each) for each in set(order)}
+    assert last["tpe", "search"] < first["tpe", "replicate"] < last["tpe", "replicate"] < last["long", "search"]
+    assert last["long", "search"] < first["short", "search"]
+    # A slot is free only once every search trial has begun.
+    assert max(last[name, "search"] for name in ("tpe", "long", "short")) < simulation.idle_after[0]
+
+
+# Early stopping
+
+
+@pytest.mark.parametrize("reduction", [2, 3, 4])
+def test_who_goes_on_is_as_optunas_pruner_says(reduction: int) -> None:
+    """Real Optuna as the oracle: the same values in the same order, with ties among them."""
+    epochs = [1, reduction, reduction**2]
+    pruner = optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=reduction)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(direction="maximize", pruner=pruner, sampler=optuna.samplers.RandomSampler(seed=0))
+    rungs = Rungs(epochs, reduction)
+    values = [round((7919 * n % 101) / 101, 1) for n in range(60)]
+    survived = 0
+    for number, value in enumerate(values):
+        trial = study.ask()
+        history = []
+        for epoch in range(1, epochs[-1] + 1):
+            history.append({"validation_mAP": value + 0.01 * epoch})
+            trial.report(history[-1]["validation_mAP"], epoch)
+            ours, theirs = rungs.goes_on(number, history), not trial.should_prune()
+            assert ours == theirs, (number, epoch)
+            if not ours:
+                break
+        survived += ours
+        study.tell(trial, value if ours else None, state=None if ours else optuna.trial.TrialState.PRUNED)
+    assert 0 < survived < 40
+
+
+def test_a_metric_that_is_not_a_number_never_goes_on_unless_it_is_alone() -> None:
+    rungs = Rungs([1], 2)
+    assert rungs.goes_on(0, [{"validation_mAP": 0.5}])
+    assert not rungs.goes_on(1, [{"validation_mAP": math.nan}])
+    assert rungs.goes_on(2, [{"validation_mAP": 0.6}])
+
+
+def test_a_trial_gone_on_with_from_a_checkpoint_is_judged_at_the_rungs_it_passed_unseen() -> None:
+    rungs = Rungs([1, 3], 2)
+    rungs.see(0, [{"validation_mAP": 0.5}, {"validation_mAP": 0.6}, {"validation_mAP": 0.7}])
+    assert not rungs.goes_on(1, [{"validation_mAP": value} for value in (0.6, 0.6, 0.65, 0.9)])
+    assert rungs.goes_on(2, [{"validation_mAP": value} for value in (0.7, 0.7, 0.75, 0.1)])
+    assert rungs.goes_on(2, [{"validation_mAP": value} for value in (0.7, 0.7, 0.75, 0.1, 0.1)])  # judged once
+
+
+@pytest.fixture(scope="module")
+def halved(tiny_bank: Bank, tmp_path_factory: pytest.TempPathFactory) -> Simulation:
+    """An early-stopping search of 27 with rungs after 1 and 3 of 9 epochs, on 3 folds and 4 slots."""
+    plan = plan_of(arm("asha", ASHA(samples=27, reduction=3, rungs=2)), folds=3)
+    simulation = Simulation(plan, tiny_bank, tmp_path_factory.mktemp("halved"))
+    assert simulation.run(slots=4).complete
+    return simulation
+
+
+def search_records(simulation: Simulation) -> list[dict]:
+    return [record for record in simulation.records.values() if record["stage"] == "search"]
+
+
+def test_a_search_that_stops_leaves_what_is_worth_its_epochs(halved: Simulation) -> None:
+    first = [record for record in search_records(halved) if record["fold"] == 0]
+    ends = Counter((record["status"], len(record["history"])) for record in first)
+    assert set(ends) == {("stopped", 1), ("stopped", 3), ("completed", 9)}
+    assert ends.total() == 27
+    assert 3 <= ends["completed", 9] <= 6  # a ninth, and those that came early
+    best = max(first, key=lambda record: record["history"][0]["validation_mAP"])
+    assert best["status"] == "completed"
+    worst = sorted(first, key=lambda record: record["history"][0]["validation_mAP"])[:5]
+    assert {record["status"] for record in worst} == {"stopped"}
+
+
+def test_only_what_survives_the_first_fold_is_trained_on_the_others(halved: Simulation) -> None:
+    records = search_records(halved)
+    survivors = {str(r["configuration"]) for r in records if r["fold"] == 0 and r["status"] == "completed"}
+    others = [r for r in records if r["fold"] != 0]
+    assert Counter(str(r["configuration"]) for r in others) == dict.fromkeys(survivors, 2)
+    assert {r["status"] for r in others} == {"completed"}
+    assert all(not spec.rungs for spec in halved.started if spec.fold != 0)
+
+
+def test_a_stopped_trial_is_never_a_result(tiny_bank: Bank, tmp_path: Path) -> None:
+    """Its metrics are kept apart, and even the best of them is not selected."""
+
+    def late(spec: TrialSpec, epoch: int) -> float:
+        return 0.99 if epoch == 1 and spec.number == 5 else hill(spec, epoch) if spec.number < 5 else 0.98 - 0.3 * epoch
+
+    simulation = Simulation(plan_of(arm("asha", ASHA(samples=9)), folds=2), tiny_bank, tmp_path, late)
+    dispatcher = simulation.run()
+    stopped = [record for record in search_records(simulation) if record["status"] == "stopped"]
+    assert max(record["stopped"]["validation"]["mAP"] for record in stopped) > 0.6
+    assert all(record["metrics"] == {"validation": None, "test": None} for record in stopped)
+    selection = dispatcher.selections["asha"]
+    completed = {n for n in range(9) if f"asha.c{n:02d}.fold1" in simulation.records}
+    assert selection.number in completed
+    reasons = {score.excluded for score in selection.scores if score.mean is None}
+    assert reasons == {"0 of 2 folds: stopped (fold 0)"}
+    assert select([r["configuration"] for r in stopped], 2, [[r] for r in stopped], "mAP").number is None
+
+
+def test_an_early_stopping_search_goes_on_after_a_kill_where_it_was(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = plan_of(arm("asha", ASHA(samples=27, reduction=3, rungs=2)), folds=3)
+    killed = Simulation(plan, tiny_bank, tmp_path)
+    killed.run(slots=1, kill_after=20)
+    whole = Simulation(plan, tiny_bank, tmp_path / "whole")
+    whole.run(slots=1)
+    before = dict(killed.records)
+    assert killed.run(slots=1).complete
+    assert proposals(tmp_path) == proposals(tmp_path / "whole")
+    assert {trial: killed.records[trial] for trial in before} == before
+    # One slot and the same records: what was seen at the rungs before the kill counts after it.
+    assert killed.records == whole.records
+
+
+def test_a_first_fold_that_failed_is_tried_again_and_then_the_others_follow(tiny_bank: Bank, tmp_path: Path) -> None:
+    simulation = Simulation(plan_of(arm("asha", ASHA(samples=4, reduction=2))), tiny_bank, tmp_path)
+    assert not simulation.run(bad={"asha.c00.fold0": "failed"}).complete
+    assert not any(spec.id == "asha.c00.fold1" for spec in simulation.started)
+    assert simulation.run().complete
+    assert simulation.records["asha.c00.fold0"]["status"] in ("completed", "stopped")

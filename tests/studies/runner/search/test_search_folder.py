@@ -1,0 +1,280 @@
+"""A searched study's folder: what may be gone on with, what the report makes of it, and the real thing end to end."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mlflow import MlflowClient
+from rich.console import Console
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.records import read_json, read_records, record_path
+from reports.build import build_report
+from reports.reading.results import read_results
+from reports.reading.summary import arm_summaries
+from search_spaces.domain import Choice, Space
+from search_spaces.searchers import ASHA, TPE, Grid, Random
+from studies.plan import Plan
+from studies.runner.folder import records_of_plan, write_study
+from studies.runner.run_study import DONE, INTERRUPTED, Options, run_plan
+from studies.runner.show import show_status
+from tests.studies.test_command_line import fmim
+from tests.support.comparison import comparable_records
+from tests.support.simulation import MIXED, Simulation, arm, plan_of
+
+FOLDS = [{"fold": 0}, {"fold": 1}]
+EXECUTION: dict[str, Any] = {"slots": 2, "wall_s": None}
+
+
+def begun(tmp_path: Path, bank: Bank, plan: Plan, **how: Any) -> Simulation:
+    """A study's folder on which a simulation has run."""
+    write_study(tmp_path, plan, bank, FOLDS, EXECUTION)
+    simulation = Simulation(plan, bank, tmp_path)
+    simulation.run(**how)
+    return simulation
+
+
+TPE_ARM = arm("tpe", TPE(samples=4, startup=2), MIXED)
+LONGER = MIXED.model_copy(
+    update={"choices": (Choice(path="margins.epsilon", values=(0.1, 0.5, 0.75)), *MIXED.choices[1:])}
+)
+GRID = Space(choices=(Choice(path="margins.epsilon", values=(0.1, 0.5)), Choice(path="margins.beta", values=(0.1,))))
+LONGER_GRID = Space(choices=(Choice(path="margins.epsilon", values=(0.1, 0.5, 0.75)), *GRID.choices[1:]))
+
+LONGER_SAYS = r"epsilon was \[0.1, 0.5\], is \[0.1, 0.5, 0.75\]"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (TPE_ARM, arm("tpe", TPE(samples=4, startup=2), LONGER), rf"arm 'tpe' .* {LONGER_SAYS}"),
+        (TPE_ARM, arm("tpe", TPE(samples=4, startup=2)), "lam was .* is not there"),
+        (TPE_ARM, arm("tpe", TPE(samples=4, startup=3), MIXED), "startup was 2, is 3"),
+        (TPE_ARM, arm("tpe", Random(samples=4), MIXED), "kind was tpe, is random"),
+        (TPE_ARM, arm("tpe", TPE(samples=3, startup=2), MIXED), "4 configurations are proposed, only 3 allowed now"),
+        (arm("grid", Grid(), GRID), arm("grid", Grid(), LONGER_GRID), rf"arm 'grid' .* {LONGER_SAYS}"),
+    ],
+)  # fmt: skip
+def test_another_space_or_searcher_is_refused_and_the_change_named(
+    tiny_bank: Bank, tmp_path: Path, before: Any, after: Any, message: str
+) -> None:
+    """Case B21: in raw Optuna, a longer choice list breaks the resumed study with an error about distributions."""
+    begun(tmp_path, tiny_bank, plan_of(before))
+    files = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
+    with pytest.raises(ValueError, match=message):
+        records_of_plan(tmp_path, plan_of(after), tiny_bank)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.json")} == files
+
+
+def test_the_same_plan_and_one_of_more_samples_go_on(tiny_bank: Bank, tmp_path: Path) -> None:
+    begun(tmp_path, tiny_bank, plan_of(TPE_ARM))
+    for samples in (4, 6):
+        plan = plan_of(arm("tpe", TPE(samples=samples, startup=2), MIXED))
+        assert len(records_of_plan(tmp_path, plan, tiny_bank)) == 4 * 2 + 1
+    pure = tmp_path / "grid"
+    begun(pure, tiny_bank, plan_of(arm("grid", Grid(), GRID)))
+    study = read_json(pure / "study.json")
+    del study["arms"][0]["searcher"]  # as a study was written before there were searchers
+    (pure / "study.json").write_text(json.dumps(study))
+    assert len(records_of_plan(pure, plan_of(arm("grid", Grid(), GRID)), tiny_bank)) == 2 * 2 + 1
+
+
+def test_another_seed_is_refused_even_before_the_first_record(tiny_bank: Bank, tmp_path: Path) -> None:
+    begun(tmp_path, tiny_bank, plan_of(TPE_ARM), kill_after=0)
+    with pytest.raises(ValueError, match="seed was 0, is 1"):
+        records_of_plan(tmp_path, plan_of(TPE_ARM, seed=1), tiny_bank)
+
+
+def test_records_without_their_proposals_are_not_trained_again(tiny_bank: Bank, tmp_path: Path) -> None:
+    begun(tmp_path, tiny_bank, plan_of(TPE_ARM))
+    (tmp_path / "proposals.json").rename(tmp_path / "elsewhere.json")
+    with pytest.raises(ValueError, match=r"its proposals.json does not have \(e.g. tpe.c00.fold0\): put the file back"):
+        records_of_plan(tmp_path, plan_of(TPE_ARM), tiny_bank)
+
+
+def test_study_json_holds_searchers_bounds_budgets_and_what_is_known_beforehand(
+    tiny_bank: Bank, tmp_path: Path
+) -> None:
+    plan = plan_of(arm("grid", Grid(), GRID), arm("asha", ASHA(samples=6)))
+    write_study(tmp_path, plan, tiny_bank, FOLDS, EXECUTION)
+    grid, asha = read_json(tmp_path / "study.json")["arms"]
+    assert (grid["n_s"], len(grid["configurations"]), grid["searcher"]["kind"], grid["note"]) == (2, 2, "grid", "")
+    assert (asha["n_s"], asha["configurations"], asha["searcher"]["kind"]) == (6, [], "asha")
+    assert "another run may stop others" in asha["note"]
+    assert asha["space"] == {
+        "epsilon": {"low": 0.05, "high": 1.0, "scale": "linear"},
+        "beta": {"low": 0.0, "high": 1.0, "scale": "linear"},
+    }
+
+
+# What the report makes of it
+
+
+STUDY = plan_of(
+    arm("grid", Grid(), GRID), arm("tpe", TPE(samples=6, startup=2)), arm("asha", ASHA(samples=12)), replicates=2
+)
+
+
+def table(out: Path, name: str) -> list[dict[str, str]]:
+    with (out / "report" / "tables" / f"{name}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_report_counts_stopped_trials_as_such_and_averages_none(tiny_bank: Bank, tmp_path: Path) -> None:
+    simulation = begun(tmp_path, tiny_bank, STUDY, slots=3)
+    statuses = Counter(
+        r["status"] for r in simulation.records.values() if r["arm"] == "asha" and r["stage"] == "search"
+    )
+    assert 0 < statuses["stopped"] < 12
+    build_report(tmp_path)
+    costs = {row["arm"]: row for row in table(tmp_path, "search_cost")}
+    assert [costs[name]["n_s"] for name in ("grid", "tpe", "asha")] == ["2", "6", "12"]
+    assert int(costs["asha"]["trials"]) == statuses.total()
+    epochs = sum(
+        len(r["history"]) for r in simulation.records.values() if r["arm"] == "asha" and r["stage"] == "search"
+    )
+    assert int(costs["asha"]["epochs"]) == epochs
+    status = {(row["arm"], row["stage"]): row for row in table(tmp_path, "trial_status")}
+    row = status["AdaTriplet + asha", "search (folds)"]
+    assert (int(row["stopped"]), int(row["completed"])) == (statuses["stopped"], statuses["completed"])
+    assert (row["failed"], row["missing"], int(row["planned"])) == ("0", "0", statuses.total())
+    assert table(tmp_path, "not_counted") == []
+    found = [row for row in table(tmp_path, "configurations") if row["arm"] == "AdaTriplet + asha"]
+    ends = Counter(row["selected"].startswith("stopped by its search after epoch") for row in found)
+    assert ends[True] == statuses["stopped"]
+    assert all(row["validation_n"] == "0" for row in found if row["selected"].startswith("stopped"))
+    page = (tmp_path / "report" / "report.md").read_text()
+    assert "not complete or not clean" not in page
+    assert "another run may stop others" in page
+    assert "in steps, the best so far of searches that adapt or stop trials" in page
+
+
+def test_an_interrupted_search_is_reported_with_what_is_still_to_come(tiny_bank: Bank, tmp_path: Path) -> None:
+    simulation = begun(tmp_path, tiny_bank, STUDY, slots=2, kill_after=9)
+    build_report(tmp_path)
+    results = read_results(tmp_path)
+    proposed = len(simulation.configurations("tpe"))
+    tpe = next(row for row in table(tmp_path, "trial_status") if row["arm"] == "AdaTriplet + tpe")
+    assert 0 < proposed < 6
+    assert int(tpe["planned"]) == 12
+    assert int(tpe["completed"]) + int(tpe["missing"]) == 12
+    assert [summary.planned_n_s for summary in arm_summaries(results)] == [2, 6, 12]
+    assert "No configuration selected, so no test result" in (tmp_path / "report" / "report.md").read_text()
+    screen = Console(record=True, width=200, file=(tmp_path / "screen.txt").open("w"))
+    show_status(tmp_path, screen)
+    assert f"{len(simulation.records)} of " in screen.export_text()
+
+
+def test_status_counts_what_is_due_of_a_search_that_stops(tiny_bank: Bank, tmp_path: Path) -> None:
+    simulation = begun(tmp_path, tiny_bank, STUDY, slots=2)
+    screen = Console(record=True, width=200, file=(tmp_path / "screen.txt").open("w"))
+    show_status(tmp_path, screen)
+    assert f"{len(simulation.records)} of {len(simulation.records)} trials are over" in screen.export_text()
+
+
+def test_plan_prints_the_exact_number_or_the_most(tmp_path: Path) -> None:
+    done = fmim("plan", "automargin_vs_search", "--preset", "smoke", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "at most 214 trials: at most 202 in the search and 12 replicates; at most 428 epochs" in done.stdout
+    assert "428 epochs and 72320 training images in all" in done.stdout
+    assert "epsilon ∈ [0.05, 1]; beta ∈ [0, 1]" in done.stdout
+    assert "AdaTriplet + ASHA: trials of fold 0 may stop after 1 of 2 epochs" in done.stdout
+
+
+# The real thing
+
+
+REAL = plan_of(
+    arm("tpe", TPE(samples=3, startup=1, in_flight=1)),
+    arm("asha", ASHA(samples=6, reduction=3)),
+    epochs=3,
+    replicates=1,
+)
+
+
+def run(root: Path, plan: Plan = REAL, backend: str = "inline") -> int:
+    """Run a plan with real trainings."""
+    options = Options(
+        study="automargin_vs_search",
+        out=root / "study",
+        backend=backend,  # type: ignore[arg-type]
+        gpus_per_trial=0.0,
+        tracking_uri=f"sqlite:///{root}/mlflow.db",
+        banks=root / "banks",
+    )
+    return run_plan(plan, options, Console(quiet=True))
+
+
+@pytest.fixture(scope="module")
+def inline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("inline")
+    assert run(root) == DONE
+    return root
+
+
+def stopped_records(root: Path) -> list[dict[str, Any]]:
+    return [record for record in read_records(root / "study") if record["status"] == "stopped"]
+
+
+def assert_stopped_cleanly(root: Path) -> None:
+    """Stopped trials have their record and no checkpoint; MLflow shows them as finished, and tagged."""
+    stopped = stopped_records(root)
+    assert stopped
+    for record in stopped:
+        epochs = len(record["history"])
+        assert record["metrics"] == {"validation": None, "test": None}
+        assert record["stopped"]["after_epoch"] == record["cost"]["epochs"] == epochs == 1
+        assert record["stopped"]["validation"]["mAP"] == record["history"][-1]["validation_mAP"]
+        assert record["cost"]["train_s"] > 0
+        assert record["error"] is None
+        assert not (root / "study" / "checkpoints" / f"{record['trial']}.pt").exists()
+    client = MlflowClient(f"sqlite:///{root}/mlflow.db")
+    experiment = client.get_experiment_by_name("searches")
+    runs = {r.data.tags.get("fmim.trial"): r for r in client.search_runs([experiment.experiment_id], max_results=1000)}
+    assert {runs[record["trial"]].info.status for record in stopped} == {"FINISHED"}
+    assert {runs[record["trial"]].data.tags["fmim.status"] for record in stopped} == {"stopped"}
+    assert {r.info.status for r in runs.values()} == {"FINISHED"}
+    assert len(runs) == 1 + len(list(read_records(root / "study")))
+
+
+def test_a_real_search_stops_selects_and_is_done(inline: Path) -> None:
+    assert_stopped_cleanly(inline)
+    chosen = read_json(inline / "study" / "selection.json")["asha"]["configuration"]
+    assert chosen not in [record["configuration"] for record in stopped_records(inline)]
+    before = comparable_records(inline / "study")
+    assert run(inline) == DONE
+    assert read_json(inline / "study" / "study.json")["executions"][-1]["trials"] == 0
+    assert comparable_records(inline / "study") == before
+
+
+@pytest.mark.slow
+def test_ray_proposes_and_trains_the_same_even_interrupted(
+    inline: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from studies.runner import dispatcher as dispatch
+
+    finished = dispatch.Dispatcher.finished
+
+    def interrupting(self: Any, spec: Any, record: Any) -> None:
+        finished(self, spec, record)
+        if len(self._records) == 5:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dispatch.Dispatcher, "finished", interrupting)
+        assert run(tmp_path, backend="ray") == INTERRUPTED
+    assert run(tmp_path, backend="ray") == DONE
+    assert read_json(tmp_path / "study" / "proposals.json") == read_json(inline / "study" / "proposals.json")
+    ours, theirs = (comparable_records(root / "study") for root in (tmp_path, inline))
+    exact = [trial for trial in theirs if trial.startswith("tpe")]
+    assert {trial: ours[trial] for trial in exact} == {trial: theirs[trial] for trial in exact}
+    assert {trial for trial in ours if trial.startswith("asha") and trial.endswith("fold0")} == {
+        f"asha.c{number:02d}.fold0" for number in range(6)
+    }
+    assert_stopped_cleanly(tmp_path)
+    assert record_path(tmp_path / "study", "tpe.c02.fold1").exists()

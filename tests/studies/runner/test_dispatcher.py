@@ -1,0 +1,291 @@
+"""The plan, the order of its trials, and selection: pure logic, on records made by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+
+import pytest
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.records import Record
+from fmim_core.trial.trial import TrialSpec, blank_record
+from studies import catalogue
+from studies.declare import Arm, Preset, Study
+from studies.plan import Plan
+from studies.runner.dispatcher import Dispatcher
+from studies.selection import select
+from tests.support.mini_study import mini_plan
+
+
+def made_record(spec: TrialSpec, value: float | None, status: str = "completed") -> Record:
+    """A record as a trial would leave it; `value` is its mAP."""
+    part = "validation" if spec.stage == "search" else "test"
+    metrics = {"validation": None, "test": None} | ({part: {"mAP": value}} if status == "completed" else {})
+    return blank_record(spec, "2026-01-01T00:00:00.000Z") | {"status": status, "metrics": metrics}
+
+
+def score(spec: TrialSpec) -> float:
+    """An invented mAP: the second configuration of each arm is the best."""
+    return 0.5 + 0.1 * (spec.number == 1) + 0.01 * spec.replicate
+
+
+def run(dispatcher: Dispatcher, slots: int = 1, bad: dict[str, str] | None = None, seed: int = 0) -> list[TrialSpec]:
+    """Run everything with `slots` trials at once that end in random order; returns the order of starts."""
+    rng, running, order = random.Random(seed), [], []
+    while True:
+        while len(running) < slots and (spec := dispatcher.next()) is not None:
+            running.append(spec)
+            order.append(spec)
+        if not running:
+            assert dispatcher.exhausted
+            return order
+        spec = running.pop(rng.randrange(len(running)))
+        dispatcher.finished(spec, made_record(spec, score(spec), (bad or {}).get(spec.id, "completed")))
+
+
+def test_the_paper_study_has_nine_arms_with_its_search_costs() -> None:
+    study = catalogue.find("automargin_vs_grid")
+    assert [arm.space.size for arm in study.arms] == [1, 1, 4, 4, 2, 1, 1, 16, 4]
+    assert [arm.label for arm in study.arms[:5]] == [
+        "Triplet + Q1",
+        "Triplet + Q2",
+        "Triplet + WAT",
+        "Triplet + grid search",
+        "Triplet + AutoMargin",
+    ]
+    plan = Plan(study, study.preset("quick"), seed=0, replicates=5)
+    assert (plan.search_trials, plan.replicate_trials, plan.trials) == (34 * 3, 9 * 5, 147)
+
+
+@pytest.mark.parametrize(
+    ("name", "search_trials", "replicate_trials"),
+    [
+        ("automargin_vs_grid", 34 * 3, 9 * 5),
+        ("automargin_vs_search", (4 + 1 + 16 + 16 + 16 + 48) * 3, 6 * 5),
+        ("automargin_ablation", 0, 9 * 5),
+        ("backbones", 4 * 6 * 2, 8 * 5),
+        ("baselines", 0, 7 * 5),
+        ("hyperparameter_selection", 58 * 3, 9 * 5),
+        ("lambda_sweep", 4 * 3, 4 * 5),
+        ("margin_sensitivity", 16 * 3, 5),
+        ("training_dynamics", 0, 3 * 5),
+    ],
+)
+def test_every_study_has_its_trials_and_every_configuration_is_a_valid_training(
+    name: str, search_trials: int, replicate_trials: int
+) -> None:
+    study = catalogue.find(name)
+    for preset in study.presets:
+        plan = Plan(study, preset, seed=0, replicates=5)
+        for arm in study.arms:
+            configs = [plan.train_config(arm, configuration) for configuration in arm.space.corners()]
+            assert len({config.model_dump_json() for config in configs}) == len(configs)
+    plan = Plan(study, study.preset("quick"), seed=0, replicates=5)
+    assert (plan.search_trials, plan.replicate_trials) == (search_trials, replicate_trials)
+
+
+def test_the_catalogue_is_what_is_tested() -> None:
+    assert catalogue.names() == [
+        "automargin_ablation",
+        "automargin_vs_grid",
+        "automargin_vs_search",
+        "backbones",
+        "baselines",
+        "hyperparameter_selection",
+        "lambda_sweep",
+        "margin_sensitivity",
+        "training_dynamics",
+    ]
+
+
+def test_without_a_search_replicates_start_at_once(tiny_bank: Bank, tmp_path: Path) -> None:
+    study = catalogue.find("baselines")
+    plan = Plan(study, study.preset("smoke"), seed=0, replicates=2)
+    dispatcher = Dispatcher(plan, tiny_bank, tmp_path, {})
+    order = run(dispatcher, slots=3)
+    assert [(spec.arm, spec.stage) for spec in order[:2]] == [("softtriple", "replicate")] * 2
+    assert len(order) == 14
+    assert dispatcher.complete
+    chosen = json.loads((tmp_path / "selection.json").read_text())["arcface"]
+    assert (chosen["configuration"], chosen["score"]) == ({"margin_degrees": 14.3}, None)
+
+
+def test_a_study_without_a_search_leaves_no_choice() -> None:
+    study = catalogue.find("margin_sensitivity")
+    with pytest.raises(ValueError, match="has no search, but triplet_epsilon leave a choice"):
+        Study(**{**dict(study), "search": False})
+
+
+def test_the_paper_preset_is_the_papers_protocol() -> None:
+    study = catalogue.find("automargin_vs_grid")
+    preset = study.preset("paper")
+    config = study.arms[0].train_config(preset, {})
+    assert (preset.folds, preset.replicates, preset.image_size, config.epochs) == (5, 5, 280, 100)
+    assert (config.model.kind, config.model.embedding_dim, config.augmentation.crop) == ("resnet18", 128, 256)
+    assert (config.batches.subjects_per_batch, config.batches.images_per_subject) == (32, 4)
+    assert (config.learning_rate, config.weight_decay, config.keep) == (1e-4, 1e-4, "best")
+
+
+def test_arms_share_seeds_and_every_trial_has_its_own_name_and_fingerprint(tiny_bank: Bank) -> None:
+    specs = mini_plan().possible(tiny_bank, lambda arm: ())
+    assert len({spec.id for spec in specs}) == len({spec.fingerprint for spec in specs}) == len(specs)
+    seeds = {(spec.stage, spec.replicate): set() for spec in specs}
+    for spec in specs:
+        seeds[spec.stage, spec.replicate].add(spec.seed)
+    assert all(len(values) == 1 for values in seeds.values())
+    assert len({min(values) for values in seeds.values()}) == len(seeds)
+
+
+@pytest.mark.parametrize("slots", [1, 2, 7])
+def test_every_trial_is_handed_out_once_and_replicates_are_the_winners(
+    tiny_bank: Bank, tmp_path: Path, slots: int
+) -> None:
+    plan = mini_plan()
+    dispatcher = Dispatcher(plan, tiny_bank, tmp_path, {})
+    order = run(dispatcher, slots, seed=slots)
+    assert len(order) == len({spec.id for spec in order}) == plan.trials
+    winners = {(spec.arm, spec.number) for spec in order if spec.stage == "replicate"}
+    assert winners == {("triplet_grid", 1), ("adatriplet_automargin", 0)}
+    assert dispatcher.complete
+
+
+def test_replicates_start_as_soon_as_their_winner_is_known(tiny_bank: Bank, tmp_path: Path) -> None:
+    order = run(Dispatcher(mini_plan(), tiny_bank, tmp_path, {}))
+    stages = [(spec.arm, spec.stage) for spec in order]
+    # The arm with the larger search comes first, and its replicates before the other arm's search.
+    assert (
+        stages
+        == [("triplet_grid", "search")] * 4
+        + [("triplet_grid", "replicate")] * 2
+        + [("adatriplet_automargin", "search")] * 2
+        + [("adatriplet_automargin", "replicate")] * 2
+    )
+
+
+def test_the_winner_is_on_disk_before_its_first_replicate_is_handed_out(tiny_bank: Bank, tmp_path: Path) -> None:
+    dispatcher = Dispatcher(mini_plan(), tiny_bank, tmp_path, {})
+    while (spec := dispatcher.next()) is not None:
+        if spec.stage == "replicate":
+            chosen = json.loads((tmp_path / "selection.json").read_text())[spec.arm]
+            assert chosen["configuration"] == spec.configuration
+        dispatcher.finished(spec, made_record(spec, score(spec)))
+
+
+def test_resuming_hands_out_the_plan_minus_what_is_final(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = mini_plan()
+    records: dict[str, Record] = {}
+    first = Dispatcher(plan, tiny_bank, tmp_path, {})
+    for status in ("completed", "completed", "diverged", "failed", "completed"):
+        spec = first.next()
+        records[spec.id] = made_record(spec, score(spec), status)
+        first.finished(spec, records[spec.id])
+    failed = [name for name, record in records.items() if record["status"] == "failed"]
+    order = run(Dispatcher(plan, tiny_bank, tmp_path, records))
+    started = [spec.id for spec in order]
+    assert set(started) & set(records) == set(failed)
+
+
+def test_a_failed_trial_alone_is_started_again_and_then_nothing(tiny_bank: Bank, tmp_path: Path) -> None:
+    """Case B11: a grid of 4 in which one fails once: 4 starts, then 1, then 0."""
+    plan = mini_plan()
+    records: dict[str, Record] = {}
+    starts = []
+    for broken in ({"triplet_grid.c00.fold1": "failed"}, {}, {}):
+        dispatcher = Dispatcher(plan, tiny_bank, tmp_path, records)
+        order = []
+        while (spec := dispatcher.next()) is not None:
+            order.append(spec)
+            records[spec.id] = made_record(spec, score(spec), broken.get(spec.id, "completed"))
+            dispatcher.finished(spec, records[spec.id])
+        starts.append([spec.id for spec in order if spec.arm == "triplet_grid" and spec.stage == "search"])
+    assert [len(ids) for ids in starts] == [4, 1, 0]
+    assert starts[1] == ["triplet_grid.c00.fold1"]
+
+
+def test_a_configuration_that_lost_a_fold_is_not_selected_and_says_why(tiny_bank: Bank, tmp_path: Path) -> None:
+    dispatcher = Dispatcher(mini_plan(), tiny_bank, tmp_path, {})
+    run(dispatcher, bad={"triplet_grid.c01.fold0": "diverged"})
+    selection = dispatcher.selections["triplet_grid"]
+    assert selection.configuration == {"epsilon": 0.25}
+    assert selection.scores[1].mean is None
+    assert selection.scores[1].excluded == "1 of 2 folds: diverged (fold 0)"
+    assert dispatcher.complete  # diverging is a result
+
+
+def test_an_arm_without_a_winner_has_no_replicates_and_the_study_is_not_complete(
+    tiny_bank: Bank, tmp_path: Path
+) -> None:
+    dispatcher = Dispatcher(mini_plan(), tiny_bank, tmp_path, {})
+    order = run(dispatcher, bad={f"triplet_grid.c0{c}.fold1": "diverged" for c in (0, 1)})
+    assert not [spec for spec in order if spec.arm == "triplet_grid" and spec.stage == "replicate"]
+    assert dispatcher.selections["triplet_grid"].configuration is None
+    assert not dispatcher.complete
+
+
+def test_a_winner_keeps_its_time_and_a_changed_one_stays_in_sight(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = mini_plan()
+    broken = Dispatcher(plan, tiny_bank, tmp_path, {})
+    run(broken, bad={"triplet_grid.c01.fold0": "failed"})
+    before = json.loads((tmp_path / "selection.json").read_text())
+    records = {
+        spec.id: made_record(spec, score(spec))
+        for spec in plan.possible(tiny_bank, lambda arm: ())
+        if spec.stage == "search"
+    }
+    run(Dispatcher(plan, tiny_bank, tmp_path, records))
+    after = json.loads((tmp_path / "selection.json").read_text())
+    assert after["adatriplet_automargin"] == before["adatriplet_automargin"]
+    assert after["triplet_grid"]["configuration"] == {"epsilon": 0.5}
+    assert [old["configuration"] for old in after["triplet_grid"]["previous"]] == [{"epsilon": 0.25}]
+
+
+def test_selection_is_the_best_mean_and_the_first_among_equals() -> None:
+    def records(*values: list[float]) -> list[list[Record]]:
+        return [
+            [{"status": "completed", "fold": f, "metrics": {"validation": {"mAP": v}}} for f, v in enumerate(folds)]
+            for folds in values
+        ]
+
+    configurations = [{"epsilon": 0.1}, {"epsilon": 0.2}, {"epsilon": 0.3}]
+    chosen = select(configurations, 2, records([0.5, 0.7], [0.8, 0.6], [0.6, 0.8]), "mAP")
+    assert (chosen.number, chosen.score) == (1, pytest.approx(0.7))
+    undefined = select(configurations, 2, records([0.1, 0.1], [0.9, math.nan], [0.2, 0.2]), "mAP")
+    assert undefined.configuration == {"epsilon": 0.3}
+    assert undefined.scores[1].excluded == "1 of 2 folds: 1 undefined"
+
+
+def test_declarations_refuse_what_makes_no_sense() -> None:
+    study = catalogue.find("automargin_vs_grid")
+    with pytest.raises(ValueError, match="triplet_q1 named more than once"):
+        Study(**{**dict(study), "arms": (study.arms[0], study.arms[0])})
+    with pytest.raises(ValueError, match="metric 'map'"):
+        Study(**{**dict(study), "metric": "map"})
+    with pytest.raises(ValueError, match="unknown preset 'tiny'"):
+        study.preset("tiny")
+    with pytest.raises(
+        ValueError, match="unknown study 'automargin'; there are automargin_ablation, automargin_vs_grid"
+    ):
+        catalogue.find("automargin")
+    wrong = Arm(name="wrong", loss="L", search="S", settings=(("loss.kind", "triplet"), ("marign.kind", "fixed")))
+    with pytest.raises(ValueError, match="marign"):
+        wrong.train_config(study.preset("smoke"), {})
+    assert isinstance(study.preset("smoke"), Preset)
+
+
+def test_baselines_can_take_what_hyperparameter_selection_selected() -> None:
+    study = catalogue.find("baselines")
+    source = catalogue.find("hyperparameter_selection")
+    winners = {
+        arm.name: {"configuration": list(arm.space.configurations())[-1]} for arm in source.arms if arm.space.size
+    }
+    arms = {arm.name: list(arm.space.configurations()) for arm in study.with_winners(winners).arms}
+    assert arms["sct"] == [{"lam": 2.0}]
+    assert arms["contrastive"] == [{"m_neg": 1.0, "m_pos": 0.75}]
+    assert arms["adatriplet"] == [{"k_delta": 4, "k_an": 4}]
+    with pytest.raises(ValueError, match="arm 'arcface' takes margin_degrees from the winner of 'arcface_grid'"):
+        study.with_winners({**winners, "arcface_grid": {"configuration": None}})
+    with pytest.raises(ValueError, match="leave out --selected"):
+        source.with_winners(winners)

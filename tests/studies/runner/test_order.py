@@ -1,0 +1,234 @@
+"""The order of trials: the longest first, the same after an interruption, and what it does for the makespan."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.models.small import multiply_adds
+from fmim_core.records import Record, read_records
+from fmim_core.trial.trial import Place, TrialSpec
+from search_spaces.domain import Choice, Space, Uniform
+from search_spaces.searchers import ASHA, TPE, Grid, Random, Searcher
+from studies.declare import Arm, Study
+from studies.plan import Plan
+from studies.runner.backends.inline import run_inline
+from studies.runner.dispatcher import Dispatcher
+from studies.runner.forecast.forecast import Slots
+from studies.workload import Workload
+from tests.support.mini_study import MINI
+from tests.support.simulation import record_of
+
+# Of the small net at 24 px: four 3×3 convolutions, each on half the side of the one before, and 512 features to 16.
+MULTIPLY_ADDS = 9 * (24**2 * 8 + 12**2 * 8 * 16 + 6**2 * 16 * 32 + 3**2 * 32 * 32) + 512 * 16
+RANGE = Uniform(path="margins.epsilon", low=0.1, high=0.9)
+
+
+def arm(name: str, steps: Iterable[int], epsilons: int = 1, searcher: Searcher | None = None) -> Arm:
+    """A triplet arm whose configurations have these numbers of steps in an epoch, each at so many margins.
+
+    With a searcher the margins come from a range instead.
+    """
+    choices = [Choice(path="batches.per_epoch", values=tuple(steps))]
+    if searcher is None:
+        choices.append(Choice(path="margins.epsilon", values=tuple((n + 1) / 10 for n in range(epsilons))))
+    space = Space(choices=tuple(choices), ranges=() if searcher is None else (RANGE,))
+    settings = (("loss.kind", "triplet"), ("margins.kind", "fixed"))
+    return Arm(name=name, loss="L", search="S", settings=settings, space=space, searcher=searcher or Grid())
+
+
+def plan_of(*arms: Arm, replicates: int = 2) -> Plan:
+    study = Study(name="order", title="Order", question="Which first?", presets=(MINI,), arms=arms)
+    return Plan(study, MINI, 0, replicates)
+
+
+def record(spec: TrialSpec) -> Record:
+    """As a trial leaves it; of an arm's configurations the later ones are the better ones."""
+    return record_of(spec, "completed", spec.train.epochs, lambda spec, epoch: 0.5 + spec.number / 1000)
+
+
+def steps_of(spec: TrialSpec) -> int:
+    """Its steps in an epoch."""
+    assert spec.train.batches.per_epoch is not None
+    return spec.train.batches.per_epoch
+
+
+def due(dispatcher: Dispatcher) -> list[TrialSpec]:
+    """All that can be handed out before anything ends."""
+    return list(iter(dispatcher.next, None))
+
+
+FIXED = plan_of(arm("one_short", [2]), arm("short", [2], epsilons=3), arm("mixed", [1, 6]), arm("long", [4]))
+
+
+def test_searches_begin_with_the_longest_trials_and_among_equals_with_the_larger_arm(
+    tiny_bank: Bank, tmp_path: Path
+) -> None:
+    specs = due(Dispatcher(FIXED, tiny_bank, tmp_path, {}))
+    # mixed.c00 has one step alone, but a replicate of six may follow.
+    expected = ["mixed.c01", "long.c00", "mixed.c00", "short.c00", "short.c01", "short.c02", "one_short.c00"]
+    assert [spec.id for spec in specs] == [f"{name}.fold{fold}" for name in expected for fold in (0, 1)]
+
+
+def test_of_the_replicates_that_are_due_the_longest_come_first_in_whatever_order_searches_ended(
+    tiny_bank: Bank, tmp_path: Path
+) -> None:
+    dispatcher = Dispatcher(FIXED, tiny_bank, tmp_path, {})
+    specs = due(dispatcher)
+    random.Random(0).shuffle(specs)
+    for spec in specs:
+        dispatcher.finished(spec, record(spec))
+    expected = ["mixed.c01", "long.c00", "short.c02", "one_short.c00"]
+    assert [spec.id for spec in due(dispatcher)] == [f"{name}.seed{seed}" for name in expected for seed in (0, 1)]
+
+
+def in_order(plan: Plan, specs: Iterable[TrialSpec]) -> list[TrialSpec]:
+    """The rule again, of grids: replicates, then by steps of what is ahead, the arm's size and place, own order."""
+    arms = {arm.name: (place, arm) for place, arm in enumerate(plan.arms)}
+    longest = {arm.name: max(arm.space.choices[0].values) for arm in plan.arms}
+
+    def key(spec: TrialSpec) -> tuple[object, ...]:
+        place, arm = arms[spec.arm]
+        ahead = steps_of(spec) + (longest[arm.name] if spec.stage == "search" else 0)
+        return spec.stage == "search", -ahead, -arm.budget, place, spec.number, spec.replicate
+
+    return sorted(specs, key=key)
+
+
+def test_after_an_interruption_the_rest_comes_in_the_same_order(tiny_bank: Bank, tmp_path: Path) -> None:
+    every = due(Dispatcher(FIXED, tiny_bank, tmp_path, {}))
+    for seed in range(10):
+        out = tmp_path / str(seed)
+        out.mkdir()
+        done = random.Random(seed).sample(every, random.Random(-seed).randrange(len(every)))
+        running = Dispatcher(FIXED, tiny_bank, out, {})
+        assert due(running) == every
+        for spec in done:
+            running.finished(spec, record(spec))
+        ready = [spec for spec in due(running) if spec.stage == "replicate"]
+        resumed = due(Dispatcher(FIXED, tiny_bank, out, {spec.id: record(spec) for spec in done}))
+        assert resumed == [*ready, *(spec for spec in every if spec not in done)]
+        assert resumed == in_order(FIXED, resumed)
+
+
+def test_searches_that_depend_on_an_order_keep_it_and_the_others_give_way_to_those_that_wait(
+    tiny_bank: Bank, tmp_path: Path
+) -> None:
+    steps = [1, 6, 3]
+    plan = plan_of(
+        arm("grid", [9]),
+        arm("asha", steps, searcher=ASHA(samples=8, reduction=2)),
+        arm("random", steps, searcher=Random(samples=8)),
+        arm("tpe", steps, searcher=TPE(samples=8, startup=2, in_flight=6)),
+        arm("long_tpe", [8], searcher=TPE(samples=8, startup=2)),
+    )
+    specs = due(Dispatcher(plan, tiny_bank, tmp_path, {}))
+    order = list(dict.fromkeys(spec.arm for spec in specs))
+    assert order == ["long_tpe", "tpe", "grid", "asha", "random"]
+    numbers = {name: [spec.number for spec in specs if spec.arm == name and spec.fold == 0] for name in order}
+    lengths = {name: [steps_of(spec) for spec in specs if spec.arm == name] for name in order}
+    assert numbers["asha"] == list(range(8))
+    assert numbers["tpe"] == list(range(6))
+    assert lengths["asha"] != sorted(lengths["asha"], reverse=True)
+    assert lengths["random"] == sorted(lengths["random"], reverse=True)
+    assert numbers["random"] != sorted(numbers["random"])  # the same configurations with the same numbers
+    assert due(Dispatcher(plan, tiny_bank, tmp_path, {})) == specs  # from proposals.json
+
+
+def test_a_trial_is_as_long_as_its_images_times_its_network(tiny_bank: Bank) -> None:
+    workload = Workload(FIXED, tiny_bank.development())
+    config = FIXED.train_config(FIXED.arms[3], {"per_epoch": 4, "epsilon": 0.1})
+    shown, validated = 2 * 4 * 16, len(workload.folds[1].validation)  # epochs × batches × 4 subjects of 4 images
+    assert workload.length(config, 1, test_images=7) == 3 * shown + 2 * validated
+    assert workload.length(config, None, test_images=7) == 3 * shown + 7
+    small = arm("small", [4])
+    wide = small.model_copy(update={"name": "wide", "settings": (*small.settings, ("model.embedding_dim", 512))})
+    plan = plan_of(small, wide)
+    assert multiply_adds(plan.train_configs()[1].model, 24) == MULTIPLY_ADDS + 512 * (512 - 16)
+    workload = Workload(plan, tiny_bank.development())
+    for config, each in zip(plan.train_configs(), (MULTIPLY_ADDS, MULTIPLY_ADDS + 512 * (512 - 16)), strict=True):
+        assert workload.length(config, None, test_images=7) == (3 * shown + 7) * each
+
+
+class Steps:
+    """A clock by which a trial takes as many seconds as it has steps."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.longest: dict[tuple[str, str], int] = {}
+
+    def start(self, cold: bool) -> float:
+        return 0.0
+
+    def seconds(self, spec: TrialSpec, after: int, until: int) -> float:
+        steps = (until - after) * steps_of(spec)
+        self.total += steps
+        self.longest[spec.arm, spec.stage] = max(steps, self.longest.get((spec.arm, spec.stage), 0))
+        return steps
+
+    def bounds(self, slots: int) -> tuple[float, float]:
+        """What no order can beat: all work shared out evenly, or a search trial and its arm's replicate in a row.
+
+        And Graham's (1969), which any order keeps that leaves no slot idle while a trial is due.
+        """
+        arms = {arm for arm, _ in self.longest}
+        chain = max(self.longest[arm, "search"] + self.longest[arm, "replicate"] for arm in arms)
+        return max(self.total / slots, chain), self.total / slots + (1 - 1 / slots) * chain
+
+
+class AllAlike(Dispatcher):
+    """Takes all trials for equally long: arms with the most configurations come first."""
+
+    def _length(self, spec: TrialSpec) -> int:
+        return 1
+
+
+def mixed_study(seed: int) -> Plan:
+    """Eight arms of 1 to 6 configurations, whose trials have 1 to 40 steps an epoch."""
+    rng = random.Random(seed)
+    arms = []
+    for number in range(8):
+        steps = {round(40 ** rng.random()) for _ in range(rng.choice((1, 1, 2)))}
+        arms.append(arm(f"arm{number}", sorted(steps), epsilons=rng.randint(1, 3)))
+    return plan_of(*arms, replicates=3)
+
+
+@pytest.mark.parametrize("slots", [2, 8])
+def test_with_the_longest_first_studies_end_sooner_and_near_what_no_order_can_beat(
+    tiny_bank: Bank, tmp_path: Path, slots: int
+) -> None:
+    relative: dict[type[Dispatcher], list[float]] = {Dispatcher: [], AllAlike: []}
+    for seed in range(12):
+        for kind, found in relative.items():
+            out = tmp_path / f"{kind.__name__}{seed}"
+            out.mkdir()
+            clock = Steps()
+            makespan = Slots(kind(mixed_study(seed), tiny_bank, out, {}), clock, slots, "mAP").run()  # type: ignore[arg-type]
+            least, most = clock.bounds(slots)
+            assert least <= makespan <= most
+            found.append(makespan / least)
+    new, old = relative[Dispatcher], relative[AllAlike]
+    assert fmean(new) < 1 + (fmean(old) - 1) / 3
+    assert max(new) < {2: 1.01, 8: 1.07}[slots] < max(old)
+
+
+def test_the_order_changes_no_result(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = plan_of(arm("short", [1], epsilons=2), arm("mixed", [1, 3]), replicates=1)
+    found = {}
+    for kind in (Dispatcher, AllAlike):
+        out = tmp_path / kind.__name__
+        (out / "records").mkdir(parents=True)
+        dispatcher = kind(plan, tiny_bank, out, {})
+        run_inline(dispatcher, Place(out, "cpu"), threads=1)
+        records = sorted(read_records(out), key=lambda record: record["started_at"])
+        winners = {name: selection.to_json() for name, selection in dispatcher.selections.items()}
+        found[kind] = [record["trial"] for record in records], winners, {r["trial"]: r["metrics"] for r in records}
+    (new, *results), (old, *same) = found.values()
+    assert new != old
+    assert len(new) == plan.trials
+    assert results == same

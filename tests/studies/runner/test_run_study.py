@@ -1,0 +1,337 @@
+"""A whole small study in this process: records, resuming, the folder's rules, and the MLflow mirror."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mlflow import MlflowClient
+from rich.console import Console
+
+from fmim_core.records import read_json, read_records, record_path, write_json
+from reports.build import build_report
+from studies.runner.folder import sole_user
+from studies.runner.run_study import DONE, Options, run_plan
+from studies.runner.tracking.mlflow_runs import Identity, check_tracking_uri, safe_names
+from studies.runner.tracking.tracker import Tracker
+from tests.support.comparison import comparable_records
+from tests.support.mini_study import mini_plan
+from tests.support.services import free_port, wait_for
+
+
+def run(root: Path, out: str = "study", **changes: Any) -> int:
+    """Run the small study inline in a folder of its own."""
+    plan = mini_plan(**{key: changes.pop(key) for key in ("seed", "replicates", "epochs") if key in changes})
+    options = Options(
+        study="automargin_vs_grid",
+        out=root / out,
+        seed=plan.seed,
+        backend="inline",
+        gpus_per_trial=0.0,
+        tracking_uri=f"sqlite:///{root}/mlflow.db",
+        banks=root / "banks",
+        **changes,
+    )
+    return run_plan(plan, options, Console(quiet=True))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the small study has run to its end."""
+    root = tmp_path_factory.mktemp("finished")
+    assert run(root) == DONE
+    return root
+
+
+@pytest.fixture
+def copy(finished: Path, tmp_path: Path) -> Path:
+    """A copy of it to change; the folder has moved, and its records do not mind."""
+    return Path(shutil.copytree(finished, tmp_path / "copy"))
+
+
+def runs_of(root: Path) -> list[Any]:
+    client = MlflowClient(f"sqlite:///{root}/mlflow.db")
+    experiment = client.get_experiment_by_name("automargin_vs_grid")
+    return list(client.search_runs([experiment.experiment_id], max_results=1000))
+
+
+def executions(root: Path) -> list[dict[str, Any]]:
+    return list(read_json(root / "study" / "study.json")["executions"])
+
+
+def test_the_plan_is_run_whole(finished: Path) -> None:
+    records = list(read_records(finished / "study"))
+    assert Counter((r["arm"], r["stage"], r["status"]) for r in records) == {
+        ("triplet_grid", "search", "completed"): 4,
+        ("triplet_grid", "replicate", "completed"): 2,
+        ("adatriplet_automargin", "search", "completed"): 2,
+        ("adatriplet_automargin", "replicate", "completed"): 2,
+    }
+    chosen = read_json(finished / "study" / "selection.json")
+    for record in records:
+        if record["stage"] == "replicate":
+            assert record["configuration"] == chosen[record["arm"]]["configuration"]
+            assert record["test_opened_at"] >= chosen[record["arm"]]["selected_at"]
+
+
+def test_study_json_holds_the_plan_the_data_and_the_execution(finished: Path) -> None:
+    study = read_json(finished / "study" / "study.json")
+    assert study["plan"] == {"search_trials": 6, "replicate_trials": 4}
+    assert [(arm["name"], arm["n_s"]) for arm in study["arms"]] == [("adatriplet_automargin", 1), ("triplet_grid", 2)]
+    assert [fold["train_subjects"] + fold["validation_subjects"] for fold in study["folds"]] == [12, 12]
+    assert (study["data"]["name"], study["data"]["synthetic"], study["data"]["test"]["subjects"]) == (
+        "phantom",
+        True,
+        6,
+    )
+    execution = executions(finished)[0]
+    assert (execution["trials"], execution["exit_code"], execution["slots"]) == (10, 0, 1)
+
+
+def test_the_first_replicates_leave_samples_and_the_report_shows_them(finished: Path) -> None:
+    out = finished / "study"
+    sampled = {record["trial"]: record["samples"] for record in read_records(out) if record["samples"]}
+    assert set(sampled) == {"triplet_grid.c00.seed0", "triplet_grid.c01.seed0", "adatriplet_automargin.c00.seed0"} & {
+        record["trial"] for record in read_records(out)
+    }
+    rows = {
+        str(s[key]) for samples in sampled.values() for s in samples for key in ("query_row", "truth_row", "top_row")
+    }
+    assert {path.stem for path in (out / "samples").glob("*.png")} == rows
+    assert (out / "report" / "figures" / "retrieval_samples.png").is_file()
+
+
+def test_the_same_command_again_runs_nothing(copy: Path) -> None:
+    before = comparable_records(copy / "study")
+    assert run(copy) == DONE
+    assert executions(copy)[-1]["trials"] == 0
+    assert comparable_records(copy / "study") == before
+
+
+def test_resuming_runs_what_is_missing_or_failed_and_gives_the_same_records(copy: Path) -> None:
+    before = comparable_records(copy / "study")
+    record_path(copy / "study", "triplet_grid.c00.fold1").unlink()
+    failed = record_path(copy / "study", "adatriplet_automargin.c00.seed1")
+    write_json(failed, read_json(failed) | {"status": "failed"})
+    assert run(copy) == DONE
+    assert executions(copy)[-1]["trials"] == 2
+    assert comparable_records(copy / "study") == before
+    assert [attempt["status"] for attempt in read_json(failed)["attempts"]] == ["failed"]
+
+
+def test_more_replicates_extend_a_study(copy: Path) -> None:
+    assert run(copy, replicates=3) == DONE
+    assert executions(copy)[-1]["trials"] == 2  # one more for each arm
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"), [({"seed": 1}, "seed was 0, is 1"), ({"epochs": 3}, "epochs was 2, is 3")]
+)
+def test_another_plan_in_the_same_folder_is_refused(copy: Path, changes: dict[str, int], message: str) -> None:
+    before = comparable_records(copy / "study")
+    with pytest.raises(ValueError, match=message):
+        run(copy, **changes)
+    assert comparable_records(copy / "study") == before
+    assert len(executions(copy)) == 1
+
+
+def test_fresh_moves_the_old_folder_aside(copy: Path) -> None:
+    before = comparable_records(copy / "study")
+    assert run(copy, seed=1, fresh=True) == DONE
+    (aside,) = copy.glob("study.until-*")
+    assert comparable_records(aside) == before
+    assert comparable_records(copy / "study") != before
+
+
+def test_two_processes_cannot_use_one_folder(copy: Path) -> None:
+    with sole_user(copy / "study"), pytest.raises(ValueError, match="another process is running in"):
+        run(copy)
+
+
+def test_a_moved_folder_still_gives_its_report(copy: Path) -> None:
+    moved = copy.rename(copy.with_name("moved"))
+    page = build_report(moved / "study")
+    assert "A small study" in page.read_text(encoding="utf-8")
+
+
+def test_every_trial_is_a_child_run_with_parameters_steps_cost_and_its_record(finished: Path) -> None:
+    client = MlflowClient(f"sqlite:///{finished}/mlflow.db")
+    runs = {run.data.tags.get("fmim.trial", ""): run for run in runs_of(finished)}
+    parent = runs.pop("")
+    assert len(runs) == 10
+    assert {run.info.status for run in [parent, *runs.values()]} == {"FINISHED"}
+    assert {run.data.tags["mlflow.parentRunId"] for run in runs.values()} == {parent.info.run_id}
+    run = runs["adatriplet_automargin.c00.fold1"]
+    record = read_json(record_path(finished / "study", "adatriplet_automargin.c00.fold1"))
+    assert run.data.params == {
+        "arm": "adatriplet_automargin",
+        "stage": "search",
+        "replicate": "1",
+        "k_delta": "2",
+        "k_an": "2",
+    }
+    for name in ("loss", "epsilon", "beta", "delta_mean", "phi_an_mean", "validation_mAP"):
+        history = [(metric.step, metric.value) for metric in client.get_metric_history(run.info.run_id, name)]
+        assert history == [(row["epoch"], row[name]) for row in record["history"]]
+    assert run.data.metrics["validation/mAP_at_R"] == record["metrics"]["validation"]["mAP_at_R"]
+    assert run.data.metrics["validation/mAP/year_4"] == record["metrics"]["validation"]["mAP/year_4"]
+    for name in ("train_s", "wall_s"):
+        assert run.data.metrics[f"cost/{name}"] == record["cost"][name]
+    mirrored = json.loads(Path(client.download_artifacts(run.info.run_id, "record.json")).read_text())
+    assert mirrored["config"] == record["config"]
+    names = {item.path for item in client.list_artifacts(parent.info.run_id)}
+    assert {"report", "study.json", "selection.json"} <= names
+    assert {"report/index.html", "report/figures", "report/tables"} <= {
+        item.path for item in client.list_artifacts(parent.info.run_id, "report")
+    }
+
+
+def test_resuming_goes_on_in_the_same_runs(copy: Path) -> None:
+    record_path(copy / "study", "triplet_grid.c00.fold1").unlink()
+    assert run(copy) == DONE
+    runs = runs_of(copy)
+    assert len(runs) == 11
+    assert {run.info.status for run in runs} == {"FINISHED"}
+    client = MlflowClient(f"sqlite:///{copy}/mlflow.db")
+    (again,) = [run for run in runs if run.data.tags.get("fmim.trial") == "triplet_grid.c00.fold1"]
+    assert [metric.step for metric in client.get_metric_history(again.info.run_id, "loss")] == [1, 2]
+
+
+def test_records_that_never_reached_the_tracker_are_mirrored_at_the_next_start(copy: Path) -> None:
+    (copy / "mlflow.db").unlink()
+    assert run(copy) == DONE
+    runs = runs_of(copy)
+    assert Counter(run.info.status for run in runs) == {"FINISHED": 11}
+
+
+def test_runs_left_running_by_a_killed_process_are_closed(copy: Path) -> None:
+    client = MlflowClient(f"sqlite:///{copy}/mlflow.db")
+    stale = next(run for run in runs_of(copy) if run.data.tags.get("fmim.trial") == "triplet_grid.c00.fold1")
+    client.update_run(stale.info.run_id, "RUNNING")
+    record_path(copy / "study", "triplet_grid.c00.fold1").unlink()
+    identity = Identity("automargin_vs_grid", read_json(copy / "study" / "study.json")["id"], "mini")
+    troubles = Tracker(f"sqlite:///{copy}/mlflow.db", identity, []).close("KILLED", [])
+    assert troubles == []
+    assert client.get_run(stale.info.run_id).info.status == "KILLED"
+
+
+def test_tracker_trouble_never_stops_training(tmp_path: Path) -> None:
+    plan = mini_plan(replicates=1)
+    options = Options(
+        study="automargin_vs_grid",
+        out=tmp_path / "study",
+        backend="inline",
+        gpus_per_trial=0.0,
+        tracking_uri="http://127.0.0.1:9",  # nobody listens there
+        banks=tmp_path / "banks",
+    )
+    console = Console(record=True, quiet=False, width=200, file=(tmp_path / "screen.txt").open("w"))
+    assert run_plan(plan, options, console) == DONE
+    assert Counter(record["status"] for record in read_records(tmp_path / "study")) == {"completed": 8}
+    screen = console.export_text()
+    assert "MLflow: MlflowException" in screen
+    assert "the next start mirrors them" in screen
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    """A real MLflow server on this machine; its address."""
+    address = f"http://127.0.0.1:{(port := free_port())}"
+    store = [
+        "--backend-store-uri",
+        f"sqlite:///{tmp_path}/server.db",
+        "--artifacts-destination",
+        str(tmp_path / "kept"),
+    ]
+    command = [sys.executable, "-m", "mlflow", "server", *store, "--port", str(port), "--workers", "1"]
+
+    def healthy() -> bool:
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/health") as answer:
+            assert answer.read() == b"OK"
+            return True
+        return False
+
+    with (tmp_path / "server.log").open("w") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+    try:
+        wait_for(healthy, process, tmp_path / "server.log", seconds=90)
+        yield address
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(timeout=30)
+
+
+def test_a_server_takes_the_runs_and_the_report(server: str, tmp_path: Path) -> None:
+    plan = mini_plan(replicates=1)
+    options = Options(
+        study="automargin_vs_grid",
+        out=tmp_path / "study",
+        backend="inline",
+        gpus_per_trial=0.0,
+        tracking_uri=server,
+        banks=tmp_path / "banks",
+    )
+    assert run_plan(plan, options, Console(quiet=True)) == DONE
+    client = MlflowClient(server)
+    experiment = client.get_experiment_by_name("automargin_vs_grid")
+    runs = client.search_runs([experiment.experiment_id])
+    assert Counter(run.info.status for run in runs) == {"FINISHED": 9}
+    (parent,) = [run for run in runs if "fmim.trial" not in run.data.tags]
+    assert {"report", "study.json", "selection.json"} <= {i.path for i in client.list_artifacts(parent.info.run_id)}
+
+
+def _finish_one(root: str, number: int) -> None:
+    identity = Identity("race", f"study{number}", "mini")
+    troubles = Tracker(f"sqlite:///{root}/new.db", identity, []).close("FINISHED", [])
+    assert troubles == []
+
+
+def test_four_programs_may_start_at_once_on_a_database_that_does_not_exist(tmp_path: Path) -> None:
+    """Case B15: of four raw clients on a new sqlite file, three died."""
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=_finish_one, args=(str(tmp_path), number)) for number in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * 4
+    client = MlflowClient(f"sqlite:///{tmp_path}/new.db")
+    experiment = client.get_experiment_by_name("race")
+    assert Counter(run.info.status for run in client.search_runs([experiment.experiment_id])) == {"FINISHED": 4}
+
+
+def test_names_are_made_safe_in_one_place_and_two_must_not_become_one() -> None:
+    """Case B13."""
+    assert safe_names(["mAP@R", "CMC_1", "a%b[0]"]) == {"mAP@R": "mAP_at_R", "CMC_1": "CMC_1", "a%b[0]": "a_b_0_"}
+    with pytest.raises(ValueError, match=r"'a%b' and 'a\[b' are both 'a_b'"):
+        safe_names(["a%b", "a[b"])
+
+
+@pytest.mark.parametrize("uri", ["./mlruns", "file:///tmp/mlruns", "mlruns", "ftp://host/x"])
+def test_a_folder_as_a_store_is_refused_before_anything_starts(uri: str) -> None:
+    with pytest.raises(ValueError, match="not in a folder"):
+        check_tracking_uri(uri)
+
+
+def test_a_sqlite_path_is_resolved_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert check_tracking_uri("sqlite:///runs/mlflow.db") == f"sqlite:///{tmp_path}/runs/mlflow.db"
+    assert check_tracking_uri("http://127.0.0.1:5000") == "http://127.0.0.1:5000"
+
+
+def test_margins_of_a_loss_without_beta_stay_not_a_number(finished: Path) -> None:
+    record = read_json(record_path(finished / "study", "triplet_grid.c00.fold1"))
+    assert all(math.isnan(row["beta"]) for row in record["history"])

@@ -1,0 +1,110 @@
+"""The MLflow mirror by itself, on a real sqlite store and records of trials that did nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.records import Record
+from fmim_core.trial.trial import Place, TrialSpec, blank_record
+from studies.plan import Plan
+from studies.runner.tracking.mlflow_runs import Identity, News, Runs
+from studies.runner.tracking.tracker import Tracker
+from tests.benchmarks.idle import IdleTrial, idle_plan
+
+IDENTITY = Identity("idle", "an id", "smoke", {"seed": 0})
+EPOCHS = 1100  # more metrics than MLflow takes at once
+
+
+def trials(bank: Bank, out: Path, number: int = 1) -> list[tuple[TrialSpec, Record]]:
+    plan = Plan(idle_plan(5).study, idle_plan(5).preset, seed=0, replicates=0, epochs=EPOCHS)
+    specs = plan.possible(bank, lambda arm: ())[:number]
+    return [(spec, IdleTrial(spec, Place(out, "cpu")).run()) for spec in specs]
+
+
+def milliseconds(time: str) -> int:
+    return int(datetime.fromisoformat(time).timestamp() * 1000)
+
+
+def test_a_trial_that_is_over_is_written_whole_with_its_own_times(tiny_bank: Bank, tmp_path: Path) -> None:
+    ((spec, record),) = trials(tiny_bank, tmp_path)
+    record |= {"started_at": "2026-01-02T03:04:05.678Z", "ended_at": "2026-01-02T04:04:05.678Z"}
+    runs = Runs(f"sqlite:///{tmp_path}/mlflow.db", IDENTITY)
+    runs.connect([])
+    runs.write(News(spec.id, beginning=record, record=record))
+    client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
+    (run,) = client.search_runs(["1"], f"tags.`fmim.trial` = '{spec.id}'")
+    assert (run.info.start_time, run.info.end_time) == tuple(
+        map(milliseconds, (record["started_at"], record["ended_at"]))
+    )
+    assert run.info.status == "FINISHED"
+    assert run.data.tags["fmim.status"] == "completed"
+    assert run.data.params == {"arm": "triplet_grid", "stage": "search", "replicate": "0", "epsilon": "0.0"}
+    assert [metric.step for metric in client.get_metric_history(run.info.run_id, "loss")] == list(range(1, EPOCHS + 1))
+    assert run.data.metrics["validation/mAP_at_R"] == record["metrics"]["validation"]["mAP@R"]
+
+
+def test_what_happens_while_the_store_is_busy_is_put_together(tiny_bank: Bank, tmp_path: Path) -> None:
+    """10,000 trials on a slow disk must not pile up epoch by epoch."""
+    (first, first_record), (second, second_record) = trials(tiny_bank, tmp_path, 2)
+    path = tmp_path / "mlflow.db"
+    tracker = Tracker(f"sqlite:///{path}", IDENTITY, [])
+    assert tracker.settle()
+    before = tracker.written
+    blocker = sqlite3.connect(path, isolation_level=None)
+    blocker.execute("BEGIN EXCLUSIVE")
+    for spec, record in ((first, first_record), (second, second_record)):
+        tracker.started(spec)
+        for row in record["history"][:100]:
+            tracker.epoch(spec, row)
+    tracker.finished(first, first_record)
+    assert not tracker.settle(timeout_s=0.1)
+    blocker.execute("ROLLBACK")
+    blocker.close()
+    assert tracker.settle()
+    assert tracker.written - before <= 4  # of each trial what there was when its turn came, and perhaps the rest
+    assert tracker.close("FINISHED", []) == []
+    client = MlflowClient(f"sqlite:///{path}")
+    runs = {run.data.tags.get("fmim.trial"): run for run in client.search_runs(["1"])}
+    assert {name: run.info.status for name, run in runs.items()} == {
+        None: "FINISHED",
+        first.id: "FINISHED",
+        second.id: "KILLED",
+    }
+    for spec, epochs in ((first, EPOCHS), (second, 100)):
+        history = client.get_metric_history(runs[spec.id].info.run_id, "validation_mAP")
+        assert [metric.step for metric in history] == list(range(1, epochs + 1))
+
+
+def test_a_trial_whose_worker_died_before_it_began_has_a_run(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = idle_plan(5)
+    spec = plan.possible(tiny_bank, lambda arm: ())[0]
+    tracker = Tracker(f"sqlite:///{tmp_path}/mlflow.db", IDENTITY, [])
+    tracker.finished(spec, blank_record(spec, "2026-01-02T03:04:05.678Z"))
+    assert tracker.close("FAILED", []) == []
+    client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
+    (run,) = client.search_runs(["1"], f"tags.`fmim.trial` = '{spec.id}'")
+    assert run.info.status == "FAILED"
+
+
+@pytest.mark.parametrize("status", ["completed", "diverged", "stopped"])
+def test_only_records_that_are_not_there_are_written_at_the_next_start(
+    status: str, tiny_bank: Bank, tmp_path: Path
+) -> None:
+    (there, there_record), (_, missing) = trials(tiny_bank, tmp_path, 2)
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    for record in (there_record, missing):
+        record |= {"status": status, "history": record["history"][:1]}
+    earlier = Tracker(uri, IDENTITY, [there_record])
+    assert earlier.close("KILLED", []) == []
+    client = MlflowClient(uri)
+    (before,) = client.search_runs(["1"], f"tags.`fmim.trial` = '{there.id}'")
+    assert Tracker(uri, IDENTITY, iter([there_record, missing])).close("FINISHED", []) == []
+    runs = {run.data.tags.get("fmim.trial"): run.info for run in client.search_runs(["1"])}
+    assert set(runs) == {None, there.id, missing["trial"]}
+    assert vars(runs[there.id]) == vars(before.info)

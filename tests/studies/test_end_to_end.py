@@ -1,0 +1,139 @@
+"""The main job on the smoke preset: on Ray with interruptions, and inline; both must give the same records."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+
+from fmim_core.records import read_json, read_records
+from tests.studies.test_command_line import fmim
+from tests.support.comparison import comparable_records
+from tests.support.paths import NIH_MANIFEST, ROOT, needs_nih
+
+pytestmark = pytest.mark.slow
+STUDY = "automargin_vs_grid"
+
+
+def start(folder: Path) -> subprocess.Popen[bytes]:
+    """Start the main job on Ray, with the signals a terminal would give it."""
+    command = [sys.executable, str(ROOT / "studies" / "run.py"), STUDY, "--preset", "smoke"]
+    with (folder / "screen.txt").open("ab") as screen:
+        return subprocess.Popen(
+            command,
+            cwd=folder,
+            stdout=screen,
+            stderr=screen,
+            env=os.environ | {"COLUMNS": "200"},
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
+
+
+def stop_after(records: int, number: signal.Signals, folder: Path) -> int:
+    """Start the main job, send the signal when so many records are there, and return the exit code."""
+    process = start(folder)
+    while len(list((folder / "runs" / STUDY / "records").glob("*.json"))) < records:
+        assert process.poll() is None, (folder / "screen.txt").read_text()
+        time.sleep(0.1)
+    process.send_signal(number)
+    return process.wait(timeout=120)
+
+
+def tracked(folder: Path) -> Counter[str]:
+    """MLflow's runs of the study by status."""
+    client = MlflowClient(f"sqlite:///{folder}/runs/mlflow.db")
+    experiment = client.get_experiment_by_name(STUDY)
+    return Counter(run.info.status for run in client.search_runs([experiment.experiment_id], max_results=1000))
+
+
+@pytest.fixture(scope="module")
+def on_ray(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The main job on Ray: Ctrl-C, then kill -9, then to its end."""
+    folder = tmp_path_factory.mktemp("ray")
+    assert stop_after(8, signal.SIGINT, folder) == 130
+    assert "interrupted: the same command goes on from here" in (folder / "screen.txt").read_text()
+    assert "RUNNING" not in tracked(folder)
+    assert stop_after(30, signal.SIGKILL, folder) == -signal.SIGKILL
+    process = start(folder)
+    assert process.wait(timeout=300) == 0, (folder / "screen.txt").read_text()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def inline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The main job in one process, uninterrupted."""
+    folder = tmp_path_factory.mktemp("inline")
+    done = fmim(STUDY, "--preset", "smoke", "--backend", "inline", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_interrupted_on_ray_and_uninterrupted_inline_give_identical_records(on_ray: Path, inline: Path) -> None:
+    ours, theirs = (comparable_records(folder / "runs" / STUDY) for folder in (on_ray, inline))
+    assert len(ours) == 86
+    assert ours == theirs
+
+
+def test_nothing_ran_twice_and_the_interruptions_are_on_record(on_ray: Path) -> None:
+    executions = read_json(on_ray / "runs" / STUDY / "study.json")["executions"]
+    assert [execution["exit_code"] for execution in executions] == [130, None, 0]
+    records = list(read_records(on_ray / "runs" / STUDY))
+    last = executions[-1]["started_at"]
+    assert executions[-1]["trials"] == sum(record["started_at"] > last for record in records) <= 86 - 30
+    assert Counter(record["status"] for record in records) == {"completed": 86}
+
+
+def test_the_tracker_ends_with_every_trial_finished_and_none_running(on_ray: Path) -> None:
+    assert tracked(on_ray) == {"FINISHED": 87}
+
+
+@pytest.mark.parametrize("backend", ["on_ray", "inline"])
+def test_search_cost_has_nine_rows_with_the_papers_costs(backend: str, request: pytest.FixtureRequest) -> None:
+    folder = request.getfixturevalue(backend)
+    with (folder / "runs" / STUDY / "report" / "tables" / "search_cost.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["n_s"] for row in rows] == ["1", "1", "4", "4", "2", "1", "1", "16", "4"]
+    assert [row["trials"] for row in rows] == ["2", "2", "8", "8", "4", "2", "2", "32", "8"]
+    assert {row["test_n"] for row in rows} == {"2"}
+
+
+def test_the_report_says_that_phantoms_are_no_radiographs(on_ray: Path) -> None:
+    page = (on_ray / "runs" / STUDY / "report" / "index.html").read_text(encoding="utf-8")
+    assert "synthetic, not radiographs" in page
+    for name in ("http://", "https://"):
+        assert f'src="{name}' not in page
+
+
+def test_status_and_report_work_on_a_finished_folder(on_ray: Path) -> None:
+    status = fmim("status", f"runs/{STUDY}", cwd=on_ray)
+    assert status.returncode == 0
+    assert "86 of 86 trials are over" in status.stdout
+    page = on_ray / "runs" / STUDY / "report" / "index.html"
+    before = page.read_bytes()
+    assert fmim("report", f"runs/{STUDY}", cwd=on_ray).returncode == 0
+    assert page.read_bytes() == before
+
+
+@needs_nih
+def test_real_radiographs_run_and_are_reported_honestly(tmp_path: Path) -> None:
+    """The smoke preset on real ChestX-ray14 images: queries without a match are counted and left out."""
+    done = fmim(STUDY, "--preset", "smoke", "--data", NIH_MANIFEST, "--epochs", 1, "--backend", "inline", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "runs" / STUDY
+    test = next(record for record in read_records(out) if record["stage"] == "replicate")["metrics"]["test"]
+    assert (
+        test["queries"] + test["queries_without_match"]
+        == json.loads((out / "study.json").read_text())["data"]["test"]["queries"]
+    )
+    page = (out / "report" / "index.html").read_text(encoding="utf-8")
+    assert "synthetic, not radiographs" not in page
+    assert "15 subjects" in page

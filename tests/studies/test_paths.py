@@ -1,0 +1,108 @@
+"""Case B18: relative paths count from where the program is started; nothing that a user needs is anywhere else."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mlflow import MlflowClient
+from PIL import Image
+from rich.console import Console
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.records import read_json, read_records
+from reports.build import build_report
+from studies.runner.run_study import DONE, Options, run_plan
+from tests.support.comparison import comparable_records
+from tests.support.mini_study import mini_plan
+
+HERE = Options(
+    study="automargin_vs_grid",
+    data="manifest.csv",
+    data_root=Path("data"),
+    out=Path("results/study"),
+    backend="inline",
+    gpus_per_trial=0.0,
+    tracking_uri="sqlite:///results/tracked.db",
+)
+
+
+def collection(folder: Path) -> None:
+    """Random images of 18 subjects at months 0, 12, 24 in data/, with their table."""
+    (folder / "data" / "x").mkdir(parents=True)
+    rng, rows = np.random.default_rng(0), ["image,subject,months,split"]
+    for subject in range(18):
+        for months in (0, 12, 24):
+            name = f"x/{subject}_{months}.png"
+            Image.fromarray(rng.integers(0, 256, (30, 30), dtype=np.uint8)).save(folder / "data" / name)
+            rows.append(f"{name},s{subject},{months},{'test' if subject < 6 else 'train'}")
+    (folder / "data" / "manifest.csv").write_text("\n".join(rows))
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two folders: one was stood in, with relative paths; the other was given whole, from a third one."""
+    here, there, elsewhere, temporary = (tmp_path_factory.mktemp(name) for name in ("here", "there", "else", "temp"))
+    absolute = replace(
+        HERE,
+        data_root=there / "data",
+        out=there / "results" / "study",
+        tracking_uri=f"sqlite:///{there}/results/tracked.db",
+    )
+    before, default = Path.cwd(), tempfile.gettempdir()
+    tempfile.tempdir = str(temporary)
+    try:
+        for folder, options, start in ((here, HERE, here), (there, absolute, elsewhere)):
+            collection(folder)
+            os.chdir(start)
+            assert run_plan(mini_plan(replicates=1), options, Console(quiet=True)) == DONE
+        assert [path.name for path in (elsewhere / "runs").iterdir()] == [
+            "banks"
+        ]  # decoded images: made again anywhere
+        assert [path.name for path in elsewhere.iterdir()] == ["runs"]
+        assert [path for path in temporary.rglob("*") if path.is_file()] == []
+    finally:
+        os.chdir(before)
+        tempfile.tempdir = default
+    return here, there
+
+
+def test_relative_and_absolute_paths_give_the_same_records(both: tuple[Path, Path]) -> None:
+    here, there = (comparable_records(folder / "results" / "study") for folder in both)
+    assert len(here) == 8
+    assert here == there
+
+
+def test_everything_is_where_it_was_asked_for(both: tuple[Path, Path]) -> None:
+    here, there = both
+    assert {path.name for path in here.iterdir()} == {"data", "results", "runs"}
+    assert {path.name for path in there.iterdir()} == {"data", "results"}
+    for folder in both:
+        results = folder / "results"
+        kinds = {path.name for path in results.iterdir()} - {"tracked.db-shm", "tracked.db-wal"}
+        assert {"study", "tracked.db", "mlflow-artifacts"} <= kinds
+        assert {record["status"] for record in read_records(results / "study")} == {"completed"}
+        assert (results / "study" / "report" / "index.html").is_file()
+    (bank,) = (here / "runs" / "banks").glob("data-*")
+    assert Bank.open(bank).count == 54
+
+
+def test_no_path_of_this_machine_is_needed_later(both: tuple[Path, Path], tmp_path: Path) -> None:
+    """The folder moves without its data set: the report is the same, and no record leads to the old place."""
+    moved = (both[1] / "results").rename(tmp_path / "moved")
+    page = (moved / "study" / "report" / "index.html").read_bytes()
+    assert build_report(moved / "study").read_bytes() == page
+    for record in read_records(moved / "study"):
+        assert str(both[1]) not in str(record)
+
+
+def test_the_tracker_has_the_artifacts_beside_its_database(both: tuple[Path, Path]) -> None:
+    client = MlflowClient(f"sqlite:///{both[0]}/results/tracked.db")
+    experiment = client.get_experiment_by_name("automargin_vs_grid")
+    assert experiment.artifact_location.startswith((both[0] / "results" / "mlflow-artifacts").as_uri())
+    uri = read_json(both[0] / "results" / "study" / "study.json")["executions"][0]["tracking_uri"]
+    assert uri == f"sqlite:///{both[0]}/results/tracked.db"

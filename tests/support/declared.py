@@ -1,0 +1,70 @@
+"""Writes a synthetic OUT folder of any declared study, with values known by formula, without training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from studies.catalogue import find
+from studies.declare import Arm
+from tests.support import factories
+
+Value = Callable[[str, Mapping[str, Any]], float]
+
+
+def make_declared_out(out: Path, name: str, value: Value, *, folds: int = 3, replicates: int = 5) -> Path:
+    """A complete run of the study `name` under `out`: `value(arm, configuration)` is the mean over folds of mAP.
+
+    Fold f has (f − 1) / 100 more, seed s `factories.SEEDS[s]` more, which have mean 0, and 0.05 less than the folds.
+    """
+    study = find(name)
+    (out / "records").mkdir(parents=True)
+    declared = [arm.to_json() for arm in study.arms]
+    content = factories.study_content(declared, folds if study.search else 0, replicates)
+    content |= {"study": name, "title": study.title, "question": study.question}
+    factories.write(out / "study.json", content)
+    selection = {}
+    for arm in study.arms:
+        listed = list(arm.space.configurations())
+        best = max(listed, key=lambda c, arm=arm: value(arm.name, c))  # type: ignore[misc]
+        score = value(arm.name, best) + (folds - 3) / 200 if study.search else None
+        selection[arm.name] = {"configuration": best, "score": score, "metric": "mAP", "scores": []}
+        for number, configuration in enumerate(listed):
+            mean = value(arm.name, configuration)
+            for fold in range(folds if study.search else 0):
+                _write(out, name, arm, number, configuration, "search", fold, mean + (fold - 1) / 100)
+            for seed in range(replicates if configuration == best else 0):
+                _write(out, name, arm, number, configuration, "replicate", seed, mean - 0.05 + factories.SEEDS[seed])
+    factories.write(out / "selection.json", selection)
+    factories.write_sample_images(out)
+    return out
+
+
+def _write(
+    out: Path,
+    study: str,
+    arm: Arm,
+    number: int,
+    configuration: Mapping[str, Any],
+    stage: str,
+    replicate: int,
+    value: float,
+) -> None:
+    metrics = factories.metrics_of(value, 0.05)
+    history = {"epoch": 1, "loss": 0.1, "selected_share": 0.0 if configuration.get("epsilon") == 0 else 0.5}
+    record = {
+        "trial": factories.trial_name(arm.name, number, stage, replicate),
+        "study": study,
+        "arm": arm.name,
+        "configuration": dict(configuration),
+        "stage": stage,
+        "replicate": replicate,
+        "status": "completed",
+        "metrics": {"validation" if stage == "search" else "test": metrics},
+        "history": [history],
+        "cost": {"train_s": 1.0, "eval_s": 1.0, "data_s": 0.0, "startup_s": 0.0, "device_share": 1.0, "epochs": 1},
+    }
+    if stage == "replicate" and replicate == 0:
+        record["samples"] = factories.SAMPLES
+    factories.write(out / "records" / f"{record['trial']}.json", record)

@@ -1,0 +1,69 @@
+"""A study of two arms that takes seconds: what the tests of the runner run."""
+
+from __future__ import annotations
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.data.sets.phantom import PhantomConfig
+from fmim_core.trial.trial import TrialSpec
+from search_spaces.domain import Choice, Space
+from studies.declare import Arm, Preset, Study
+from studies.plan import Plan
+
+MINI = Preset(
+    name="mini",
+    about="seconds, for tests",
+    settings=(
+        ("model.kind", "small"),
+        ("model.embedding_dim", 16),
+        ("batches.subjects_per_batch", 4),
+        ("augmentation.crop", 24),
+        ("learning_rate", 1e-3),
+        ("epochs", 2),
+    ),
+    image_size=28,
+    phantom=PhantomConfig(train_subjects=12, test_subjects=6, months=(0, 12, 48)),
+    folds=2,
+    replicates=2,
+)
+
+MINI_STUDY = Study(
+    name="automargin_vs_grid",
+    title="A small study",
+    question="Does it run?",
+    presets=(MINI,),
+    arms=(
+        Arm(
+            name="adatriplet_automargin",
+            loss="AdaTriplet",
+            search="AutoMargin",
+            settings=(("loss.kind", "adatriplet"), ("margins.kind", "automargin")),
+            space=Space(
+                choices=(Choice(path="margins.k_delta", values=(2,)), Choice(path="margins.k_an", values=(2,)))
+            ),
+        ),
+        Arm(
+            name="triplet_grid",
+            loss="Triplet",
+            search="Grid search",
+            settings=(("loss.kind", "triplet"), ("margins.kind", "fixed")),
+            space=Space(choices=(Choice(path="margins.epsilon", values=(0.25, 0.5)),)),
+        ),
+    ),
+)
+
+
+def mini_plan(seed: int = 0, replicates: int = 2, epochs: int | None = None) -> Plan:
+    """The plan of the small study: 6 search trials and 4 replicates."""
+    return Plan(MINI_STUDY, MINI, seed, replicates, epochs)
+
+
+def first_search_trials(plan: Plan, bank: Bank) -> list[TrialSpec]:
+    """The search trials of the first arm's first configuration."""
+    arm = plan.arms[0]
+    return plan.search(arm, 0, next(arm.space.configurations()), bank)
+
+
+def first_replicates(plan: Plan, bank: Bank) -> list[TrialSpec]:
+    """The replicates of the first arm's first configuration."""
+    arm = plan.arms[0]
+    return plan.replicate(arm, 0, next(arm.space.configurations()), bank)

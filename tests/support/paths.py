@@ -1,0 +1,15 @@
+"""Where the project lies, and the real data beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+REAL_DATA = ROOT.parent / "shared" / "data"
+NIH_MANIFEST = REAL_DATA / "nih" / "images64_manifest.csv"
+
+needs_nih = pytest.mark.skipif(
+    not NIH_MANIFEST.exists(), reason="the real ChestX-ray14 sample is not beside the project"
+)

@@ -1,0 +1,66 @@
+"""Writes OUT folders of studies without a search stage by hand, with replicates of known numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from reports.writing.plotting import Plot, render
+from reports.writing.tables import Table, to_csv
+from tests.support.factories import edit, make_out, write
+
+COLUMNS = "arm,setting,metric,year,mean,se,n,published_mean,published_se"
+SEEDS = 3
+
+
+def metrics(value: float, chance: float) -> dict[str, float]:
+    """Test metrics of which mAP is `value`, less 1 and 4 points in years 1 and 4."""
+    found = {"mAP": value, "mAP_at_R": value - 0.05, "CMC_1": value - 0.1, "CMC_5": 0.9, "CMC_10": 1.0}
+    found |= {f"{name}/year_{year}": found[name] - year / 100 for name in tuple(found) for year in (1, 4)}
+    found |= {"queries": 30, "queries/year_1": 20, "queries/year_4": 10, "queries_without_match": 0, "gallery": 12}
+    return found | {"chance_mAP": chance}
+
+
+def write_study(out: Path, name: str, arms: list[dict[str, Any]], records: list[dict[str, Any]]) -> Path:
+    """A study without a search stage: no folds, nothing searched, one configuration an arm."""
+    make_out(out, folds=0, replicates=SEEDS, arms=())
+    edit(out / "study.json", study=name, arms=[{"n_s": 1, "space": {}, **arm} for arm in arms])
+    chosen = {a["name"]: {"configuration": a["configurations"][0], "score": None, "scores": []} for a in arms}
+    write(out / "selection.json", chosen)
+    for record in records:
+        write(out / "records" / f"{record['trial']}.json", record | {"study": name})
+    return out
+
+
+def record(arm: str, configuration: Mapping[str, float], seed: int, value: float, chance: float) -> dict[str, Any]:
+    """A completed replicate without a history."""
+    parts = {"train_s": 1.0, "eval_s": 1.0, "data_s": 1.0, "startup_s": 1.0, "device": "cpu", "device_share": 1.0}
+    return {
+        "trial": f"{arm}.c00.seed{seed}",
+        "arm": arm,
+        "configuration": configuration,
+        "stage": "replicate",
+        "replicate": seed,
+        "seed": seed,
+        "status": "completed",
+        "metrics": {"validation": None, "test": metrics(value, chance)},
+        "history": [],
+        "cost": {**parts, "epochs": 3},
+        "error": None,
+        "warnings": [],
+    }
+
+
+def rows(table: Table) -> list[dict[str, str]]:
+    """The rows of a table's CSV file."""
+    return list(csv.DictReader(io.StringIO(to_csv(table))))
+
+
+def assert_drawn(plot: Plot) -> None:
+    """Draws, and asserts that there is a PNG and an SVG."""
+    drawing = render(plot, "data: phantom images, synthetic")
+    assert drawing.png.startswith(b"\x89PNG")
+    assert b"<svg" in drawing.svg

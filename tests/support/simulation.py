@@ -1,0 +1,130 @@
+"""Runs a dispatcher on invented metrics, epoch by epoch in random order: everything but the training."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.records import FINAL, Record, record_path, write_json
+from fmim_core.trial.trial import TrialSpec, blank_record
+from search_spaces.domain import Choice, Space, Uniform
+from search_spaces.searchers import Searcher
+from studies.declare import Arm, Study
+from studies.plan import Plan
+from studies.runner.dispatcher import Dispatcher
+from tests.support.mini_study import MINI
+
+Metric = Callable[[TrialSpec, int], float]
+
+MARGINS = Space(
+    ranges=(Uniform(path="margins.epsilon", low=0.05, high=1.0), Uniform(path="margins.beta", low=0.0, high=1.0))
+)
+MIXED = Space(
+    choices=(
+        Choice(path="margins.epsilon", values=(0.1, 0.5)),
+        Choice(path="loss.lam", values=(0.5, 1.0, 2.0)),
+    ),
+    ranges=(Uniform(path="margins.beta", low=0.0, high=1.0),),
+)
+
+
+def hill(spec: TrialSpec, epoch: int) -> float:
+    """An mAP that is best at ε = 0.4, β = 0.3, grows with the epochs, and differs between folds."""
+    at = {"epsilon": 0.4, "beta": 0.3} | spec.configuration
+    off = (at["epsilon"] - 0.4) ** 2 + (at["beta"] - 0.3) ** 2
+    return 0.9 - off - 0.3 / (epoch + 1) + 0.01 * spec.replicate
+
+
+def arm(name: str, searcher: Searcher, space: Space = MARGINS) -> Arm:
+    """An AdaTriplet arm with given margins."""
+    settings = (("loss.kind", "adatriplet"), ("margins.kind", "fixed"))
+    return Arm(name=name, loss="AdaTriplet", search=name, settings=settings, space=space, searcher=searcher)
+
+
+def plan_of(*arms: Arm, seed: int = 0, replicates: int = 1, epochs: int = 9, folds: int = 2) -> Plan:
+    """A plan of these arms, in a study called `searches`."""
+    preset = MINI.model_copy(update={"folds": folds})
+    study = Study(name="searches", title="Searches", question="Which?", presets=(preset,), arms=arms)
+    return Plan(study, preset, seed, replicates, epochs)
+
+
+def record_of(spec: TrialSpec, status: str, epochs: int, metric: Metric) -> Record:
+    """A record as a trial leaves it after so many epochs."""
+    history = [{"epoch": epoch, "validation_mAP": metric(spec, epoch)} for epoch in range(1, epochs + 1)]
+    record = blank_record(spec, "2026-01-01T00:00:00.000Z") | {"status": status, "history": history}
+    value = {"mAP": metric(spec, epochs)} if epochs else None
+    if status == "completed":
+        record["metrics"] = {
+            "validation": None,
+            "test": None,
+            "validation" if spec.stage == "search" else "test": value,
+        }
+    if status == "stopped":
+        record["stopped"] = {"after_epoch": epochs, "kept_epoch": epochs, "validation": value}
+    record["cost"] = record["cost"] | {"epochs": epochs, "train_s": 1.0 * epochs, "device_share": 1.0}
+    return record
+
+
+class Simulation:
+    """A study's folder that is run, killed and gone on with; `started` are all trials that ever began."""
+
+    def __init__(self, plan: Plan, bank: Bank, out: Path, metric: Metric = hill) -> None:
+        self.plan, self._bank, self.out, self._metric = plan, bank, out, metric
+        self.records: dict[str, Record] = {}
+        self.started: list[TrialSpec] = []
+        self.idle_after: list[int] = []  # how many had begun whenever a slot was free and there was nothing for it
+
+    def run(
+        self, slots: int = 1, seed: int = 0, kill_after: int | None = None, bad: Mapping[str, str] | None = None
+    ) -> Dispatcher:
+        """Run with so many trials at once, whose epochs come in random order, until `kill_after` are over."""
+        final = {trial: record for trial, record in self.records.items() if record["status"] in FINAL}
+        dispatcher = Dispatcher(self.plan, self._bank, self.out, final)
+        rng, running, over = random.Random(seed), dict[str, list[Any]](), 0
+        while over != kill_after:
+            while len(running) < slots and (spec := dispatcher.next()) is not None:
+                running[spec.id] = [spec, 0]
+                self.started.append(spec)
+            if len(running) < slots:
+                self.idle_after.append(len(self.started))
+            if not running:
+                assert dispatcher.exhausted
+                break
+            entry = running[rng.choice(sorted(running))]
+            record = self._epoch(dispatcher, entry, (bad or {}).get(entry[0].id, "completed"))
+            if record is not None:
+                del running[entry[0].id]
+                over += 1
+                self.records[entry[0].id] = record
+                write_json(record_path(self.out, entry[0].id), record)
+                dispatcher.finished(entry[0], record)
+        return dispatcher
+
+    def _epoch(self, dispatcher: Dispatcher, entry: list[Any], status: str) -> Record | None:
+        entry[1] += 1
+        spec, epoch = entry
+        if status != "completed":
+            return record_of(spec, status, 0, self._metric)
+        if epoch == spec.train.epochs:
+            return record_of(spec, "completed", epoch, self._metric)
+        so_far = record_of(spec, "stopped", epoch, self._metric)
+        return None if not spec.rungs or dispatcher.goes_on(spec, so_far["history"]) else so_far
+
+    def configurations(self, name: str) -> list[dict[str, Any]]:
+        """The distinct configurations of an arm's search trials, in the order of their numbers."""
+        numbered = {
+            spec.number: spec.configuration for spec in self.started if (spec.arm, spec.stage) == (name, "search")
+        }
+        return [numbered[number] for number in sorted(numbered)]
+
+    def mean(self, name: str, number: int) -> float:
+        """The mean over folds of a configuration."""
+        values = [
+            self.records[f"{name}.c{number:02d}.fold{fold}"]["metrics"]["validation"]["mAP"]
+            for fold in range(self.plan.preset.folds)
+        ]
+        return math.fsum(values) / len(values)
