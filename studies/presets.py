@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fmim_core.data.sets.phantom import PhantomConfig
+from fmim_core.data.sets.phantom_config import PhantomConfig
 from studies.declare import Preset
 
 SMALL_NET = (

@@ -14,7 +14,8 @@ from hypothesis import settings
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
-from fmim_core.data.sets.phantom import PhantomConfig, PhantomSource
+from fmim_core.data.sets.phantom import PhantomSource
+from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.training.config import TrainConfig
 
 # The same examples in every run; `--hypothesis-profile=default` draws others, to look for more.

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from fmim_core.data.sets.phantom import PhantomConfig
+from fmim_core.data.sets.phantom_config import PhantomConfig
 from search_spaces.domain import Assignment
 from search_spaces.spaces import TRIPLET_AUTOMARGIN, TRIPLET_GRID
 from studies.declare import Arm, Preset, Study

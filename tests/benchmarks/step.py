@@ -16,7 +16,8 @@ from torch import Tensor
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.bank.device import DeviceImages
-from fmim_core.data.sets.phantom import PhantomConfig, PhantomSource
+from fmim_core.data.sets.phantom import PhantomSource
+from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.seeding import torch_generator
 from fmim_core.training.compiling import Captured
 from fmim_core.training.config import TrainConfig

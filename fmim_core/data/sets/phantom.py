@@ -14,39 +14,14 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field, field_validator
 
-from fmim_core.config import Config, fingerprint
+from fmim_core.config import fingerprint
+from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.data.source import SourceDescription
 from fmim_core.seeding import derive_seed
 
 VERSION = 1  # raise it whenever a pixel may change: banks of an older generator are then made anew
 Array = NDArray[np.floating]
-
-
-class PhantomConfig(Config):
-    """Size and difficulty of the cohort; months are counted from the baseline visit, 0.
-
-    `ageing` scales every change over the years, disease included; `acquisition` scales how much two films of the
-    same knee differ on the same day. At 0 the effect is switched off.
-    """
-
-    train_subjects: int = Field(100, ge=0)
-    test_subjects: int = Field(50, ge=0)
-    months: tuple[int, ...] = (0, 12, 24, 36, 48, 72, 96)
-    missed: float = Field(0.08, ge=0, lt=1, description="share of the visits after baseline that did not happen")
-    ageing: float = Field(1.0, ge=0)
-    acquisition: float = Field(1.0, ge=0)
-    mirror_right: bool = Field(True, description="show right knees in the orientation of left ones")
-    seed: int = 0
-
-    @field_validator("months")
-    @classmethod
-    def _baseline_first(cls, months: tuple[int, ...]) -> tuple[int, ...]:
-        if not months or months[0] != 0 or list(months) != sorted(set(months)):
-            raise ValueError(f"months = {months}: start with 0 (the baseline) and increase from visit to visit")
-        return months
-
 
 # Mean and spread over people, and how many spreads the mean drifts per sqrt(year). Lengths are in half image widths,
 # with x to the lateral side, y to the foot and the joint line near y = 0.

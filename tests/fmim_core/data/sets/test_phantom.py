@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fmim_core.data.sets.phantom import PhantomConfig, PhantomSource
+from fmim_core.data.sets.phantom import PhantomSource
+from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.data.source import INDEX_COLUMNS
 
 SMALL = PhantomConfig(train_subjects=6, test_subjects=4, seed=3)

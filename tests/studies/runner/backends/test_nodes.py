@@ -16,7 +16,8 @@ from rich.console import Console
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
-from fmim_core.data.sets.phantom import PhantomConfig, PhantomSource
+from fmim_core.data.sets.phantom import PhantomSource
+from fmim_core.data.sets.phantom_config import PhantomConfig
 from studies.runner.backends.nodes import check_on_nodes, fault
 from studies.runner.run_study import Options, run_plan
 from tests.support.mini_study import MINI, mini_plan
