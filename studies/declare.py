@@ -1,20 +1,26 @@
-"""What a study is made of: arms, presets and the study itself, as data that prints, hashes and pickles."""
+"""What a study is made of: arms, presets and the study itself, as data that prints, hashes and pickles.
+
+Declaring imports no torch, so that `fmim list`, `--help` and a misspelt name are answered at once; what the settings
+say is checked when the study is planned.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from fmim_core.config import Config
-from fmim_core.data.sets.phantom import PhantomConfig
-from fmim_core.losses import AdaTriplet, Triplet
+from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.metric_names import METRICS
-from fmim_core.training.config import TrainConfig
 from search_spaces.domain import Assignment, Choice, Configuration, Space, nested
 from search_spaces.searchers import ASHA, Grid, Searcher
+
+if TYPE_CHECKING:
+    from fmim_core.losses import AdaTriplet, Triplet
+    from fmim_core.training.config import TrainConfig
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
@@ -105,6 +111,8 @@ class Arm(Config):
         Raises:
             ValueError: a field that does not exist, or a value that it does not allow.
         """
+        from fmim_core.training.config import TrainConfig
+
         override: list[Assignment] = [] if epochs is None else [("epochs", epochs)]
         fields = nested(
             [*data_settings, *preset.settings, *self.settings, *self.space.assignments(configuration), *override]
@@ -132,12 +140,26 @@ class Preset(Config):
 
 
 class Surface(Config):
-    """A loss to be drawn as a function of one triplet's (φ_ap, φ_an)."""
+    """A loss to be drawn as a function of one triplet's (φ_ap, φ_an).
+
+    Args:
+        settings: the loss as an arm's settings give it, dotted, e.g. ("loss.kind", "triplet").
+    """
 
     label: str
-    loss: Triplet | AdaTriplet = Field(discriminator="kind")
+    settings: tuple[Assignment, ...]
     epsilon: float
     beta: float = 0.0
+
+    def loss(self) -> Triplet | AdaTriplet:
+        """The loss.
+
+        Raises:
+            ValueError: settings that are no loss's, or those of a loss that has no surface.
+        """
+        from fmim_core.losses.surface import SurfaceConfig
+
+        return SurfaceConfig.model_validate(nested(self.settings)).loss
 
 
 class Study(Config):

@@ -149,8 +149,10 @@ class Plan:
 
         Raises:
             ValueError: a fold that cannot be made, fewer subjects than a batch needs, a crop larger than the images,
-                or a model that cannot be built.
+                a model that cannot be built, or a surface of no such loss.
         """
+        for surface in self.study.surfaces:
+            surface.loss()
         configs = self.train_configs()
         folds = self.folds(development) if self.study.search else []
         for config in {

@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from pydantic import Field
 
+from fmim_core.config import Config
 from fmim_core.losses import AdaTriplet, Triplet
 from fmim_core.margins.schedules import Margins
 from fmim_core.triplets.similarities import Similarities
+
+
+class SurfaceConfig(Config):
+    """The loss that a surface shows: one that is a function of one triplet and its margins."""
+
+    loss: Triplet | AdaTriplet = Field(discriminator="kind")
 
 
 def loss_surface(loss: Triplet | AdaTriplet, margins: Margins, points: int = 41) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fmim_core.losses import AdaTriplet, Triplet
 from search_spaces.domain import Assignment
 from search_spaces.spaces import point
 from studies.declare import Arm, Study, Surface
@@ -17,8 +16,13 @@ STUDY = Study(
     presets=PRESETS,
     search=False,
     surfaces=(
-        Surface(label="Triplet", loss=Triplet(), epsilon=0.25),
-        Surface(label="AdaTriplet", loss=AdaTriplet(lam=1.0), epsilon=0.25, beta=0.1),
+        Surface(label="Triplet", settings=(("loss.kind", "triplet"),), epsilon=0.25),
+        Surface(
+            label="AdaTriplet",
+            settings=(("loss.kind", "adatriplet"), ("loss.lam", 1.0)),
+            epsilon=0.25,
+            beta=0.1,
+        ),
     ),
     arms=(
         Arm(

@@ -20,6 +20,7 @@ from fmim_core.margins.schedules import Margins
 from fmim_core.records import SCHEMA, Record, now, read_json, read_records, write_json
 from fmim_core.trial.machine import environment
 from search_spaces.searchers import Grid
+from studies.declare import Surface
 from studies.plan import Plan
 from studies.runner.search.proposals import Proposals
 from studies.selection import in_short
@@ -188,13 +189,14 @@ def _fingerprint(plan: Plan, bank: Bank) -> str:
 def write_surfaces(out: Path, plan: Plan) -> None:
     """Write surfaces.json: for each surface of the study its label, margins, grid, values and gradients."""
     if plan.study.surfaces:
-        surfaces = [
-            surface.model_dump(mode="json", exclude={"loss"})
-            | {"configuration": surface.loss.model_dump(mode="json")}
-            | loss_surface(surface.loss, Margins(surface.epsilon, surface.beta))
-            for surface in plan.study.surfaces
-        ]
-        write_json(out / "surfaces.json", surfaces)
+        write_json(out / "surfaces.json", [_values(surface) for surface in plan.study.surfaces])
+
+
+def _values(surface: Surface) -> dict[str, Any]:
+    loss = surface.loss()
+    about = {"label": surface.label, "epsilon": surface.epsilon, "beta": surface.beta}
+    values = loss_surface(loss, Margins(surface.epsilon, surface.beta))
+    return about | {"configuration": loss.model_dump(mode="json")} | values
 
 
 def write_sample_images(out: Path, bank: Bank) -> None:

@@ -1,0 +1,28 @@
+"""What a declaration says is checked when the study is planned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fmim_core.data.bank.bank import Bank
+from search_spaces.domain import Assignment
+from studies.declare import Surface
+from tests.support.mini_study import MINI_STUDY, mini_plan
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ((("loss.kind", "arcface"),), "'arcface' found using 'kind' does not match any of the expected tags: 'triplet'"),
+        ((("loss.kind", "triplet"), ("loss.lam", 1.0)), r"loss\.triplet\.lam\n  Extra inputs are not permitted"),
+        ((("loss.kind", "triplet"), ("margins.epsilon", 0.5)), r"margins\n  Extra inputs are not permitted"),
+        ((), r"loss\n  Field required"),
+    ],
+)
+def test_a_surface_of_no_such_loss_is_refused(settings: tuple[Assignment, ...], message: str, tiny_bank: Bank) -> None:
+    surface = Surface(label="Surface", settings=settings, epsilon=0.25)
+    plan = replace(mini_plan(), study=MINI_STUDY.model_copy(update={"surfaces": (surface,)}))
+    with pytest.raises(ValueError, match=message):
+        plan.check(tiny_bank.development())
