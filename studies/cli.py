@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,18 +15,19 @@ from rich.table import Table
 
 from fmim_core.records import read_json
 from studies.data.commands import app as data_app
+from studies.exit_codes import BAD_INPUT, SOME_FAILED
 
 if TYPE_CHECKING:
-    from studies.runner.run_study import Options
+    from studies.options import Options
 
 app = typer.Typer(
     help="Hyperparameter and ablation studies for deep metric learning.",
     add_completion=False,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 app.add_typer(data_app, name="data")
-FAILED, BAD_INPUT = 1, 2
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="One of `fmim list`.")]
 StudyFolder = Annotated[Path, typer.Argument(metavar="OUT", help="A study's folder, e.g. runs/automargin_vs_grid.")]
@@ -43,6 +45,21 @@ GpusPerTrial = Annotated[
     float | None, typer.Option(min=0, help="A fraction shares a GPU; default 1 where there is a GPU, else 0.")
 ]
 CpusPerTrial = Annotated[float, typer.Option(min=0.01, help="CPU cores for each trial.")]
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(version("fmim-studies"))
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Options of the program itself."""
 
 
 @app.command("list")
@@ -128,7 +145,7 @@ def run(
 def status(out: StudyFolder) -> None:
     """How far a study is: trials by arm and status."""
     folder = _study_folder(out)
-    from studies.runner.show import show_status
+    from studies.runner.status import show_status
 
     show_status(folder, Console())
 
@@ -157,10 +174,15 @@ def ui(
 
 
 def _options(arguments: dict[str, Any], but: str) -> Options:
-    """A command's arguments as `Options`, whose fields have their names; but for the one that is the command's own."""
-    from studies.runner.run_study import Options
+    """A command's arguments as `Options`, whose fields have their names; but for the one that is the command's own.
 
-    return Options(**{name: value for name, value in arguments.items() if name != but})
+    They are checked here, before the modules that train are imported, which takes seconds.
+    """
+    from studies.options import Options
+
+    options = Options(**{name: value for name, value in arguments.items() if name != but})
+    options.check()
+    return options
 
 
 def _study_folder(out: Path) -> Path:
@@ -187,4 +209,4 @@ def main() -> None:
             highlight=False,
             soft_wrap=True,
         )
-        sys.exit(FAILED)
+        sys.exit(SOME_FAILED)

@@ -14,8 +14,6 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.source import Source
 
-BANKS = Path("runs/banks")
-
 
 def bank_of(source: Source, size: int, root: Path, console: Console) -> tuple[Bank, bool]:
     """`build_bank`, which see, with a bar while it decodes; also whether it had to."""

@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from studies.exit_codes import BAD_INPUT
+
 app = typer.Typer(
     help="Data sets: describe, check, prepare, and write a manifest.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
 )
-ERRORS_FOUND = 2
 
 Data = Annotated[str, typer.Argument(metavar="NAME|FILE", help="One that `fmim data` lists, or a manifest (CSV).")]
 DataRoot = Annotated[Path | None, typer.Option("--data-root", help="Folder that the data set lies in.")]
@@ -91,7 +92,7 @@ def check(
         write_findings(look.findings, csv)
         console.print(f"every place: {csv}", highlight=False, soft_wrap=True)
     if look.findings.errors:
-        raise typer.Exit(ERRORS_FOUND)
+        raise typer.Exit(BAD_INPUT)
 
 
 @app.command()
@@ -103,9 +104,10 @@ def prepare(
     seed: Seed = 0,
 ) -> None:
     """Check a data set's tables and make the bank that `fmim run` would. Exit code 2 where it cannot be used."""
-    from studies.data.banks import BANKS, bank_of
+    from studies.data.banks import bank_of
     from studies.data.inspection import look_at
     from studies.data.show import show_bank, show_description, show_findings
+    from studies.options import BANKS
     from studies.presets import find_preset
 
     console = Console()
@@ -117,7 +119,7 @@ def prepare(
     if look.findings.errors:
         hint = "no bank was made; `fmim data check` looks at the images too, and its --csv names every place"
         console.print(hint, highlight=False, soft_wrap=True)
-        raise typer.Exit(ERRORS_FOUND)
+        raise typer.Exit(BAD_INPUT)
     begun, source, size = time.perf_counter(), look.source(), find_preset(preset).image_size
     bank, made = bank_of(source, size, BANKS, console)
     show_bank(bank, made, time.perf_counter() - begun, console)

@@ -27,19 +27,29 @@ def find_source(data: str, root: Path | None, preset: Preset, seed: int) -> Sour
     return PhantomSource(preset.phantom) if data == PHANTOM else FileSource(find_listing(data, root, seed))
 
 
+def check_data(data: str, root: Path | None) -> None:
+    """Look for a data set without reading it.
+
+    Raises:
+        ValueError: neither a known name nor a file, or a named one in files without its folder.
+    """
+    path = (root or Path()) / data
+    if data in FILE_SETS and (root is None or not root.is_dir()):
+        given = "none is given" if root is None else f"{root} is no folder"
+        raise ValueError(f"{data} needs --data-root, the folder it was downloaded to; {given}")
+    if data not in (PHANTOM, *FILE_SETS) and file_state(path) is None:
+        known = ", ".join((PHANTOM, *FILE_SETS))
+        raise ValueError(f"unknown data set {str(path)!r}: give one of {known}, or the path of a manifest (a CSV file)")
+
+
 def find_listing(data: str, root: Path | None, seed: int = 0, metadata_only: bool = False) -> Listing:
     """A data set in files, usable or not, with all that was found wrong with it.
 
     Raises:
         ValueError: neither a known name nor a file, a named one without its folder, or tables that cannot be read.
     """
+    check_data(data, root)
     if data in FILE_SETS:
-        if root is None or not root.is_dir():
-            given = "none is given" if root is None else f"{root} is no folder"
-            raise ValueError(f"{data} needs --data-root, the folder it was downloaded to; {given}")
+        assert root is not None
         return FILE_SETS[data](root, metadata_only)
-    path = (root or Path()) / data
-    if file_state(path) is None:
-        known = ", ".join((PHANTOM, *FILE_SETS))
-        raise ValueError(f"unknown data set {str(path)!r}: give one of {known}, or the path of a manifest (a CSV file)")
-    return manifest(path, seed=seed, metadata_only=metadata_only)
+    return manifest((root or Path()) / data, seed=seed, metadata_only=metadata_only)

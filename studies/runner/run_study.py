@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -18,10 +18,11 @@ from fmim_core.data.bank.building import development_index
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.source import Source
 from fmim_core.records import FINAL, Record, now, read_json, record_path
-from studies import catalogue
-from studies.data.banks import BANKS, bank_of
+from studies.data.banks import bank_of
 from studies.data.sources import find_source
 from studies.data.subject_check import check_enough
+from studies.exit_codes import DONE, INTERRUPTED, SOME_FAILED
+from studies.options import Options, selection_file
 from studies.plan import Plan
 from studies.runner.backends.backend import Backend, open_backend
 from studies.runner.data_warnings import warn_of_data, warn_of_folds
@@ -39,57 +40,6 @@ from studies.runner.progress import Progress
 from studies.runner.tracking.mlflow_runs import Identity, check_tracking_uri
 from studies.runner.tracking.tracker import Tracker
 
-DONE, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the command line says; None is the preset's or the study's own."""
-
-    study: str
-    preset: str = "quick"
-    data: str = "phantom"
-    data_root: Path | None = None
-    out: Path | None = None
-    replicates: int | None = None
-    seed: int = 0
-    epochs: int | None = None
-    backend: Literal["ray", "inline"] = "ray"
-    address: str | None = None
-    gpus_per_trial: float | None = None
-    cpus_per_trial: float = 1.0
-    tracking_uri: str = "sqlite:///runs/mlflow.db"
-    fresh: bool = False
-    selected: Path | None = None
-    banks: Path = BANKS
-
-    def plan(self) -> Plan:
-        """The plan: study and preset, with what the command line changes."""
-        study = catalogue.find(self.study)
-        if self.selected is not None:
-            study = study.with_winners(read_json(_of_selection(self.selected, "selection.json")))
-        preset = study.preset(self.preset)
-        replicates = preset.replicates if self.replicates is None else self.replicates
-        plan = Plan(study, preset, self.seed, replicates, self.epochs)
-        plan.train_configs()
-        return plan
-
-    @property
-    def folder(self) -> Path:
-        """The study's folder, absolute."""
-        return (self.out or Path("runs") / self.study).absolute()
-
-    @contextmanager
-    def open_backend(self, plan: Plan) -> Iterator[Backend]:
-        """Where the plan's trials run, for a block.
-
-        Raises:
-            ValueError: no such resources, no such cluster, or a training cannot be compiled there as it should be.
-        """
-        with open_backend(self.backend, self.address, self.cpus_per_trial, self.gpus_per_trial) as backend:
-            plan.check_device("cuda" if backend.gpus else "cpu")
-            yield backend
-
 
 @dataclass(frozen=True)
 class Checked:
@@ -101,13 +51,39 @@ class Checked:
     folds: list[dict[str, Any]]
 
 
+def plan_of(options: Options) -> Plan:
+    """The plan: study and preset, with what the command line changes.
+
+    Raises:
+        ValueError: no such study, preset or selection, or a training that cannot be made.
+    """
+    study, preset = options.declared()
+    replicates = preset.replicates if options.replicates is None else options.replicates
+    plan = Plan(study, preset, options.seed, replicates, options.epochs)
+    plan.train_configs()
+    return plan
+
+
+@contextmanager
+def backend_of(options: Options, plan: Plan) -> Iterator[Backend]:
+    """Where the plan's trials run, for a block.
+
+    Raises:
+        ValueError: no such resources, no such cluster, or a training cannot be compiled there as it should be.
+    """
+    resources = (options.cpus_per_trial, options.gpus_per_trial)
+    with open_backend(options.backend, options.address, *resources) as backend:
+        plan.check_device("cuda" if backend.gpus else "cpu")
+        yield backend
+
+
 def prepare(options: Options) -> Checked:
     """Everything that can be checked without decoding an image: the plan, the data set, and the folds' sizes.
 
     Raises:
         ValueError: whatever would stop a trial.
     """
-    return check_plan(options.plan(), options)
+    return check_plan(plan_of(options), options)
 
 
 def check_plan(plan: Plan, options: Options) -> Checked:
@@ -125,7 +101,7 @@ def run_study(options: Options, console: Console) -> int:
     Raises:
         ValueError: bad input; nothing has started.
     """
-    return run_plan(options.plan(), options, console)
+    return run_plan(plan_of(options), options, console)
 
 
 def run_plan(plan: Plan, options: Options, console: Console) -> int:
@@ -139,7 +115,7 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
     checked, out = check_plan(plan, options), options.folder
     plan = checked.plan
     warn_of_data(checked.source.description, console)
-    with options.open_backend(plan) as backend:
+    with backend_of(options, plan) as backend:
         bank = open_bank(checked, options, console)
         backend.check(bank)
         _check_selected_on(bank, options.selected)
@@ -164,17 +140,11 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
     return code
 
 
-def _of_selection(folder: Path, name: str) -> Path:
-    if not (folder / name).is_file():
-        raise ValueError(f"--selected {folder}: there is no {name}; give the folder of a study that has selected")
-    return folder / name
-
-
 def _check_selected_on(bank: Bank, selected: Path | None) -> None:
     """Raise a `ValueError` if the selection was made on another data set, perhaps on these test subjects."""
     if selected is None:
         return
-    data = read_json(_of_selection(selected, "study.json"))["data"]
+    data = read_json(selection_file(selected, "study.json"))["data"]
     if data["fingerprint"] != bank.fingerprint:
         raise ValueError(f"--selected {selected} was selected on other data ({data['name']}): select on the same first")
 

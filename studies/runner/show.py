@@ -1,16 +1,12 @@
-"""What `fmim plan` and `fmim status` print."""
+"""What `fmim plan` prints."""
 
 from __future__ import annotations
-
-from collections import Counter
-from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from fmim_core.records import Record, read_json, read_records
 from reports.writing.formats import duration
 from search_spaces.searchers import ASHA
 from studies.declare import Arm
@@ -99,25 +95,3 @@ def _stops(plan: Plan, arm: Arm, searcher: ASHA) -> str:
         f"{arm.label}: trials of fold 0 may stop after {rungs} of {epochs} epochs; if 1 in {searcher.reduction} "
         f"goes on each time, its search takes {expected:.0f} of at most {plan.search_trials_of(arm) * epochs} epochs"
     )
-
-
-def show_status(out: Path, console: Console) -> None:
-    """Trials by arm and status, from the records."""
-    study = read_json(out / "study.json")
-    records = list(read_records(out))
-    counts = Counter((record["arm"], record["status"]) for record in records)
-    statuses = sorted({status for _, status in counts})
-    table, planned = Table("arm", *statuses, "planned"), 0
-    for arm in study["arms"]:
-        due = arm["n_s"] * len(study["folds"]) + study["replicates"]  # no folds where nothing is searched
-        if arm.get("searcher", {}).get("kind") == "asha":
-            due -= (len(study["folds"]) - 1) * _screened_out(records, arm["name"])
-        planned += due
-        table.add_row(arm["label"], *(str(counts[arm["name"], status]) for status in statuses), str(due))
-    console.print(table)
-    console.print(f"{len(records)} of {planned} trials are over ({study['study']}, {study['preset']})")
-
-
-def _screened_out(records: list[Record], arm: str) -> int:
-    """Configurations that have not survived the first fold, so that the others are not due."""
-    return sum(r["arm"] == arm and r["fold"] == 0 and r["status"] != "completed" for r in records)

@@ -17,7 +17,8 @@ import torch
 from fmim_core.data.bank.building import build_bank
 from fmim_core.records import Record, read_json, read_records, record_path
 from studies.data.sources import find_source
-from studies.runner.run_study import Options
+from studies.options import Options
+from studies.runner.run_study import plan_of
 from tests.benchmarks.measurement import Measurement
 from tests.support.paths import ROOT
 
@@ -58,7 +59,7 @@ def _compare(folder: Path, preset: str, every: int) -> Iterator[Measurement]:
 
 def _in_fresh_processes(folder: Path, preset: str, records: Sequence[Record]) -> list[float]:
     """Seconds of each trial."""
-    plan = Options(STUDY, preset).plan()
+    plan = plan_of(Options(STUDY, preset))
     source = find_source("phantom", None, plan.preset, plan.seed)
     bank = build_bank(source, plan.preset.image_size, folder / "banks")
     specs = {spec.id: spec for spec in plan.possible(bank, lambda arm: ())}

@@ -16,7 +16,9 @@ from rich.console import Console
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import read_json, read_records
 from reports.build import build_report
-from studies.runner.run_study import DONE, Options, run_plan
+from studies.exit_codes import DONE
+from studies.options import Options
+from studies.runner.run_study import run_plan
 from tests.support.comparison import comparable_records
 from tests.support.mini_study import mini_plan
 

@@ -65,8 +65,6 @@ def open_backend(
         gpus = float(torch.cuda.is_available()) if gpus is None else gpus
         if gpus and not torch.cuda.is_available():
             raise ValueError(f"--gpus-per-trial {gpus:g}, but this machine has no GPU: leave it out")
-        if address:
-            raise ValueError("--address names a Ray cluster, but --backend inline uses none: leave one of them out")
         yield Backend(1, _device_in_words(gpus), cpus, gpus, ray=False)
         return
     if address:

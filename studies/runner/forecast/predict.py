@@ -10,11 +10,12 @@ from rich.console import Console
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import SCHEMA, now, write_json
+from studies.options import Options
 from studies.plan import Plan
 from studies.runner.backends.backend import Backend
 from studies.runner.forecast.calibrate import calibrate
 from studies.runner.forecast.forecast import Forecast, forecast
-from studies.runner.run_study import Options, check_plan, open_bank
+from studies.runner.run_study import backend_of, check_plan, open_bank, plan_of
 from studies.runner.show import show_forecast, show_plan
 from studies.workload import Workload
 
@@ -25,7 +26,7 @@ def predict(options: Options, console: Console) -> Forecast:
     Raises:
         ValueError: whatever would stop a trial; nothing has started.
     """
-    return predict_plan(options.plan(), options, console)
+    return predict_plan(plan_of(options), options, console)
 
 
 def predict_plan(plan: Plan, options: Options, console: Console) -> Forecast:
@@ -35,7 +36,7 @@ def predict_plan(plan: Plan, options: Options, console: Console) -> Forecast:
     plan, checking = checked.plan, time.perf_counter() - begun
     show_plan(checked, console)
     begun = time.perf_counter()
-    with options.open_backend(plan) as backend:
+    with backend_of(options, plan) as backend:
         decoding = time.perf_counter()
         open_bank(checked, options, console)
         begun += time.perf_counter() - decoding  # where it is still to do, it is no part of what a run takes

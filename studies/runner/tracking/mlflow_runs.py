@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fmim_core.metric_names import METRICS
 from fmim_core.records import FINAL, Record
-from fmim_core.training.trainer import Row
+
+if TYPE_CHECKING:
+    from fmim_core.training.trainer import Row
 
 # A stopped trial ended as it was meant to; the tag fmim.status tells it from a completed one.
 STATUS = {"completed": "FINISHED", "stopped": "FINISHED", "diverged": "FAILED", "failed": "FAILED"}

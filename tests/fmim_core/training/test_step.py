@@ -27,9 +27,10 @@ from fmim_core.trial.trial import Place, Trial
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import StatisticsCollector
 from studies.declare import Preset, Study
+from studies.options import Options
 from studies.plan import Plan
 from studies.runner.forecast.predict import predict_plan
-from studies.runner.run_study import Options, run_plan
+from studies.runner.run_study import run_plan
 from tests.conftest import tiny_config
 from tests.support.comparison import comparable
 from tests.support.mini_study import MINI, MINI_STUDY, first_search_trials, mini_plan

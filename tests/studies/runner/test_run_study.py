@@ -23,8 +23,10 @@ from rich.console import Console
 
 from fmim_core.records import read_json, read_records, record_path, write_json
 from reports.build import build_report
+from studies.exit_codes import DONE
+from studies.options import Options
 from studies.runner.folder import sole_user
-from studies.runner.run_study import DONE, Options, run_plan
+from studies.runner.run_study import run_plan
 from studies.runner.tracking.mlflow_runs import Identity, check_tracking_uri, safe_names
 from studies.runner.tracking.tracker import Tracker
 from tests.support.comparison import comparable_records

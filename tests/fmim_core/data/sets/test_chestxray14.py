@@ -23,7 +23,9 @@ from fmim_core.data.tables.listing import FileSource, Listing
 from fmim_core.data.tables.reading import read_table
 from fmim_core.records import read_json, read_records
 from studies.data.sources import find_listing
-from studies.runner.run_study import DONE, Options, run_plan
+from studies.exit_codes import DONE
+from studies.options import Options
+from studies.runner.run_study import run_plan
 from tests.support.mini_study import mini_plan
 from tests.support.paths import REAL_DATA, needs_nih
 

@@ -18,8 +18,9 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
+from studies.options import Options
 from studies.runner.backends.nodes import check_on_nodes, fault
-from studies.runner.run_study import Options, run_plan
+from studies.runner.run_study import run_plan
 from tests.support.mini_study import MINI, mini_plan
 from tests.support.paths import ROOT
 from tests.support.services import free_port, wait_for

@@ -19,10 +19,12 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.records import read_json, read_records, record_path
 from fmim_core.trial.cost import no_cost
 from fmim_core.trial.trial import Place, Trial, TrialSpec
+from studies.exit_codes import DONE
+from studies.options import Options
 from studies.runner.backends.cluster import Resources, _slots, allot, cluster
 from studies.runner.backends.ray_backend import Heard, record_of_dead_worker, run_ray
 from studies.runner.dispatcher import Dispatcher
-from studies.runner.run_study import DONE, Options, run_plan
+from studies.runner.run_study import run_plan
 from tests.benchmarks.idle import IdleTrial, Watch, idle_plan
 from tests.support.mini_study import first_search_trials, mini_plan
 

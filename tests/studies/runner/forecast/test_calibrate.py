@@ -16,12 +16,12 @@ from fmim_core.trial.trial import Place, Trial, TrialSpec, blank_record
 from search_spaces.domain import Space, Uniform
 from search_spaces.searchers import ASHA, TPE
 from studies.declare import Arm
+from studies.options import Options
 from studies.plan import Plan
 from studies.runner.forecast import calibrate as calibration_module
 from studies.runner.forecast.calibrate import Calibration, Probes, Timing, training_key
 from studies.runner.forecast.forecast import Forecast, forecast
 from studies.runner.forecast.predict import predict_plan
-from studies.runner.run_study import Options
 from studies.workload import Work, Workload
 from tests.studies.test_command_line import fmim
 from tests.support.mini_study import MINI, MINI_STUDY, first_replicates, first_search_trials, mini_plan

@@ -19,10 +19,12 @@ from reports.reading.results import read_results
 from reports.reading.summary import arm_summaries
 from search_spaces.domain import Choice, Space
 from search_spaces.searchers import ASHA, TPE, Grid, Random
+from studies.exit_codes import DONE, INTERRUPTED
+from studies.options import Options
 from studies.plan import Plan
 from studies.runner.folder import records_of_plan, write_study
-from studies.runner.run_study import DONE, INTERRUPTED, Options, run_plan
-from studies.runner.show import show_status
+from studies.runner.run_study import run_plan
+from studies.runner.status import show_status
 from tests.studies.test_command_line import fmim
 from tests.support.comparison import comparable_records
 from tests.support.simulation import MIXED, Simulation, arm, plan_of

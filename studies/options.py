@@ -1,0 +1,82 @@
+"""What the command line says of a run, and what can be checked of that without torch, whose import takes seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from fmim_core.records import read_json
+from studies import catalogue
+from studies.data.sources import check_data
+from studies.declare import Preset, Study
+from studies.runner.tracking.mlflow_runs import check_tracking_uri
+
+BANKS = Path("runs/banks")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says; None is the preset's or the study's own.
+
+    Raises:
+        ValueError: a tracking URI that MLflow does not take, or an address without Ray.
+    """
+
+    study: str
+    preset: str = "quick"
+    data: str = "phantom"
+    data_root: Path | None = None
+    out: Path | None = None
+    replicates: int | None = None
+    seed: int = 0
+    epochs: int | None = None
+    backend: Literal["ray", "inline"] = "ray"
+    address: str | None = None
+    gpus_per_trial: float | None = None
+    cpus_per_trial: float = 1.0
+    tracking_uri: str = "sqlite:///runs/mlflow.db"
+    fresh: bool = False
+    selected: Path | None = None
+    banks: Path = BANKS
+
+    def __post_init__(self) -> None:
+        check_tracking_uri(self.tracking_uri)
+        if self.backend == "inline" and self.address:
+            raise ValueError("--address names a Ray cluster, but --backend inline uses none: leave one of them out")
+
+    def check(self) -> None:
+        """Look up every name and file.
+
+        Raises:
+            ValueError: no such study, preset, selection or data set; the message lists those there are.
+        """
+        self.declared()
+        check_data(self.data, self.data_root)
+
+    def declared(self) -> tuple[Study, Preset]:
+        """The study, at the configurations of the `selected` one if there is one, and its preset.
+
+        Raises:
+            ValueError: no such study, preset or selection.
+        """
+        study = catalogue.find(self.study)
+        if self.selected is not None:
+            study = study.with_winners(read_json(selection_file(self.selected, "selection.json")))
+        return study, study.preset(self.preset)
+
+    @property
+    def folder(self) -> Path:
+        """The study's folder, absolute."""
+        return (self.out or Path("runs") / self.study).absolute()
+
+
+def selection_file(folder: Path, name: str) -> Path:
+    """A file of the folder that `--selected` names.
+
+    Raises:
+        ValueError: it is not there.
+    """
+    if not (folder / name).is_file():
+        raise ValueError(f"--selected {folder}: there is no {name}; give the folder of a study that has selected")
+    return folder / name
