@@ -16,10 +16,11 @@ from PIL import Image
 from tests.support.paths import ROOT
 
 
-def fmim(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+def fmim(*arguments: object, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run `python studies/run.py …` in a folder; with COLUMNS wide enough that messages are not wrapped."""
     command = [sys.executable, str(ROOT / "studies" / "run.py"), *map(str, arguments)]
     environment = {"PATH": "/usr/bin:/bin", "COLUMNS": "250", "HOME": str(cwd.parent), "OMP_NUM_THREADS": "1"}
+    environment |= variables
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, env=environment, check=False)
 
 
