@@ -98,7 +98,7 @@ def test_a_budget_is_what_there_is_to_train() -> None:
     grid = Space(choices=MIXED.choices)
     budgets = [
         (Grid(), grid, 6),
-        (Grid(samples=2), MIXED, 12),  # case B12
+        (Grid(samples=2), MIXED, 12),
         (Grid(samples=2), grid, 6),
         (Random(samples=4), grid, 4),
         (TPE(samples=10), grid, 6),
@@ -108,7 +108,7 @@ def test_a_budget_is_what_there_is_to_train() -> None:
 
 
 def test_the_plan_counts_every_configuration_on_every_fold_and_says_where_that_is_only_the_most() -> None:
-    """Case B12: a grid of 2 × 3 with one drawn value, two draws: 12 configurations; the grid alone on 5 folds: 30."""
+    """A grid of 2 × 3 with one drawn value, two draws: 12 configurations; the grid alone on 5 folds: 30."""
     drawn = plan_of(arm("drawn", Grid(samples=2), MIXED), folds=2)
     assert (drawn.search_trials, drawn.exact) == (24, True)
     plain = plan_of(arm("plain", Grid(), GRID), folds=5)
@@ -118,7 +118,6 @@ def test_the_plan_counts_every_configuration_on_every_fold_and_says_where_that_i
 
 
 def test_samples_of_a_pure_grid_are_warned_of_with_the_way_to_repeat() -> None:
-    """Case B12."""
     (warning,) = plan_of(arm("plain", Grid(samples=2), GRID)).warnings
     assert warning.startswith("plain: Grid(samples=2) over choices alone trains each of the 6 configurations once")
     assert "replicates (--replicates)" in warning

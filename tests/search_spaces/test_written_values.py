@@ -1,4 +1,4 @@
-"""Case B17: a value is the same however it is written, a word is never a truth value, and a misspelt key is named."""
+"""A value is the same however it is written, a word is never a truth value, and a misspelt key is named."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_a_data_set_that_cannot_be_used_exits_with_2_before_any_trial(make, mess
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 @pytest.mark.parametrize("backend", ["ray", "inline"])
 def test_asking_for_a_gpu_that_is_not_there_fails_at_once(backend: str, tmp_path: Path) -> None:
-    """Case B19: raw Ray was still waiting after 120 s."""
+    """Ray itself was still waiting for one after 120 s."""
     begun = time.monotonic()
     done = fmim("automargin_vs_grid", "--preset", "smoke", "--gpus-per-trial", 0.5, "--backend", backend, cwd=tmp_path)
     assert time.monotonic() - begun < 30
@@ -135,7 +135,7 @@ def test_the_console_script_is_the_same_program(tmp_path: Path) -> None:
 
 
 def test_a_manifest_runs_from_any_folder(tmp_path: Path) -> None:
-    """Case B18: a relative path from here, the whole path from elsewhere; same plan, same sizes."""
+    """A relative path from here, the whole path from elsewhere: same plan, same sizes."""
     data = tmp_path / "data"
     data.mkdir()
     path = manifest(data, 48)

@@ -1,4 +1,4 @@
-"""Case B18: relative paths count from where the program is started; nothing that a user needs is anywhere else."""
+"""Relative paths count from where the program is started; nothing that a user needs is anywhere else."""
 
 from __future__ import annotations
 

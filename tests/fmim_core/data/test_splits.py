@@ -216,7 +216,7 @@ def test_nobody_is_on_both_sides_in_a_trial(seed: int, tmp_path: Path, monkeypat
 
 
 def test_a_plan_tells_the_sizes_of_every_fold_and_names_a_year_that_one_lacks() -> None:
-    """Case B28: a class missing from a fold is named; here a class is a year, since that is what is scored apart."""
+    """A year after baseline that a fold cannot score is named, since the mean over folds is then over fewer."""
     rows = [(f"p{n}", side, months) for n in range(12) for side in "LR" for months in (0.0, 48.0)]
     rows += [("p3", "L", 96.0), ("odd", "", 12.0), ("unknown", "", np.nan)]
     images = image_set(rows)

@@ -99,7 +99,7 @@ def test_every_loss_trains_to_more_than_chance(tiny_bank: Bank, loss: LossConfig
 @pytest.mark.parametrize("loss", [ArcFace(margin_degrees=14.3), SoftTriple(margin=0.02)], ids=["arcface", "softtriple"])
 @pytest.mark.parametrize("half", [torch.float16, torch.bfloat16])
 def test_class_weights_stay_in_single_precision(loss: LossConfig, half: torch.dtype) -> None:
-    """Case B23: the library alone turns them into half precision for good after one call."""
+    """pytorch-metric-learning alone turns them into half precision for good after one call."""
     module = loss.build(5, CLASSES)
     module(similarities(random_embeddings(0).detach().to(half), LABELS), NONE)
     assert {weights.dtype for weights in module.parameters()} == {torch.float32}

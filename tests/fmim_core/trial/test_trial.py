@@ -197,6 +197,6 @@ def test_json_is_replaced_whole_and_keeps_not_a_number(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_loads_with_the_safe_default(tmp_path: Path) -> None:
-    """Case B27: what is stored beside weights must pass torch's safe default."""
+    """What is stored beside weights must pass torch's safe default, `weights_only=True`."""
     checkpoint.save(tmp_path / "c.pt", {"weights": torch.ones(2), "best": float("nan"), "history": [{"epoch": 1}]})
     assert torch.equal(torch.load(tmp_path / "c.pt")["weights"], torch.ones(2))

@@ -1,4 +1,4 @@
-"""Statistics of the reports: golden values (case B30, the paper's Suppl. Table 3) and simulation."""
+"""Statistics of the reports: golden values (computed by hand, the paper's Suppl. Table 3) and simulation."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from reports.stats import (
 from reports.writing.formats import p_text
 from tests.oracles import statistics as oracles
 
-B30 = [0.70, 0.72, 0.71, 0.74, 0.73]
+SEEDS = [0.70, 0.72, 0.71, 0.74, 0.73]
 MOVIES = ([9, 7, 8, 9, 8, 9, 9, 10, 9, 9], [9, 6, 7, 8, 7, 9, 8, 8, 8, 7])
 
 
 def test_mean_se_divides_by_n_minus_one() -> None:
-    found = mean_se(B30)
+    found = mean_se(SEEDS)
     assert (round(found.mean, 4), round(found.se or 0, 4), found.n) == (0.72, 0.0071, 5)
     low, high = found.mean - (found.se or 0), found.mean + (found.se or 0)
     assert (round(low, 4), round(high, 4)) == (0.7129, 0.7271)
 
 
 def test_rows_written_three_times_count_once() -> None:
-    tripled = pd.Series(B30 * 3, index=[*range(5)] * 3)
-    assert mean_se(tripled) == mean_se(B30)
-    assert mean_se({seed: [value] * 3 for seed, value in enumerate(B30)}).n == 5
-    assert round(mean_se(B30 * 3).se or 0, 4) == 0.0038  # what a plain list of 15 rows would have said
+    tripled = pd.Series(SEEDS * 3, index=[*range(5)] * 3)
+    assert mean_se(tripled) == mean_se(SEEDS)
+    assert mean_se({seed: [value] * 3 for seed, value in enumerate(SEEDS)}).n == 5
+    assert round(mean_se(SEEDS * 3).se or 0, 4) == 0.0038  # what a plain list of 15 rows would have said
 
 
 def test_a_series_keeps_a_replicate_whose_key_is_missing() -> None:
@@ -46,7 +46,7 @@ def test_a_series_keeps_a_replicate_whose_key_is_missing() -> None:
 
 
 def test_folds_are_averaged_within_a_seed_before_the_se_over_seeds() -> None:
-    folds = {seed: [value - 0.1, value, value + 0.1] for seed, value in enumerate(B30)}
+    folds = {seed: [value - 0.1, value, value + 0.1] for seed, value in enumerate(SEEDS)}
     found = mean_se(folds)
     assert (round(found.mean, 4), round(found.se or 0, 4), found.n) == (0.72, 0.0071, 5)
     assert by_replicate(folds)[0] == pytest.approx(0.70)

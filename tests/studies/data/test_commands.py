@@ -242,7 +242,7 @@ def test_nothing_of_the_users_is_overwritten(fmim: Fmim, tmp_path: Path) -> None
 
 
 def test_every_problem_is_listed_at_once(fmim: Fmim, tmp_path: Path) -> None:
-    """Case B17: broken, blank, copied, missing, unnamed and mislabelled, in a table with row errors besides."""
+    """Broken, blank, copied, missing, unnamed and mislabelled, in a table with row errors besides."""
     data = tmp_path / "d"
     (data / "sub").mkdir(parents=True)
     (data / "out" / "report").mkdir(parents=True)

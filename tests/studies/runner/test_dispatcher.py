@@ -189,7 +189,7 @@ def test_resuming_hands_out_the_plan_minus_what_is_final(tiny_bank: Bank, tmp_pa
 
 
 def test_a_failed_trial_alone_is_started_again_and_then_nothing(tiny_bank: Bank, tmp_path: Path) -> None:
-    """Case B11: a grid of 4 in which one fails once: 4 starts, then 1, then 0."""
+    """One of an arm's 4 search trials fails once: 4 are started, then 1, then none."""
     plan = mini_plan()
     records: dict[str, Record] = {}
     starts = []

@@ -302,7 +302,7 @@ def _finish_one(root: str, number: int) -> None:
 
 
 def test_four_programs_may_start_at_once_on_a_database_that_does_not_exist(tmp_path: Path) -> None:
-    """Case B15: of four raw clients on a new sqlite file, three died."""
+    """Of four plain MLflow clients on a new sqlite file, three died."""
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=_finish_one, args=(str(tmp_path), number)) for number in range(4)]
     for process in processes:
@@ -316,7 +316,6 @@ def test_four_programs_may_start_at_once_on_a_database_that_does_not_exist(tmp_p
 
 
 def test_names_are_made_safe_in_one_place_and_two_must_not_become_one() -> None:
-    """Case B13."""
     assert safe_names(["mAP@R", "CMC_1", "a%b[0]"]) == {"mAP@R": "mAP_at_R", "CMC_1": "CMC_1", "a%b[0]": "a_b_0_"}
     with pytest.raises(ValueError, match=r"'a%b' and 'a\[b' are both 'a_b'"):
         safe_names(["a%b", "a[b"])

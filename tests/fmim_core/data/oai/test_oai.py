@@ -189,7 +189,6 @@ def test_the_metadata_alone(folder: Path) -> None:
 
 
 def test_both_knees_of_a_person_are_on_one_side_of_every_split(tmp_path: Path) -> None:
-    """B28."""
     people = [(str(9000000 + n), "ABCDE"[n % 5], "1: Male") for n in range(30)]
     tables(tmp_path / "metadata", people)
     crops(tmp_path / "crops", [subject for subject, _, _ in people], months=(0, 12))

@@ -119,7 +119,7 @@ def test_a_record_written_just_before_the_worker_died_stands(tiny_bank: Bank, tm
     [
         ({"CPU": 2.0}, 1.0, 0.0, 2),
         ({"CPU": 2.0}, 1.0, 0.5, 0),
-        ({"CPU": 64.0, "GPU": 8.0}, 1.0, 0.15, 48),  # case B19: six on each card, not 53 in all
+        ({"CPU": 64.0, "GPU": 8.0}, 1.0, 0.15, 48),  # six on each card, not 53 in all
         ({"CPU": 64.0, "GPU": 8.0}, 1.0, 0.1, 64),  # ten on each card would fit, the cores do not
         ({"CPU": 64.0, "GPU": 8.0}, 1.0, 3.0, 2),
         ({"CPU": 2.0}, 4.0, 0.0, 0),

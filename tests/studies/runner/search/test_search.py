@@ -94,7 +94,6 @@ def test_every_configuration_is_trained_once_on_every_fold_and_recorded_as_it_wa
 
 
 def test_a_grid_with_a_drawn_value_has_every_pair_twice_and_twelve_draws(sequential: Simulation) -> None:
-    """Case B12."""
     found = sequential.configurations("grid")
     assert set(Counter((c["epsilon"], c["lam"]) for c in found).values()) == {2}
     assert len({(c["epsilon"], c["lam"]) for c in found}) == 6
@@ -156,7 +155,6 @@ def test_an_estimator_finds_better_configurations_than_chance(tiny_bank: Bank, t
 def test_a_sampled_search_killed_after_four_reaches_its_ten_distinct_configurations(
     tiny_bank: Bank, tmp_path: Path, searcher: Searcher
 ) -> None:
-    """Case B11."""
     simulation = Simulation(plan_of(arm("x", searcher)), tiny_bank, tmp_path)
     simulation.run(slots=2, kill_after=8)  # four configurations on two folds
     assert len({spec.number for spec in simulation.started}) < 8
@@ -168,7 +166,7 @@ def test_a_sampled_search_killed_after_four_reaches_its_ten_distinct_configurati
 
 @pytest.mark.parametrize("kind", [Random, TPE, QMC, ASHA])
 def test_more_samples_go_on_behind_the_first(tiny_bank: Bank, tmp_path: Path, kind: type) -> None:
-    """Case B21: with the same seed, 4 and then 8 are 8 distinct ones; a restart of the raw sampler repeats the 4."""
+    """With the same seed, 4 and then 8 are 8 distinct ones; Optuna's sampler, started again, repeats the 4."""
     first = Simulation(plan_of(arm("x", kind(samples=4))), tiny_bank, tmp_path)
     assert first.run(slots=2).complete
     more = Simulation(plan_of(arm("x", kind(samples=8))), tiny_bank, tmp_path)
@@ -195,7 +193,6 @@ def test_more_draws_of_a_grid_leave_the_first_as_they_are(tiny_bank: Bank, tmp_p
 
 @pytest.mark.parametrize("kind", [Random, TPE, QMC, ASHA])
 def test_start_points_come_first(tiny_bank: Bank, tmp_path: Path, kind: type) -> None:
-    """Case B21."""
     start = ({"epsilon": 0.25, "beta": 0.123456}, {"epsilon": 1, "beta": 0})
     simulation = Simulation(plan_of(arm("x", kind(samples=5, start=start))), tiny_bank, tmp_path)
     simulation.run(slots=3)

@@ -65,7 +65,7 @@ LONGER_SAYS = r"epsilon was \[0.1, 0.5\], is \[0.1, 0.5, 0.75\]"
 def test_another_space_or_searcher_is_refused_and_the_change_named(
     tiny_bank: Bank, tmp_path: Path, before: Any, after: Any, message: str
 ) -> None:
-    """Case B21: in raw Optuna, a longer choice list breaks the resumed study with an error about distributions."""
+    """In Optuna itself a longer list of choices breaks a resumed study with an error about distributions."""
     begun(tmp_path, tiny_bank, plan_of(before))
     files = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
     with pytest.raises(ValueError, match=message):
