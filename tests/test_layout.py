@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,3 +87,14 @@ def test_every_package_is_installed() -> None:
     assert settings["include"] == [f"{package}*" for package in PACKAGES]
     folders = {path.parent for package in PACKAGES for path in files(package)}
     assert [str(folder) for folder in sorted(folders) if not (folder / "__init__.py").is_file()] == []
+
+
+def test_every_package_that_is_imported_is_declared() -> None:
+    """Not left to come with another package, which may stop needing it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    requirements = [*project["dependencies"], *project["optional-dependencies"]["dicom"]]
+    declared = {re.split(r"[\[>=<]", requirement)[0].replace("-", "_") for requirement in requirements}
+    imported = {name.partition(".")[0] for package in PACKAGES for path in files(package) for name in imports(path)}
+    named_otherwise = {"PIL": "pillow"}
+    packages = {named_otherwise.get(name, name) for name in imported - sys.stdlib_module_names - set(PACKAGES)}
+    assert packages - declared == set()
