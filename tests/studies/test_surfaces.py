@@ -1,4 +1,4 @@
-"""What a declaration says is checked when the study is planned."""
+"""A surface names its loss by settings, which are checked when the study is planned."""
 
 from __future__ import annotations
 
