@@ -51,3 +51,8 @@ def quick_collections() -> Iterator[None]:
     gc.freeze()
     yield
     gc.unfreeze()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The slow ones first, so that with several workers the quick ones fill the gaps at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
