@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from fmim_core.triplets.similarities import FAR, Similarities, TripletIndex
+from fmim_core.triplets.similarities import NOT_A_TRIPLET, Similarities, TripletIndex
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class StatisticsCollector:
         self._negatives += index.negatives
         self._positives += len(index.anchor)
         if self._bins:
-            self._counts[0] += torch.histc(delta, self._bins, -2, 2)  # values out of range, as FAR, are not counted
-            self._counts[1] += torch.histc(phi.masked_fill(~index.negative_pairs, FAR), self._bins, -1, 1)
+            self._counts[0] += torch.histc(delta, self._bins, -2, 2)  # NOT_A_TRIPLET is out of range: not counted
+            self._counts[1] += torch.histc(phi.masked_fill(~index.negative_pairs, NOT_A_TRIPLET), self._bins, -1, 1)
         if self._keep_values:
             self._delta.append(batch.triplet_values)
             self._phi_an.append(batch.negative_values)

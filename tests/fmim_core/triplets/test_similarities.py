@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from fmim_core.losses import AdaTriplet
-from fmim_core.margins.schedules import Margins
+from fmim_core.margins.base import Margins
 from fmim_core.triplets.selection import Selection, mean_hinge, select_triplets
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import StatisticsCollector

@@ -338,7 +338,7 @@ def test_checking_keeps_no_image() -> None:
 
 
 def test_a_large_folder_is_not_walked_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fmim_core.data.check.MOST_FILES", 3)
+    monkeypatch.setattr("fmim_core.data.check.MAX_FILES", 3)
     for name in ("a.png", "b.txt", "c.png", "d.png", ".hidden/e.png"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("")
