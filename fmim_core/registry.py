@@ -78,9 +78,22 @@ class Registry(Generic[K]):
         Raises:
             ValueError: there is none; the message lists those there are.
         """
-        if kind not in self.kinds():
-            raise ValueError(unknown(f"{self.noun} kind", kind, self.kinds()))
+        known = self.kinds()
+        if kind not in known:
+            raise ValueError(
+                f"unknown {self.noun} kind {kind!r}; there are {', '.join(known)}{did_you_mean(kind, known)}"
+            )
         return self._classes[kind]
+
+    def make(self, fields: Mapping[str, Any]) -> K:
+        """The configuration of these fields, one of which is `kind`.
+
+        Raises:
+            ValueError: a kind or a field that does not exist, or a value that is not allowed.
+        """
+        if not isinstance(fields.get("kind"), str):
+            raise ValueError(f"`kind` is missing: give one of {', '.join(self.kinds())}")
+        return self.find(fields["kind"]).model_validate(fields)
 
     def _import_package(self) -> None:
         if not self._imported:
@@ -94,16 +107,12 @@ class Registry(Generic[K]):
                 return value
             if not isinstance(value, Mapping):
                 raise ValueError(f"give a mapping with `kind`, or a {base.__name__}; this is {value!r}")
-            if not isinstance(value.get("kind"), str):
-                raise ValueError(f"`kind` is missing: give one of {', '.join(self.kinds())}")
-            return self.find(value["kind"]).model_validate(value)
+            return self.make(value)
 
         return core_schema.no_info_after_validator_function(configuration, core_schema.any_schema())
 
 
-def unknown(what: str, given: str, known: Iterable[str]) -> str:
-    """A message for a name that is not known: the nearest one if there is one like it, and all there are."""
-    known = list(known)
-    near = get_close_matches(given, known, n=1)
-    hint = f": did you mean {near[0]!r}? There are" if near else "; there are"
-    return f"unknown {what} {given!r}{hint} {', '.join(known)}"
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """The end of a message on a name that is not known: the one most like it, if there is one."""
+    near = get_close_matches(given, list(known), n=1)
+    return f". Did you mean {near[0]!r}?" if near else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ class SourceDescription:
     """What a report says about where its images came from; `settings` and `details` must survive JSON.
 
     Args:
+        kind: "phantom", "manifest", or that of a named data set.
         release: of the data set's tables, e.g. "v2020"; blank where there are none.
         files: name → SHA-256 of the tables that were read.
         settings: training fields that belong to the images, dotted, e.g. {"augmentation.std": 0.5}; a preset or an
@@ -30,7 +31,7 @@ class SourceDescription:
     """
 
     name: str
-    kind: Literal["phantom", "manifest", "chestxray14", "oai"]
+    kind: str
     synthetic: bool
     about: str
     release: str = ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -13,20 +12,21 @@ from rich.table import Table
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.describe import Counts, describe
+from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.data.tables.findings import SHOWN, Findings
 from fmim_core.data.tables.listing import Listing
 from studies.data.inspection import Look
-from studies.data.sources import FILE_SETS, PHANTOM
+from studies.data.sources import PHANTOM
 
 COLORS = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
 def show_data_sets(console: Console) -> None:
-    """The names there are, each with the first line of what its reader says of itself."""
+    """The names there are, each with the first line of what it says of itself."""
     table = Table("data set", "what", box=None)
     table.add_row(PHANTOM, "Synthetic knees drawn by a program: needs no download.")
-    for name, reader in FILE_SETS.items():
-        table.add_row(name, escape((inspect.getdoc(reader) or "").partition("\n")[0]))
+    for kind in DATA_SETS.kinds():
+        table.add_row(kind, escape(DATA_SETS.find(kind).about()))
     table.add_row("FILE", "Your own images: a CSV or Parquet table with the columns image, subject, months.")
     console.print(table)
 

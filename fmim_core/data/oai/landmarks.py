@@ -14,7 +14,7 @@ import numpy as np
 
 from fmim_core.data.oai.files import ImageFile
 from fmim_core.data.oai.rows import number
-from fmim_core.data.sets.manifest import SIDES
+from fmim_core.data.tables.cells import SIDES
 from fmim_core.data.tables.findings import Findings
 from fmim_core.data.tables.listing import Window
 from fmim_core.data.tables.reading import read_table
