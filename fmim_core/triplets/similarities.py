@@ -22,16 +22,16 @@ class TripletIndex:
 
     anchor, positive: `(P,)` positions of every ordered pair with equal labels and different positions; `pair` their
     places in the flattened `(B, B)`. A triplet is a pair p and a column n with `valid[p, n]`.
-    each: positives of every anchor, where all have as many, so that pairs are a view of anchors; else 0.
+    positives_per_anchor: where all anchors have as many, so that pairs are a view of anchors; else 0.
     valid: `(P, B)` bool, true where the label of the column is not the anchor's.
     not_negative: `(B, B)`, 0 where labels differ and `NOT_A_TRIPLET` elsewhere, to be added to Δ.
     not_negative_pair: as that, but 0 only at each unordered pair once.
     negative_pairs: `(B, B)` bool, each unordered pair of different labels once.
     triplet_places, negative_places: where those two masks are true, as places in the flattened matrices. A mask as an
     index would make the host wait for the device, to count.
-    sums: `(3, B·B)` float64, the weights of φ in the sums of Δ over all triplets, of φ_an over all negative pairs and
-    of φ_ap over all ordered positive pairs. With a positives and n negatives of an anchor, φ_ap is in n of its
-    triplets and φ_an, with a minus, in a.
+    sum_weights: `(3, B·B)` float64, the weights of φ in the sums of Δ over all triplets, of φ_an over all negative
+    pairs and of φ_ap over all ordered positive pairs. With a positives and n negatives of an anchor, φ_ap is in n of
+    its triplets and φ_an, with a minus, in a.
     triplets, negatives: how many triplets and negative pairs there are.
     """
 
@@ -39,14 +39,14 @@ class TripletIndex:
     anchor: Tensor
     positive: Tensor
     pair: Tensor
-    each: int
+    positives_per_anchor: int
     valid: Tensor
     not_negative: Tensor
     negative_pairs: Tensor
     not_negative_pair: Tensor
     triplet_places: Tensor
     negative_places: Tensor
-    sums: Tensor
+    sum_weights: Tensor
     triplets: int
     negatives: int
 
@@ -68,14 +68,14 @@ class TripletIndex:
             anchor=anchors,
             positive=positives,
             pair=anchors * len(labels) + positives,
-            each=int(positives_of[0]) if regular else 0,
+            positives_per_anchor=int(positives_of[0]) if regular else 0,
             valid=negative[anchors],
             not_negative=NOT_A_TRIPLET * (~negative).float(),
             negative_pairs=negative_pairs,
             not_negative_pair=NOT_A_TRIPLET * (~negative_pairs).float(),
             triplet_places=triplet_places,
             negative_places=negative_places,
-            sums=torch.stack([delta, negative_pairs.double(), positive.double()]).flatten(1),
+            sum_weights=torch.stack([delta, negative_pairs.double(), positive.double()]).flatten(1),
             triplets=len(triplet_places),
             negatives=len(negative_places),
         )
@@ -118,8 +118,8 @@ class Similarities:
         # index_select rather than brackets: its backward adds whole rows instead of element by element.
         phi_ap = phi.flatten().index_select(0, index.pair)[:, None]
         minus_phi_an = index.not_negative - phi  # the minus here: in the backward it is one of (B, B), not of (P, B)
-        if index.each:  # no row is copied, and the backward adds up in one pass
-            delta = (phi_ap.view(len(phi), index.each, 1) + minus_phi_an[:, None, :]).view(-1, len(phi))
+        if index.positives_per_anchor:  # no row is copied, and the backward adds up in one pass
+            delta = (phi_ap.view(len(phi), index.positives_per_anchor, 1) + minus_phi_an[:, None, :]).view(-1, len(phi))
         else:
             delta = phi_ap + minus_phi_an.index_select(0, index.anchor)
         return cls(embeddings, index, classes, phi, phi_ap, delta)

@@ -45,8 +45,8 @@ def quantile(ordered: Tensor, q: float) -> float:
 class StatisticsCollector:
     """Accumulates batches without a host synchronisation; `finish` reads the sums once.
 
-    The sums of Δ, φ_an and φ_ap are weighted sums of φ (`TripletIndex.sums`), in float64: no triplet is looked at. As
-    long as batches have the same index, as in a training, φ is only added up, and weighted at the end.
+    The sums of Δ, φ_an and φ_ap are weighted sums of φ (`TripletIndex.sum_weights`), in float64: no triplet is looked
+    at. As long as batches have the same index, as in a training, φ is only added up, and weighted at the end.
     With `keep_values` an epoch holds 4 bytes per triplet and negative pair (0.2 MB for a batch of 32 × 4).
     """
 
@@ -80,7 +80,7 @@ class StatisticsCollector:
 
     def _weigh(self) -> None:
         if self._index is not None:
-            self._sums += self._index.sums @ self._phi.flatten()
+            self._sums += self._index.sum_weights @ self._phi.flatten()
             self._phi.zero_()
 
     def finish(self) -> EpochStatistics:

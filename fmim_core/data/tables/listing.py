@@ -68,6 +68,7 @@ class Listing:
         windows: of rows whose image is only a part of its file.
         mirror_right: whether images of the right side are mirrored, so that both sides look alike.
         metadata_only: whether files were not looked for: such a listing describes, and cannot be read.
+        written_by_user: whether the user wrote the table, in which images of its folder may then be missing.
     """
 
     description: SourceDescription
@@ -79,6 +80,7 @@ class Listing:
     windows: Mapping[int, Window] = field(default_factory=dict)
     mirror_right: bool = True
     metadata_only: bool = False
+    written_by_user: bool = False
 
     def read_whole(self, row_number: int) -> np.ndarray:
         """Grey image uint8 `(H, W)` of a row by `images.read_grey`, cut and mirrored; raises `images.ImageProblem`."""

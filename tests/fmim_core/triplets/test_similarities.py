@@ -49,9 +49,9 @@ def test_similarities_have_the_gradient_of_the_product() -> None:
 @pytest.mark.parametrize(("labels", "each"), [(REGULAR, 2), (IRREGULAR, 0), (torch.tensor([0, 1, 2]), 0)])
 def test_a_batch_with_as_many_positives_for_all_has_the_same_triplets(labels: Tensor, each: int) -> None:
     index = TripletIndex.of(labels)
-    assert index.each == each
+    assert index.positives_per_anchor == each
     found = []
-    for one in (index, replace(index, each=0)):
+    for one in (index, replace(index, positives_per_anchor=0)):
         leaf = rows(len(labels)).requires_grad_()
         batch = Similarities.of(unit(leaf), one, labels)
         value = AdaTriplet().build(6, 5)(batch, Margins(0.3, 0.1)).value
