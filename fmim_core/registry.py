@@ -97,9 +97,9 @@ class Registry(Generic[K]):
 
     def _import_package(self) -> None:
         if not self._imported:
-            self._imported = True
             for module in pkgutil.iter_modules(importlib.import_module(self._package).__path__):
                 importlib.import_module(f"{self._package}.{module.name}")
+            self._imported = True
 
     def __get_pydantic_core_schema__(self, base: type[K], handler: GetCoreSchemaHandler) -> CoreSchema:
         def configuration(value: Any) -> K:

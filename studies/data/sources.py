@@ -24,22 +24,32 @@ def find_source(data: str, root: Path | None, preset: Preset, seed: int) -> Sour
     return PhantomSource(preset.phantom) if data == PHANTOM else FileSource(find_listing(data, root, seed))
 
 
+def check_data(data: str, root: Path | None) -> None:
+    """Look for a data set without reading it.
+
+    Raises:
+        ValueError: neither a known name nor a file, or a named one in files without its folder.
+    """
+    kinds = DATA_SETS.kinds()
+    if data in kinds and (root is None or not root.is_dir()):
+        given = "none is given" if root is None else f"{root} is no folder"
+        raise ValueError(f"{data} needs --data-root, the folder it was downloaded to; {given}")
+    path, known = (root or Path()) / data, (PHANTOM, *kinds)
+    if data not in known and file_state(path) is None:
+        raise ValueError(
+            f"unknown data set {str(path)!r}: give one of {', '.join(known)}, or the path of a manifest (a CSV file)"
+            f"{did_you_mean(data, known)}"
+        )
+
+
 def find_listing(data: str, root: Path | None, seed: int = 0, metadata_only: bool = False) -> Listing:
     """A data set in files, usable or not, with all that was found wrong with it.
 
     Raises:
         ValueError: neither a known name nor a file, a named one without its folder, or tables that cannot be read.
     """
+    check_data(data, root)
     if data in DATA_SETS.kinds():
-        if root is None or not root.is_dir():
-            given = "none is given" if root is None else f"{root} is no folder"
-            raise ValueError(f"{data} needs --data-root, the folder it was downloaded to; {given}")
+        assert root is not None
         return DATA_SETS.make({"kind": data}).listing(root, metadata_only)
-    path = (root or Path()) / data
-    if file_state(path) is None:
-        known = (PHANTOM, *DATA_SETS.kinds())
-        raise ValueError(
-            f"unknown data set {str(path)!r}: give one of {', '.join(known)}, or the path of a manifest (a CSV file)"
-            f"{did_you_mean(data, known)}"
-        )
-    return manifest(path, seed=seed, metadata_only=metadata_only)
+    return manifest((root or Path()) / data, seed=seed, metadata_only=metadata_only)

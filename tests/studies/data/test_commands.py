@@ -467,6 +467,7 @@ def test_data_alone_lists_names_and_commands(fmim: Fmim, clinic: Path) -> None:
     ("arguments", "message"),
     [
         (("describe", "nope.csv"), "unknown data set 'nope.csv': give one of phantom"),
+        (("describe", "chestxray"), "the path of a manifest (a CSV file). Did you mean 'chestxray14'?"),
         (("check", "phantom", "--preset", "tiny"), "unknown preset 'tiny'; there are smoke, quick, full, paper"),
         (("prepare", "clinic"), "clinic needs --data-root"),
         (("manifest", "phantom", "--data-root", ".", "--out", "x.csv"), "no data set in files called 'phantom'"),
