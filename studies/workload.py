@@ -8,7 +8,7 @@ from functools import cached_property
 
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.splits import Fold
-from fmim_core.models.small import multiply_adds
+from fmim_core.models.base import multiply_adds
 from fmim_core.training.config import TrainConfig
 from search_spaces.domain import Configuration
 from studies.declare import Arm

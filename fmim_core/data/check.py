@@ -19,7 +19,7 @@ from fmim_core.data.images.reading import ImageProblem, appearance
 from fmim_core.data.tables.findings import Findings
 
 BLOCK = 1024  # images handed to the threads at once; of each a few bytes are kept
-MOST_FILES = 500_000  # looked at below a folder, so that a manifest in the wrong place does not read a whole disk
+MAX_FILES = 500_000  # looked at below a folder, so that a manifest in the wrong place does not read a whole disk
 SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".dcm"))
 
 Read = Callable[[int], np.ndarray]
@@ -68,8 +68,8 @@ def unnamed_images(root: Path, named: Iterable[str | None], findings: Findings) 
     """
     known, found = set(named), []
     for count, path in enumerate(_files(root)):
-        if count == MOST_FILES:
-            findings.note(f"folders with over {MOST_FILES} files: not all were looked for in the table", [str(root)])
+        if count == MAX_FILES:
+            findings.note(f"folders with over {MAX_FILES} files: not all were looked for in the table", [str(root)])
             break
         if path.suffix.lower() in SUFFIXES and (name := path.relative_to(root).as_posix()) not in known:
             found.append(name)

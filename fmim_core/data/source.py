@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +25,7 @@ class SourceDescription:
     """What a report says about where its images came from; `settings` and `details` must survive JSON.
 
     Args:
+        kind: "phantom", "manifest", or that of a named data set.
         release: of the data set's tables, e.g. "v2020"; blank where there are none.
         files: name → SHA-256 of the tables that were read.
         settings: training fields that belong to the images, dotted, e.g. {"augmentation.std": 0.5}; a preset or an
@@ -30,7 +33,7 @@ class SourceDescription:
     """
 
     name: str
-    kind: Literal["phantom", "manifest", "chestxray14", "oai"]
+    kind: str
     synthetic: bool
     about: str
     release: str = ""
@@ -44,20 +47,23 @@ class SourceDescription:
         return {"name": self.name, "release": self.release, "files": self.files}
 
 
-class Source(Protocol):
-    """A data set before it is decoded into a bank."""
+class Source(ABC):
+    """A data set before it is decoded into a bank.
 
-    @property
-    def description(self) -> SourceDescription:
-        """What this data set is, in words and facts."""
+    description: what it is, in words and facts.
+    index: one row an image with `INDEX_COLUMNS`, its row numbers 0..n-1 being those `read` takes.
+    fingerprint: a hex digest that changes whenever the index or any image may have changed.
+    image_keys: one text an image, which changes whenever the image may have changed and stays when other rows come or
+        go, so that a build takes the unchanged images from the one before; None where images do not change one by one.
+    threads: how many are worth to read with, where not every core is: for a `read` that holds Python's lock.
+    """
 
-    @property
-    def index(self) -> pd.DataFrame:
-        """One row an image with `INDEX_COLUMNS`, its row numbers 0..n-1 being those `read` takes."""
+    description: SourceDescription
+    index: pd.DataFrame
+    fingerprint: str
+    image_keys: Sequence[str] | None = None
+    threads: int | None = None
 
-    @property
-    def fingerprint(self) -> str:
-        """Hex digest that changes whenever the index or any image may have changed."""
-
-    def read(self, row_number: int, size: int, /) -> np.ndarray:
+    @abstractmethod
+    def read(self, row_number: int, size: int) -> np.ndarray:
         """Image of that row as grey uint8 `(size, size)`; raises `images.ImageProblem` where it cannot be read."""

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal, Self
 
-import torch
 from pydantic import Field
 from torch import Tensor
 
-from fmim_core.config import Config
-from fmim_core.losses.base import LossOutput
+from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput
 from fmim_core.losses.triplet import triplet_term
-from fmim_core.margins.schedules import Margins
+from fmim_core.margins.base import Margins
 from fmim_core.triplets.selection import Averaging, Selection, mean_hinge
-from fmim_core.triplets.similarities import FAR, Similarities
+from fmim_core.triplets.similarities import NOT_A_TRIPLET, Similarities
 
 
-class AdaTriplet(Config):
+@LOSSES.register
+class AdaTriplet(Loss):
     """L = mean [φ_an − φ_ap + ε]₊ + λ mean [φ_an − β]₊; the gradients of the four regions are eq. 6.
 
     Selection concerns the first term only: the second is there for easy triplets too.
@@ -33,14 +32,17 @@ class AdaTriplet(Config):
     selection: Selection = "semihard"
     averaging: Averaging = "nonzero"
     negative_pairs: Literal["unordered", "per_triplet"] = "unordered"
-    uses_margins: ClassVar[bool] = True
-    uses_beta: ClassVar[bool] = True
+    uses_beta = True
 
-    def build(self, embedding_dim: int, classes: int) -> torch.nn.Module:
+    def build(self, embedding_dim: int, classes: int) -> LossModule:
         return AdaTripletLoss(self)
 
+    def of_every_triplet(self) -> Self:
+        """The formula itself, as the mean over all triplets without selection: for surfaces."""
+        return self.model_copy(update={"selection": "all", "averaging": "all", "negative_pairs": "per_triplet"})
 
-class AdaTripletLoss(torch.nn.Module):
+
+class AdaTripletLoss(LossModule):
     """See `AdaTriplet`."""
 
     def __init__(self, config: AdaTriplet) -> None:
@@ -48,17 +50,17 @@ class AdaTripletLoss(torch.nn.Module):
         self._config = config
 
     def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
-        """The loss of a batch of similarities under `margins`, and how many triplets its first term used."""
+        """The loss of a batch of similarities under `margins`, and how many triplets are active in its first term."""
         config = self._config
-        value, used = triplet_term(batch, margins, config.selection, config.averaging)
-        return LossOutput(value + config.lam * self._negative_term(batch, margins), used)
+        value, active = triplet_term(batch, margins, config.selection, config.averaging)
+        return LossOutput(value + config.lam * self._negative_term(batch, margins), active)
 
     def _negative_term(self, batch: Similarities, margins: Margins) -> Tensor:
         index = batch.index
         if self._config.negative_pairs == "unordered":
-            minus_phi_an, mask = index.once - batch.phi, index.negative_pairs
+            minus_phi_an, mask = index.not_negative_pair - batch.phi, index.negative_pairs
         else:
-            minus_phi_an, mask = FAR * ~index.valid - batch.phi_an, index.valid
+            minus_phi_an, mask = NOT_A_TRIPLET * ~index.valid - batch.phi_an, index.valid
         count = mask.sum() if self._config.averaging == "all" else None
         # [φ_an − β]₊ as [ε − Δ]₊ with ε = −β and Δ = −φ_an.
         return mean_hinge(minus_phi_an, -margins.beta, count=count)[0]

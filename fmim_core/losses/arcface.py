@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
-import torch
 from pydantic import Field
 
-from fmim_core.config import Config
-from fmim_core.losses.base import LossOutput, no_triplets
-from fmim_core.margins.schedules import Margins
+from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput, no_triplets
+from fmim_core.margins.base import Margins
 from fmim_core.triplets.similarities import Similarities
 
 
-class ArcFace(Config):
+@LOSSES.register
+class ArcFace(Loss):
     """L = mean −log softmax over classes c of s·cos(θ_c + m·[c = y]), θ_c the angle to a learnt class vector.
 
     Past θ_y + m = 180° the target's logit goes on falling as s·(cos θ_y − m sin m), m in radians.
@@ -26,15 +25,14 @@ class ArcFace(Config):
     kind: Literal["arcface"] = "arcface"
     margin_degrees: Annotated[float, Field(ge=0, lt=180, allow_inf_nan=False)]
     scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 64.0
-    uses_margins: ClassVar[bool] = False
-    uses_beta: ClassVar[bool] = False
-    waits_for_device: ClassVar[bool] = True
+    uses_margins = False
+    waits_for_device = True
 
-    def build(self, embedding_dim: int, classes: int) -> torch.nn.Module:
+    def build(self, embedding_dim: int, classes: int) -> LossModule:
         return ArcFaceClasses(self, embedding_dim, classes)
 
 
-class ArcFaceClasses(torch.nn.Module):
+class ArcFaceClasses(LossModule):
     """See `ArcFace`; its class vectors are float32 whatever the embeddings are, and trained with the model."""
 
     def __init__(self, config: ArcFace, embedding_dim: int, classes: int) -> None:

@@ -1,24 +1,57 @@
-"""What every loss returns."""
+"""What a loss is: its configuration, the module that computes it, and what that returns."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from typing import ClassVar, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from fmim_core.margins.base import Margins
+from fmim_core.registry import KindConfig, Registry
+from fmim_core.triplets.similarities import Similarities
 
 
 class LossOutput(NamedTuple):
-    """value: the loss (scalar, with gradient). used: triplets with a non-zero term (scalar); 0 in an empty batch.
+    """value: the loss (scalar, with gradient). active: triplets with a non-zero term (scalar); 0 in an empty batch.
 
     Losses that know no triplets say not-a-number (`no_triplets`).
     """
 
     value: Tensor
-    used: Tensor
+    active: Tensor
 
 
 def no_triplets(value: Tensor) -> LossOutput:
     """The output of a loss that knows no triplets."""
     return LossOutput(value, torch.full((), math.nan, device=value.device))
+
+
+class LossModule(nn.Module, ABC):
+    """Computes a loss; its parameters, if it has any, are trained with the model."""
+
+    @abstractmethod
+    def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
+        """The loss of a batch of similarities under `margins`, and how many triplets are active; 0 in an empty one."""
+
+
+class Loss(KindConfig):
+    """A loss and its settings. It is given its margins, and never computes them.
+
+    uses_margins: whether there are margins in it, which a margin schedule then gives.
+    uses_beta: whether it has a term of negative pairs, with a margin β.
+    waits_for_device: whether its module makes the host wait for a GPU; such a step cannot be one CUDA graph.
+    """
+
+    uses_margins: ClassVar[bool] = True
+    uses_beta: ClassVar[bool] = False
+    waits_for_device: ClassVar[bool] = False
+
+    @abstractmethod
+    def build(self, embedding_dim: int, classes: int) -> LossModule:
+        """The module, for embeddings `(B, embedding_dim)` of so many identities in the training set."""
+
+
+LOSSES: Registry[Loss] = Registry("loss", "fmim_core.losses")

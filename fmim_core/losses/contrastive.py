@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
-import torch
 from pydantic import Field
 
-from fmim_core.config import Config
-from fmim_core.losses.base import LossOutput, no_triplets
-from fmim_core.margins.schedules import Margins
+from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput, no_triplets
+from fmim_core.margins.base import Margins
 from fmim_core.triplets.similarities import Similarities
 
 Distance = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]
 
 
-class Contrastive(Config):
+@LOSSES.register
+class Contrastive(Loss):
     """L = mean [d_p − m_pos]₊ over positive pairs + mean [m_neg − d_n]₊ over negative pairs, non-zero terms only.
 
     d = ‖f_i − f_j‖₂ = √(2 − 2φ_ij), in [0, 2] for unit embeddings.
@@ -27,15 +26,14 @@ class Contrastive(Config):
     kind: Literal["contrastive"] = "contrastive"
     m_pos: Distance
     m_neg: Distance
-    uses_margins: ClassVar[bool] = False
-    uses_beta: ClassVar[bool] = False
-    waits_for_device: ClassVar[bool] = True
+    uses_margins = False
+    waits_for_device = True
 
-    def build(self, embedding_dim: int, classes: int) -> torch.nn.Module:
+    def build(self, embedding_dim: int, classes: int) -> LossModule:
         return ContrastivePairs(self)
 
 
-class ContrastivePairs(torch.nn.Module):
+class ContrastivePairs(LossModule):
     """See `Contrastive`."""
 
     def __init__(self, config: Contrastive) -> None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import torch
 from pydantic import Field
 from torch.nn import functional
 
-from fmim_core.config import Config
-from fmim_core.losses.base import LossOutput
-from fmim_core.margins.schedules import Margins
+from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput
+from fmim_core.margins.base import Margins
 from fmim_core.triplets.selection import mean_over_triplets
 from fmim_core.triplets.similarities import Similarities
 
 
-class SCT(Config):
+@LOSSES.register
+class SCT(Loss):
     """L = mean over all triplets of λ φ_an where φ_an > φ_ap, else of −log softmax(φ_ap, φ_an) at φ_ap.
 
     The second is log(1 + exp(φ_an − φ_ap)). No margins.
@@ -26,14 +26,13 @@ class SCT(Config):
 
     kind: Literal["sct"] = "sct"
     lam: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    uses_margins: ClassVar[bool] = False
-    uses_beta: ClassVar[bool] = False
+    uses_margins = False
 
-    def build(self, embedding_dim: int, classes: int) -> torch.nn.Module:
+    def build(self, embedding_dim: int, classes: int) -> LossModule:
         return SCTLoss(self)
 
 
-class SCTLoss(torch.nn.Module):
+class SCTLoss(LossModule):
     """See `SCT`."""
 
     def __init__(self, config: SCT) -> None:
@@ -41,7 +40,7 @@ class SCTLoss(torch.nn.Module):
         self._lam = config.lam
 
     def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
-        """The loss of a batch; every triplet is used."""
+        """The loss of a batch; every triplet is active."""
         hard = batch.delta < 0
         terms = torch.where(hard, self._lam * batch.phi_an, functional.softplus(-batch.delta))
         return LossOutput(mean_over_triplets(terms, batch.index), terms.new_full((), batch.index.triplets))

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
-import torch
 from pydantic import Field, PositiveInt
 
-from fmim_core.config import Config
-from fmim_core.losses.base import LossOutput, no_triplets
-from fmim_core.margins.schedules import Margins
+from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput, no_triplets
+from fmim_core.margins.base import Margins
 from fmim_core.triplets.similarities import Similarities
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class SoftTriple(Config):
+@LOSSES.register
+class SoftTriple(Loss):
     """L = mean −log softmax over classes c of la·(S_c − margin·[c = y]).
 
     S_c = Σ_k softmax_k(φ_k/γ) φ_k over the similarities φ_k to the centres of class c.
@@ -30,15 +29,14 @@ class SoftTriple(Config):
     centers: PositiveInt = 10
     la: Positive = 20.0
     gamma: Positive = 0.1
-    uses_margins: ClassVar[bool] = False
-    uses_beta: ClassVar[bool] = False
-    waits_for_device: ClassVar[bool] = True
+    uses_margins = False
+    waits_for_device = True
 
-    def build(self, embedding_dim: int, classes: int) -> torch.nn.Module:
+    def build(self, embedding_dim: int, classes: int) -> LossModule:
         return SoftTripleClasses(self, embedding_dim, classes)
 
 
-class SoftTripleClasses(torch.nn.Module):
+class SoftTripleClasses(LossModule):
     """See `SoftTriple`; its centres are float32 whatever the embeddings are, and trained with the model."""
 
     def __init__(self, config: SoftTriple, embedding_dim: int, classes: int) -> None:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fmim_core.config import Config
 from fmim_core.losses import AdaTriplet, Triplet
-from fmim_core.margins.schedules import Margins
+from fmim_core.margins.base import Margins
 from fmim_core.triplets.similarities import Similarities
 
 
@@ -25,15 +25,11 @@ def loss_surface(loss: Triplet | AdaTriplet, margins: Margins, points: int = 41)
     Returns:
         phi: the grid's coordinates `(points,)`; loss, d_phi_ap, d_phi_an: nested lists `[φ_an][φ_ap]`.
     """
-    module = loss.model_copy(update={"selection": "all", "averaging": "all", **_per_triplet(loss)}).build(2, 2)
+    module = loss.of_every_triplet().build(2, 2)
     phi = torch.linspace(-1, 1, points, dtype=torch.float64)
     rows = [[_at(module, margins, float(ap), float(an)) for ap in phi] for an in phi]
     names = ("loss", "d_phi_ap", "d_phi_an")
     return {"phi": phi.tolist()} | {name: [[p[k] for p in row] for row in rows] for k, name in enumerate(names)}
-
-
-def _per_triplet(loss: Triplet | AdaTriplet) -> dict[str, str]:
-    return {"negative_pairs": "per_triplet"} if isinstance(loss, AdaTriplet) else {}
 
 
 def _at(module: torch.nn.Module, margins: Margins, ap: float, an: float) -> tuple[float, float, float]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal, Self
 
-import torch
 from torch import Tensor
 
-from fmim_core.config import Config
-from fmim_core.losses.base import LossOutput
-from fmim_core.margins.schedules import Margins
+from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput
+from fmim_core.margins.base import Margins
 from fmim_core.triplets.selection import Averaging, Selection, count_triplets, mean_hinge
 from fmim_core.triplets.similarities import Similarities
 
 
-class Triplet(Config):
+@LOSSES.register
+class Triplet(Loss):
     """L = mean over the selected triplets of [φ_an − φ_ap + ε]₊.
 
     Args:
@@ -25,14 +24,16 @@ class Triplet(Config):
     kind: Literal["triplet"] = "triplet"
     selection: Selection = "semihard"
     averaging: Averaging = "nonzero"
-    uses_margins: ClassVar[bool] = True
-    uses_beta: ClassVar[bool] = False
 
-    def build(self, embedding_dim: int, classes: int) -> torch.nn.Module:
+    def build(self, embedding_dim: int, classes: int) -> LossModule:
         return TripletLoss(self)
 
+    def of_every_triplet(self) -> Self:
+        """The formula itself, as the mean over all triplets without selection: for surfaces."""
+        return self.model_copy(update={"selection": "all", "averaging": "all"})
 
-class TripletLoss(torch.nn.Module):
+
+class TripletLoss(LossModule):
     """See `Triplet`."""
 
     def __init__(self, config: Triplet) -> None:
@@ -40,9 +41,9 @@ class TripletLoss(torch.nn.Module):
         self._selection, self._averaging = config.selection, config.averaging
 
     def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
-        """The loss of a batch of similarities under `margins`, and how many triplets it used."""
-        value, used = triplet_term(batch, margins, self._selection, self._averaging)
-        return LossOutput(value, used)
+        """The loss of a batch of similarities under `margins`, and how many triplets are active."""
+        value, active = triplet_term(batch, margins, self._selection, self._averaging)
+        return LossOutput(value, active)
 
 
 def triplet_term(

@@ -9,13 +9,13 @@ import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from fmim_core.config import Config
-from fmim_core.margins.schedules import Beta, Epsilon, Margins, MarginSchedule, PerEpoch, check_beta
+from fmim_core.margins.base import MARGINS, Beta, Epsilon, MarginConfig, Margins, MarginSchedule, check_beta
 from fmim_core.triplets.similarities import Similarities
 from fmim_core.triplets.statistics import EpochStatistics, quantile
 
 
-class AutoMargin(Config):
+@MARGINS.register
+class AutoMargin(MarginConfig):
     """ε(t) = max(0, μ_Δ(t)/K_Δ), β(t) = 1 + (μ_an(t) − 1)/K_an (eqs. 7, 8).
 
     k_an is needed by losses with a negative-pair term, and left out otherwise. The initial margins hold until there
@@ -48,7 +48,7 @@ class AutoMargin(Config):
         return Margins(self.initial_epsilon, math.nan if self.k_an is None else self.initial_beta)
 
 
-class AutoMarginPerEpoch(PerEpoch):
+class AutoMarginPerEpoch(MarginSchedule):
     """See `AutoMargin`, update `epoch`."""
 
     def __init__(self, config: AutoMargin) -> None:
@@ -56,7 +56,7 @@ class AutoMarginPerEpoch(PerEpoch):
         self._config = config
         self.needs_values = config.statistic == "median"
 
-    def observe(self, statistics: EpochStatistics) -> None:
+    def observe(self, epoch: int, statistics: EpochStatistics) -> None:
         """Set the margins of the next epoch from the statistics of this one."""
         config, delta, phi_an = self._config, statistics.delta_mean, statistics.phi_an_mean
         if config.statistic == "median":
@@ -68,14 +68,12 @@ class AutoMarginPerEpoch(PerEpoch):
         self.margins = Margins(epsilon, math.nan if config.k_an is None else 1 + (phi_an - 1) / config.k_an)
 
 
-class AutoMarginPerBatch:
+class AutoMarginPerBatch(MarginSchedule):
     """See `AutoMargin`, updates `batch` and `average`."""
 
-    needs_values = False
-
     def __init__(self, config: AutoMargin) -> None:
+        super().__init__(config.initial())
         self._config = config
-        self.margins = config.initial()
 
     def for_batch(self, batch: Similarities) -> Margins:
         """The margins of this batch, from its own similarities and, for `average`, from those before."""
@@ -96,5 +94,5 @@ class AutoMarginPerBatch:
         values = values.double()
         return values.mean() if self._config.statistic == "mean" else torch.quantile(values, 0.5)
 
-    def observe(self, statistics: EpochStatistics) -> None:
+    def observe(self, epoch: int, statistics: EpochStatistics) -> None:
         """The batches have said it all."""

@@ -15,7 +15,7 @@ from fmim_core.config import Config
 Probability = Annotated[float, Field(ge=0, le=1)]
 
 
-class Draws(NamedTuple):
+class RandomDraws(NamedTuple):
     """What is random about a batch: noise `(B, 1, H, W)`, standard normal; else uniform in [0, 1), `(B, 1, 1, 1)`."""
 
     noise_std: Tensor
@@ -53,7 +53,7 @@ class Augmentation(Config):
         """uint8 images `(B, H, W)` → augmented float32 `(B, 1, crop, crop)`. The generator is on the images' device."""
         return self.apply(images, self.draw(images, generator))
 
-    def draw(self, images: Tensor, generator: Generator) -> Draws:
+    def draw(self, images: Tensor, generator: Generator) -> RandomDraws:
         """What is random about a batch of images `(B, H, W)`: apart from `apply`, which may be compiled."""
         count, height, width = images.shape
 
@@ -62,9 +62,9 @@ class Augmentation(Config):
 
         noise_std, noise_chance = uniform(), uniform()
         noise = torch.randn((count, 1, height, width), generator=generator, device=images.device)
-        return Draws(noise_std, noise_chance, noise, *(uniform() for _ in range(5)))
+        return RandomDraws(noise_std, noise_chance, noise, *(uniform() for _ in range(5)))
 
-    def apply(self, images: Tensor, draws: Draws) -> Tensor:
+    def apply(self, images: Tensor, draws: RandomDraws) -> Tensor:
         """As `train`, given what was drawn."""
         grey = images[:, None].float() / 255
         grey = self._noise(grey, draws)
@@ -80,11 +80,11 @@ class Augmentation(Config):
     def _normalise(self, grey: Tensor) -> Tensor:
         return (grey - self.mean) / self.std
 
-    def _noise(self, grey: Tensor, draws: Draws) -> Tensor:
+    def _noise(self, grey: Tensor, draws: RandomDraws) -> Tensor:
         std = self.noise_std * draws.noise_std * (draws.noise_chance < self.noise_p)
         return (grey + std * draws.noise).clamp_(0, 1)
 
-    def _rotate_and_crop(self, grey: Tensor, draws: Draws) -> Tensor:
+    def _rotate_and_crop(self, grey: Tensor, draws: RandomDraws) -> Tensor:
         """One bilinear resampling does both: the crop's offset is a whole number of pixels of the rotated image."""
         height, width = grey.shape[2:]
         angle = (2 * draws.angle - 1).view(-1) * math.radians(self.rotation)
@@ -98,7 +98,7 @@ class Augmentation(Config):
         grid = torch.stack([2 * (x * cos - y * sin) / width, 2 * (x * sin + y * cos) / height], dim=-1)
         return functional.grid_sample(grey, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
 
-    def _gamma(self, grey: Tensor, draws: Draws) -> Tensor:
+    def _gamma(self, grey: Tensor, draws: RandomDraws) -> Tensor:
         low, high = self.gamma
         gamma = low + (high - low) * draws.gamma
         gamma = torch.where(draws.gamma_chance < self.gamma_p, gamma, torch.ones_like(gamma))

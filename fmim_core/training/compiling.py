@@ -14,7 +14,7 @@ from torch import Generator, Tensor
 
 Compile = Literal["none", "default", "cudagraphs"]
 T = TypeVar("T")
-ORDINARY_STEPS = 3
+WARMUP_STEPS = 3
 """Steps before a graph is captured: what is compiled, chosen or allocated at a first use is so by then."""
 
 
@@ -66,7 +66,7 @@ class Captured(Generic[T]):
     def call(self, function: Callable[..., T], *inputs: Tensor) -> T:
         """`function(*inputs)`, always the same one. (Kept here, a step and its graph would hold each other.)"""
         self._calls += 1
-        if self._calls <= ORDINARY_STEPS:
+        if self._calls <= WARMUP_STEPS:
             return self._ordinary(function, inputs)
         if self._graph is None:
             self._graph = self._capture(function, inputs)

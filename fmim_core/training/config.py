@@ -7,17 +7,15 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, PositiveInt, model_validator
 
 from fmim_core.config import Config
-from fmim_core.losses import LossConfig
-from fmim_core.margins.automargin import AutoMargin
-from fmim_core.margins.schedules import WAT, FixedMargins, NoMargins, Quartile
-from fmim_core.models.small import ModelConfig
-from fmim_core.models.torchvision_models import ResNet18
+from fmim_core.losses.base import LOSSES, Loss
+from fmim_core.margins.base import MARGINS, MarginConfig
+from fmim_core.margins.none import NoMargins
+from fmim_core.models.base import BACKBONES, Backbone
+from fmim_core.models.resnet import ResNet18
 from fmim_core.training.augmentation import Augmentation
 from fmim_core.training.compiling import Compile
 from fmim_core.training.precision import Precision
 from fmim_core.training.sampler import Batches
-
-MarginConfig = Annotated[NoMargins | FixedMargins | WAT | Quartile | AutoMargin, Field(discriminator="kind")]
 
 
 class TrainConfig(Config):
@@ -36,9 +34,9 @@ class TrainConfig(Config):
         histogram_bins: bins of the histograms of Δ and φ_an in each row of the history; 0 for none.
     """
 
-    loss: LossConfig
-    margins: MarginConfig = NoMargins()
-    model: ModelConfig = ResNet18()
+    loss: Annotated[Loss, LOSSES]
+    margins: Annotated[MarginConfig, MARGINS] = NoMargins()
+    model: Annotated[Backbone, BACKBONES] = ResNet18()
     batches: Batches = Batches()
     augmentation: Augmentation = Augmentation()
     epochs: PositiveInt = 100
@@ -54,7 +52,7 @@ class TrainConfig(Config):
     def _margins_fit_the_loss(self) -> Self:
         if self.loss.uses_margins:
             self.margins.check(self.loss.uses_beta)
-        elif not isinstance(self.margins, NoMargins):
+        elif self.margins.gives_margins:
             raise ValueError(
                 f"margins of kind {self.margins.kind!r} have no effect: the loss {self.loss.kind!r} has none"
             )
@@ -62,7 +60,7 @@ class TrainConfig(Config):
 
     @model_validator(mode="after")
     def _the_step_can_be_captured(self) -> Self:
-        if self.compile == "cudagraphs" and getattr(self.loss, "waits_for_device", False):
+        if self.compile == "cudagraphs" and self.loss.waits_for_device:
             raise ValueError(
                 f"compile = 'cudagraphs' cannot work with the loss {self.loss.kind!r}: its step waits for the GPU, so "
                 "that it cannot be one graph; use 'default' or 'none'"

@@ -11,7 +11,7 @@ import torch
 Precision = Literal["auto", "float32", "bfloat16"]
 
 
-def half(precision: Precision, device: torch.device) -> bool:
+def uses_bfloat16(precision: Precision, device: torch.device) -> bool:
     """Whether the backbone computes in bfloat16 (autocast)."""
     return precision == "bfloat16" or (precision == "auto" and device.type == "cuda")
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
-from fmim_core.losses import LossOutput
-from fmim_core.margins.schedules import Margins
+from fmim_core.losses.base import LossModule, LossOutput
+from fmim_core.margins.base import Margins
 from fmim_core.seeding import derive_seed, scoped_torch_seed
-from fmim_core.training.compiling import ORDINARY_STEPS, Captured, check_compile, compiled
+from fmim_core.training.compiling import WARMUP_STEPS, Captured, check_compile, compiled
 from fmim_core.training.config import TrainConfig
-from fmim_core.training.precision import half
+from fmim_core.training.precision import uses_bfloat16
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 
 
 class StepResult(NamedTuple):
-    """The batch's loss and how many triplets it used (scalars without gradient), and its similarities."""
+    """The batch's loss and how many triplets are active (scalars without gradient), and its similarities."""
 
     loss: LossOutput
     batch: Similarities
@@ -41,11 +40,11 @@ class TrainingStep:
     def __init__(self, config: TrainConfig, subjects: int, labels: Tensor, seed: int, device: torch.device) -> None:
         check_compile(config.compile, device)
         self._config, self._seed, self._device = config, seed, device
-        self._half = half(config.precision, device)
+        self._bfloat16 = uses_bfloat16(config.precision, device)
         self.index = TripletIndex.of(labels.to(device))
         with scoped_torch_seed(seed, "model"):
             self.model = config.model.build(config.augmentation.crop).to(device).to(memory_format=torch.channels_last)
-            self.loss: nn.Module = config.loss.build(config.model.embedding_dim, subjects).to(device)
+            self.loss: LossModule = config.loss.build(config.model.embedding_dim, subjects).to(device)
         captured = config.compile == "cudagraphs"
         self.optimizer = torch.optim.Adam(
             [*self.model.parameters(), *self.loss.parameters()],
@@ -65,7 +64,7 @@ class TrainingStep:
     @property
     def starting(self) -> bool:
         """Whether the next step may still compile something, which takes seconds to minutes."""
-        return self._config.compile != "none" and self._steps <= ORDINARY_STEPS
+        return self._config.compile != "none" and self._steps <= WARMUP_STEPS
 
     def begin_epoch(self, epoch: int) -> None:
         """What is drawn in an epoch depends on its number alone; the margins in force go to the device."""
@@ -95,7 +94,7 @@ class TrainingStep:
         output.value.backward()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)  # here, so that no gradient lies outside a captured step
-        return StepResult(LossOutput(output.value.detach(), output.used.detach()), batch)
+        return StepResult(LossOutput(output.value.detach(), output.active.detach()), batch)
 
     def embed(self, images: Tensor) -> Tensor:
         """Embeddings `(B, D)`, float32, of images `(B, 1, H, W)`; not compiled: the last batch has another size."""
@@ -104,17 +103,16 @@ class TrainingStep:
     def _embed(self, network: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
         """Float32, whatever the backbone computes in."""
         images = images.contiguous(memory_format=torch.channels_last)
-        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._half):
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._bfloat16):
             return network(images).float()
 
     def state(self) -> dict[str, Any]:
         """Everything that a step changes, as tensors and plain values."""
-        margins = self.schedule.margins.as_numbers()
         return {
             "model": self.model.state_dict(),
             "loss": self.loss.state_dict(),
             "optimizer": self.optimizer.state_dict(),
-            "margins": [margins.epsilon, margins.beta],
+            "schedule": self.schedule.state(),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -122,5 +120,4 @@ class TrainingStep:
         self.model.load_state_dict(state["model"])
         self.loss.load_state_dict(state["loss"])
         self.optimizer.load_state_dict(state["optimizer"])
-        epsilon, beta = state["margins"]
-        self.schedule.margins = replace(self.schedule.margins, epsilon=epsilon, beta=beta)
+        self.schedule.load_state(state["schedule"])

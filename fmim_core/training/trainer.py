@@ -25,9 +25,11 @@ from fmim_core.triplets.similarities import unit
 from fmim_core.triplets.statistics import StatisticsCollector
 
 Row = dict[str, Any]
+STATE_FORMAT = 2
+"""Of `Training.state`, as its "format": raise it whenever a state that was saved before cannot be gone on from."""
 EVALUATION_BATCH = 256
-IN_CACHE = 64
-"""Images at a time that a CPU embeds fastest, with the same bits as many; few would be other matrix products."""
+CPU_EVALUATION_BATCH = 64
+"""On a CPU these fit its cache and are embedded fastest, with the same bits as many; few would be other products."""
 
 
 class Diverged(ArithmeticError):
@@ -149,25 +151,25 @@ class Training:
             positions, seen = self._draw(epoch)
             batches = self._images.batches(positions.flatten(), self.config.batches.size)
             classes = self._classes[positions.to(self.device)]
-        totals = torch.zeros(3, dtype=torch.float64, device=self.device)  # loss, used triplets, empty batches
+        totals = torch.zeros(3, dtype=torch.float64, device=self.device)  # loss, active triplets, empty batches
         self._step.begin_epoch(epoch)
         for labels in classes:  # nothing in this loop waits for the device
             with self.seconds.measure("data"):
                 stored = next(batches)
             with self.seconds.measure("startup" if self._step.starting else "train"):
-                (loss, used), batch = self._step(stored, labels)
+                (loss, active), batch = self._step(stored, labels)
                 collector.add(batch)
-                totals += torch.stack([loss, used, used == 0]).double()
+                totals += torch.stack([loss, active, active == 0]).double()
         if epoch < self.config.epochs:
             with self.seconds.measure("data"):
                 self._draw(epoch + 1)  # while the device still works
         with self.seconds.measure("train"):
-            total, used, empty = totals.tolist()  # waits for the device
+            total, active, empty = totals.tolist()  # waits for the device
             statistics = collector.finish()
         if not (math.isfinite(total) and math.isfinite(statistics.phi_an_mean)):
             raise Diverged(f"epoch {epoch}: loss {total / len(classes)}, mean φ_an {statistics.phi_an_mean}")
         margins = self._step.end_epoch()
-        schedule.observe(statistics)
+        schedule.observe(epoch, statistics)
         return {
             "loss": total / len(classes),
             "epsilon": margins.epsilon,
@@ -175,7 +177,7 @@ class Training:
             "delta_mean": statistics.delta_mean,
             "phi_an_mean": statistics.phi_an_mean,
             "phi_ap_mean": statistics.phi_ap_mean,
-            "selected_share": used / (len(classes) * index.triplets),
+            "active_share": active / (len(classes) * index.triplets),
             "batches": len(classes),
             "empty_batches": int(empty),
             "subjects_seen_share": seen,
@@ -192,7 +194,7 @@ class Training:
             if stored is None:
                 stored = DeviceImages(images, self.device, resident=False)
             batches = stored.batches(torch.arange(len(stored)), EVALUATION_BATCH)
-            at_once = IN_CACHE if self.device.type == "cpu" else EVALUATION_BATCH
+            at_once = CPU_EVALUATION_BATCH if self.device.type == "cpu" else EVALUATION_BATCH
             parts = (part for batch in batches for part in batch.tensor_split(max(1, len(batch) // at_once)))
             return unit(torch.cat([self._step.embed(self.config.augmentation.test(part)) for part in parts]))
 
@@ -238,6 +240,7 @@ class Training:
     def state(self) -> dict[str, Any]:
         """Everything needed to go on after this epoch, as tensors and plain values (`torch.load` reads it as it is)."""
         return {
+            "format": STATE_FORMAT,
             **self._step.state(),
             "kept": self._kept,
             "history": self.history,
@@ -245,7 +248,8 @@ class Training:
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from `state()` of a training with the same configuration, data and seed."""
+        """Go on from `state()` of a training with the same configuration, data and seed, and of `STATE_FORMAT`."""
+        assert state["format"] == STATE_FORMAT, "a state of another form: begin the training anew"
         self._step.load_state(state)
         self._kept, self.history = state["kept"], list(state["history"])
         self.seconds = Seconds(**(state["seconds"] | {"startup": 0.0}))  # what it was before is not paid again

@@ -9,24 +9,24 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from fmim_core.triplets.similarities import FAR, TripletIndex
+from fmim_core.triplets.similarities import NOT_A_TRIPLET, TripletIndex
 
 Selection = Literal["all", "semihard"]
 Averaging = Literal["nonzero", "all"]
 
 
 def select_triplets(delta: Tensor, selection: Selection) -> Tensor:
-    """Δ `(P, B)` with every triplet that must not count moved to `FAR`, where the hinge [ε − Δ]₊ is 0 for any ε.
+    """Δ `(P, B)` with what must not count moved to `NOT_A_TRIPLET`, where the hinge [ε − Δ]₊ is 0 for any ε.
 
     all: every triplet counts. semihard: those with 0 < Δ (≤ ε, beyond which the hinge is 0 by itself): the negative
     is farther than the positive but within the margin (the authors' choice; with ε = 0 it selects nothing).
     """
-    return functional.threshold(delta, 0.0, FAR) if selection == "semihard" else delta
+    return functional.threshold(delta, 0.0, NOT_A_TRIPLET) if selection == "semihard" else delta
 
 
 def count_triplets(delta: Tensor, epsilon: Tensor | float, selection: Selection) -> Tensor:
-    """How many triplets of Δ `(P, B)` (invalid ones near `FAR`) are selected."""
-    return ((delta > 0) & (delta <= epsilon)).sum() if selection == "semihard" else (delta < FAR / 2).sum()
+    """How many triplets of Δ `(P, B)` (invalid ones near `NOT_A_TRIPLET`) are selected."""
+    return ((delta > 0) & (delta <= epsilon)).sum() if selection == "semihard" else (delta < NOT_A_TRIPLET / 2).sum()
 
 
 def mean_hinge(
@@ -37,7 +37,8 @@ def mean_hinge(
     0 with a zero gradient where there are none.
 
     Args:
-        delta: Δ of any shape; what must not count is near `FAR`. epsilon: a scalar or of the same shape; constant.
+        delta: Δ of any shape; what must not count is near `NOT_A_TRIPLET`.
+        epsilon: a scalar or of the same shape; constant.
     """
     total, nonzero = _Hinge.apply(delta, epsilon, selection)
     return total / (nonzero if count is None else count).clamp(min=1), nonzero

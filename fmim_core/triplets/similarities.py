@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-FAR = 8.0
-"""Δ of what is no triplet: beyond [−2, 2] and beyond any margin, so that a hinge [ε − Δ]₊ is 0 there without a mask."""
+NOT_A_TRIPLET = 8.0
+"""Δ of what is none: beyond [−2, 2] and beyond any margin, so that a hinge [ε − Δ]₊ is 0 there without a mask."""
 
-SHORTEST = 1e-3
+MIN_LENGTH = 1e-3
 """Length of an embedding below which it is not scaled to length 1."""
 
 
@@ -22,15 +22,16 @@ class TripletIndex:
 
     anchor, positive: `(P,)` positions of every ordered pair with equal labels and different positions; `pair` their
     places in the flattened `(B, B)`. A triplet is a pair p and a column n with `valid[p, n]`.
-    each: positives of every anchor, where all have as many, so that pairs are a view of anchors; else 0.
+    positives_per_anchor: where all anchors have as many, so that pairs are a view of anchors; else 0.
     valid: `(P, B)` bool, true where the label of the column is not the anchor's.
-    far: `(B, B)`, `FAR` where labels are equal and 0 elsewhere; `once` is 0 at the negative pairs and `FAR` elsewhere.
+    not_negative: `(B, B)`, 0 where labels differ and `NOT_A_TRIPLET` elsewhere, to be added to Δ.
+    not_negative_pair: as that, but 0 only at each unordered pair once.
     negative_pairs: `(B, B)` bool, each unordered pair of different labels once.
     triplet_places, negative_places: where those two masks are true, as places in the flattened matrices. A mask as an
     index would make the host wait for the device, to count.
-    sums: `(3, B·B)` float64, the weights of φ in the sums of Δ over all triplets, of φ_an over all negative pairs and
-    of φ_ap over all ordered positive pairs. With a positives and n negatives of an anchor, φ_ap is in n of its
-    triplets and φ_an, with a minus, in a.
+    sum_weights: `(3, B·B)` float64, the weights of φ in the sums of Δ over all triplets, of φ_an over all negative
+    pairs and of φ_ap over all ordered positive pairs. With a positives and n negatives of an anchor, φ_ap is in n of
+    its triplets and φ_an, with a minus, in a.
     triplets, negatives: how many triplets and negative pairs there are.
     """
 
@@ -38,14 +39,14 @@ class TripletIndex:
     anchor: Tensor
     positive: Tensor
     pair: Tensor
-    each: int
+    positives_per_anchor: int
     valid: Tensor
-    far: Tensor
+    not_negative: Tensor
     negative_pairs: Tensor
-    once: Tensor
+    not_negative_pair: Tensor
     triplet_places: Tensor
     negative_places: Tensor
-    sums: Tensor
+    sum_weights: Tensor
     triplets: int
     negatives: int
 
@@ -67,14 +68,14 @@ class TripletIndex:
             anchor=anchors,
             positive=positives,
             pair=anchors * len(labels) + positives,
-            each=int(positives_of[0]) if regular else 0,
+            positives_per_anchor=int(positives_of[0]) if regular else 0,
             valid=negative[anchors],
-            far=FAR * (~negative).float(),
+            not_negative=NOT_A_TRIPLET * (~negative).float(),
             negative_pairs=negative_pairs,
-            once=FAR * (~negative_pairs).float(),
+            not_negative_pair=NOT_A_TRIPLET * (~negative_pairs).float(),
             triplet_places=triplet_places,
             negative_places=negative_places,
-            sums=torch.stack([delta, negative_pairs.double(), positive.double()]).flatten(1),
+            sum_weights=torch.stack([delta, negative_pairs.double(), positive.double()]).flatten(1),
             triplets=len(triplet_places),
             negatives=len(negative_places),
         )
@@ -85,7 +86,7 @@ class Similarities:
     """Cosine similarities of a batch of unit embeddings `(B, D)`.
 
     phi: `(B, B)`. For triplets, by ordered positive pair and candidate negative: phi_ap `(P, 1)`, phi_an `(P, B)`,
-    delta = phi_ap − phi_an `(P, B)`, near `FAR` where not `index.valid`.
+    delta = phi_ap − phi_an `(P, B)`, near `NOT_A_TRIPLET` where not `index.valid`.
     classes: `(B,)` identities among all of the training set, 0, 1, …; the labels of `index` count within the batch.
     """
 
@@ -116,9 +117,9 @@ class Similarities:
         phi = _Gram.apply(embeddings)
         # index_select rather than brackets: its backward adds whole rows instead of element by element.
         phi_ap = phi.flatten().index_select(0, index.pair)[:, None]
-        minus_phi_an = index.far - phi  # the minus here: in the backward it is one of (B, B), not of (P, B)
-        if index.each:  # no row is copied, and the backward adds up in one pass
-            delta = (phi_ap.view(len(phi), index.each, 1) + minus_phi_an[:, None, :]).view(-1, len(phi))
+        minus_phi_an = index.not_negative - phi  # the minus here: in the backward it is one of (B, B), not of (P, B)
+        if index.positives_per_anchor:  # no row is copied, and the backward adds up in one pass
+            delta = (phi_ap.view(len(phi), index.positives_per_anchor, 1) + minus_phi_an[:, None, :]).view(-1, len(phi))
         else:
             delta = phi_ap + minus_phi_an.index_select(0, index.anchor)
         return cls(embeddings, index, classes, phi, phi_ap, delta)
@@ -127,7 +128,8 @@ class Similarities:
     def of_one_triplet(cls, phi_ap: Tensor, phi_an: Tensor) -> Similarities:
         """A batch of one triplet with those similarities, `(1, 1)` each, and no embeddings: for surfaces and tests."""
         index, one = TripletIndex.of(torch.tensor([0, 0, 1])), torch.ones(1, 1, dtype=torch.bool)
-        index = replace(index, anchor=torch.tensor([0]), valid=one, negative_pairs=one, once=torch.zeros(1, 1))
+        anchor, zero = torch.tensor([0]), torch.zeros(1, 1)
+        index = replace(index, anchor=anchor, valid=one, negative_pairs=one, not_negative_pair=zero)
         return cls(phi_an.new_empty(0), index, index.labels, phi_an, phi_ap, phi_ap - phi_an)
 
 
@@ -160,9 +162,9 @@ class _Unit(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, embeddings: Tensor) -> Tensor:
         length = torch.linalg.vector_norm(embeddings, dim=1, keepdim=True)
-        floored = length.clamp_min(SHORTEST)
+        floored = length.clamp_min(MIN_LENGTH)
         scaled = embeddings / floored
-        ctx.save_for_backward(scaled, floored, length >= SHORTEST)
+        ctx.save_for_backward(scaled, floored, length >= MIN_LENGTH)
         return scaled
 
     @staticmethod

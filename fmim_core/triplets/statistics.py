@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from fmim_core.triplets.similarities import FAR, Similarities, TripletIndex
+from fmim_core.triplets.similarities import NOT_A_TRIPLET, Similarities, TripletIndex
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ def quantile(ordered: Tensor, q: float) -> float:
 class StatisticsCollector:
     """Accumulates batches without a host synchronisation; `finish` reads the sums once.
 
-    The sums of Δ, φ_an and φ_ap are weighted sums of φ (`TripletIndex.sums`), in float64: no triplet is looked at. As
-    long as batches have the same index, as in a training, φ is only added up, and weighted at the end.
+    The sums of Δ, φ_an and φ_ap are weighted sums of φ (`TripletIndex.sum_weights`), in float64: no triplet is looked
+    at. As long as batches have the same index, as in a training, φ is only added up, and weighted at the end.
     With `keep_values` an epoch holds 4 bytes per triplet and negative pair (0.2 MB for a batch of 32 × 4).
     """
 
@@ -72,15 +72,15 @@ class StatisticsCollector:
         self._negatives += index.negatives
         self._positives += len(index.anchor)
         if self._bins:
-            self._counts[0] += torch.histc(delta, self._bins, -2, 2)  # values out of range, as FAR, are not counted
-            self._counts[1] += torch.histc(phi.masked_fill(~index.negative_pairs, FAR), self._bins, -1, 1)
+            self._counts[0] += torch.histc(delta, self._bins, -2, 2)  # NOT_A_TRIPLET is out of range: not counted
+            self._counts[1] += torch.histc(phi.masked_fill(~index.negative_pairs, NOT_A_TRIPLET), self._bins, -1, 1)
         if self._keep_values:
             self._delta.append(batch.triplet_values)
             self._phi_an.append(batch.negative_values)
 
     def _weigh(self) -> None:
         if self._index is not None:
-            self._sums += self._index.sums @ self._phi.flatten()
+            self._sums += self._index.sum_weights @ self._phi.flatten()
             self._phi.zero_()
 
     def finish(self) -> EpochStatistics:

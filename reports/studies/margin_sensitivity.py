@@ -32,7 +32,7 @@ class Margin:
     epsilon: float
     map: Estimate
     cmc: Estimate
-    selected_share: float
+    active_share: float
     chance: float
 
     @property
@@ -54,14 +54,14 @@ def _margin(results: Results, arm: str, epsilon: float) -> Margin:
         epsilon=float(epsilon),
         map=estimate(trials, "mAP", of, "fold"),
         cmc=estimate(trials, "CMC_1", of, "fold"),
-        selected_share=_mean(share for trial in done for share in _shares(trial)),
+        active_share=_mean(share for trial in done for share in _shares(trial)),
         chance=_mean(trial.metric("chance_mAP") for trial in done),
     )
 
 
 def _shares(trial: Trial) -> list[float]:
     rows = (trial.record or {}).get("history", [])
-    return [math.nan if row.get("selected_share") is None else float(row["selected_share"]) for row in rows]
+    return [math.nan if row.get("active_share") is None else float(row["active_share"]) for row in rows]
 
 
 def _mean(values: Any) -> float:
@@ -85,7 +85,7 @@ def margin_table(results: Results) -> Table:
             "validation_mAP": margin.map,
             "validation_CMC_1": margin.cmc,
             "to_best": _to_best(margin, best),
-            "selected_share": margin.selected_share,
+            "active_share": margin.active_share,
             "published_mAP_percent": round(100 * curve[margin.epsilon]) if margin.epsilon in curve else None,
         }
         for margin in found
@@ -96,12 +96,12 @@ def margin_table(results: Results) -> Table:
         Column("validation_mAP", "mAP", "estimate", group, "validation_n"),
         Column("validation_CMC_1", "CMC top-1", "estimate", group, "validation_n"),
         Column("to_best", "To the best, points of mAP", "points"),
-        Column("selected_share", "Triplets selected, %", "percent"),
+        Column("active_share", "Active triplets, %", "percent"),
         Column("published_mAP_percent", "mAP, %", "published", LABEL),
     ]
     text = (
-        "Triplet loss by its margin ε, as in Fig. 2(a) of the paper. Triplets selected: the share that entered the "
-        "loss, mean over epochs and folds. Right: the paper's curve, on other images, for reference."
+        "Triplet loss by its margin ε, as in Fig. 2(a) of the paper. Active triplets: the share with a non-zero "
+        "term, mean over epochs and folds. Right: the paper's curve, on other images, for reference."
     )
     return Table("margins", "Validation mAP by margin", caption(results, text), columns, rows)
 
@@ -200,7 +200,7 @@ def _zero(found: Sequence[Margin], best: Margin) -> list[str]:
         return []
     drop = percent(best.map.stat.mean - zero.map.stat.mean)
     text = f"At ε = 0 it is {estimate_text(zero.map)}, {drop} points below the best"
-    if zero.selected_share != 0:
+    if zero.active_share != 0:
         return [f"{text}."]
     return [
         f"{text}: semi-hard selection (0 < Δ ≤ ε) selects nothing there, so what is scored is an untrained or "

@@ -18,7 +18,7 @@ from reports.writing.formats import configuration_text, decimal
 from reports.writing.tables import Column, Table
 
 _SHORT = "Margins that are still moving have not ended anywhere, and the published end is no target for them."
-_ENTRIES = ("epsilon", "beta", "loss", "delta_mean", "phi_an_mean", "selected_share", "batches", "empty_batches")
+_ENTRIES = ("epsilon", "beta", "loss", "delta_mean", "phi_an_mean", "active_share", "batches", "empty_batches")
 
 
 def dynamics_tidy_table(results: Results) -> Table:
@@ -60,14 +60,14 @@ def _epochs_table(results: Results, name: str, title: str, choose: Callable[[Ite
         Column("loss", "Loss", "number", group),
         Column("delta_mean", "Mean Δ", "number", group),
         Column("phi_an_mean", "Mean φ_an", "number", group),
-        Column("selected_share", "Triplets used, %", "percent", group),
+        Column("active_share", "Active triplets, %", "percent", group),
         Column("batches", "Batches", "count", group),
         Column("empty_batches", "Of these empty", "number", group),
         Column("n", "Seeds", "count"),
     ]
     text = (
         "The margins in force in an epoch and what they met, mean over seeds, on training images. Δ is averaged over "
-        "all triplets, φ_an over negative pairs; used are the triplets that selection kept; an empty batch had none. "
+        "all triplets, φ_an over negative pairs; active are those with a non-zero term; an empty batch had none. "
         "β is a dash for a loss without it. All epochs: tables/epochs.csv."
     )
     return Table(name, title, caption(results, text), columns, rows, empty="No replicate is completed yet.")

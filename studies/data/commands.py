@@ -132,14 +132,15 @@ def manifest(
     out: Annotated[Path, typer.Option("--out", help="CSV file in a folder that holds the images, e.g. DIR/mine.csv.")],
 ) -> None:
     """A table of those images of a named data set that are there: a part of it, to edit and use as one's own."""
+    from fmim_core.data.sets.base import DATA_SETS
     from fmim_core.data.tables.write_manifest import manifest_of
     from fmim_core.records import write_text
     from studies.data.inspection import refuse_existing
     from studies.data.show import show_manifest
-    from studies.data.sources import FILE_SETS, find_listing
+    from studies.data.sources import find_listing
 
-    if data not in FILE_SETS:
-        known = ", ".join(FILE_SETS)
+    if data not in DATA_SETS.kinds():
+        known = ", ".join(DATA_SETS.kinds())
         raise ValueError(
             f"there is no data set in files called {data!r}; there are {known} (a manifest is one already)"
         )

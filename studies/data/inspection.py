@@ -72,7 +72,7 @@ def check_files(look: Look, console: Console) -> None:
     """Add to the findings what the images themselves tell, and which image files beside a manifest it does not name."""
     with progress_bar(f"checking {look.description.name}", console) as progress:
         check_images(look.index, look.rows, look.read, look.findings, progress)
-    if look.listing and look.description.kind == "manifest":
+    if look.listing and look.listing.written_by_user:
         unnamed_images(look.listing.root, look.listing.paths, look.findings)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -13,20 +12,21 @@ from rich.table import Table
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.describe import Counts, describe
-from fmim_core.data.tables.findings import SHOWN, Findings
+from fmim_core.data.sets.base import DATA_SETS
+from fmim_core.data.tables.findings import MAX_SHOWN, Findings
 from fmim_core.data.tables.listing import Listing
 from studies.data.inspection import Look
-from studies.data.sources import FILE_SETS, PHANTOM
+from studies.data.sources import PHANTOM
 
 COLORS = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
 def show_data_sets(console: Console) -> None:
-    """The names there are, each with the first line of what its reader says of itself."""
+    """The names there are, each with the first line of what it says of itself."""
     table = Table("data set", "what", box=None)
     table.add_row(PHANTOM, "Synthetic knees drawn by a program: needs no download.")
-    for name, reader in FILE_SETS.items():
-        table.add_row(name, escape((inspect.getdoc(reader) or "").partition("\n")[0]))
+    for kind in DATA_SETS.kinds():
+        table.add_row(kind, escape(DATA_SETS.find(kind).about()))
     table.add_row("FILE", "Your own images: a CSV or Parquet table with the columns image, subject, months.")
     console.print(table)
 
@@ -43,7 +43,7 @@ def as_json(look: Look) -> str:
         "splits": {split: asdict(counts) for split, counts in describe(look.index).items()},
         "differences_from_paper": about.details.get("differences_from_paper", []),
         "findings": [
-            {"severity": f.severity, "what": f.what, "count": len(f.places), "places": f.places[:SHOWN]}
+            {"severity": f.severity, "what": f.what, "count": len(f.places), "places": f.places[:MAX_SHOWN]}
             for f in look.findings
         ],
     }
@@ -110,7 +110,7 @@ def show_findings(findings: Findings, console: Console) -> None:
     table.add_column("count", justify="right")
     table.add_column("examples", overflow="fold")
     for finding in found:
-        examples = "\n".join(f"• {place}" for place in finding.places[:SHOWN])
+        examples = "\n".join(f"• {place}" for place in finding.places[:MAX_SHOWN])
         severity = f"[{COLORS[finding.severity]}]{finding.severity}[/]"
         table.add_row(severity, escape(finding.what), f"{len(finding.places):,}", escape(examples))
     if found:
@@ -131,10 +131,10 @@ def show_bank(bank: Bank, made: bool, seconds: float, console: Console) -> None:
         markup=False,
         soft_wrap=True,
     )
-    for warning in bank.warnings[:SHOWN]:
+    for warning in bank.warnings[:MAX_SHOWN]:
         console.print(f"[yellow]look at[/] {escape(warning)}", highlight=False, soft_wrap=True)
-    if len(bank.warnings) > SHOWN:
-        console.print(f"and {len(bank.warnings) - SHOWN} more: `fmim data check` names all", highlight=False)
+    if len(bank.warnings) > MAX_SHOWN:
+        console.print(f"and {len(bank.warnings) - MAX_SHOWN} more: `fmim data check` names all", highlight=False)
 
 
 def show_manifest(listing: Listing, out: Path, count: int, console: Console) -> None:

@@ -1,21 +1,18 @@
-"""`--data NAME|FILE`: which data set a study runs on. To add a named one in files: its line in `FILE_SETS`."""
+"""`--data NAME|FILE`: which data set a study runs on. A named one is a file of `fmim_core/data/sets/`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-from fmim_core.data.oai import oai
-from fmim_core.data.sets.chestxray14 import chestxray14
+from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.source import Source
 from fmim_core.data.tables.listing import FileSource, Listing, file_state
+from fmim_core.registry import did_you_mean
 from studies.declare import Preset
 
 PHANTOM = "phantom"
-FILE_SETS: dict[str, Callable[[Path, bool], Listing]] = {"chestxray14": chestxray14, "oai": oai}
-"""Name → reader of a folder (`--data-root`), which is told whether to read the metadata only."""
 
 
 def find_source(data: str, root: Path | None, preset: Preset, seed: int) -> Source:
@@ -33,13 +30,16 @@ def check_data(data: str, root: Path | None) -> None:
     Raises:
         ValueError: neither a known name nor a file, or a named one in files without its folder.
     """
-    path = (root or Path()) / data
-    if data in FILE_SETS and (root is None or not root.is_dir()):
+    kinds = DATA_SETS.kinds()
+    if data in kinds and (root is None or not root.is_dir()):
         given = "none is given" if root is None else f"{root} is no folder"
         raise ValueError(f"{data} needs --data-root, the folder it was downloaded to; {given}")
-    if data not in (PHANTOM, *FILE_SETS) and file_state(path) is None:
-        known = ", ".join((PHANTOM, *FILE_SETS))
-        raise ValueError(f"unknown data set {str(path)!r}: give one of {known}, or the path of a manifest (a CSV file)")
+    path, known = (root or Path()) / data, (PHANTOM, *kinds)
+    if data not in known and file_state(path) is None:
+        raise ValueError(
+            f"unknown data set {str(path)!r}: give one of {', '.join(known)}, or the path of a manifest (a CSV file)"
+            f"{did_you_mean(data, known)}"
+        )
 
 
 def find_listing(data: str, root: Path | None, seed: int = 0, metadata_only: bool = False) -> Listing:
@@ -49,7 +49,7 @@ def find_listing(data: str, root: Path | None, seed: int = 0, metadata_only: boo
         ValueError: neither a known name nor a file, a named one without its folder, or tables that cannot be read.
     """
     check_data(data, root)
-    if data in FILE_SETS:
+    if data in DATA_SETS.kinds():
         assert root is not None
-        return FILE_SETS[data](root, metadata_only)
+        return DATA_SETS.make({"kind": data}).listing(root, metadata_only)
     return manifest((root or Path()) / data, seed=seed, metadata_only=metadata_only)

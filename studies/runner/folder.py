@@ -16,7 +16,7 @@ from PIL import Image
 from fmim_core.config import fingerprint
 from fmim_core.data.bank.bank import Bank
 from fmim_core.losses.surface import loss_surface
-from fmim_core.margins.schedules import Margins
+from fmim_core.margins.base import Margins
 from fmim_core.records import SCHEMA, Record, now, read_json, read_records, write_json
 from fmim_core.trial.machine import environment
 from search_spaces.searchers import Grid

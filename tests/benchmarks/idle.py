@@ -47,7 +47,7 @@ class NoTraining:
 
     def run_epoch(self) -> Row:
         epoch = len(self.history) + 1
-        numbers = dict.fromkeys(("loss", "epsilon", "delta_mean", "phi_an_mean", "phi_ap_mean", "selected_share"), 0.5)
+        numbers = dict.fromkeys(("loss", "epsilon", "delta_mean", "phi_an_mean", "phi_ap_mean", "active_share"), 0.5)
         self.history.append({"epoch": epoch} | numbers | {"validation_mAP": self._scores["mAP"], "seconds": 0.0})
         return self.history[-1]
 

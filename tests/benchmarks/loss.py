@@ -12,7 +12,7 @@ from pytorch_metric_learning.miners import TripletMarginMiner
 from torch import Tensor
 
 from fmim_core.losses import AdaTriplet, Triplet
-from fmim_core.margins.schedules import Margins
+from fmim_core.margins.base import Margins
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import StatisticsCollector
 from tests.benchmarks.measurement import Measurement, fastest

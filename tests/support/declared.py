@@ -52,7 +52,7 @@ def _write(
     value: float,
 ) -> None:
     metrics = factories.metrics_of(value, 0.05)
-    history = {"epoch": 1, "loss": 0.1, "selected_share": 0.0 if configuration.get("epsilon") == 0 else 0.5}
+    history = {"epoch": 1, "loss": 0.1, "active_share": 0.0 if configuration.get("epsilon") == 0 else 0.5}
     record = {
         "trial": factories.trial_name(arm.name, number, stage, replicate),
         "study": study,

@@ -278,7 +278,7 @@ def _epoch(arm: str, configuration: Mapping[str, float], epoch: int, replicate: 
         "delta_mean": delta,
         "phi_an_mean": phi_an,
         "phi_ap_mean": delta + phi_an,
-        "selected_share": 0.5,
+        "active_share": 0.5,
         "batches": 12,
         "empty_batches": 0,
         "subjects_seen_share": 1.0,

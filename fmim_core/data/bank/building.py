@@ -6,11 +6,10 @@ import hashlib
 import shutil
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -28,15 +27,6 @@ SIZES = range(8, 2049)  # sides in pixels that a bank may have
 
 Progress = Callable[[int, int], None]
 """Called as `progress(images done, images in all)`."""
-
-
-@runtime_checkable
-class KnowsImages(Protocol):
-    """A source whose images can change one by one: when some have, a build takes the others from the one before."""
-
-    @property
-    def image_keys(self) -> Sequence[str]:
-        """One text an image: changes whenever the image may have changed, and stays when other rows come or go."""
 
 
 def development_index(source: Source, size: int) -> ImageSet:
@@ -78,9 +68,8 @@ def build_bank(source: Source, size: int, root: str | Path, progress: Progress |
 
 def _keys(source: Source, count: int) -> list[str]:
     """One text an image, by which the next build recognises it."""
-    if isinstance(source, KnowsImages):
-        return [f"{SCHEMA} {key}" for key in source.image_keys]
-    return [f"{SCHEMA} {source.fingerprint} {row}" for row in range(count)]
+    keys = source.image_keys or [f"{source.fingerprint} {row}" for row in range(count)]
+    return [f"{SCHEMA} {key}" for key in keys]
 
 
 def _check_room(partial: Partial, needed: int) -> None:
@@ -136,7 +125,7 @@ def _decoded(
     to use. Only a few blocks are on their way at once, which bounds the memory: one that is waited for, and enough for
     all threads.
     """
-    step, threads = partial.step, min(cores(), getattr(source, "threads", cores()))
+    step, threads = partial.step, min(cores(), source.threads or cores())
     on_the_way: deque[Finished | _Block] = deque()
     pool = ThreadPoolExecutor(threads)
 

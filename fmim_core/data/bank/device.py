@@ -16,9 +16,9 @@ from fmim_core.data.bank.bank import ImageSet
 T = TypeVar("T")
 RESIDENT_SHARE = 0.4
 """Of a GPU's free memory: a set that needs less lies there as a whole."""
-AHEAD = 2
+BATCHES_AHEAD = 2
 """Batches under way at most, where a set does not lie on the GPU: one that is used, one that is fetched."""
-UPLOAD = 512
+UPLOAD_BATCH = 512
 """Images in a batch of the upload."""
 
 
@@ -48,7 +48,8 @@ class DeviceImages:
 
     def _uploaded(self) -> Tensor:
         whole = torch.empty((len(self), *self._bank.shape[1:]), dtype=torch.uint8, device=self._device)
-        for place, part in zip(whole.split(UPLOAD), self.batches(torch.arange(len(self)), UPLOAD), strict=True):
+        parts = self.batches(torch.arange(len(self)), UPLOAD_BATCH)
+        for place, part in zip(whole.split(UPLOAD_BATCH), parts, strict=True):
             place.copy_(part)
         return whole
 
@@ -81,26 +82,26 @@ class Streamed:
         self._stream = torch.cuda.Stream(device)
         shape = (size, *bank.shape[1:])
         pinned = device.type == "cuda"
-        self._pinned = [torch.empty(shape, dtype=torch.uint8, pin_memory=pinned) for _ in range(AHEAD)]
-        self._there = [torch.empty(shape, dtype=torch.uint8, device=device) for _ in range(AHEAD)]
-        self._copied = [torch.cuda.Event(blocking=True) for _ in range(AHEAD)]
-        self._used = [torch.cuda.Event() for _ in range(AHEAD)]
+        self._pinned = [torch.empty(shape, dtype=torch.uint8, pin_memory=pinned) for _ in range(BATCHES_AHEAD)]
+        self._there = [torch.empty(shape, dtype=torch.uint8, device=device) for _ in range(BATCHES_AHEAD)]
+        self._copied = [torch.cuda.Event(blocking=True) for _ in range(BATCHES_AHEAD)]
+        self._used = [torch.cuda.Event() for _ in range(BATCHES_AHEAD)]
 
     def batches(self, rows: Sequence[Tensor]) -> Iterator[Tensor]:
         """The images of those rows of the bank, batch by batch."""
         self._stream.wait_stream(torch.cuda.current_stream(self._device))  # the memory may still be in use there
         try:
-            for number, images in enumerate(ahead(lambda number: self._fetch(number, rows[number]), len(rows))):
+            for number, images in enumerate(fetched_ahead(lambda number: self._fetch(number, rows[number]), len(rows))):
                 worker = torch.cuda.current_stream(self._device)
-                worker.wait_event(self._copied[number % AHEAD])
+                worker.wait_event(self._copied[number % BATCHES_AHEAD])
                 yield images
-                self._used[number % AHEAD].record(torch.cuda.current_stream(self._device))
+                self._used[number % BATCHES_AHEAD].record(torch.cuda.current_stream(self._device))
         finally:
             torch.cuda.current_stream(self._device).wait_stream(self._stream)
 
     def _fetch(self, number: int, rows: Tensor) -> Tensor:
         """Gather and send a batch; runs in the thread."""
-        slot = number % AHEAD
+        slot = number % BATCHES_AHEAD
         self._copied[slot].synchronize()  # what was gathered there before has left
         pinned = torch.index_select(self._bank, 0, rows, out=self._pinned[slot][: len(rows)])
         with torch.cuda.stream(self._stream):
@@ -110,16 +111,16 @@ class Streamed:
         return there
 
 
-def ahead(fetch: Callable[[int], T], count: int) -> Iterator[T]:
-    """`fetch(0)` to `fetch(count - 1)`, in order, by a thread that is at most `AHEAD` of what has been used up.
+def fetched_ahead(fetch: Callable[[int], T], count: int) -> Iterator[T]:
+    """`fetch(0)` to `fetch(count - 1)`, in order, by a thread that is at most `BATCHES_AHEAD` of what has been used up.
 
-    A result is used up when the next one is asked for; fetch(n + AHEAD) starts after that of n. What `fetch` raises is
-    raised here, in its turn.
+    A result is used up when the next one is asked for; fetch(n + BATCHES_AHEAD) starts after that of n. What `fetch`
+    raises is raised here, in its turn.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="fmim-images") as thread:
-        under_way: deque[Future[T]] = deque(thread.submit(fetch, number) for number in range(min(AHEAD, count)))
+        under_way: deque[Future[T]] = deque(thread.submit(fetch, number) for number in range(min(BATCHES_AHEAD, count)))
         try:
-            for following in range(AHEAD, count + AHEAD):
+            for following in range(BATCHES_AHEAD, count + BATCHES_AHEAD):
                 yield under_way.popleft().result()
                 if following < count:
                     under_way.append(thread.submit(fetch, following))

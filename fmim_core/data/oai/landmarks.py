@@ -14,16 +14,16 @@ import numpy as np
 
 from fmim_core.data.oai.files import ImageFile
 from fmim_core.data.oai.rows import number
-from fmim_core.data.sets.manifest import SIDES
+from fmim_core.data.tables.cells import SIDES
 from fmim_core.data.tables.findings import Findings
 from fmim_core.data.tables.listing import Window
 from fmim_core.data.tables.reading import read_table
 
 MILLIMETRES = 140  # of a knee's side, as KNEEL cuts
-CENTRE = 4  # of KNEEL's 16 points the middle one of the 9 along the tibia, which its own crops are centred on
-KNEES = ("R", "L")  # KNEEL's order
+CENTRE_POINT = 4  # of KNEEL's 16 points the middle one of the 9 along the tibia, which its own crops are centred on
+SIDES_ON_FILM = ("R", "L")  # KNEEL's order
 
-Found = tuple[str, str, Window]
+Landmark = tuple[str, str, Window]
 """Name of an image, side, part of the film."""
 
 
@@ -73,7 +73,7 @@ def _films_by_name(films: Sequence[ImageFile]) -> dict[str, set[str]]:
     return named
 
 
-def _table(path: Path, findings: Findings) -> tuple[list[Found], str]:
+def _table(path: Path, findings: Findings) -> tuple[list[Landmark], str]:
     table = read_table(path, ("image", "side", "x", "y"), ("width",))
     found, wrong = [], []
     columns = [table.column(name) for name in ("image", "side", "x", "y", "width")]
@@ -88,7 +88,7 @@ def _table(path: Path, findings: Findings) -> tuple[list[Found], str]:
     return found, table.sha256
 
 
-def _kneel(path: Path) -> tuple[list[Found], str]:
+def _kneel(path: Path) -> tuple[list[Landmark], str]:
     content = path.read_bytes()
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
@@ -99,8 +99,8 @@ def _kneel(path: Path) -> tuple[list[Found], str]:
         raise ValueError(f"{path} holds preds of shape {points.shape}: KNEEL's output has ({len(names)}, 2, 16, 2)")
     found = [
         (name, side, Window(float(x), float(y), None, MILLIMETRES))
-        for name, knees in zip(names, points[:, :, CENTRE], strict=True)
-        for side, (x, y) in zip(KNEES, knees, strict=True)
+        for name, knees in zip(names, points[:, :, CENTRE_POINT], strict=True)
+        for side, (x, y) in zip(SIDES_ON_FILM, knees, strict=True)
         if math.isfinite(x) and math.isfinite(y)  # KNEEL's NaN: it found no knee
     ]
     return found, hashlib.sha256(content).hexdigest()

@@ -7,9 +7,11 @@ import os
 import shlex
 from collections.abc import Collection
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 
+from fmim_core.data.sets.base import DATA_SETS, DataSet
 from fmim_core.data.sets.chestxray14_table import COLUMNS, IMAGE, OPTIONAL, listed_index, release_of, years_of_age
 from fmim_core.data.source import SourceDescription
 from fmim_core.data.tables.findings import Findings
@@ -39,62 +41,69 @@ PAPER = {
 """The counts the paper prints (AdaTriplet, MICCAI 2022, supplementary table of the data)."""
 
 
-def chestxray14(root: Path, metadata_only: bool) -> Listing:
+@DATA_SETS.register
+class ChestXray14(DataSet):
     """ChestX-ray14 in the folder it was downloaded to, as the paper uses it.
 
-    `root` holds one `Data_Entry_2017*.csv` of either release, `train_val_list.txt` and `test_list.txt`, gzipped or
+    The folder holds one `Data_Entry_2017*.csv` of either release, `train_val_list.txt` and `test_list.txt`, gzipped or
     not; images are found by name in it and in its folders. A subject's baseline is the smallest age, and months =
     12 × (age − smallest age), ages being whole years. Test images beyond year 12 are dropped, as by the paper;
     training images are not.
-
-    Raises:
-        ValueError: a table or list is missing, there twice, or cannot be read. What is wrong with the rows and the
-            images is in the listing's findings.
     """
-    root = root.resolve()
-    files = _files(root)
-    table = read_table(files[TABLE], COLUMNS, OPTIONAL)
-    lists = {split: read_lines(files[name]) for name, split in LISTS.items()}
-    findings = Findings()
-    ages = years_of_age(table)
-    listed = listed_index(table, ages, {split: names for split, (names, _) in lists.items()}, findings)
-    beyond = (listed["split"] == "test") & (listed["months"] > 12 * LAST_YEAR)
-    findings.note(f"test images beyond year {LAST_YEAR}, dropped as by the paper", listed["image"][beyond])
-    index = listed[~beyond].reset_index(drop=True)
-    paths: list[str | None] = [None] * len(index)
-    if not metadata_only:
-        paths = _image_paths(root, index, set(listed["image"].dropna()), findings)
-    check_index(index, findings)
-    release, evidence = release_of(table, ages)
-    if release != "v2020":
-        findings.warning(f"release {release}, while the paper's numbers come with v2020", [evidence])
-    return Listing(
-        description=SourceDescription(
-            name="chestxray14",
-            kind="chestxray14",
-            synthetic=False,
-            about=f"{len(index)} frontal chest radiographs of {index['subject'].nunique()} subjects "
-            f"from ChestX-ray14 (Wang et al., CVPR 2017), release {release}.",
-            release=f"unknown ({evidence})" if release == "unknown" else release,
-            files={
-                table.path.name: table.sha256,
-                **{files[name].name: lists[split][1] for name, split in LISTS.items()},
-            },
-            settings=NORMALISATION,
-            details={
-                "release_evidence": evidence,
-                "split": {"rule": "official lists"},
-                "months_unknown": int(index["months"].isna().sum()),
-                "differences_from_paper": differences_from_paper(index, listed),
-            },
-        ),
-        origin=root,
-        root=root,
-        index=index,
-        paths=paths,
-        findings=findings,
-        metadata_only=metadata_only,
-    )
+
+    kind: Literal["chestxray14"] = "chestxray14"
+
+    def listing(self, root: Path, metadata_only: bool) -> Listing:
+        """The folder's listing.
+
+        Raises:
+            ValueError: a table or list is missing, there twice, or cannot be read. What is wrong with the rows and the
+                images is in the listing's findings.
+        """
+        root = root.resolve()
+        files = _files(root)
+        table = read_table(files[TABLE], COLUMNS, OPTIONAL)
+        lists = {split: read_lines(files[name]) for name, split in LISTS.items()}
+        findings = Findings()
+        ages = years_of_age(table)
+        listed = listed_index(table, ages, {split: names for split, (names, _) in lists.items()}, findings)
+        beyond = (listed["split"] == "test") & (listed["months"] > 12 * LAST_YEAR)
+        findings.note(f"test images beyond year {LAST_YEAR}, dropped as by the paper", listed["image"][beyond])
+        index = listed[~beyond].reset_index(drop=True)
+        paths: list[str | None] = [None] * len(index)
+        if not metadata_only:
+            paths = _image_paths(root, index, set(listed["image"].dropna()), findings)
+        check_index(index, findings)
+        release, evidence = release_of(table, ages)
+        if release != "v2020":
+            findings.warning(f"release {release}, while the paper's numbers come with v2020", [evidence])
+        return Listing(
+            description=SourceDescription(
+                name="chestxray14",
+                kind="chestxray14",
+                synthetic=False,
+                about=f"{len(index)} frontal chest radiographs of {index['subject'].nunique()} subjects "
+                f"from ChestX-ray14 (Wang et al., CVPR 2017), release {release}.",
+                release=f"unknown ({evidence})" if release == "unknown" else release,
+                files={
+                    table.path.name: table.sha256,
+                    **{files[name].name: lists[split][1] for name, split in LISTS.items()},
+                },
+                settings=NORMALISATION,
+                details={
+                    "release_evidence": evidence,
+                    "split": {"rule": "official lists"},
+                    "months_unknown": int(index["months"].isna().sum()),
+                    "differences_from_paper": differences_from_paper(index, listed),
+                },
+            ),
+            origin=root,
+            root=root,
+            index=index,
+            paths=paths,
+            findings=findings,
+            metadata_only=metadata_only,
+        )
 
 
 def differences_from_paper(index: pd.DataFrame, listed: pd.DataFrame) -> list[str]:

@@ -19,11 +19,11 @@ from fmim_core.data.tables.cells import (
     MAX_AGE,
     MAX_MONTHS,
     MISSING,
-    NO_NAME,
+    MISSING_NAMES,
     SEXES,
     SIDES,
     SPLITS,
-    Known,
+    CellParser,
     age,
     canonical,
     form,
@@ -106,14 +106,15 @@ def manifest(
         findings=findings,
         mirror_right=mirror_right,
         metadata_only=metadata_only,
+        written_by_user=True,
     )
 
 
 def _index(path: Path, table: TextTable, findings: Findings) -> pd.DataFrame:
-    def column(name: str, known: Known, what: str, fallback: str | None = None) -> list[Any]:
+    def column(name: str, known: CellParser, what: str, fallback: str | None = None) -> list[Any]:
         """The column's values through `known`, whose None marks a mistake: an error, or a warning and `fallback`."""
         cells = table.column(name)
-        missing = NO_NAME if name == "subject" else MISSING
+        missing = MISSING_NAMES if name == "subject" else MISSING
         blank = [cell.lower() in missing for cell in cells]
         values = [known("" if is_blank else cell) for cell, is_blank in zip(cells, blank, strict=True)]
 
@@ -138,7 +139,7 @@ def _index(path: Path, table: TextTable, findings: Findings) -> pd.DataFrame:
     }
     if "split" in table.cells:
         columns["split"] = column("split", one_of(SPLITS), f"splits other than {', '.join(SPLITS)}")
-    about: dict[str, tuple[Known, str]] = {
+    about: dict[str, tuple[CellParser, str]] = {
         "sex": (one_of(SEXES), "sexes other than M, F, male, female, taken as unknown"),
         "age": (age, f"ages that are not a number from 0 to {MAX_AGE}, taken as unknown"),
         "view": (str, ""),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fmim_core.config import fingerprint
 from fmim_core.data.sets.phantom_config import PhantomConfig
-from fmim_core.data.source import SourceDescription
+from fmim_core.data.source import Source, SourceDescription
 from fmim_core.seeding import derive_seed
 
 VERSION = 1  # raise it whenever a pixel may change: banks of an older generator are then made anew
@@ -76,28 +76,24 @@ def _stream(*key: object) -> np.random.Generator:
     return np.random.default_rng(derive_seed("phantom", *key))
 
 
-class PhantomSource:
-    """A `Source` that draws its images; its index has sex, age, grade and disease (a grade above 1, as for the OAI)."""
+class PhantomSource(Source):
+    """Draws its images; its index has sex, age, grade and disease (a grade above 1, as for the OAI)."""
+
+    threads = 1  # many small array operations: several threads would only take turns, and lose time by that
 
     def __init__(self, config: PhantomConfig | None = None) -> None:
         self.config = config or PhantomConfig()
-        self.threads = 1  # many small array operations: several threads would only take turns, and lose time by that
-        self.index = _cohort(self.config)
-        self._keys = list(zip(*(self.index[name] for name in ("subject", "side", "months")), strict=True))
-
-    @property
-    def description(self) -> SourceDescription:
-        return SourceDescription(
+        settings = self.config.model_dump(mode="json")
+        self.description = SourceDescription(
             name="phantom",
             kind="phantom",
             synthetic=True,
             about="Synthetic knee phantoms drawn by a program, not radiographs: scores say nothing about patients.",
-            details={"generator_version": VERSION, **self.config.model_dump(mode="json")},
+            details={"generator_version": VERSION, **settings},
         )
-
-    @property
-    def fingerprint(self) -> str:
-        return fingerprint({"phantom": VERSION, "config": self.config.model_dump(mode="json")})
+        self.index = _cohort(self.config)
+        self.fingerprint = fingerprint({"phantom": VERSION, "config": settings})
+        self._keys = list(zip(*(self.index[name] for name in ("subject", "side", "months")), strict=True))
 
     def read(self, row_number: int, size: int) -> NDArray[np.uint8]:
         """Image of that row of the index, drawn as grey uint8 `(size, size)`."""

@@ -7,11 +7,11 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-Known = Callable[[str], "str | float | None"]
+CellParser = Callable[[str], "str | float | None"]
 
 MISSING = frozenset(("na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "none", "unknown", ".", "-", "?"))
 """What programs and people write where they know nothing, in lower case: such a cell is blank."""
-NO_NAME = MISSING - {"na"} | {"-9", "-99", "-999", "-9999"}
+MISSING_NAMES = MISSING - {"na"} | {"-9", "-99", "-999", "-9999"}
 """The same for a person's name: NA may be initials, and numbers that stand for a missing value are none."""
 SPLITS = {"train": "train", "train_val": "train", "dev": "train", "development": "train", "test": "test"}
 SIDES = {"": "", "l": "L", "left": "L", "r": "R", "right": "R"}
@@ -25,7 +25,7 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _PLAIN = re.compile(r"\+?(-?)0*(\d+)(?:\.(\d*?)0*)?", re.ASCII)
 
 
-def one_of(known: dict[str, str]) -> Known:
+def one_of(known: dict[str, str]) -> CellParser:
     """The words that may stand there, whatever their case."""
     return lambda cell: known.get(cell.lower())
 

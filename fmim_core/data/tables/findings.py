@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["error", "warning", "note"]
-SHOWN = 5  # places named of each finding in a message; `fmim data check --csv` names all
+MAX_SHOWN = 5  # places named of each finding in a message; `fmim data check --csv` names all
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Finding:
     places: tuple[str, ...]
 
     def __str__(self) -> str:
-        more = f" and {len(self.places) - SHOWN} more" if len(self.places) > SHOWN else ""
-        return f"{self.what} ({len(self.places)}): {', '.join(self.places[:SHOWN])}{more}"
+        more = f" and {len(self.places) - MAX_SHOWN} more" if len(self.places) > MAX_SHOWN else ""
+        return f"{self.what} ({len(self.places)}): {', '.join(self.places[:MAX_SHOWN])}{more}"
 
 
 class Findings:

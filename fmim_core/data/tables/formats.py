@@ -15,11 +15,11 @@ import pandas as pd
 from fmim_core.data.tables.findings import Findings
 
 SEPARATORS = (",", ";", "\t", "|")
-EXACT = 2**53  # up to here every whole number has a floating-point number of its own
+MAX_EXACT_INTEGER = 2**53  # up to here every whole number has a floating-point number of its own
 
 Row = tuple[str, Sequence[str]]
 """Where a row stands, and its cells."""
-Take = Callable[[Sequence[int]], list[Row]]
+ReadColumns = Callable[[Sequence[int]], list[Row]]
 """Reads the columns at these positions; a table of 1,000 columns is not turned to text for three of them."""
 
 
@@ -62,7 +62,7 @@ def _line(before: str) -> int:
     return len(re.split(r"\r\n|\r|\n", before))
 
 
-def open_csv(path: Path, content: bytes, wanted: Sequence[str], fallback: str | None) -> tuple[list[str], Take]:
+def open_csv(path: Path, content: bytes, wanted: Sequence[str], fallback: str | None) -> tuple[list[str], ReadColumns]:
     """A CSV's header and rows; the rows are read once.
 
     Raises:
@@ -120,7 +120,7 @@ def _split(path: Path, text: TextIO, separator: str) -> Iterator[Row]:
         raise ValueError(f"{path} is not a readable table (line {reader.line_num}): {error}") from None
 
 
-def open_parquet(path: Path, content: bytes) -> tuple[list[str], Take]:
+def open_parquet(path: Path, content: bytes) -> tuple[list[str], ReadColumns]:
     """A Parquet file's header and rows.
 
     Raises:
@@ -163,14 +163,14 @@ def _as_text(value: Any) -> str:
     if isinstance(value, list | dict | tuple):
         raise ValueError(f"a cell holds {shortened(repr(value))}, not a text or a number")
     if isinstance(value, float) and math.isfinite(value):
-        if abs(value) >= EXACT:
+        if abs(value) >= MAX_EXACT_INTEGER:
             raise ValueError(f"a cell holds {value:g}, which floating-point numbers cannot tell from its neighbours")
         if value == int(value):  # whole numbers of a column with gaps come as 7.0
             return str(int(value))
     return str(value)
 
 
-def open_frame(frame: pd.DataFrame) -> tuple[list[str], Take]:
+def open_frame(frame: pd.DataFrame) -> tuple[list[str], ReadColumns]:
     """Header and rows of a frame that was read from SAS, whose numbers are all floating-point."""
 
     def text(value: Any) -> str:

@@ -6,7 +6,6 @@ import os
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from fmim_core.config import fingerprint
 from fmim_core.data.images.limits import MIN_SIDE, ImageProblem
 from fmim_core.data.images.reading import read_grey, square
 from fmim_core.data.images.spacing import pixel_spacing
-from fmim_core.data.source import ABOUT_COLUMNS, INDEX_COLUMNS, SourceDescription
+from fmim_core.data.source import ABOUT_COLUMNS, INDEX_COLUMNS, Source, SourceDescription
 from fmim_core.data.tables.findings import Findings
 
 FileState = tuple[int, int]
@@ -69,6 +68,7 @@ class Listing:
         windows: of rows whose image is only a part of its file.
         mirror_right: whether images of the right side are mirrored, so that both sides look alike.
         metadata_only: whether files were not looked for: such a listing describes, and cannot be read.
+        written_by_user: whether the user wrote the table, in which images of its folder may then be missing.
     """
 
     description: SourceDescription
@@ -80,6 +80,7 @@ class Listing:
     windows: Mapping[int, Window] = field(default_factory=dict)
     mirror_right: bool = True
     metadata_only: bool = False
+    written_by_user: bool = False
 
     def read_whole(self, row_number: int) -> np.ndarray:
         """Grey image uint8 `(H, W)` of a row by `images.read_grey`, cut and mirrored; raises `images.ImageProblem`."""
@@ -92,8 +93,13 @@ class Listing:
         return image[:, ::-1] if mirrored else image
 
 
-class FileSource:
+class FileSource(Source):
     """The images of a listing's files.
+
+    An image's key is its file with size and time of change, its window, and whether it is mirrored; the fingerprint is
+    a digest of the index and the keys. Size and time of change stand for a file's content, which takes minutes to read
+    in a large collection. A copied folder is thus decoded again, to a bank of the same fingerprint, which covers
+    content alone.
 
     Raises:
         ValueError: one error with everything that keeps the listing from being used.
@@ -105,34 +111,14 @@ class FileSource:
         self._listing = listing
         noticed = [{"severity": f.severity, "what": f.what, "count": len(f.places)} for f in listing.findings]
         self.description = replace(listing.description, details=listing.description.details | {"findings": noticed})
-
-    @property
-    def index(self) -> pd.DataFrame:
-        """One row an image, in the order of the listing."""
-        listing = self._listing.index
-        return listing[[name for name in (*INDEX_COLUMNS, *ABOUT_COLUMNS) if name in listing]].copy()
-
-    @cached_property
-    def image_keys(self) -> list[str]:
-        """One text an image: its file with size and time of change, its window, and whether it is mirrored."""
-        listing = self._listing
-        return [
+        columns = [name for name in (*INDEX_COLUMNS, *ABOUT_COLUMNS) if name in listing.index]
+        self.index = listing.index[columns].copy()
+        self._mirrored = [listing.mirror_right and side == "R" for side in listing.index["side"]]
+        self.image_keys = [
             f"{listing.root / str(path)} {file_state(listing.root / str(path))} {listing.windows.get(row)} {mirrored}"
             for row, (path, mirrored) in enumerate(zip(listing.paths, self._mirrored, strict=True))
         ]
-
-    @cached_property
-    def _mirrored(self) -> list[bool]:
-        return [self._listing.mirror_right and side == "R" for side in self._listing.index["side"]]
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Digest of the index and of `image_keys`.
-
-        Size and time of change stand for a file's content, which takes minutes to read in a large collection. A copied
-        folder is thus decoded again, to a bank of the same fingerprint, which covers content alone.
-        """
-        return fingerprint([self.index.to_csv(), self.image_keys])
+        self.fingerprint = fingerprint([self.index.to_csv(), self.image_keys])
 
     def read(self, row_number: int, size: int) -> np.ndarray:
         """Grey uint8 `(size, size)` by `Listing.read_whole` and `images.square`; raises `images.ImageProblem`."""

@@ -11,8 +11,8 @@ import pandas as pd
 
 SAS7BDAT = bytes(12) + b"\xc2\xea\x81\x60"
 XPORT = b"HEADER RECORD*******LIBRARY"
-CARD = 80  # bytes that an .xpt file is a multiple of; blanks fill up the last one
-TINY = 1e-70  # below what an IBM number can be: pandas makes 5e-79 of its zero
+CARD_BYTES = 80  # bytes that an .xpt file is a multiple of; blanks fill up the last one
+MIN_MAGNITUDE = 1e-70  # below what an IBM number can be: pandas makes 5e-79 of its zero
 
 
 def is_sas(content: bytes) -> bool:
@@ -42,8 +42,8 @@ def _sas7bdat(content: bytes) -> pd.DataFrame:
 
 
 def _xport(content: bytes) -> pd.DataFrame:
-    if len(content) % CARD:
-        raise ValueError(f"it is cut off: not a multiple of {CARD} bytes")
+    if len(content) % CARD_BYTES:
+        raise ValueError(f"it is cut off: not a multiple of {CARD_BYTES} bytes")
     reader: Any = pd.read_sas(io.BytesIO(content), format="xport", encoding="latin-1", iterator=True)
     # The file does not say how many rows it has. pandas subtracts every blank cell of the last card as if it were
     # padding, and so may lose rows; padding is blank to the end, and no row with an ID is.
@@ -56,5 +56,5 @@ def _xport(content: bytes) -> pd.DataFrame:
     reader.nobs = count
     frame = reader.read() if count else pd.DataFrame(columns=reader.columns)
     numbers = frame.select_dtypes("number").columns
-    frame[numbers] = frame[numbers].mask(np.abs(frame[numbers]) < TINY, 0.0)
+    frame[numbers] = frame[numbers].mask(np.abs(frame[numbers]) < MIN_MAGNITUDE, 0.0)
     return frame

@@ -33,7 +33,7 @@ EPOCH_METRICS = (
     "delta_mean",
     "phi_an_mean",
     "phi_ap_mean",
-    "selected_share",
+    "active_share",
     "empty_batches",
     "validation_mAP",
 )

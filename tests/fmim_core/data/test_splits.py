@@ -20,7 +20,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.sets.manifest import manifest
-from fmim_core.data.source import INDEX_COLUMNS, SourceDescription
+from fmim_core.data.source import INDEX_COLUMNS, Source, SourceDescription
 from fmim_core.data.splits import shuffled_subjects, subject_folds
 from fmim_core.data.tables.listing import FileSource
 from fmim_core.training.trainer import Training
@@ -116,7 +116,7 @@ def test_a_match_is_of_the_same_side_where_sides_are_identities() -> None:
         subject_folds(image_set(rows), 2, seed=0, per_side=True)
 
 
-class Knees:
+class Knees(Source):
     """A source of grey images for a list of (subject, side, months, split), in any order."""
 
     fingerprint = "knees"

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from fmim_core.losses import AdaTriplet, Triplet
-from fmim_core.margins.schedules import Margins, WATMargins
+from fmim_core.margins.base import Margins
+from fmim_core.margins.wat import WATMargins
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from tests.oracles import losses as oracle
 
@@ -32,7 +33,7 @@ def similarities(e: Tensor, labels: list[int]) -> Similarities:
 
 def compute(loss: Triplet | AdaTriplet, e: Tensor, labels: list[int], margins: Margins) -> tuple[Tensor, int]:
     output = loss.build(e.shape[1], 9)(similarities(e, labels), margins)
-    return output.value, int(output.used)
+    return output.value, int(output.active)
 
 
 def assert_same(ours: Tensor, theirs: Tensor, e: Tensor) -> None:
@@ -96,9 +97,9 @@ def test_the_four_regions_of_equation_6(lam: float) -> None:
 @pytest.mark.parametrize("loss", [Triplet(), Triplet(selection="all"), AdaTriplet(), AdaTriplet(selection="all")])
 def test_a_batch_of_different_labels_has_zero_triplet_loss_and_finite_gradients(loss: Triplet | AdaTriplet) -> None:
     e = random_embeddings(0, [0, 1, 2, 3])
-    value, used = compute(loss, e, [0, 1, 2, 3], Margins(0.25, 1.0))
+    value, active = compute(loss, e, [0, 1, 2, 3], Margins(0.25, 1.0))
     value.backward()
-    assert (value.item(), used) == (0.0, 0)
+    assert (value.item(), active) == (0.0, 0)
     assert e.grad.abs().max() == 0
 
 
@@ -115,7 +116,7 @@ def test_identical_embeddings_and_zero_vectors_have_finite_gradients_of_sane_siz
     assert same.grad.isfinite().all()
 
 
-def test_used_counts_triplets_with_a_non_zero_term() -> None:
+def test_active_counts_triplets_with_a_non_zero_term() -> None:
     e = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]], dtype=torch.float64)
     # φ: 01 = .6, 02 = 0, 12 = .8. Triplets (0,1,2): Δ = .6; (1,0,2): Δ = −.2.
     assert compute(Triplet(selection="all"), e, [0, 0, 1], Margins(0.25))[1] == 1

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.losses import SCT, AdaTriplet, ArcFace, Contrastive, LossConfig, SoftTriple, Triplet
-from fmim_core.margins.schedules import Margins
+from fmim_core.losses import SCT, AdaTriplet, ArcFace, Contrastive, Loss, SoftTriple, Triplet
+from fmim_core.margins.base import Margins
 from fmim_core.training.trainer import Training, train
 from fmim_core.triplets.similarities import unit
 from tests.conftest import tiny_config
@@ -20,7 +20,7 @@ from tests.oracles import losses as oracle
 NONE = Margins(math.nan, math.nan)
 CLASSES = max(LABELS) + 1
 
-EVERY: list[tuple[LossConfig, dict[str, Any]]] = [
+EVERY: list[tuple[Loss, dict[str, Any]]] = [
     (Triplet(), {"kind": "fixed", "epsilon": 0.25}),
     (Triplet(), {"kind": "wat", "beta": 0.1}),
     (AdaTriplet(), {"kind": "fixed", "epsilon": 0.25, "beta": 0.5}),
@@ -79,7 +79,7 @@ def test_softtriple_agrees_with_its_oracle(margin: float, seed: int) -> None:
 
 
 @pytest.mark.parametrize(("loss", "margins"), EVERY, ids=names)
-def test_every_loss_has_finite_gradients_for_identical_embeddings(loss: LossConfig, margins: dict[str, Any]) -> None:
+def test_every_loss_has_finite_gradients_for_identical_embeddings(loss: Loss, margins: dict[str, Any]) -> None:
     e = torch.nn.functional.normalize(torch.ones(4, 5), dim=1).requires_grad_()
     schedule = tiny_config(loss=loss.model_dump(), margins=margins).margins.build()
     output = loss.build(5, 2)(similarities(e, [0, 0, 1, 1]), schedule.margins)
@@ -89,7 +89,7 @@ def test_every_loss_has_finite_gradients_for_identical_embeddings(loss: LossConf
 
 
 @pytest.mark.parametrize(("loss", "margins"), EVERY, ids=names)
-def test_every_loss_trains_to_more_than_chance(tiny_bank: Bank, loss: LossConfig, margins: dict[str, Any]) -> None:
+def test_every_loss_trains_to_more_than_chance(tiny_bank: Bank, loss: Loss, margins: dict[str, Any]) -> None:
     config = tiny_config(loss=loss.model_dump(), margins=margins, epochs=12, learning_rate=3e-3)
     result = train(config, tiny_bank, folds=2, seed=1)
     assert all(math.isfinite(row["loss"]) for row in result.history)
@@ -98,15 +98,15 @@ def test_every_loss_trains_to_more_than_chance(tiny_bank: Bank, loss: LossConfig
 
 @pytest.mark.parametrize("loss", [ArcFace(margin_degrees=14.3), SoftTriple(margin=0.02)], ids=["arcface", "softtriple"])
 @pytest.mark.parametrize("half", [torch.float16, torch.bfloat16])
-def test_class_weights_stay_in_single_precision(loss: LossConfig, half: torch.dtype) -> None:
-    """pytorch-metric-learning alone turns them into half precision for good after one call."""
+def test_class_weights_stay_in_single_precision(loss: Loss, half: torch.dtype) -> None:
+    """The library alone turns them into half precision for good after one call."""
     module = loss.build(5, CLASSES)
     module(similarities(random_embeddings(0).detach().to(half), LABELS), NONE)
     assert {weights.dtype for weights in module.parameters()} == {torch.float32}
 
 
 @pytest.mark.parametrize("loss", [ArcFace(margin_degrees=14.3), SoftTriple(margin=0.02)], ids=["arcface", "softtriple"])
-def test_class_weights_are_trained_and_in_the_checkpoint(tiny_bank: Bank, loss: LossConfig) -> None:
+def test_class_weights_are_trained_and_in_the_checkpoint(tiny_bank: Bank, loss: Loss) -> None:
     config = tiny_config(loss=loss.model_dump(), margins={"kind": "none"}, epochs=2)
     training = Training(config, tiny_bank.development(), None, 0, torch.device("cpu"))
     before = {name: value.clone() for name, value in training.state()["loss"].items()}
@@ -117,7 +117,7 @@ def test_class_weights_are_trained_and_in_the_checkpoint(tiny_bank: Bank, loss: 
 
 
 @pytest.mark.parametrize("loss", [SCT(lam=1.0), Contrastive(m_pos=0.5, m_neg=0.75)])
-def test_margins_are_refused_where_a_loss_has_none_and_missed_where_it_has(loss: LossConfig) -> None:
+def test_margins_are_refused_where_a_loss_has_none_and_missed_where_it_has(loss: Loss) -> None:
     with pytest.raises(ValueError, match=f"have no effect: the loss '{loss.kind}' has none"):
         tiny_config(loss=loss.model_dump(), margins={"kind": "fixed", "epsilon": 0.1})
     with pytest.raises(ValueError, match="margins are missing"):

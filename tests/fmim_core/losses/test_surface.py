@@ -6,7 +6,7 @@ import pytest
 
 from fmim_core.losses import AdaTriplet, Triplet
 from fmim_core.losses.surface import loss_surface
-from fmim_core.margins.schedules import Margins
+from fmim_core.margins.base import Margins
 
 EPSILON, BETA = 0.25, 0.1
 

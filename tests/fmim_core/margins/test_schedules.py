@@ -9,7 +9,10 @@ import pytest
 import torch
 
 from fmim_core.margins.automargin import AutoMargin
-from fmim_core.margins.schedules import WAT, FixedMargins, Margins, Quartile
+from fmim_core.margins.base import Margins
+from fmim_core.margins.fixed import FixedMargins
+from fmim_core.margins.quartile import Quartile
+from fmim_core.margins.wat import WAT
 from fmim_core.triplets.statistics import EpochStatistics, StatisticsCollector, quantile
 from tests.fmim_core.losses.test_losses import LABELS, random_embeddings, similarities
 from tests.oracles.losses import epoch_values
@@ -43,7 +46,7 @@ def test_statistics_of_nothing_are_not_a_number() -> None:
 def test_automargin_is_equations_7_and_8(k_delta: int, k_an: int) -> None:
     schedule = AutoMargin(k_delta=k_delta, k_an=k_an).build()
     assert schedule.margins == Margins(0.0, 0.0)
-    schedule.observe(collect(keep_values=False))
+    schedule.observe(1, collect(keep_values=False))
     assert schedule.margins.epsilon == pytest.approx(max(0.0, DELTA.mean() / k_delta), abs=1e-12)
     assert schedule.margins.beta == pytest.approx(1 + (PHI_AN.mean() - 1) / k_an, abs=1e-12)
 
@@ -51,16 +54,16 @@ def test_automargin_is_equations_7_and_8(k_delta: int, k_an: int) -> None:
 def test_automargin_never_goes_below_zero_and_keeps_not_a_number() -> None:
     schedule = AutoMargin(k_delta=2, k_an=2, initial_epsilon=0.3, initial_beta=0.4).build()
     assert schedule.margins == Margins(0.3, 0.4)
-    schedule.observe(EpochStatistics(delta_mean=-0.2, phi_an_mean=0.5, phi_ap_mean=0.3))
+    schedule.observe(1, EpochStatistics(delta_mean=-0.2, phi_an_mean=0.5, phi_ap_mean=0.3))
     assert schedule.margins == Margins(0.0, 0.75)
-    schedule.observe(EpochStatistics(math.nan, math.nan, math.nan))
+    schedule.observe(1, EpochStatistics(math.nan, math.nan, math.nan))
     assert math.isnan(schedule.margins.epsilon)
 
 
 def test_the_median_can_stand_for_the_mean() -> None:
     schedule = AutoMargin(k_delta=2, k_an=4, statistic="median").build()
     assert schedule.needs_values
-    schedule.observe(collect())
+    schedule.observe(1, collect())
     assert schedule.margins.epsilon == pytest.approx(max(0.0, np.median(DELTA) / 2), abs=1e-12)
     assert schedule.margins.beta == pytest.approx(1 + (np.median(PHI_AN) - 1) / 4, abs=1e-12)
 
@@ -103,7 +106,7 @@ def test_histograms_count_every_triplet_and_negative_pair() -> None:
 def test_quartiles_are_as_hard_for_both_margins(quartile: int, q_delta: float, q_an: float) -> None:
     schedule = Quartile(quartile=quartile).build()
     assert schedule.margins == Margins(0.0, 0.0)
-    schedule.observe(collect())
+    schedule.observe(1, collect())
     assert schedule.margins.epsilon == pytest.approx(max(0.0, np.quantile(DELTA, q_delta)), abs=1e-12)
     assert schedule.margins.beta == pytest.approx(np.quantile(PHI_AN, q_an), abs=1e-12)
 
@@ -117,7 +120,7 @@ def test_quantile_is_numpys(n: int, q: float) -> None:
 
 def test_fixed_margins_stay() -> None:
     schedule = FixedMargins(epsilon=0.25, beta=0.1).build()
-    schedule.observe(collect())
+    schedule.observe(1, collect())
     assert schedule.margins == Margins(0.25, 0.1)
 
 

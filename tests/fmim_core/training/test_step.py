@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_leaves
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.seeding import scoped_torch_seed, torch_generator
-from fmim_core.training.compiling import ORDINARY_STEPS
+from fmim_core.training.compiling import WARMUP_STEPS
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.precision import float32_defined
 from fmim_core.training.sampler import SubjectSampler
@@ -67,7 +67,7 @@ def by_hand(config: TrainConfig, bank: Bank) -> list[tuple[float, float, float, 
             collector.add(batch)
             total += output.value.item()
         statistics, epsilon = collector.finish(), float(schedule.margins.epsilon)
-        schedule.observe(statistics)
+        schedule.observe(epoch, statistics)
         rows.append((total / len(batches), epsilon, statistics.delta_mean, statistics.phi_an_mean))
     return rows
 
@@ -97,7 +97,7 @@ def test_a_replayed_step_computes_what_an_ordinary_one_does(
     monkeypatch.setattr(replayed._step, "_captured", Taped())
     monkeypatch.setattr(replayed._step, "take", lambda *inputs: (calls.append(1), take(*inputs))[1])
     assert repr(rows_of(replayed)) == repr(rows_of(ordinary))
-    assert len(calls) == ORDINARY_STEPS + 1 < replayed.history[0]["batches"]
+    assert len(calls) == WARMUP_STEPS + 1 < replayed.history[0]["batches"]
     for name, value in ordinary.model.state_dict().items():
         assert torch.equal(value, replayed.model.state_dict()[name]), name
 

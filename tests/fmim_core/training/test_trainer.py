@@ -6,15 +6,19 @@ import itertools
 import math
 import subprocess
 import sys
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import pytest
 import torch
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.splits import subject_folds
+from fmim_core.margins.base import MarginConfig, Margins, MarginSchedule, check_beta
 from fmim_core.metrics import retrieval
 from fmim_core.training.trainer import Diverged, Training, pick_device, train
 from fmim_core.trial import checkpoint
+from fmim_core.triplets.statistics import EpochStatistics
 from tests.conftest import tiny_config
 
 CPU = torch.device("cpu")
@@ -66,16 +70,46 @@ def test_the_global_generator_is_left_alone(tiny_bank: Bank) -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
+class Cosine(MarginConfig):
+    """ε(t + 1) = 0.15 (1 + cos πt/4) m/(1 + m), m the sum of |mean Δ| so far: the epoch and a memory decide."""
+
+    kind: Literal["cosine"] = "cosine"
+
+    def check(self, uses_beta: bool) -> None:
+        check_beta("beta", None, uses_beta)
+
+    def build(self) -> MarginSchedule:
+        return CosineSchedule(Margins(0.3))
+
+
+class CosineSchedule(MarginSchedule):
+    def __init__(self, margins: Margins) -> None:
+        super().__init__(margins)
+        self.memory = 0.0
+
+    def observe(self, epoch: int, statistics: EpochStatistics) -> None:
+        self.memory += abs(statistics.delta_mean)
+        self.margins = Margins(0.15 * (1 + math.cos(math.pi * epoch / 4)) * self.memory / (1 + self.memory))
+
+    def state(self) -> dict[str, Any]:
+        return super().state() | {"memory": self.memory}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        super().load_state(state)
+        self.memory = state["memory"]
+
+
 @pytest.mark.parametrize(
-    "margins",
+    "changes",
     [
-        {"kind": "automargin", "k_delta": 2, "k_an": 2},
-        {"kind": "automargin", "k_delta": 2, "k_an": 2, "update": "average"},
-        {"kind": "quartile", "quartile": 1},
+        {"loss": {"kind": "triplet"}, "margins": Cosine()},
+        {"margins": {"kind": "automargin", "k_delta": 2, "k_an": 2}},
+        {"margins": {"kind": "automargin", "k_delta": 2, "k_an": 2, "update": "average"}},
+        {"margins": {"kind": "quartile", "quartile": 1}},
     ],
 )
-def test_stop_and_resume_is_the_uninterrupted_run(tiny_bank: Bank, tmp_path, margins: dict) -> None:
-    config = tiny_config(margins=margins, keep="best")
+def test_stop_and_resume_is_the_uninterrupted_run(tiny_bank: Bank, tmp_path, changes: dict) -> None:
+    config = tiny_config(**changes, keep="best", epochs=4)
     fold = subject_folds(tiny_bank.development(), 2, 0)[0]
 
     def begin() -> Training:
@@ -84,12 +118,13 @@ def test_stop_and_resume_is_the_uninterrupted_run(tiny_bank: Bank, tmp_path, mar
     whole, first, second = begin(), begin(), begin()
     while not whole.done:
         whole.run_epoch()
-    first.run_epoch()
+    for _ in range(2):
+        first.run_epoch()
     checkpoint.save(tmp_path / "c.pt", first.state())
     second.load_state(checkpoint.load(tmp_path / "c.pt", CPU))
     while not second.done:
         second.run_epoch()
-    assert [row["epoch"] for row in second.history] == [1, 2, 3]
+    assert [row["epoch"] for row in second.history] == [1, 2, 3, 4]
     assert same_rows(second.history, whole.history)
     for name, value in whole.finish().model.state_dict().items():
         assert torch.equal(value, second.finish().model.state_dict()[name]), name
@@ -141,7 +176,7 @@ def test_semihard_with_margin_zero_trains_on_nothing_and_counts_it(tiny_bank: Ba
     config = tiny_config(loss={"kind": "triplet"}, margins={"kind": "fixed", "epsilon": 0.0}, epochs=1)
     row = train(config, tiny_bank).history[0]
     assert row["loss"] == 0.0
-    assert row["selected_share"] == 0.0
+    assert row["active_share"] == 0.0
     assert row["empty_batches"] == row["batches"]
     assert math.isnan(row["beta"])
 

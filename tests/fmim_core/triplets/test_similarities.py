@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from fmim_core.losses import AdaTriplet
-from fmim_core.margins.schedules import Margins
+from fmim_core.margins.base import Margins
 from fmim_core.triplets.selection import Selection, mean_hinge, select_triplets
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import StatisticsCollector
@@ -49,9 +49,9 @@ def test_similarities_have_the_gradient_of_the_product() -> None:
 @pytest.mark.parametrize(("labels", "each"), [(REGULAR, 2), (IRREGULAR, 0), (torch.tensor([0, 1, 2]), 0)])
 def test_a_batch_with_as_many_positives_for_all_has_the_same_triplets(labels: Tensor, each: int) -> None:
     index = TripletIndex.of(labels)
-    assert index.each == each
+    assert index.positives_per_anchor == each
     found = []
-    for one in (index, replace(index, each=0)):
+    for one in (index, replace(index, positives_per_anchor=0)):
         leaf = rows(len(labels)).requires_grad_()
         batch = Similarities.of(unit(leaf), one, labels)
         value = AdaTriplet().build(6, 5)(batch, Margins(0.3, 0.1)).value

@@ -120,7 +120,7 @@ def test_margins_have_a_row_an_epsilon_and_the_verdict_names_the_break(tmp_path:
     by_epsilon = {row["epsilon"]: row for row in table(out, "margins")}
     assert list(by_epsilon)[:3] == ["0", "0.01", "0.05"]
     assert float(by_epsilon["1"]["to_best"]) == pytest.approx(0.20 - 0.85)
-    assert (by_epsilon["0"]["selected_share"], by_epsilon["0.3"]["to_best"]) == ("0.0", "0.0")
+    assert (by_epsilon["0"]["active_share"], by_epsilon["0.3"]["to_best"]) == ("0.0", "0.0")
     assert by_epsilon["0.9"]["published_mAP_percent"] == "61"
     said = contents_of(read_results(out)).verdict(read_results(out)).findings
     assert said[0] == (

@@ -44,7 +44,7 @@ def epoch_row(arm: str, epoch: int, seed: int) -> dict[str, Any]:
         "delta_mean": epoch / 5,
         "phi_an_mean": 0.3 / epoch,
         "phi_ap_mean": 0.8,
-        "selected_share": 0.25,
+        "active_share": 0.25,
         "batches": 10,
         "empty_batches": 10 if auto and epoch == 1 else 0,
         "seconds": 1.0,
@@ -103,7 +103,7 @@ def test_epochs_are_means_over_seeds(training: Path) -> None:
     assert float(row["epsilon"]) == pytest.approx(0.201)
     assert float(row["loss"]) == pytest.approx(0.5 / 3 + 0.01)
     assert (float(row["beta"]), float(row["delta_mean"])) == (pytest.approx(0.4), pytest.approx(0.6))
-    assert (float(row["empty_batches"]), float(row["selected_share"]), row["n"]) == (0.0, 0.25, "3")
+    assert (float(row["empty_batches"]), float(row["active_share"]), row["n"]) == (0.0, 0.25, "3")
     assert float(found["Triplet + AutoMargin", "1"]["empty_batches"]) == 10.0
     assert found["Triplet + AutoMargin", "1"]["beta"] == ""  # Triplet has no β, which is not a failed number
 

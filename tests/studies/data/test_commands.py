@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -25,14 +26,15 @@ from fmim_core.data.check import check_images, unnamed_images
 from fmim_core.data.describe import describe
 from fmim_core.data.images.contact_sheet import CAPTION, GAP, LABEL, TILE, TITLE, contact_sheet, sheet_lines
 from fmim_core.data.images.reading import ImageProblem
+from fmim_core.data.sets.base import DATA_SETS, DataSet
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.tables.findings import Findings
 from fmim_core.data.tables.listing import FileSource, Listing, Window
 from studies import cli
-from studies.data.sources import FILE_SETS
 from studies.presets import SMOKE
 from tests.support.paths import NIH_MANIFEST, REAL_DATA, needs_nih
+from tests.support.registering import register_for_a_test
 
 Fmim = Callable[..., tuple[int, str, str]]
 
@@ -338,7 +340,7 @@ def test_checking_keeps_no_image() -> None:
 
 
 def test_a_large_folder_is_not_walked_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fmim_core.data.check.MOST_FILES", 3)
+    monkeypatch.setattr("fmim_core.data.check.MAX_FILES", 3)
     for name in ("a.png", "b.txt", "c.png", "d.png", ".hidden/e.png"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("")
@@ -382,6 +384,20 @@ def test_prepare_refuses_what_cannot_be_used_and_makes_nothing(fmim: Fmim, tmp_p
 # --- manifest, and the rest
 
 
+class Clinic(DataSet):
+    """Films of a clinic.
+
+    And more words.
+    """
+
+    kind: Literal["clinic"] = "clinic"
+
+    def listing(self, root: Path, metadata_only: bool) -> Listing:
+        listing = manifest(root / "manifest.csv", metadata_only=metadata_only)
+        about = replace(listing.description, name="clinic", settings={"augmentation.std": 0.3})
+        return replace(listing, description=about)
+
+
 @pytest.fixture
 def clinic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A named data set in `films`, two of whose files are not there, with its own training settings."""
@@ -390,16 +406,7 @@ def clinic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("train0_12", "test2_0"):
         (path.parent / "in" / f"{name}.png").unlink()
 
-    def read(root: Path, metadata_only: bool) -> Listing:
-        """Films of a clinic.
-
-        And more words.
-        """
-        listing = manifest(root / "manifest.csv", metadata_only=metadata_only)
-        about = replace(listing.description, name="clinic", settings={"augmentation.std": 0.3})
-        return replace(listing, description=about)
-
-    monkeypatch.setitem(FILE_SETS, "clinic", read)
+    register_for_a_test(DATA_SETS, Clinic, monkeypatch)
     return path.parent
 
 
@@ -432,14 +439,14 @@ def test_a_manifest_of_what_is_there_can_be_used(fmim: Fmim, clinic: Path) -> No
 def test_a_manifest_that_would_say_something_else_is_refused(
     change: dict, out: str, message: str, fmim: Fmim, clinic: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = FILE_SETS["clinic"]
+    listing_of = Clinic.listing
 
-    def changed(root: Path, metadata_only: bool) -> Listing:
-        listing = replace(read(root, metadata_only), **change)
+    def changed(self: Clinic, root: Path, metadata_only: bool) -> Listing:
+        listing = replace(listing_of(self, root, metadata_only), **change)
         listing.index.loc[0, "side"] = "R"
         return listing
 
-    monkeypatch.setitem(FILE_SETS, "clinic", changed)
+    monkeypatch.setattr(Clinic, "listing", changed)
     before = {path: path.read_bytes() for path in clinic.parent.rglob("*.csv")}
     code, _, err = fmim("data", "manifest", "clinic", "--data-root", clinic, "--out", out)
     assert code == 2
@@ -460,6 +467,7 @@ def test_data_alone_lists_names_and_commands(fmim: Fmim, clinic: Path) -> None:
     ("arguments", "message"),
     [
         (("describe", "nope.csv"), "unknown data set 'nope.csv': give one of phantom"),
+        (("describe", "chestxray"), "the path of a manifest (a CSV file). Did you mean 'chestxray14'?"),
         (("check", "phantom", "--preset", "tiny"), "unknown preset 'tiny'; there are smoke, quick, full, paper"),
         (("prepare", "clinic"), "clinic needs --data-root"),
         (("manifest", "phantom", "--data-root", ".", "--out", "x.csv"), "no data set in files called 'phantom'"),

@@ -10,7 +10,7 @@ from statistics import fmean
 import pytest
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.models.small import multiply_adds
+from fmim_core.models.base import multiply_adds
 from fmim_core.records import Record, read_records
 from fmim_core.trial.trial import Place, TrialSpec
 from search_spaces.domain import Choice, Space, Uniform

@@ -21,7 +21,7 @@ from fmim_core.data.bank.building import build_bank
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.images.reading import ImageProblem
 from fmim_core.data.sets.manifest import manifest
-from fmim_core.data.source import SourceDescription
+from fmim_core.data.source import Source, SourceDescription
 from fmim_core.data.tables.listing import FileSource
 from tests.support.paths import REAL_DATA
 
@@ -39,7 +39,7 @@ ROWS = [  # subject, side, months, split; the names are what a careless reader t
 ]
 
 
-class Tiny:
+class Tiny(Source):
     """A source of eight images, each of a level that tells its row."""
 
     fingerprint = "tiny"

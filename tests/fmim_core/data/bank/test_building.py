@@ -22,7 +22,7 @@ from fmim_core.data.bank.bank import FILES, Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.images.reading import ImageProblem
 from fmim_core.data.sets.manifest import manifest
-from fmim_core.data.source import SourceDescription
+from fmim_core.data.source import Source, SourceDescription
 from fmim_core.data.tables.listing import FileSource
 from tests.support.paths import ROOT
 
@@ -30,7 +30,7 @@ SIZE = 8
 COUNT = 1000  # four blocks: 256, 256, 256, 232
 
 
-class Pictures:
+class Pictures(Source):
     """Images that tell their name; counts what is read. `names` are those of the images in the index."""
 
     description = SourceDescription("pictures", "manifest", True, "Pictures of numbers.")

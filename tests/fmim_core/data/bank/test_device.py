@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.data.bank.device import AHEAD, DeviceImages, Streamed, ahead
+from fmim_core.data.bank.device import BATCHES_AHEAD, DeviceImages, Streamed, fetched_ahead
 
 
 def test_batches_are_the_banks_images_in_order(tiny_bank: Bank) -> None:
@@ -47,7 +47,7 @@ def test_streamed_batches_are_the_banks_images_and_stay_until_the_next_is_asked_
         for number, batch in enumerate(streamed.batches(rows)):
             assert fetched[min(number + 1, len(rows) - 1)].wait(timeout=60)  # the next one is there too
             assert torch.equal(batch, images[rows[number]])
-    assert len({place.data_ptr() for place in streamed._there}) == AHEAD
+    assert len({place.data_ptr() for place in streamed._there}) == BATCHES_AHEAD
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7])
@@ -58,18 +58,18 @@ def test_what_is_fetched_ahead_comes_in_order_and_never_by_more_than_two(count: 
         overtaken.append(number - used)  # `used` is how many were used up when this one began
         return number**2
 
-    results = ahead(fetch, count)
+    results = fetched_ahead(fetch, count)
     for expected in range(count):
         assert next(results) == expected**2
         used = expected  # the one in hand is used up when the next is asked for
     assert list(results) == []
     assert len(overtaken) == count
-    assert all(lead <= AHEAD for lead in overtaken)
+    assert all(lead <= BATCHES_AHEAD for lead in overtaken)
 
 
 def test_a_fetch_runs_beside_what_is_done_with_the_one_before() -> None:
     began = [threading.Event() for _ in range(4)]
-    for number, _ in enumerate(ahead(lambda n: began[n].set(), 4)):
+    for number, _ in enumerate(fetched_ahead(lambda n: began[n].set(), 4)):
         if number < 3:
             assert began[number + 1].wait(timeout=60)
 
@@ -78,7 +78,7 @@ def test_what_a_fetch_raises_comes_in_its_turn_and_the_thread_ends() -> None:
     def fetch(number: int) -> float:
         return 1 / (2 - number)
 
-    results, before = ahead(fetch, 5), threading.active_count()
+    results, before = fetched_ahead(fetch, 5), threading.active_count()
     assert [next(results), next(results)] == [0.5, 1.0]
     with pytest.raises(ZeroDivisionError):
         next(results)
@@ -87,7 +87,7 @@ def test_what_a_fetch_raises_comes_in_its_turn_and_the_thread_ends() -> None:
 
 def test_the_thread_ends_when_nobody_asks_any_more() -> None:
     before = threading.active_count()
-    results = ahead(float, 100)
+    results = fetched_ahead(float, 100)
     next(results)
     assert threading.active_count() == before + 1
     results.close()

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
-from fmim_core.data.sets.chestxray14 import FOLDER_DEPTH, chestxray14
+from fmim_core.data.sets.chestxray14 import FOLDER_DEPTH, ChestXray14
 from fmim_core.data.sets.chestxray14_table import COLUMNS, OPTIONAL, release_of, years_of_age
 from fmim_core.data.tables.listing import FileSource, Listing
 from fmim_core.data.tables.reading import read_table
@@ -130,7 +130,7 @@ def test_the_real_metadata_differs_from_the_paper_in_two_things(real: Listing) -
 @needs_nih
 def test_the_real_metadata_with_few_of_its_images() -> None:
     """The thousand images of the sample lie in a folder below; the others are missing, and what to do is said."""
-    listing = chestxray14(NIH, metadata_only=False)
+    listing = ChestXray14().listing(NIH, metadata_only=False)
     assert sum(path is not None for path in listing.paths) == 1000
     assert listing.paths[0] == "images64/00000001_000.png"
     (missing,) = listing.findings.errors
@@ -167,7 +167,7 @@ def test_a_small_v2020(tmp_path: Path) -> None:
 
 def test_a_small_v2017(tmp_path: Path) -> None:
     """Ages with a unit, IDs with zeros, rows a cell shorter than the header, follow-ups out of order."""
-    listing = chestxray14(write(tmp_path, V2017, "Data_Entry_2017.csv"), metadata_only=True)
+    listing = ChestXray14().listing(write(tmp_path, V2017, "Data_Entry_2017.csv"), metadata_only=True)
     index = listing.index
     assert index["subject"].tolist() == ["1", "1", "2", "3", "3", "8", "8"]
     assert index["age"].tolist() == ["58", "58", "81", "81", "74", "69", "70"]
@@ -196,20 +196,20 @@ def test_a_small_v2017(tmp_path: Path) -> None:
     ],
 )
 def test_the_same_table_written_otherwise(tmp_path: Path, table: str | bytes) -> None:
-    expected = chestxray14(write(tmp_path / "a"), metadata_only=True)
-    found = chestxray14(write(tmp_path / "b", table), metadata_only=True)
+    expected = ChestXray14().listing(write(tmp_path / "a"), metadata_only=True)
+    found = ChestXray14().listing(write(tmp_path / "b", table), metadata_only=True)
     pd.testing.assert_frame_equal(found.index, expected.index)
     assert found.description.release == "v2020"
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\n\n"])
 def test_lists_end_their_lines_as_they_like(tmp_path: Path, ending: str) -> None:
-    expected = chestxray14(write(tmp_path), metadata_only=True).index
+    expected = ChestXray14().listing(write(tmp_path), metadata_only=True).index
     for name in ("train_val_list.txt", "test_list.txt"):
         lines = (tmp_path / name).read_text().split("\n")
         (tmp_path / name).unlink()
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress(ending.join(lines).encode()))
-    pd.testing.assert_frame_equal(chestxray14(tmp_path, metadata_only=True).index, expected)
+    pd.testing.assert_frame_equal(ChestXray14().listing(tmp_path, metadata_only=True).index, expected)
 
 
 def test_flat_and_nested_layouts_give_one_index(tmp_path: Path) -> None:
@@ -221,11 +221,12 @@ def test_flat_and_nested_layouts_give_one_index(tmp_path: Path) -> None:
     }
     sources = {}
     for name, folder_of in layouts.items():
-        sources[name] = FileSource(chestxray14(add_images(write(tmp_path / name), folder_of), metadata_only=False))
+        root = add_images(write(tmp_path / name), folder_of)
+        sources[name] = FileSource(ChestXray14().listing(root, metadata_only=False))
         pd.testing.assert_frame_equal(sources[name].index, sources["flat"].index)
         # Rows 3 and 4 are the sixth and seventh images in reverse order.
         assert [int(sources[name].read(row, 8)[0, 0]) for row in (0, 2, 3, 4)] == [0, 60, 180, 150]
-    nested = chestxray14(tmp_path / "nested", metadata_only=False)
+    nested = ChestXray14().listing(tmp_path / "nested", metadata_only=False)
     assert nested.paths[:3] == [
         "images_001/images/00000001_000.png",
         "images_001/images/00000001_001.png",
@@ -244,7 +245,7 @@ def test_folders_through_links_and_in_circles(tmp_path: Path) -> None:
     (elsewhere / "00000099_000.png").symlink_to("00000099_000.png")
     for unseen in (".trash", "/".join("abcdefgh"[: FOLDER_DEPTH + 1])):
         add_images(root / unseen)
-    listing = chestxray14(root, metadata_only=False)
+    listing = ChestXray14().listing(root, metadata_only=False)
     assert list(listing.findings) == []
     assert listing.paths[0] == "images/00000001_000.png"
 
@@ -256,7 +257,7 @@ def test_images_twice_missing_and_unknown(tmp_path: Path) -> None:
     (root / "more" / "00000099_000.png").write_bytes(b"")
     (root / "more" / "figure.png").write_bytes(b"")  # not an image of the NIH's
     (root / "images" / TRAIN[2]).unlink()
-    listing = chestxray14(root, metadata_only=False)
+    listing = ChestXray14().listing(root, metadata_only=False)
     assert told(listing) == {
         "error: images in two places": ("images/00000001_000.png and more/00000001_000.png",),
         "warning: images without a row in the table, left out": ("00000099_000.png",),
@@ -267,7 +268,7 @@ def test_images_twice_missing_and_unknown(tmp_path: Path) -> None:
 
 
 def test_no_images_at_all(tmp_path: Path) -> None:
-    listing = chestxray14(write(tmp_path), metadata_only=False)
+    listing = ChestXray14().listing(write(tmp_path), metadata_only=False)
     assert [len(finding.places) for finding in listing.findings.errors] == [7]
     assert "finish the download" in listing.findings.errors[0].what
 
@@ -289,7 +290,7 @@ def test_ages(tmp_path: Path, cell: str, years: float) -> None:
 @pytest.mark.parametrize("cell", ["411", "", "unknown"])
 def test_an_age_that_cannot_be_takes_the_subject_out_of_evaluation(tmp_path: Path, cell: str) -> None:
     table = V2020.replace("1,1,58,M", f"1,1,{cell},M").replace("0,3,74,F", f"0,3,{cell},F")
-    listing = chestxray14(write(tmp_path, table), metadata_only=True)
+    listing = ChestXray14().listing(write(tmp_path, table), metadata_only=True)
     np.testing.assert_array_equal(listing.index["months"], [math.nan] * 2 + [0] + [math.nan] * 2 + [0, 12])
     assert listing.index["age"].tolist() == ["57", "", "80", "", "81", "69", "70"]
     assert listing.description.details["months_unknown"] == 4
@@ -310,7 +311,7 @@ def test_year_13_is_dropped_from_the_test_alone(tmp_path: Path) -> None:
     add_images(root)  # all but the last
     Image.new("L", (8, 8)).save(root / "00000003_002.png")
     (root / "00000003_000.png").unlink()  # the dropped image need not be there
-    listing = chestxray14(root, metadata_only=False)
+    listing = ChestXray14().listing(root, metadata_only=False)
     assert told(listing) == {"note: test images beyond year 12, dropped as by the paper": ("00000003_000.png",)}
     assert listing.index["image"].tolist() == [*TRAIN[:3], TEST[1], *TRAIN[3:], "00000003_002.png"]
     assert listing.index["months"].tolist() == [0, 12, 0, 0, 0, 156, 144]
@@ -351,13 +352,13 @@ def test_year_13_is_dropped_from_the_test_alone(tmp_path: Path) -> None:
     ],
 )
 def test_rows_that_are_wrong(tmp_path: Path, table: str, found: dict[str, tuple[str, ...]]) -> None:
-    assert told(chestxray14(write(tmp_path, table), metadata_only=True)) == found
+    assert told(ChestXray14().listing(write(tmp_path, table), metadata_only=True)) == found
 
 
 def test_a_lacking_cell_is_not_hidden_by_the_separator_that_ends_every_row(tmp_path: Path) -> None:
     write(tmp_path, V2020.replace("0,2,80,M", "2,80,M"))
     with pytest.raises(ValueError, match=r"rows without the 12 cells of the header \(1\): line 4 has 11"):
-        chestxray14(tmp_path, metadata_only=True)
+        ChestXray14().listing(tmp_path, metadata_only=True)
 
 
 @pytest.mark.parametrize(
@@ -388,7 +389,7 @@ def test_lists_that_do_not_fit(tmp_path: Path, train: list[str], test: list[str]
     root = write(tmp_path)
     (root / "train_val_list.txt").write_text("\n".join(train))
     (root / "test_list.txt").write_text("\n".join(test))
-    listing = chestxray14(root, metadata_only=True)
+    listing = ChestXray14().listing(root, metadata_only=True)
     assert told(listing) == found
     assert listing.description.release == "v2020"
 
@@ -399,7 +400,7 @@ def test_files_missing_or_there_twice(tmp_path: Path) -> None:
     (root / "test_list.txt").unlink()
     (root / "train_val_list.txt.gz").write_bytes(b"")
     with pytest.raises(ValueError, match="must hold one") as caught:
-        chestxray14(root, metadata_only=True)
+        ChestXray14().listing(root, metadata_only=True)
     assert str(caught.value) == (
         f"{root} must hold one Data_Entry_2017*.csv, one train_val_list.txt, one test_list.txt (each may end in .gz); "
         "found\n"
@@ -423,7 +424,7 @@ def test_files_missing_or_there_twice(tmp_path: Path) -> None:
 )
 def test_tables_that_cannot_be_read(tmp_path: Path, table: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        chestxray14(write(tmp_path, table), metadata_only=True)
+        ChestXray14().listing(write(tmp_path, table), metadata_only=True)
 
 
 def rows(*cells: str, header: str = "Image Index,Follow-up #,Patient ID,Patient Age,Patient Gender") -> str:
@@ -468,7 +469,7 @@ def test_an_unknown_release_is_said(tmp_path: Path) -> None:
     lines = [
         line for line in V2020.replace("Sex", "Gender").splitlines() if not line.startswith(("00000001", "00000003"))
     ]
-    listing = chestxray14(write(tmp_path, "\n".join(lines)), metadata_only=True)
+    listing = ChestXray14().listing(write(tmp_path, "\n".join(lines)), metadata_only=True)
     assert listing.description.release == "unknown (no sign of either release)"
     what = "warning: release unknown, while the paper's numbers come with v2020"
     assert told(listing)[what] == ("no sign of either release",)

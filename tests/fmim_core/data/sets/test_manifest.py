@@ -17,7 +17,7 @@ from PIL import Image
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.images.reading import ImageProblem
 from fmim_core.data.sets.manifest import manifest
-from fmim_core.data.tables.cells import NO_NAME, canonical
+from fmim_core.data.tables.cells import MISSING_NAMES, canonical
 from fmim_core.data.tables.listing import FileSource, Listing
 from fmim_core.training.trainer import train
 from tests.conftest import tiny_config
@@ -284,7 +284,7 @@ visits = st.lists(st.one_of(st.none(), st.floats(0, 400), st.integers(0, 400)), 
 
 
 def is_a_name(subject: str) -> bool:
-    return bool(subject) and subject.lower() not in NO_NAME
+    return bool(subject) and subject.lower() not in MISSING_NAMES
 
 
 def differ(people: dict) -> bool:

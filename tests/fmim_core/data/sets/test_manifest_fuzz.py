@@ -28,7 +28,7 @@ BLANKS = ["", " ", "NA", "nan", "N/A", "null", "None", ".", "?", "#N/A", "<NA>"]
 printable = st.characters(exclude_categories=("C", "Z"), include_characters=" ")
 words = st.text(printable, min_size=1, max_size=6).map(str.strip)
 subjects = (words | st.sampled_from(["007", "12", "3.50", "1e5", "NA", "-4", "É"])).filter(
-    lambda name: name and name.lower() not in cells.NO_NAME
+    lambda name: name and name.lower() not in cells.MISSING_NAMES
 )
 
 

@@ -1,0 +1,33 @@
+"""What a named data set is: it reads the tables of the folder that it was downloaded to."""
+
+from __future__ import annotations
+
+import inspect
+from abc import abstractmethod
+from pathlib import Path
+
+from fmim_core.data.tables.listing import Listing
+from fmim_core.registry import KindConfig, Registry
+
+
+class DataSet(KindConfig):
+    """A data set in files, known by its kind (`--data KIND --data-root DIR`). Its docstring begins with what it is."""
+
+    @abstractmethod
+    def listing(self, root: Path, metadata_only: bool) -> Listing:
+        """Every image of the folder `root`, usable or not, with all that was found wrong.
+
+        Args:
+            metadata_only: read the tables and look for no image; such a listing describes, and cannot be read.
+
+        Raises:
+            ValueError: the tables are missing or cannot be read.
+        """
+
+    @classmethod
+    def about(cls) -> str:
+        """The first line of its docstring."""
+        return (inspect.getdoc(cls) or "").partition("\n")[0]
+
+
+DATA_SETS: Registry[DataSet] = Registry("data set", "fmim_core.data.sets")

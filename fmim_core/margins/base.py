@@ -1,0 +1,118 @@
+"""What a margin schedule is: the margins, their configuration, and what changes them over the epochs."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import Field
+from torch import Tensor
+
+from fmim_core.registry import KindConfig, Registry
+from fmim_core.triplets.similarities import Similarities
+from fmim_core.triplets.statistics import EpochStatistics
+
+Epsilon = Annotated[float, Field(ge=0, lt=2, allow_inf_nan=False)]
+Beta = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True)
+class Margins:
+    """The margins in force: ε of the triplet term, β of the negative-pair term (NaN where there is none).
+
+    Scalar tensors during training, so that the device need not be waited for; plain numbers between epochs.
+    """
+
+    epsilon: float | Tensor
+    beta: float | Tensor = math.nan
+
+    def triplet_margin(self, delta: Tensor) -> Tensor | float:
+        """ε for triplets of difference Δ `(P, B)`; the same for all."""
+        return self.epsilon
+
+    def held_in(self, epsilon: Tensor, beta: Tensor) -> Self:
+        """The same margins, written to these scalars (float64): a captured step reads them from there."""
+        for place, value in ((epsilon, self.epsilon), (beta, self.beta)):
+            if isinstance(value, Tensor):
+                place.copy_(value)
+            else:
+                place.fill_(value)
+        return replace(self, epsilon=epsilon, beta=beta)
+
+    def as_numbers(self) -> Self:
+        """The same margins as plain numbers; waits for the device."""
+        return replace(self, epsilon=float(self.epsilon), beta=float(self.beta))
+
+
+class MarginSchedule(ABC):
+    """Margins over the epochs of one training. `margins` is in force now.
+
+    Most schedules only define `observe`, which sets `margins` for the next epoch. One that follows the batches defines
+    `for_batch` too, computes on the device and sets `margins` there. One that remembers more than its margins says so
+    in `state` and `load_state`: a training that was interrupted goes on from them.
+
+    needs_values: whether `observe` reads the values of Δ and φ_an themselves, for quantiles, rather than means alone.
+    """
+
+    needs_values: bool = False
+
+    def __init__(self, margins: Margins) -> None:
+        self.margins = margins
+
+    def for_batch(self, batch: Similarities) -> Margins:
+        """The margins of this batch; those in force, whatever the batch, if a schedule does not say otherwise."""
+        return self.margins
+
+    @abstractmethod
+    def observe(self, epoch: int, statistics: EpochStatistics) -> None:
+        """Set the margins of the next epoch: called at the end of each one (1, 2, …), with its statistics."""
+
+    def state(self) -> dict[str, Any]:
+        """What the schedule remembers between two epochs, as plain values and tensors: its margins.
+
+        A schedule with more to remember adds it: `super().state() | {…}`.
+        """
+        margins = self.margins.as_numbers()
+        return {"epsilon": margins.epsilon, "beta": margins.beta}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from `state()` of a schedule of the same configuration."""
+        self.margins = replace(self.margins, epsilon=state["epsilon"], beta=state["beta"])
+
+
+class Constant(MarginSchedule):
+    """Margins that never change."""
+
+    def observe(self, epoch: int, statistics: EpochStatistics) -> None:
+        """Nothing to learn from an epoch."""
+
+
+class MarginConfig(KindConfig):
+    """A margin schedule's settings; a schedule never sees a loss, a loss never a schedule.
+
+    gives_margins: whether there are margins at all; `none` alone has none.
+    """
+
+    gives_margins: ClassVar[bool] = True
+
+    @abstractmethod
+    def check(self, uses_beta: bool) -> None:
+        """Raise a `ValueError` unless the margins are those that the loss needs: with β where it uses one."""
+
+    @abstractmethod
+    def build(self) -> MarginSchedule:
+        """The schedule at the start of a training."""
+
+
+MARGINS: Registry[MarginConfig] = Registry("margins", "fmim_core.margins")
+
+
+def check_beta(name: str, value: float | None, uses_beta: bool) -> None:
+    """Raise a `ValueError` unless the field that makes β is given exactly where the loss uses β."""
+    if uses_beta and value is None:
+        raise ValueError(f"margins.{name} is missing: the loss uses β, so its margins must give it")
+    if not uses_beta and value is not None:
+        raise ValueError(f"margins.{name} = {value} has no effect: the loss uses no β; leave it out")
