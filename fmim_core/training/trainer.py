@@ -16,6 +16,7 @@ from fmim_core.data.bank.bank import Bank, ImageSet
 from fmim_core.data.bank.device import DeviceImages
 from fmim_core.data.splits import subject_folds
 from fmim_core.metrics import retrieval
+from fmim_core.records import EpochRow
 from fmim_core.seeding import derive_seed, torch_generator
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.precision import float32_defined
@@ -24,9 +25,6 @@ from fmim_core.training.step import TrainingStep
 from fmim_core.triplets.similarities import unit
 from fmim_core.triplets.statistics import StatisticsCollector
 
-Row = dict[str, Any]
-STATE_FORMAT = 2
-"""Of `Training.state`, as its "format": raise it whenever a state that was saved before cannot be gone on from."""
 EVALUATION_BATCH = 256
 CPU_EVALUATION_BATCH = 64
 """On a CPU these fit its cache and are embedded fastest, with the same bits as many; few would be other products."""
@@ -64,7 +62,7 @@ class TrainResult:
     model: nn.Module
     kept_epoch: int
     validation: dict[str, float] | None
-    history: list[Row]
+    history: list[EpochRow]
     seconds: Seconds
     warnings: list[str] = field(default_factory=list)
 
@@ -97,7 +95,7 @@ class Training:
         self._images, self._classes = DeviceImages(train, device), identities.to(device)
         self._validation_images = None if validation is None else DeviceImages(validation, device)
         self._drawn: tuple[int, Tensor, float] | None = None
-        self.history: list[Row] = []
+        self.history: list[EpochRow] = []
         self.seconds = Seconds()
         self._kept: dict[str, Any] | None = None
         self.warnings = self._data_warnings()
@@ -120,7 +118,7 @@ class Training:
         """Training images shown so far, repeats counted."""
         return len(self.history) * self._sampler.batches_per_epoch * self.config.batches.size
 
-    def run_epoch(self) -> Row:
+    def run_epoch(self) -> EpochRow:
         """Train one epoch, evaluate, advance the margin schedule; returns the epoch's row of the history.
 
         Raises:
@@ -128,12 +126,13 @@ class Training:
         """
         start = time.perf_counter()
         epoch = len(self.history) + 1
-        row: Row = {"epoch": epoch} | self._train_epoch(epoch)
+        trained = self._train_epoch(epoch)
+        validated: dict[str, float] = {}
         if self._validation is not None:
             validation = self.evaluate(self._validation)
-            row["validation_mAP"] = validation["mAP"]
+            validated["validation_mAP"] = validation["mAP"]
             self._keep(epoch, validation)
-        row["seconds"] = time.perf_counter() - start
+        row = EpochRow(epoch=epoch, **trained, **validated, seconds=time.perf_counter() - start)
         self.history.append(row)
         return row
 
@@ -144,7 +143,7 @@ class Training:
         return self._drawn[1:]
 
     @float32_defined()
-    def _train_epoch(self, epoch: int) -> Row:
+    def _train_epoch(self, epoch: int) -> dict[str, Any]:
         schedule, index = self._step.schedule, self._step.index
         collector = StatisticsCollector(self.device, schedule.needs_values, self.config.histogram_bins)
         with self.seconds.measure("data"):
@@ -240,18 +239,16 @@ class Training:
     def state(self) -> dict[str, Any]:
         """Everything needed to go on after this epoch, as tensors and plain values (`torch.load` reads it as it is)."""
         return {
-            "format": STATE_FORMAT,
             **self._step.state(),
             "kept": self._kept,
-            "history": self.history,
+            "history": [row.model_dump(mode="json") for row in self.history],
             "seconds": vars(self.seconds) | {"startup": 0.0},  # whoever goes on compiles anew
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from `state()` of a training with the same configuration, data and seed, and of `STATE_FORMAT`."""
-        assert state["format"] == STATE_FORMAT, "a state of another form: begin the training anew"
+        """Go on from `state()` of a training with the same configuration, data and seed."""
         self._step.load_state(state)
-        self._kept, self.history = state["kept"], list(state["history"])
+        self._kept, self.history = state["kept"], [EpochRow.model_validate(row) for row in state["history"]]
         self.seconds = Seconds(**(state["seconds"] | {"startup": 0.0}))  # what it was before is not paid again
 
 
@@ -272,7 +269,7 @@ def pick_device(name: str = "auto") -> torch.device:
 def train(
     config: TrainConfig,
     bank: Bank,
-    sink: Callable[[Row], None] = lambda row: None,
+    sink: Callable[[EpochRow], None] = lambda row: None,
     *,
     folds: int | None = None,
     fold: int = 0,

@@ -1,4 +1,4 @@
-"""What a trial costs, as records hold it, and what earlier attempts at it cost on top.
+"""What a trial costs, and what earlier attempts at it cost on top.
 
 All that was paid for a trial is `cost` + Σ `attempts`: a failed attempt's cost that a later one went on from (by its
 checkpoint) is part of the later one's and no longer of the failed one's.
@@ -7,43 +7,16 @@ checkpoint) is part of the later one's and no longer of the failed one's.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 
-from fmim_core.records import FINAL, Record
+from fmim_core.records import Attempt, Cost, Record, TrialError
 from fmim_core.training.trainer import Training
 from fmim_core.trial.energy import EnergyMeter, energy_meter
 from fmim_core.trial.machine import device_name
 
-Cost = dict[str, Any]
-Attempt = dict[str, Any]
 SUMS = ("startup_s", "data_s", "train_s", "eval_s", "lost_s", "wall_s", "epochs", "images", "resumed")
-
-
-def no_cost() -> Cost:
-    """The cost of nothing, with every key: seconds by kind, of unknown kind (`lost_s`), and from beginning to end.
-
-    `wall_s` has the waiting between epochs in it, which the parts do not have. `energy_j` is null where nothing tells
-    it. `resumed` counts interruptions after which the trial went on from a checkpoint: the seconds between the two are
-    in no record, since nobody was left to write them down.
-    """
-    seconds = dict.fromkeys(("startup_s", "data_s", "train_s", "eval_s", "lost_s", "wall_s"), 0.0)
-    return seconds | {
-        "energy_j": None,
-        "device": "none",
-        "device_share": 0.0,
-        "epochs": 0,
-        "images": 0,
-        "resumed": 0,
-    }
-
-
-def carried_cost(state: Mapping[str, Any]) -> Cost:
-    """What a checkpoint had cost; one of an earlier version knows its seconds of data, training and evaluation only."""
-    seconds = {f"{part}_s": value for part, value in state["seconds"].items()}
-    return no_cost() | state.get("cost", seconds | {"wall_s": sum(seconds.values())})
 
 
 class Meter:
@@ -55,16 +28,16 @@ class Meter:
         self._startup: float | None = None
         self._energy: EnergyMeter | None = None
         self._device: torch.device | None = None
-        self._before = no_cost() | {"energy_j": 0.0}
+        self._before = Cost(energy_j=0.0)
 
     def on(self, device: torch.device) -> None:
         """The device is known: its energy counts from here."""
         self._device = device
         self._energy = energy_meter(device, self._share)
 
-    def go_on_from(self, cost: Cost, interrupted: bool) -> None:
+    def resume_from(self, cost: Cost, interrupted: bool) -> None:
         """The trial goes on from a checkpoint up to which it had cost this, after an interruption or else a failure."""
-        self._before = cost | {"resumed": cost["resumed"] + interrupted}
+        self._before = cost.model_copy(update={"resumed": cost.resumed + interrupted})
 
     def ready(self) -> None:
         """Start-up is over."""
@@ -75,19 +48,19 @@ class Meter:
         before, elapsed = self._before, self._elapsed()
         seconds = training.seconds if training else None
         compiling = seconds.startup if seconds else 0.0
-        return no_cost() | {
-            "startup_s": before["startup_s"] + compiling + (elapsed if self._startup is None else self._startup),
-            "data_s": seconds.data if seconds else before["data_s"],
-            "train_s": seconds.train if seconds else before["train_s"],
-            "eval_s": seconds.eval if seconds else before["eval_s"],
-            "wall_s": before["wall_s"] + elapsed,
-            "energy_j": _add(before["energy_j"], self._energy.joules() if self._energy else None),
-            "device": "none" if self._device is None else device_name(self._device),
-            "device_share": self._share,
-            "epochs": len(training.history) if training else before["epochs"],
-            "images": training.images_seen if training else before["images"],
-            "resumed": before["resumed"],
-        }
+        return Cost(
+            startup_s=before.startup_s + compiling + (elapsed if self._startup is None else self._startup),
+            data_s=seconds.data if seconds else before.data_s,
+            train_s=seconds.train if seconds else before.train_s,
+            eval_s=seconds.eval if seconds else before.eval_s,
+            wall_s=before.wall_s + elapsed,
+            energy_j=_add(before.energy_j, self._energy.joules() if self._energy else None),
+            device="none" if self._device is None else device_name(self._device),
+            device_share=self._share,
+            epochs=len(training.history) if training else before.epochs,
+            images=training.images_seen if training else before.images,
+            resumed=before.resumed,
+        )
 
     def _elapsed(self) -> float:
         return time.perf_counter() - self._begun
@@ -95,12 +68,13 @@ class Meter:
 
 def cut_off(cost: Cost, seconds: float) -> Cost:
     """The cost of a trial whose worker died `seconds` after it had last told its cost: lost, nobody knows to what."""
-    return cost | {"lost_s": cost["lost_s"] + seconds, "wall_s": cost["wall_s"] + seconds, "energy_j": None}
+    lost = {"lost_s": cost.lost_s + seconds, "wall_s": cost.wall_s + seconds, "energy_j": None}
+    return cost.model_copy(update=lost)
 
 
 def earlier_attempts(
     record: Record | None, fingerprint: str, carried: Cost | None = None, known: Sequence[Attempt] = ()
-) -> list[Attempt]:
+) -> tuple[Attempt, ...]:
     """The failed attempts that a new one has to list.
 
     Args:
@@ -108,27 +82,28 @@ def earlier_attempts(
         carried: the cost up to the checkpoint that the new attempt goes on from; None if it starts anew.
         known: the attempts that this checkpoint lists; where the record is among them, an interruption followed it.
     """
-    failed = record is not None and record["status"] not in FINAL and record["fingerprint"] == fingerprint
-    if record is None or not failed or any(one["ended_at"] == record["ended_at"] for one in known):
-        return list(known)
-    error = record["error"] or {}
-    attempt = {
-        "status": record["status"],
-        "cost": _beyond(no_cost() | record["cost"], carried),
-        "error": {name: error.get(name) for name in ("kind", "message")},
-        "started_at": record["started_at"],
-        "ended_at": record["ended_at"],
-    }
-    return [*record.get("attempts", []), attempt]
+    failed = record is not None and not record.final and record.fingerprint == fingerprint
+    if record is None or not failed or any(one.ended_at == record.ended_at for one in known):
+        return tuple(known)
+    error = record.error or TrialError()
+    attempt = Attempt(
+        status=record.status,
+        cost=_beyond(record.cost, carried),
+        error=TrialError(kind=error.kind, message=error.message),
+        started_at=record.started_at,
+        ended_at=record.ended_at,
+    )
+    return (*record.attempts, attempt)
 
 
 def _beyond(cost: Cost, carried: Cost | None) -> Cost:
     """What of a cost is not in the other."""
     if carried is None:
         return cost
-    energy = _add(cost["energy_j"], None if carried["energy_j"] is None else -carried["energy_j"])
-    left = {name: max(0, cost[name] - carried[name]) for name in SUMS}
-    return cost | left | {"energy_j": None if energy is None else max(0.0, energy)}
+    whole, part = cost.model_dump(), carried.model_dump()
+    left = {name: max(0, whole[name] - part[name]) for name in SUMS}
+    energy = _add(cost.energy_j, None if carried.energy_j is None else -carried.energy_j)
+    return cost.model_copy(update=left | {"energy_j": None if energy is None else max(0.0, energy)})
 
 
 def _add(first: float | None, second: float | None) -> float | None:

@@ -9,15 +9,17 @@ import traceback
 
 import torch
 
+from fmim_core.records import TrialError
 
-def describe_error(error: BaseException) -> dict[str, str]:
+
+def describe_error(error: BaseException) -> TrialError:
     """An error as a record keeps it; running out of memory is called that, whoever noticed it."""
     memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
-    return {
-        "kind": "out of memory" if memory else type(error).__name__,
-        "message": str(error),
-        "traceback": "".join(traceback.format_exception(error)),
-    }
+    return TrialError(
+        kind="out of memory" if memory else type(error).__name__,
+        message=str(error),
+        traceback="".join(traceback.format_exception(error)),
+    )
 
 
 def environment() -> dict[str, str]:

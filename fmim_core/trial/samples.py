@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.splits import shuffled_subjects
+from fmim_core.records import RetrievalSample
 
 COUNT = 5
 
@@ -24,14 +23,13 @@ def sample_queries(images: ImageSet, per_side: bool = False, count: int = COUNT)
     return np.array(latest, dtype=np.int64)
 
 
-def retrieval_samples(embeddings: Tensor, images: ImageSet, per_side: bool = False) -> list[dict[str, Any]]:
+def retrieval_samples(embeddings: Tensor, images: ImageSet, per_side: bool = False) -> tuple[RetrievalSample, ...]:
     """For each sampled query the images' rows in the bank: its own, the nearest match's, the top-1's; and the rank.
 
     Args:
         embeddings: `(n, D)` of unit length, of all images of the set.
 
-    Returns:
-        query_row, truth_row, top_row, rank of the nearest match (1 = found; among equals others come first), years.
+    Among equal similarities other identities' images come first.
     """
     identities = images.identities(per_side)
     gallery = np.flatnonzero(images.gallery_mask)
@@ -43,9 +41,9 @@ def retrieval_samples(embeddings: Tensor, images: ImageSet, per_side: bool = Fal
         truth = int(np.argmax(np.where(own, similarity, -np.inf)))
         rank = 1 + int((similarity[~own] >= similarity[truth]).sum())
         top = truth if rank == 1 else int(np.argmax(np.where(own, -np.inf, similarity)))
-        rows = images.rows[[query, gallery[truth], gallery[top]]].tolist()
+        query_row, truth_row, top_row = images.rows[[query, gallery[truth], gallery[top]]].tolist()
         years = int(images.years[query])
         samples.append(
-            dict(zip(("query_row", "truth_row", "top_row"), rows, strict=True)) | {"rank": rank, "years": years}
+            RetrievalSample(query_row=query_row, truth_row=truth_row, top_row=top_row, rank=rank, years=years)
         )
-    return samples
+    return tuple(samples)

@@ -5,82 +5,36 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
-from pydantic import Field
 
-from fmim_core.config import Config, fingerprint
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.splits import subject_folds
-from fmim_core.records import SCHEMA, Record, now, read_json, record_path, write_json
+from fmim_core.records import (
+    Attempt,
+    EpochRow,
+    Metrics,
+    Record,
+    RetrievalSample,
+    SoFar,
+    Status,
+    Stopped,
+    now,
+    read_record,
+)
 from fmim_core.seeding import derive_seed
-from fmim_core.training.config import TrainConfig
-from fmim_core.training.trainer import Diverged, Row, Training, pick_device
+from fmim_core.training.trainer import Diverged, Training, pick_device
 from fmim_core.trial import checkpoint
-from fmim_core.trial.cost import Cost, Meter, carried_cost, earlier_attempts, no_cost
-from fmim_core.trial.machine import describe_error, environment, peak_memory
+from fmim_core.trial.checkpoint import checkpoint_path
+from fmim_core.trial.cost import Meter, earlier_attempts
+from fmim_core.trial.machine import describe_error, peak_memory
 from fmim_core.trial.samples import retrieval_samples
-
-# Part of every trial's fingerprint. Raise it whenever the same configuration would give other numbers.
-RESULTS_VERSION = 3
-
-
-class TrialSpec(Config):
-    """Everything that decides a trial's result, and where it stands in its study.
-
-    Args:
-        number: of the configuration in its arm's space.
-        replicate: the fold in the search stage, the number of the fresh seed in the replicate stage.
-        folds: of the cross-validation; the replicate stage trains on all development subjects.
-        data: name, release and checksums of the data set's tables, for the record.
-        study_seed: folds and every trial's seed derive from it, alike for all arms, so that comparisons are paired.
-        rungs: epochs after which its search may stop it.
-    """
-
-    study: str
-    preset: str
-    arm: str
-    number: int
-    configuration: dict[str, Any]
-    stage: Literal["search", "replicate"]
-    replicate: int = Field(ge=0)
-    folds: int
-    study_seed: int
-    train: TrainConfig
-    bank: Path
-    bank_fingerprint: str
-    data: dict[str, Any]
-    rungs: tuple[int, ...] = ()
-
-    @property
-    def id(self) -> str:
-        """Short, unique in the study, and a file name, e.g. `triplet_grid.c02.fold1`."""
-        unit = "fold" if self.stage == "search" else "seed"
-        return f"{self.arm}.c{self.number:02d}.{unit}{self.replicate}"
-
-    @property
-    def fold(self) -> int | None:
-        """The fold held out, if any."""
-        return self.replicate if self.stage == "search" else None
-
-    @property
-    def seed(self) -> int:
-        """The trial's seed: shared by all configurations of all arms with the same replicate."""
-        return derive_seed(self.study_seed, self.stage, self.replicate)
-
-    @property
-    def fingerprint(self) -> str:
-        """Equal for trials with equal results: the folder's place and the trial's name do not count."""
-        # What is not compiled is named as it was before there was a choice, so that its records stay valid.
-        train = self.train.model_dump(mode="json", exclude=set() if self.train.compile != "none" else {"compile"})
-        parts = {"results_version": RESULTS_VERSION, "train": train}
-        names = {"stage", "replicate", "folds", "study_seed", "bank_fingerprint"}
-        return fingerprint(parts | self.model_dump(mode="json", include=names))
+from fmim_core.trial.spec import TrialSpec
 
 
 @dataclass(frozen=True)
-class Place:
+class RunSettings:
     """Where and with what a trial runs; none of it may change a result.
 
     device_share: of the device that the trial has to itself, 1 for all of it.
@@ -100,11 +54,11 @@ class Trial:
     `failed` record, a non-finite loss a `diverged` one; only an interrupt passes through.
     """
 
-    def __init__(self, spec: TrialSpec, place: Place) -> None:
-        self.spec, self._place = spec, place
-        self._meter, self._started_at = Meter(place.device_share), now()
+    def __init__(self, spec: TrialSpec, settings: RunSettings) -> None:
+        self.spec, self._settings = spec, settings
+        self._meter, self._started_at = Meter(settings.device_share), now()
         self._saved = time.perf_counter()
-        self._attempts: list[dict[str, Any]] = []
+        self._attempts: tuple[Attempt, ...] = ()
         self._peak_before = 0
         self._training: Training | None = None
         self.record: Record | None = None
@@ -115,11 +69,11 @@ class Trial:
         return self.record is not None
 
     @property
-    def so_far(self) -> Record:
-        """The part of the record that is to be kept if this process dies."""
-        return {"started_at": self._started_at, "cost": self._cost(), "attempts": self._attempts}
+    def so_far(self) -> SoFar:
+        """What is to be kept of the trial if this process dies."""
+        return SoFar(started_at=self._started_at, cost=self._meter.cost(self._training), attempts=self._attempts)
 
-    def step(self) -> Row | None:
+    def step(self) -> EpochRow | None:
         """Run one epoch, or the end of the trial after the last; returns the epoch's row, None without one."""
         try:
             if self._training is None:
@@ -127,7 +81,7 @@ class Trial:
             row = None if self._training.done else self._training.run_epoch()
             if self._training.done:
                 self._complete()
-            elif time.perf_counter() - self._saved >= self._place.checkpoint_every_s:
+            elif time.perf_counter() - self._saved >= self._settings.checkpoint_every_s:
                 self._checkpoint()
             return row
         except Diverged as error:
@@ -144,8 +98,7 @@ class Trial:
         assert self._training is not None
         epoch, validation = self._training.kept
         after = len(self._training.history)
-        stopped = {"after_epoch": after, "kept_epoch": epoch, "validation": validation}
-        return self._record("stopped") | {"stopped": stopped}
+        return self._record("stopped", stopped=Stopped(after_epoch=after, kept_epoch=epoch, validation=validation))
 
     def run(self) -> Record:
         """All steps in one go."""
@@ -154,7 +107,7 @@ class Trial:
         return self.record
 
     def _start(self) -> Training:
-        device = pick_device(self._place.device)
+        device = pick_device(self._settings.device)
         self._meter.on(device)
         state = self._checkpointed(device)
         bank = self._bank()
@@ -178,40 +131,42 @@ class Trial:
         return bank
 
     def _checkpoint_path(self) -> Path:
-        return checkpoint_path(self._place.out, self.spec.id)
+        return checkpoint_path(self._settings.out, self.spec.id)
 
     def _checkpoint(self) -> None:
         assert self._training is not None
-        content = {"fingerprint": self.spec.fingerprint, "complete": False} | self._training.state()
-        checkpoint.save(self._checkpoint_path(), content | self.so_far | {"peak_memory": self._peak_memory()})
+        about = {"fingerprint": self.spec.fingerprint, "complete": False, "peak_memory": self._peak_memory()}
+        content = about | {"training": self._training.state(), "so_far": self.so_far.model_dump(mode="json")}
+        checkpoint.save(self._checkpoint_path(), content)
         self._saved = time.perf_counter()
 
     def _checkpointed(self, device: torch.device) -> dict[str, Any] | None:
-        """The state to go on from, if there is one; what was paid for it, and for earlier attempts, is taken over."""
-        old, path = record_path(self._place.out, self.spec.id), self._checkpoint_path()
-        record = read_json(old) if old.exists() else None
+        """The state to resume from, if there is one; what was paid by then and for earlier attempts is taken over."""
+        record = read_record(self._settings.out, self.spec.id)
         self._attempts = earlier_attempts(record, self.spec.fingerprint)
-        state = checkpoint.load(path, device) if path.exists() else None
-        if state is None or state["fingerprint"] != self.spec.fingerprint or state["complete"]:
+        found = checkpoint.load(self._checkpoint_path(), device)
+        if found is None or found["fingerprint"] != self.spec.fingerprint or found["complete"]:
             return None
-        carried, known = carried_cost(state), state.get("attempts", [])
-        self._attempts = earlier_attempts(record, self.spec.fingerprint, carried, known)
-        self._meter.go_on_from(carried, interrupted=self._attempts == known)
-        self._peak_before = state.get("peak_memory", 0)
+        carried = SoFar.model_validate(found["so_far"])
+        self._attempts = earlier_attempts(record, self.spec.fingerprint, carried.cost, carried.attempts)
+        self._meter.resume_from(carried.cost, interrupted=self._attempts == carried.attempts)
+        self._peak_before = found["peak_memory"]
+        state: dict[str, Any] = found["training"]
         return state
 
     def _complete(self) -> None:
         """Evaluate the kept model. The test set is opened here and nowhere else, and only in the replicate stage."""
         assert self._training is not None
         result = self._training.finish()
-        metrics: dict[str, Any] = {"validation": result.validation, "test": None}
-        opened, samples = None, []
+        opened, test_metrics = None, None
+        samples: tuple[RetrievalSample, ...] = ()
         if self.spec.stage == "replicate":
             opened, test = now(), self._bank().open_test()
             embeddings = self._training.embed(test)
-            metrics["test"] = self._training.score(test, embeddings)
+            test_metrics = self._training.score(test, embeddings)
             if self.spec.replicate == 0:
                 samples = retrieval_samples(embeddings, test, self.spec.train.identity == "side")
+        metrics = Metrics(validation=result.validation, test=test_metrics)
         self._keep_model(result.model)
         self._write("completed", metrics=metrics, test_opened_at=opened, kept_epoch=result.kept_epoch, samples=samples)
 
@@ -224,63 +179,26 @@ class Trial:
         else:
             self._checkpoint_path().unlink(missing_ok=True)
 
-    def _write(self, status: str, **parts: Any) -> None:
-        self.record = self._record(status) | parts
-        write_json(record_path(self._place.out, self.spec.id), self.record)
+    def _write(self, status: Status, **parts: Any) -> None:
+        self.record = self._record(status, **parts)
+        self.record.save(self._settings.out)
 
-    def _record(self, status: str) -> Record:
+    def _record(self, status: Status, **parts: Any) -> Record:
         training = self._training
-        parts = {
+        ended = {
             "status": status,
-            "history": training.history if training else [],
+            "history": tuple(training.history) if training else (),
             "peak_memory": self._peak_memory(),
-            "warnings": training.warnings if training else [],
+            "warnings": tuple(training.warnings) if training else (),
             "ended_at": now(),
         }
-        return blank_record(self.spec, self._started_at) | self.so_far | parts
-
-    def _cost(self) -> Cost:
-        return self._meter.cost(self._training)
+        return self.spec.record(self._started_at).changed(dict(self.so_far) | ended | parts)
 
     def _peak_memory(self) -> int:
         return max(self._peak_before, peak_memory(self._training.device if self._training else None))
 
 
-def checkpoint_path(out: Path, trial: str) -> Path:
-    """Where a trial's checkpoint lies."""
-    return out / "checkpoints" / f"{trial}.pt"
-
-
 def keep_stopped(out: Path, record: Record) -> None:
     """Write the record of a trial that its search has stopped; what it would have been resumed from goes."""
-    write_json(record_path(out, record["trial"]), record)
-    checkpoint_path(out, record["trial"]).unlink(missing_ok=True)
-
-
-def blank_record(spec: TrialSpec, started_at: str) -> Record:
-    """A record with all that is known of a trial before it runs."""
-    return {
-        "schema": SCHEMA,
-        "trial": spec.id,
-        **spec.model_dump(mode="json", include={"study", "preset", "arm", "configuration", "stage", "replicate"}),
-        "fold": spec.fold,
-        "seed": spec.seed,
-        "status": "failed",
-        "fingerprint": spec.fingerprint,
-        "metrics": {"validation": None, "test": None},
-        "stopped": None,
-        "kept_epoch": None,
-        "samples": [],
-        "history": [],
-        "cost": no_cost(),
-        "attempts": [],
-        "peak_memory": None,
-        "error": None,
-        "warnings": [],
-        "test_opened_at": None,
-        "started_at": started_at,
-        "ended_at": started_at,
-        "environment": environment(),
-        "config": spec.train.model_dump(mode="json"),
-        "data": spec.data | {"bank": spec.bank_fingerprint},
-    }
+    record.save(out)
+    checkpoint_path(out, record.trial).unlink(missing_ok=True)

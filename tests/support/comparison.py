@@ -12,12 +12,13 @@ VARIES_IN_COST = {"startup_s", "data_s", "train_s", "eval_s", "lost_s", "wall_s"
 
 def comparable(record: Record) -> str:
     """A record as text to the last bit (NaN equals NaN), without what may vary."""
-    kept = {key: value for key, value in record.items() if key not in VARIES}
-    kept["cost"] = {key: value for key, value in record["cost"].items() if key not in VARIES_IN_COST}
-    kept["history"] = [{key: value for key, value in row.items() if key != "seconds"} for row in record["history"]]
+    content = record.to_json()
+    kept = {key: value for key, value in content.items() if key not in VARIES}
+    kept["cost"] = {key: value for key, value in content["cost"].items() if key not in VARIES_IN_COST}
+    kept["history"] = [{key: value for key, value in row.items() if key != "seconds"} for row in content["history"]]
     return repr(sorted(kept.items()))
 
 
 def comparable_records(out: Path) -> dict[str, str]:
     """All records of a study's folder, by trial."""
-    return {record["trial"]: comparable(record) for record in read_records(out)}
+    return {record.trial: comparable(record) for record in read_records(out)}

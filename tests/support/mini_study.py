@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.sets.phantom_config import PhantomConfig
-from fmim_core.trial.trial import TrialSpec
+from fmim_core.trial.spec import TrialSpec
 from search_spaces.domain import Choice, Space
 from studies.declare import Arm, Preset, Study
 from studies.plan import Plan

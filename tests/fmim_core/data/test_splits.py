@@ -25,7 +25,7 @@ from fmim_core.data.splits import shuffled_subjects, subject_folds
 from fmim_core.data.tables.listing import FileSource
 from fmim_core.training.trainer import Training
 from fmim_core.trial import trial
-from fmim_core.trial.trial import Place, Trial
+from fmim_core.trial.trial import RunSettings, Trial
 from studies.runner.data_warnings import warn_of_folds
 from tests.support.mini_study import first_replicates, first_search_trials, mini_plan
 from tests.support.paths import REAL_DATA
@@ -202,7 +202,7 @@ def test_nobody_is_on_both_sides_in_a_trial(seed: int, tmp_path: Path, monkeypat
     validated: list[str] = []
     for spec in (*first_search_trials(plan, bank), first_replicates(plan, bank)[0]):
         seen.clear()
-        assert Trial(spec, Place(tmp_path, "cpu")).run()["status"] == "completed"
+        assert Trial(spec, RunSettings(tmp_path, "cpu")).run()["status"] == "completed"
         (first, train), *evaluated = seen
         assert first == "train"
         assert evaluated

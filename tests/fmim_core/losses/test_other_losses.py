@@ -92,7 +92,7 @@ def test_every_loss_has_finite_gradients_for_identical_embeddings(loss: Loss, ma
 def test_every_loss_trains_to_more_than_chance(tiny_bank: Bank, loss: Loss, margins: dict[str, Any]) -> None:
     config = tiny_config(loss=loss.model_dump(), margins=margins, epochs=12, learning_rate=3e-3)
     result = train(config, tiny_bank, folds=2, seed=1)
-    assert all(math.isfinite(row["loss"]) for row in result.history)
+    assert all(math.isfinite(row.loss) for row in result.history)
     assert result.validation["mAP"] > 1.25 * result.validation["chance_mAP"]
 
 

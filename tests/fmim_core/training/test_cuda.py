@@ -16,6 +16,7 @@ from fmim_core.data.bank import device as fmim_device
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.device import DeviceImages
 from fmim_core.data.splits import subject_folds
+from fmim_core.records import EpochRow
 from fmim_core.training.compiling import Captured
 from fmim_core.training.precision import float32_defined
 from fmim_core.training.trainer import Training
@@ -28,17 +29,19 @@ cases = pytest.mark.parametrize("changes", CASES.values(), ids=CASES.keys())
 BUSY = 4096  # side of a matrix whose product keeps the GPU busy while the next batch comes
 
 
-def run_all(run: Training) -> list[dict[str, Any]]:
+def run_all(run: Training) -> list[EpochRow]:
     while not run.done:
         run.run_epoch()
     return run.history
 
 
-def assert_same_course(rows: list[dict[str, Any]], others: list[dict[str, Any]], tolerance: float) -> None:
+def assert_same_course(rows: list[EpochRow], others: list[EpochRow], tolerance: float) -> None:
     """Sums on a GPU come in any order, so that two runs of the same code differ in their last bits."""
     for row, other in zip(rows, others, strict=True):
         for name in ("loss", "epsilon", "delta_mean", "phi_an_mean"):
-            assert other[name] == pytest.approx(row[name], rel=tolerance, abs=tolerance, nan_ok=True), name
+            assert getattr(other, name) == pytest.approx(
+                getattr(row, name), rel=tolerance, abs=tolerance, nan_ok=True
+            ), name
 
 
 @pytest.mark.parametrize("resident", [False, True])

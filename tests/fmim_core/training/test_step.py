@@ -23,7 +23,7 @@ from fmim_core.training.config import TrainConfig
 from fmim_core.training.precision import float32_defined
 from fmim_core.training.sampler import SubjectSampler
 from fmim_core.training.trainer import Training
-from fmim_core.trial.trial import Place, Trial
+from fmim_core.trial.trial import RunSettings, Trial
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import StatisticsCollector
 from studies.declare import Preset, Study
@@ -75,7 +75,9 @@ def by_hand(config: TrainConfig, bank: Bank) -> list[tuple[float, float, float, 
 def rows_of(run: Training) -> list[tuple[float, ...]]:
     while not run.done:
         run.run_epoch()
-    return [tuple(row[name] for name in ("loss", "epsilon", "delta_mean", "phi_an_mean")) for row in run.history]
+    return [
+        tuple(getattr(row, name) for name in ("loss", "epsilon", "delta_mean", "phi_an_mean")) for row in run.history
+    ]
 
 
 @cases
@@ -97,7 +99,7 @@ def test_a_replayed_step_computes_what_an_ordinary_one_does(
     monkeypatch.setattr(replayed._step, "_captured", Taped())
     monkeypatch.setattr(replayed._step, "take", lambda *inputs: (calls.append(1), take(*inputs))[1])
     assert repr(rows_of(replayed)) == repr(rows_of(ordinary))
-    assert len(calls) == WARMUP_STEPS + 1 < replayed.history[0]["batches"]
+    assert len(calls) == WARMUP_STEPS + 1 < replayed.history[0].batches
     for name, value in ordinary.model.state_dict().items():
         assert torch.equal(value, replayed.model.state_dict()[name]), name
 
@@ -175,7 +177,7 @@ def test_nothing_in_an_epoch_waits_for_the_device(
     monkeypatch.setattr(step, "take", watched)
     with waits:
         run.run_epoch()
-    assert waits.operations > 100 * run.history[0]["batches"]
+    assert waits.operations > 100 * run.history[0].batches
     assert waits.found == []
 
 
@@ -231,14 +233,14 @@ def test_a_fingerprint_says_what_is_compiled_and_is_else_as_it_was(tiny_bank: Ba
 def test_a_compiled_trial_is_as_good_and_can_be_interrupted(tiny_bank: Bank, tmp_path: Path) -> None:
     plan = mini_plan(epochs=4)
     spec = first_search_trials(plan, tiny_bank)[0]
-    eager = Trial(spec, Place(tmp_path / "eager", "cpu")).run()
+    eager = Trial(spec, RunSettings(tmp_path / "eager", "cpu")).run()
     spec = spec.model_copy(update={"train": spec.train.model_copy(update={"compile": "default"})})
-    whole = Trial(spec, Place(tmp_path / "whole", "cpu")).run()
-    for row, other in zip(eager["history"], whole["history"], strict=True):
-        assert other["loss"] == pytest.approx(row["loss"], rel=0.01, abs=1e-4)
-        assert other["delta_mean"] == pytest.approx(row["delta_mean"], rel=0.01, abs=1e-4)
-    assert whole["cost"]["startup_s"] > whole["cost"]["train_s"]  # compiling takes seconds, and is not training
-    place = Place(tmp_path / "parts", "cpu", checkpoint_every_s=0.0)
+    whole = Trial(spec, RunSettings(tmp_path / "whole", "cpu")).run()
+    for row, other in zip(eager.history, whole.history, strict=True):
+        assert other.loss == pytest.approx(row.loss, rel=0.01, abs=1e-4)
+        assert other.delta_mean == pytest.approx(row.delta_mean, rel=0.01, abs=1e-4)
+    assert whole.cost.startup_s > whole.cost.train_s  # compiling takes seconds, and is not training
+    place = RunSettings(tmp_path / "parts", "cpu", checkpoint_every_s=0.0)
     stopped = Trial(spec, place)
     for _ in range(2):
         stopped.step()

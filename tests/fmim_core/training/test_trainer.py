@@ -16,6 +16,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.data.splits import subject_folds
 from fmim_core.margins.base import MarginConfig, Margins, MarginSchedule, check_beta
 from fmim_core.metrics import retrieval
+from fmim_core.records import EpochRow
 from fmim_core.training.trainer import Diverged, Training, pick_device, train
 from fmim_core.trial import checkpoint
 from fmim_core.triplets.statistics import EpochStatistics
@@ -25,25 +26,25 @@ CPU = torch.device("cpu")
 TIMES = {"seconds"}
 
 
-def rows_without_times(history: list[dict]) -> list[dict]:
-    return [{key: value for key, value in row.items() if key not in TIMES} for row in history]
+def rows_without_times(history: list[EpochRow]) -> list[dict[str, object]]:
+    return [{key: value for key, value in row.model_dump().items() if key not in TIMES} for row in history]
 
 
-def same_rows(a: list[dict], b: list[dict]) -> bool:
+def same_rows(a: list[EpochRow], b: list[EpochRow]) -> bool:
     return repr(rows_without_times(a)) == repr(rows_without_times(b))  # repr: NaN equals NaN, floats to the last bit
 
 
 def test_train_alone_gives_rows_metrics_and_a_model(tiny_bank: Bank) -> None:
     rows: list[dict] = []
     result = train(tiny_config(), tiny_bank, rows.append, folds=3, fold=1, seed=5)
-    assert [row["epoch"] for row in rows] == [1, 2, 3]
+    assert [row.epoch for row in rows] == [1, 2, 3]
     assert rows == result.history
-    assert rows[0]["epsilon"] == rows[0]["beta"] == 0.0
+    assert rows[0].epsilon == rows[0].beta == 0.0
     # eqs. 7 and 8: the margins of an epoch are those of the statistics of the epoch before
     for before, row in itertools.pairwise(rows):
-        assert row["epsilon"] == pytest.approx(max(0.0, before["delta_mean"] / 2), abs=1e-12)
-        assert row["beta"] == pytest.approx(1 + (before["phi_an_mean"] - 1) / 2, abs=1e-12)
-    assert result.validation["mAP"] == rows[-1]["validation_mAP"]
+        assert row.epsilon == pytest.approx(max(0.0, before.delta_mean / 2), abs=1e-12)
+        assert row.beta == pytest.approx(1 + (before.phi_an_mean - 1) / 2, abs=1e-12)
+    assert result.validation["mAP"] == rows[-1].validation_mAP
     assert result.kept_epoch == 3
     assert {"mAP", "mAP_at_R", "CMC_1", "CMC_5", "CMC_10", "mAP/year_1", "mAP/year_4"} <= set(result.validation)
 
@@ -53,7 +54,7 @@ def test_learning_beats_chance_by_far(tiny_bank: Bank) -> None:
         loss={"kind": "triplet", "selection": "all"}, margins={"kind": "fixed", "epsilon": 0.25}, epochs=12
     )
     result = train(config, tiny_bank, folds=2, seed=1)
-    assert result.history[-1]["loss"] < result.history[0]["loss"]
+    assert result.history[-1].loss < result.history[0].loss
     assert result.validation["mAP"] > 1.5 * result.validation["chance_mAP"]
 
 
@@ -124,7 +125,7 @@ def test_stop_and_resume_is_the_uninterrupted_run(tiny_bank: Bank, tmp_path, cha
     second.load_state(checkpoint.load(tmp_path / "c.pt", CPU))
     while not second.done:
         second.run_epoch()
-    assert [row["epoch"] for row in second.history] == [1, 2, 3, 4]
+    assert [row.epoch for row in second.history] == [1, 2, 3, 4]
     assert same_rows(second.history, whole.history)
     for name, value in whole.finish().model.state_dict().items():
         assert torch.equal(value, second.finish().model.state_dict()[name]), name
@@ -132,7 +133,7 @@ def test_stop_and_resume_is_the_uninterrupted_run(tiny_bank: Bank, tmp_path, cha
 
 def test_best_keeps_the_epoch_of_the_best_validation_map(tiny_bank: Bank) -> None:
     result = train(tiny_config(keep="best", epochs=5), tiny_bank, folds=2, seed=2)
-    values = [row["validation_mAP"] for row in result.history]
+    values = [row.validation_mAP for row in result.history]
     assert result.kept_epoch == 1 + values.index(max(values))
     assert result.validation["mAP"] == max(values)
 
@@ -175,10 +176,10 @@ def test_each_side_by_itself_is_a_harder_question_with_half_the_matches(tiny_ban
 def test_semihard_with_margin_zero_trains_on_nothing_and_counts_it(tiny_bank: Bank) -> None:
     config = tiny_config(loss={"kind": "triplet"}, margins={"kind": "fixed", "epsilon": 0.0}, epochs=1)
     row = train(config, tiny_bank).history[0]
-    assert row["loss"] == 0.0
-    assert row["active_share"] == 0.0
-    assert row["empty_batches"] == row["batches"]
-    assert math.isnan(row["beta"])
+    assert row.loss == 0.0
+    assert row.active_share == 0.0
+    assert row.empty_batches == row.batches
+    assert math.isnan(row.beta)
 
 
 def test_divergence_is_raised_even_where_selection_hides_it(tiny_bank: Bank) -> None:

@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import read_json, record_path, write_json
-from fmim_core.trial.cost import SUMS, cut_off, earlier_attempts, no_cost
+from fmim_core.records import Attempt, Cost, TrialError, read_record
+from fmim_core.trial import checkpoint
+from fmim_core.trial.cost import SUMS, cut_off, earlier_attempts
 from fmim_core.trial.energy import Counter, EnergyMeter, energy_meter, nvml_counters, rapl_counters
-from fmim_core.trial.trial import Place, Trial, TrialSpec, checkpoint
+from fmim_core.trial.spec import TrialSpec
+from fmim_core.trial.trial import RunSettings, Trial
 from tests.support.mini_study import first_replicates, first_search_trials, mini_plan
-
-PARTS = ("startup_s", "data_s", "train_s", "eval_s")
 
 
 @pytest.fixture
@@ -32,123 +32,101 @@ def replicate(tiny_bank: Bank, bank: Path, epochs: int) -> TrialSpec:
 
 def test_wall_time_holds_the_parts_and_energy_is_null_where_nothing_tells_it(tiny_bank: Bank, tmp_path: Path) -> None:
     plan = mini_plan()
-    cost = Trial(first_search_trials(plan, tiny_bank)[0], Place(tmp_path, "cpu", 0.5)).run()["cost"]
-    assert set(cost) == set(no_cost())
-    assert 0 < sum(cost[part] for part in PARTS) <= cost["wall_s"]
-    assert (cost["lost_s"], cost["resumed"], cost["device_share"]) == (0.0, 0, 0.5)
-    assert cost["energy_j"] is None if not rapl_counters() else cost["energy_j"] > 0
+    cost = Trial(first_search_trials(plan, tiny_bank)[0], RunSettings(tmp_path, "cpu", 0.5)).run().cost
+    assert 0 < cost.parts_s <= cost.wall_s
+    assert (cost.lost_s, cost.resumed, cost.device_share) == (0.0, 0, 0.5)
+    assert cost.energy_j is None if not rapl_counters() else cost.energy_j > 0
 
 
 def test_a_failed_attempt_is_kept_when_the_trial_runs_again(tiny_bank: Bank, bank: Path, tmp_path: Path) -> None:
-    spec, place = replicate(tiny_bank, bank, 2), Place(tmp_path / "out", "cpu")
+    spec, settings = replicate(tiny_bank, bank, 2), RunSettings(tmp_path / "out", "cpu")
     hidden = bank.rename(tmp_path / "hidden")
-    first = Trial(spec, place).run()
-    second = Trial(spec, place).run()
+    first = Trial(spec, settings).run()
+    second = Trial(spec, settings).run()
     hidden.rename(bank)
-    third = Trial(spec, place).run()
-    assert [record["status"] for record in (first, second, third)] == ["failed", "failed", "completed"]
-    assert (first["attempts"], len(second["attempts"])) == ([], 1)
-    assert [a["cost"] for a in third["attempts"]] == [first["cost"], second["cost"]]
-    for attempt, record in zip(third["attempts"], (first, second), strict=True):
-        assert (attempt["status"], attempt["error"]["kind"]) == ("failed", "ValueError")
-        assert attempt["error"] == {name: record["error"][name] for name in ("kind", "message")}
-        assert (attempt["started_at"], attempt["ended_at"]) == (record["started_at"], record["ended_at"])
-    assert read_json(record_path(tmp_path / "out", spec.id))["attempts"] == third["attempts"]
+    third = Trial(spec, settings).run()
+    assert [record.status for record in (first, second, third)] == ["failed", "failed", "completed"]
+    assert (first.attempts, len(second.attempts)) == ((), 1)
+    assert [a.cost for a in third.attempts] == [first.cost, second.cost]
+    for attempt, record in zip(third.attempts, (first, second), strict=True):
+        assert (attempt.status, attempt.error.kind) == ("failed", "ValueError")
+        assert attempt.error == TrialError(kind=record.error.kind, message=record.error.message)
+        assert (attempt.started_at, attempt.ended_at) == (record.started_at, record.ended_at)
+    assert read_record(tmp_path / "out", spec.id) == third
 
 
 def test_what_a_later_attempt_goes_on_from_is_paid_once(tiny_bank: Bank, bank: Path, tmp_path: Path) -> None:
     """Three epochs, then the test set cannot be opened: the checkpoint after two of them is gone on from."""
-    spec, place = replicate(tiny_bank, bank, 3), Place(tmp_path / "out", "cpu", checkpoint_every_s=0.0)
+    spec, settings = replicate(tiny_bank, bank, 3), RunSettings(tmp_path / "out", "cpu", checkpoint_every_s=0.0)
     hidden = (bank / "test.csv").rename(tmp_path / "test.csv")
-    failed = Trial(spec, place).run()
-    carried = checkpoint.load(tmp_path / "out" / "checkpoints" / f"{spec.id}.pt", torch.device("cpu"))["cost"]
+    failed = Trial(spec, settings).run()
+    content = checkpoint.load(tmp_path / "out" / "checkpoints" / f"{spec.id}.pt", torch.device("cpu"))
+    assert content is not None
+    carried = Cost.model_validate(content["so_far"]["cost"])
     hidden.rename(bank / "test.csv")
-    done = Trial(spec, place).run()
-    (attempt,) = done["attempts"]
-    assert (failed["cost"]["epochs"], carried["epochs"], attempt["cost"]["epochs"]) == (3, 2, 1)
-    assert (done["cost"]["epochs"], done["cost"]["resumed"]) == (3, 0)  # it failed, and was not interrupted
-    assert attempt["cost"]["images"] == failed["cost"]["images"] / 3 == done["cost"]["images"] / 3
+    done = Trial(spec, settings).run()
+    (attempt,) = done.attempts
+    assert (failed.cost.epochs, carried.epochs, attempt.cost.epochs) == (3, 2, 1)
+    assert (done.cost.epochs, done.cost.resumed) == (3, 0)  # it failed, and was not interrupted
+    assert attempt.cost.images == failed.cost.images / 3 == done.cost.images / 3
     for name in SUMS:
-        assert attempt["cost"][name] == pytest.approx(failed["cost"][name] - carried[name])
-        assert done["cost"][name] >= carried[name]
-    assert done["cost"]["startup_s"] > carried["startup_s"] > 0  # of both processes
+        paid, before, total = (getattr(cost, name) for cost in (attempt.cost, carried, failed.cost))
+        assert paid == pytest.approx(total - before)
+        assert getattr(done.cost, name) >= before
+    assert done.cost.startup_s > carried.startup_s > 0  # of both processes
 
 
 def test_a_failed_attempt_survives_an_interruption_of_the_next(tiny_bank: Bank, bank: Path, tmp_path: Path) -> None:
     """The interrupted attempt leaves a checkpoint that is further than the failed attempt got."""
-    spec, place = replicate(tiny_bank, bank, 4), Place(tmp_path / "out", "cpu", checkpoint_every_s=0.0)
-    broken = Trial(spec, place)
+    spec, settings = replicate(tiny_bank, bank, 4), RunSettings(tmp_path / "out", "cpu", checkpoint_every_s=0.0)
+    broken = Trial(spec, settings)
     broken.step()
     hidden = bank.rename(tmp_path / "hidden")
-    failed = Trial(spec, place).run()  # it goes on from one epoch, and finds no bank
+    failed = Trial(spec, settings).run()  # it goes on from one epoch, and finds no bank
     hidden.rename(bank)
-    interrupted = Trial(spec, place)
+    interrupted = Trial(spec, settings)
     interrupted.step()
     interrupted.step()
-    listed = interrupted.so_far["attempts"]
-    done = Trial(spec, place).run()
-    assert done["attempts"] == listed
-    assert [attempt["error"] for attempt in listed] == [{n: failed["error"][n] for n in ("kind", "message")}]
-    assert (listed[0]["cost"]["epochs"], done["cost"]["epochs"], done["cost"]["resumed"]) == (0, 4, 1)
+    listed = interrupted.so_far.attempts
+    done = Trial(spec, settings).run()
+    assert done.attempts == listed
+    assert [(one.error.kind, one.error.message) for one in listed] == [(failed.error.kind, failed.error.message)]
+    assert (listed[0].cost.epochs, done.cost.epochs, done.cost.resumed) == (0, 4, 1)
     # The failed attempt was itself a resumption; what it paid beyond the checkpoint is its start-up.
-    assert listed[0]["cost"]["resumed"] == 1
-    assert listed[0]["cost"]["wall_s"] == pytest.approx(listed[0]["cost"]["startup_s"], abs=1e-3)
+    assert listed[0].cost.resumed == 1
+    assert listed[0].cost.wall_s == pytest.approx(listed[0].cost.startup_s, abs=1e-3)
 
 
 def test_an_interruption_loses_no_second_before_the_checkpoint(tiny_bank: Bank, bank: Path, tmp_path: Path) -> None:
-    spec, place = replicate(tiny_bank, bank, 4), Place(tmp_path / "out", "cpu", checkpoint_every_s=0.0)
-    stopped = Trial(spec, place)
+    spec, settings = replicate(tiny_bank, bank, 4), RunSettings(tmp_path / "out", "cpu", checkpoint_every_s=0.0)
+    stopped = Trial(spec, settings)
     stopped.step()
     stopped.step()
-    before = stopped.so_far["cost"]
-    resumed = Trial(spec, place)
+    before = stopped.so_far.cost
+    resumed = Trial(spec, settings)
     resumed.step()
-    after = resumed.so_far["cost"]
-    assert (before["resumed"], after["resumed"], resumed.so_far["attempts"]) == (0, 1, [])
+    after = resumed.so_far.cost
+    assert (before.resumed, after.resumed, resumed.so_far.attempts) == (0, 1, ())
     for name in ("startup_s", "data_s", "train_s"):
-        assert after[name] > before[name] * 0.999  # the checkpoint was written just before
-    assert after["wall_s"] > sum(after[part] for part in PARTS)
+        assert getattr(after, name) > getattr(before, name) * 0.999  # the checkpoint was written just before
+    assert after.wall_s > after.parts_s
 
 
-def test_a_checkpoint_of_an_earlier_version_keeps_its_seconds(tiny_bank: Bank, bank: Path, tmp_path: Path) -> None:
-    spec, place = replicate(tiny_bank, bank, 3), Place(tmp_path / "out", "cpu", checkpoint_every_s=0.0)
-    Trial(spec, place).step()
-    path = tmp_path / "out" / "checkpoints" / f"{spec.id}.pt"
-    old = checkpoint.load(path, torch.device("cpu"))
-    checkpoint.save(path, {name: value for name, value in old.items() if name not in ("cost", "peak_memory")})
-    cost = Trial(spec, place).run()["cost"]
-    assert cost["wall_s"] > old["seconds"]["train"] + old["seconds"]["data"] > 0
-
-
-def test_a_record_of_an_earlier_version_becomes_an_attempt(tiny_bank: Bank, bank: Path, tmp_path: Path) -> None:
-    spec, place = replicate(tiny_bank, bank, 1), Place(tmp_path / "out", "cpu")
-    record = Trial(spec, place).run() | {"status": "failed"}
-    del record["attempts"]
-    record["cost"] = {name: record["cost"][name] for name in (*PARTS, "device", "device_share", "epochs", "images")}
-    write_json(record_path(tmp_path / "out", spec.id), record)
-    (attempt,) = Trial(spec, place).run()["attempts"]
-    assert attempt["cost"] == no_cost() | record["cost"]
-
-
-def test_only_failed_records_of_the_same_training_become_attempts() -> None:
-    record = {
-        "status": "failed",
-        "fingerprint": "f",
-        "cost": no_cost(),
-        "error": None,
-        "started_at": "",
-        "ended_at": "",
-    }
-    (attempt,) = earlier_attempts(record, "f")
-    assert earlier_attempts(record, "f", no_cost(), [attempt]) == [attempt]
-    assert earlier_attempts(record, "other") == []
-    assert earlier_attempts(record | {"status": "completed"}, "f") == []
-    assert earlier_attempts(None, "f") == []
+def test_only_failed_records_of_the_same_training_become_attempts(tiny_bank: Bank) -> None:
+    record = first_search_trials(mini_plan(), tiny_bank)[0].record("2026-01-01T00:00:00.000Z")
+    fingerprint = record.fingerprint
+    (attempt,) = earlier_attempts(record, fingerprint)
+    at = record.started_at
+    assert attempt == Attempt(status="failed", cost=Cost(), error=TrialError(), started_at=at, ended_at=at)
+    assert earlier_attempts(record, fingerprint, Cost(), [attempt]) == (attempt,)
+    assert earlier_attempts(record, "other") == ()
+    assert earlier_attempts(record.changed({"status": "diverged"}), fingerprint) == ()
+    assert earlier_attempts(None, fingerprint) == ()
 
 
 def test_a_worker_that_died_leaves_seconds_that_nobody_can_assign() -> None:
-    cost = cut_off(no_cost() | {"train_s": 3.0, "wall_s": 4.0, "energy_j": 9.0}, 2.5)
-    assert (cost["train_s"], cost["lost_s"], cost["wall_s"], cost["energy_j"]) == (3.0, 2.5, 6.5, None)
+    cost = cut_off(Cost(train_s=3.0, wall_s=4.0, energy_j=9.0), 2.5)
+    assert (cost.train_s, cost.lost_s, cost.wall_s, cost.energy_j) == (3.0, 2.5, 6.5, None)
 
 
 def powercap(root: Path, zones: dict[str, tuple[str, int]]) -> Path:

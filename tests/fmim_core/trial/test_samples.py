@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.records import RetrievalSample
 from fmim_core.trial.samples import retrieval_samples, sample_queries
 
 
@@ -26,12 +27,12 @@ def test_rows_and_ranks() -> None:
     #                            a       b       c       a12     a36       b24      d
     angles = torch.tensor([0.0, 1.0, 2.0, 0.1, 1.6, 1.1, 0.5])
     embeddings = torch.stack([angles.cos(), angles.sin()], dim=1)
-    samples = {sample["query_row"]: sample for sample in retrieval_samples(embeddings, image_set())}
+    samples = {sample.query_row: sample for sample in retrieval_samples(embeddings, image_set())}
     # a at 36 months lies at 1.6: nearest are c (0.4 away) and b (0.6), its own baseline (1.6) is third.
-    assert samples[14] == {"query_row": 14, "truth_row": 10, "top_row": 12, "rank": 3, "years": 3}
-    assert samples[15] == {"query_row": 15, "truth_row": 11, "top_row": 11, "rank": 1, "years": 2}
+    assert samples[14] == RetrievalSample(query_row=14, truth_row=10, top_row=12, rank=3, years=3)
+    assert samples[15] == RetrievalSample(query_row=15, truth_row=11, top_row=11, rank=1, years=2)
 
 
 def test_a_collapsed_embedding_is_ranked_last() -> None:
     samples = retrieval_samples(torch.ones(7, 2) / 2**0.5, image_set())
-    assert [sample["rank"] for sample in samples] == [3, 3]
+    assert [sample.rank for sample in samples] == [3, 3]

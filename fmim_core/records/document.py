@@ -1,0 +1,71 @@
+"""The base of every document that a study writes: typed, checked when it is read, with a version of its form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fmim_core.records.files import read_json, write_json
+
+SCHEMA = 2
+"""The version of the form of all documents. Raise it when a field is added, removed or means something else."""
+
+
+class Part(BaseModel):
+    """A part of a document: frozen, without unknown keys; numbers may be NaN, which stays NaN in the file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
+
+
+class Document(Part):
+    """A JSON file of its own; its key `schema` says by which version of the form it was written."""
+
+    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True, validate_by_alias=True)
+
+    schema_version: int = Field(SCHEMA, alias="schema", description="version of the form of this file")
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return self.model_dump(mode="json")
+
+    def write(self, path: Path) -> None:
+        """Write the file, whole or not at all."""
+        write_json(path, self.to_json())
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """The document in a file.
+
+        Raises:
+            ValueError: not JSON, of another version, or not of this form; names the file and what is wrong with it.
+        """
+        return cls.of(read_json(path), str(path))
+
+    @classmethod
+    def of(cls, content: Any, where: str) -> Self:
+        """The document of these plain values, which lie at `where`; raises as `read`."""
+        if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+            given = content.get("schema") if isinstance(content, dict) else f"none ({type(content).__name__})"
+            raise ValueError(
+                f"{where} has schema {given}, this version reads {SCHEMA}: use the version that wrote it, or start "
+                "over with --fresh, which moves the study's folder aside"
+            )
+        try:
+            return cls.model_validate(content)
+        except ValidationError as error:
+            raise ValueError(f"{where} is malformed: {in_words(error)}") from error
+
+
+def in_words(error: ValidationError, most: int = 3) -> str:
+    """What a validation found wrong: each field by its dotted name, with the value given."""
+    found = error.errors(include_url=False)
+    said = [f"{'.'.join(map(str, one['loc'])) or 'the whole'}: {_problem(one)}" for one in found[:most]]
+    return "; ".join(said) + (f"; and {len(found) - most} more" if len(found) > most else "")
+
+
+def _problem(one: Any) -> str:
+    if one["type"] in ("missing", "extra_forbidden"):
+        return {"missing": "is missing", "extra_forbidden": "is unknown"}[one["type"]]
+    return f"{one['msg']} (given {str(one['input'])[:60]!r})"

@@ -1,0 +1,228 @@
+"""A record: one file per trial that says everything about it. Records are the truth; everything else is a view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
+
+from fmim_core.metric_names import split_key
+from fmim_core.records.document import Document, Part
+
+Stage = Literal["search", "replicate"]
+Status = Literal["completed", "stopped", "diverged", "failed"]
+MetricValues = dict[str, float]
+
+
+class Cost(Part):
+    """What a trial, or an attempt at it, cost.
+
+    `wall_s` has the waiting between epochs in it, which the parts do not have. `resumed` counts interruptions after
+    which the trial went on from a checkpoint: the seconds between the two are in no record, since nobody was left to
+    write them down.
+    """
+
+    startup_s: float = Field(0.0, description="seconds from nothing to the first epoch, compiling included")
+    data_s: float = Field(0.0, description="seconds of drawing batches and waiting for their images")
+    train_s: float = Field(0.0, description="seconds of training steps, augmentation included")
+    eval_s: float = Field(0.0, description="seconds of embedding and scoring")
+    lost_s: float = Field(0.0, description="seconds of a worker that died, nobody knows on what")
+    wall_s: float = Field(0.0, description="seconds from beginning to end")
+    energy_j: float | None = Field(None, description="joules × the share of the device; null where no driver tells it")
+    device: str = Field("none", description="the GPU's name, or cpu")
+    device_share: float = Field(0.0, description="of a GPU, or of one CPU core (2.0 for two)")
+    epochs: int = 0
+    images: int = Field(0, description="training images shown, repeats counted")
+    resumed: int = Field(0, description="interruptions after which the trial went on from a checkpoint")
+
+    @property
+    def parts_s(self) -> float:
+        """Seconds of start-up, data, training and evaluation."""
+        return self.startup_s + self.data_s + self.train_s + self.eval_s
+
+    @property
+    def device_seconds(self) -> float:
+        """(start-up + data + training + evaluation + lost seconds) × device share."""
+        return (self.parts_s + self.lost_s) * self.device_share
+
+
+class TrialError(Part):
+    """The error that ended a trial or an attempt; an attempt keeps no traceback."""
+
+    kind: str | None = Field(None, description="the error's class, or `out of memory`, or `worker died`")
+    message: str | None = None
+    traceback: str | None = None
+
+
+class Attempt(Part):
+    """An attempt at a trial that failed and was run again; less what a later one went on from (a checkpoint)."""
+
+    status: Status
+    cost: Cost
+    error: TrialError
+    started_at: str
+    ended_at: str
+
+
+class SoFar(Part):
+    """What is kept of a trial that is not over: when it began, and what was paid for it."""
+
+    started_at: str
+    cost: Cost
+    attempts: tuple[Attempt, ...] = ()
+
+
+class EpochRow(Part):
+    """One epoch of a training. Margins are those in force in it; not-a-number where the loss has none."""
+
+    epoch: int = Field(description="from 1")
+    loss: float = Field(description="mean over batches")
+    epsilon: float
+    beta: float
+    delta_mean: float = Field(description="mean Δ over all triplets of the epoch")
+    phi_an_mean: float = Field(description="mean φ_an over all negative pairs")
+    phi_ap_mean: float = Field(description="mean φ_ap over all positive pairs")
+    active_share: float = Field(description="share of triplets with a non-zero term")
+    batches: int
+    empty_batches: int = Field(description="batches without an active triplet")
+    subjects_seen_share: float = Field(description="share of training subjects in the epoch's batches")
+    delta_histogram: list[int] | None = Field(None, description="counts of Δ in equal bins over [−2, 2]")
+    phi_an_histogram: list[int] | None = Field(None, description="counts of φ_an in equal bins over [−1, 1]")
+    validation_mAP: float | None = Field(None, description="absent without a validation set")
+    seconds: float
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_absent(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in serialize(self).items() if value is not None}
+
+
+class Metrics(Part):
+    """Metric name → value, of the held-out fold or of the test set; null where that was not evaluated.
+
+    Names are those of `fmim_core.metric_names`, alone or by years after baseline (`mAP/year_4`), and besides
+    `chance_mAP`, `queries`, `queries_without_match` and `gallery`.
+    """
+
+    validation: MetricValues | None = None
+    test: MetricValues | None = None
+
+    @field_validator("validation", "test")
+    @classmethod
+    def _names_are_well_formed(cls, values: MetricValues | None) -> MetricValues | None:
+        for name in values or {}:
+            split_key(name)
+        return values
+
+
+class Stopped(Part):
+    """Where its search stopped a trial, and what was measured by then: no result."""
+
+    after_epoch: int
+    kept_epoch: int
+    validation: MetricValues | None
+
+
+class RetrievalSample(Part):
+    """A query with its nearest true match and the first image found, as rows of the bank."""
+
+    query_row: int
+    truth_row: int
+    top_row: int
+    rank: int = Field(description="of the nearest true match; 1 = found")
+    years: int
+
+
+class Record(Document):
+    """Everything about one trial: configuration × replicate."""
+
+    trial: str = Field(description="unique in the study, and the record's file name")
+    study: str
+    preset: str
+    arm: str
+    configuration: dict[str, Any]
+    stage: Stage
+    replicate: int = Field(ge=0, description="the fold in the search stage, the number of the seed in the other")
+    fold: int | None = Field(description="held out; null in the replicate stage")
+    seed: int
+    status: Status
+    fingerprint: str = Field(description="equal for trials with equal results")
+    metrics: Metrics = Metrics()
+    stopped: Stopped | None = None
+    kept_epoch: int | None = Field(None, description="the epoch whose model was evaluated")
+    samples: tuple[RetrievalSample, ...] = ()
+    history: tuple[EpochRow, ...] = ()
+    cost: Cost = Cost()
+    attempts: tuple[Attempt, ...] = Field((), description="attempts that failed before")
+    peak_memory: int | None = Field(None, description="bytes")
+    error: TrialError | None = None
+    warnings: tuple[str, ...] = ()
+    test_opened_at: str | None = Field(None, description="null where the trial never saw the test set")
+    started_at: str
+    ended_at: str
+    environment: dict[str, str] = Field({}, description="machine and versions")
+    config: dict[str, Any] = Field({}, description="the whole training configuration")
+    data: dict[str, Any] = Field({}, description="name, release and checksums of the data set, and the bank's")
+
+    @model_validator(mode="after")
+    def _completed_with_metrics(self) -> Self:
+        if self.status == "completed" and self.measured is None:
+            raise ValueError(f"completed without {self.split} metrics")
+        return self
+
+    @property
+    def final(self) -> bool:
+        """Whether the trial is over: running it again would give the same, while a failed one may be tried again.
+
+        A stopped one is over, too: its search decided, and that stands.
+        """
+        return self.status != "failed"
+
+    @property
+    def split(self) -> Literal["validation", "test"]:
+        """What its stage measures on."""
+        return "validation" if self.stage == "search" else "test"
+
+    @property
+    def measured(self) -> MetricValues | None:
+        """The metrics that its stage measures."""
+        return self.metrics.validation if self.stage == "search" else self.metrics.test
+
+    @property
+    def costs(self) -> tuple[Cost, ...]:
+        """The record's cost and its attempts'."""
+        return (self.cost, *(attempt.cost for attempt in self.attempts))
+
+    def path(self, out: Path) -> Path:
+        """Where it lies in a study's folder."""
+        return record_path(out, self.trial)
+
+    def save(self, out: Path) -> None:
+        """Write it to its place in a study's folder."""
+        self.write(self.path(out))
+
+    def changed(self, parts: Mapping[str, Any]) -> Record:
+        """The same record with other parts."""
+        return self.model_copy(update=dict(parts))
+
+
+def record_path(out: Path, trial: str) -> Path:
+    """Where a trial's record lies."""
+    return out / "records" / f"{trial}.json"
+
+
+def read_record(out: Path, trial: str) -> Record | None:
+    """A trial's record, None if there is none.
+
+    Raises:
+        ValueError: it cannot be read; names the file and what is wrong with it.
+    """
+    path = record_path(out, trial)
+    return Record.read(path) if path.exists() else None
+
+
+def read_records(out: Path) -> Iterator[Record]:
+    """All records of a study's folder, by name; raises as `read_record`."""
+    for path in sorted((out / "records").glob("*.json")):
+        yield Record.read(path)

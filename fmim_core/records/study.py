@@ -1,0 +1,189 @@
+"""study.json: what a study is, on which data and machine, and each time it was executed; and what it selected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from fmim_core.records.document import Document, Part
+
+Configuration = dict[str, Any]
+
+
+class SearcherFacts(Part):
+    """What reports and progress need to know of a searcher, said by itself."""
+
+    uses_results: bool = Field(description="whether its proposals depend on the results of earlier ones")
+    screens: bool = Field(description="whether the first fold decides if a configuration is trained on the others")
+    ordered: bool = Field(description="whether its configurations cannot be taken in any other order")
+
+
+class ArmEntry(Part):
+    """An arm as it was declared. Only `name` identifies it; `label`, `loss`, `group` and `search` are for display."""
+
+    name: str
+    label: str
+    loss: str
+    loss_kind: str
+    margins_kind: str
+    group: str = Field(description="what the arm shares with those beside it: its loss, or its backbone")
+    search: str = Field(description="how its values are set")
+    searcher: dict[str, Any]
+    searcher_facts: SearcherFacts
+    note: str = Field(description="what another run with the same seed may do otherwise")
+    space: dict[str, Any] = Field(description="parameter → values, or low, high and scale of a range")
+    configurations: list[Configuration] = Field(description="all of them, if they are known beforehand")
+    n_s: int = Field(description="configurations that its search may train")
+
+
+class SubsetSummary(Part):
+    """One side of the split of a data set."""
+
+    images: int
+    subjects: int
+    queries: int
+    queries_without_match: int
+    gallery: int
+    years: dict[str, int] = Field(description="year after baseline → images")
+
+
+class DataEntry(Part):
+    """The data set that a study ran on."""
+
+    name: str
+    kind: str
+    synthetic: bool
+    about: str
+    release: str
+    files: dict[str, Any] = Field(description="checksums of its tables")
+    details: dict[str, Any]
+    fingerprint: str = Field(description="of the bank's decoded content")
+    image_size: int = Field(description="side of the bank's images, pixels")
+    images: int
+    warnings: list[str]
+    development: SubsetSummary
+    test: SubsetSummary
+
+
+class FoldEntry(Part):
+    """Who is where in a fold, and which years after baseline it cannot score though others can."""
+
+    fold: int
+    train_subjects: int
+    train_images: int
+    validation_subjects: int
+    validation_images: int
+    validation_gallery: int
+    validation_queries: int
+    validation_queries_without_match: int
+    validation_queries_by_year: dict[str, int]
+    validation_years_missing: list[int]
+
+
+class Execution(Part):
+    """One start of the study; what is null follows when it has ended."""
+
+    started_at: str
+    slots: int = Field(description="trials at once")
+    backend: Literal["ray", "inline"]
+    device: str
+    tracking_uri: str
+    ended_at: str | None = None
+    wall_s: float | None = Field(None, description="from the start of the program's work to the end of the last trial")
+    trials: int | None = None
+    exit_code: int | None = None
+
+
+class PlannedTrials(Part):
+    """How many trials there are at most."""
+
+    search_trials: int
+    replicate_trials: int
+
+
+class StudyFile(Document):
+    """study.json."""
+
+    id: str = Field(description="stays the same when the study is resumed")
+    study: str
+    title: str
+    question: str
+    preset: str
+    seed: int
+    created_at: str
+    fingerprint: str
+    data: DataEntry
+    folds: list[FoldEntry] = Field(description="none where nothing is searched")
+    metric: str = Field(description="the metric that selects and that arms are compared by")
+    equivalence_margin: float
+    replicates: int
+    baseline: str | None = Field(None, description="the arm that all others are compared with")
+    comparisons: list[tuple[str, str]] = Field([], description="pairs of arms (a, b) that are compared, as a − b")
+    arms: list[ArmEntry]
+    plan: PlannedTrials
+    train: dict[str, Any] = Field(description="the training configuration, but for what the arms say")
+    environment: dict[str, str]
+    executions: list[Execution]
+
+    def arm(self, name: str) -> ArmEntry:
+        """The arm of that name."""
+        return next(arm for arm in self.arms if arm.name == name)
+
+
+def study_path(out: Path) -> Path:
+    """Where a study's file lies in its folder."""
+    return out / "study.json"
+
+
+class Score(Part):
+    """A configuration's mean validation metric over folds; `excluded` says why it could not be selected."""
+
+    number: int
+    configuration: Configuration
+    mean: float | None
+    n: int
+    of: int
+    excluded: str | None
+
+
+class Selection(Part):
+    """An arm's winner (null if no configuration finished all its folds) and the scores of all."""
+
+    number: int | None
+    configuration: Configuration | None
+    score: float | None
+    metric: str
+    scores: tuple[Score, ...]
+
+
+class FixedSelection(Selection):
+    """A selection with the time at which it was first fixed, and those that it replaced."""
+
+    selected_at: str
+    previous: tuple[FixedSelection, ...] = ()
+
+
+class SelectionFile(Document):
+    """selection.json: by arm."""
+
+    arms: dict[str, FixedSelection] = Field({}, description="by the arm's name")
+
+    def winner(self, arm: str) -> Mapping[str, Any] | None:
+        """The configuration selected for an arm; None while none is."""
+        return self.arms[arm].configuration if arm in self.arms else None
+
+
+class Proposal(Part):
+    """A configuration that a search proposed, and the results it was based on (null for a failed one)."""
+
+    configuration: Configuration
+    values: list[float | None]
+
+
+class ProposalsFile(Document):
+    """proposals.json: by arm, in order."""
+
+    arms: dict[str, list[Proposal]] = Field({}, description="by the arm's name, in order")

@@ -1,0 +1,91 @@
+"""What one trial is: configuration × replicate, with everything that decides its result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from fmim_core.config import Config, fingerprint
+from fmim_core.records import Record, Stage
+from fmim_core.seeding import derive_seed
+from fmim_core.training.config import TrainConfig
+from fmim_core.trial.machine import environment
+
+# Part of every trial's fingerprint. Raise it whenever the same configuration would give other numbers.
+RESULTS_VERSION = 3
+
+
+class TrialSpec(Config):
+    """Everything that decides a trial's result, and where it stands in its study.
+
+    Args:
+        number: of the configuration in its arm's space.
+        replicate: the fold in the search stage, the number of the fresh seed in the replicate stage.
+        folds: of the cross-validation; the replicate stage trains on all development subjects.
+        data: name, release and checksums of the data set's tables, for the record.
+        study_seed: folds and every trial's seed derive from it, alike for all arms, so that comparisons are paired.
+        rungs: epochs after which its search may stop it.
+    """
+
+    study: str
+    preset: str
+    arm: str
+    number: int
+    configuration: dict[str, Any]
+    stage: Stage
+    replicate: int = Field(ge=0)
+    folds: int
+    study_seed: int
+    train: TrainConfig
+    bank: Path
+    bank_fingerprint: str
+    data: dict[str, Any]
+    rungs: tuple[int, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Short, unique in the study, and a file name, e.g. `triplet_grid.c02.fold1`."""
+        unit = "fold" if self.stage == "search" else "seed"
+        return f"{self.arm}.c{self.number:02d}.{unit}{self.replicate}"
+
+    @property
+    def fold(self) -> int | None:
+        """The fold held out, if any."""
+        return self.replicate if self.stage == "search" else None
+
+    @property
+    def seed(self) -> int:
+        """The trial's seed: shared by all configurations of all arms with the same replicate."""
+        return derive_seed(self.study_seed, self.stage, self.replicate)
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for trials with equal results: the folder's place and the trial's name do not count."""
+        # What is not compiled is named as it was before there was a choice, so that its records stay valid.
+        train = self.train.model_dump(mode="json", exclude=set() if self.train.compile != "none" else {"compile"})
+        parts = {"results_version": RESULTS_VERSION, "train": train}
+        names = {"stage", "replicate", "folds", "study_seed", "bank_fingerprint"}
+        return fingerprint(parts | self.model_dump(mode="json", include=names))
+
+    def record(self, started_at: str) -> Record:
+        """A record with all that is known of the trial before it runs: of one that has failed, if nothing follows."""
+        return Record(
+            trial=self.id,
+            study=self.study,
+            preset=self.preset,
+            arm=self.arm,
+            configuration=self.configuration,
+            stage=self.stage,
+            replicate=self.replicate,
+            fold=self.fold,
+            seed=self.seed,
+            status="failed",
+            fingerprint=self.fingerprint,
+            started_at=started_at,
+            ended_at=started_at,
+            environment=environment(),
+            config=self.train.model_dump(mode="json"),
+            data=self.data | {"bank": self.bank_fingerprint},
+        )

@@ -1,0 +1,143 @@
+"""Documents: read as they were written, refused by name where they are not of the form, and never half written."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fmim_core.records import (
+    SCHEMA,
+    Cost,
+    EpochRow,
+    Metrics,
+    Record,
+    read_json,
+    read_record,
+    read_records,
+    replacing,
+    write_json,
+)
+from fmim_core.records.export import DOCUMENTS, FOLDER, json_schema
+
+AT = "2026-01-01T00:00:00.000Z"
+ROW = EpochRow(
+    epoch=1,
+    loss=0.5,
+    epsilon=0.25,
+    beta=math.nan,
+    delta_mean=0.1,
+    phi_an_mean=0.2,
+    phi_ap_mean=0.3,
+    active_share=0.4,
+    batches=5,
+    empty_batches=1,
+    subjects_seen_share=1.0,
+    seconds=0.01,
+)
+
+
+def record(**parts: Any) -> Record:
+    """A completed search trial."""
+    whole: dict[str, Any] = {
+        "trial": "a.c00.fold0",
+        "study": "s",
+        "preset": "p",
+        "arm": "a",
+        "configuration": {"epsilon": 0.5},
+        "stage": "search",
+        "replicate": 0,
+        "fold": 0,
+        "seed": 7,
+        "status": "completed",
+        "fingerprint": "f",
+        "metrics": {"validation": {"mAP": 0.5, "mAP/year_4": math.nan}},
+        "history": (ROW,),
+        "started_at": AT,
+        "ended_at": AT,
+    }
+    return Record.model_validate(whole | parts)
+
+
+def test_a_record_is_read_as_it_was_written_and_not_a_number_stays_one(tmp_path: Path) -> None:
+    written = record(cost=Cost(train_s=1.5, energy_j=None))
+    written.save(tmp_path)
+    read = read_record(tmp_path, "a.c00.fold0")
+    assert repr(read) == repr(written)  # repr: NaN equals NaN
+    assert read is not None
+    assert math.isnan(read.history[0].beta)
+    assert math.isnan(read.metrics.validation["mAP/year_4"])
+    assert '"beta": NaN' in (tmp_path / "records" / "a.c00.fold0.json").read_text()
+    assert [one.trial for one in read_records(tmp_path)] == ["a.c00.fold0"]
+    assert read_record(tmp_path, "a.c00.fold1") is None
+
+
+def test_what_an_epoch_does_not_have_is_not_written() -> None:
+    assert {"validation_mAP", "delta_histogram"}.isdisjoint(ROW.model_dump(mode="json"))
+    assert ROW.model_copy(update={"validation_mAP": 0.5}).model_dump(mode="json")["validation_mAP"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c.pop("fold"), "fold: is missing"),
+        (lambda c: c.update(colour="red"), "colour: is unknown"),
+        (lambda c: c.update(status="done"), "status: Input should be 'completed'"),
+        (lambda c: c["history"][0].pop("loss"), "history.0.loss: is missing"),
+        (lambda c: c["cost"].update(train_s="long"), r"cost.train_s: .* \(given 'long'\)"),
+        (lambda c: c["metrics"].update(validation={"mAP/4": 1.0}), "expected a name, or a name and a year"),
+        (lambda c: c["metrics"].update(validation=None), "completed without validation metrics"),
+        (lambda c: c.update(schema=1), f"has schema 1, this version reads {SCHEMA}: use the version that wrote it"),
+        (lambda c: c.pop("schema"), "has schema None"),
+    ],
+)
+def test_a_file_of_another_form_is_refused_by_its_name(tmp_path: Path, change: Any, message: str) -> None:
+    path = tmp_path / "records" / "x.json"
+    content = record().to_json()
+    change(content)
+    write_json(path, content)
+    with pytest.raises(ValueError, match=rf"x\.json.*{message}"):
+        Record.read(path)
+
+
+@pytest.mark.parametrize("content", ["{}", "null", "[]", "3"])
+def test_json_of_another_shape_is_refused_by_its_name(tmp_path: Path, content: str) -> None:
+    (tmp_path / "x.json").write_text(content)
+    with pytest.raises(ValueError, match=r"x\.json has schema"):
+        Record.read(tmp_path / "x.json")
+
+
+def test_a_failed_record_alone_may_be_tried_again() -> None:
+    statuses = ("completed", "stopped", "diverged", "failed")
+    assert [record(status=status).final for status in statuses] == [True, True, True, False]
+
+
+def test_device_seconds_are_all_seconds_times_the_share() -> None:
+    cost = Cost(startup_s=1, data_s=2, train_s=3, eval_s=4, lost_s=5, wall_s=99, device_share=0.5)
+    assert (cost.parts_s, cost.device_seconds) == (10, 7.5)
+    assert record(metrics=Metrics(test={"mAP": 1.0}), stage="replicate", fold=None).measured == {"mAP": 1.0}
+
+
+def test_a_file_is_the_old_one_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "x.json"
+    write_json(path, {"old": 1})
+
+    def write_half() -> None:
+        with replacing(path) as file:
+            file.write(b"half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_half()
+    assert read_json(path) == {"old": 1}
+    assert os.listdir(path.parent) == ["x.json"]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_exported_schemas_are_those_of_the_code(name: str) -> None:
+    """If not: `python -m fmim_core.records.export`."""
+    assert json.loads((FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")) == json_schema(name)
