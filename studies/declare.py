@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Self, get_args
 
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import Field, InstanceOf, NonNegativeInt, PositiveInt, SerializeAsAny, model_validator
 
 from fmim_core.config import Config
 from fmim_core.data.sets.phantom import PhantomConfig
@@ -14,7 +14,11 @@ from fmim_core.losses import AdaTriplet, LossConfig, Triplet
 from fmim_core.metric_names import METRICS
 from fmim_core.training.config import TrainConfig
 from search_spaces.domain import Assignment, Choice, Configuration, Space, nested
-from search_spaces.searchers import ASHA, Grid, Searcher
+from search_spaces.searcher import Searcher
+from search_spaces.searchers import Grid
+
+EPOCH_METRICS = ("mAP",)
+"""Of validation, what is known after every epoch; the others are evaluated at the end of a training."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
@@ -37,7 +41,7 @@ class Arm(Config):
     search: str = ""
     group: str = ""
     space: Space = Space()
-    searcher: Searcher = Grid()
+    searcher: SerializeAsAny[InstanceOf[Searcher]] = Grid()
     selected_from: str = ""
 
     @model_validator(mode="after")
@@ -75,7 +79,11 @@ class Arm(Config):
             "group": self.group or self.loss,
             "search": self.search,
             "searcher": self.searcher.model_dump(mode="json"),
-            "searcher_facts": self.searcher.facts,
+            "searcher_facts": {
+                "uses_results": self.searcher.uses_results(self.space),
+                "screens": self.searcher.screens,
+                "ordered": self.searcher.ordered(self.space),
+            },
             "note": self.searcher.note,
             "space": self.space.values(),
             "configurations": self.listed or [],
@@ -212,10 +220,11 @@ class Study(Config):
         open_arms = [arm.name for arm in self.arms if arm.listed is None or arm.budget > 1]
         if not self.search and open_arms:
             raise ValueError(f"study {self.name!r} has no search, but {', '.join(open_arms)} leave a choice")
-        stopping = [arm.name for arm in self.arms if isinstance(arm.searcher, ASHA)]
-        if stopping and self.metric != "mAP":
+        stopping = [arm.name for arm in self.arms if arm.searcher.stopping_rule is not None]
+        if stopping and self.metric not in EPOCH_METRICS:
             raise ValueError(
-                f"{', '.join(stopping)} stop trials by validation mAP: they cannot select by {self.metric}"
+                f"{', '.join(stopping)} stop trials by validation {' or '.join(EPOCH_METRICS)}: they cannot select by "
+                f"{self.metric}"
             )
         return self
 

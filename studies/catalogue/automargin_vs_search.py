@@ -12,9 +12,12 @@ from itertools import product
 
 from search_spaces import spaces
 from search_spaces.domain import Space
-from search_spaces.searchers import ASHA, TPE, Grid, Random, Searcher
+from search_spaces.searcher import Searcher
+from search_spaces.searchers import Grid, Random
+from search_spaces.successive_halving import ASHA
 from studies.declare import Arm, Study
 from studies.presets import PRESETS
+from studies.runner.search.tpe import TPE
 
 FIXED, AUTOMARGIN = "fixed", "automargin"
 

@@ -19,7 +19,6 @@ from fmim_core.losses.surface import loss_surface
 from fmim_core.margins.schedules import Margins
 from fmim_core.records import SCHEMA, Record, now, read_json, read_records, write_json
 from fmim_core.trial.machine import environment
-from search_spaces.searchers import Grid
 from studies.plan import Plan
 from studies.runner.search.proposals import Proposals
 from studies.selection import in_short
@@ -100,8 +99,7 @@ def _check_arms(out: Path, plan: Plan, proposals: Proposals) -> None:
             continue
         old, new, proposed = before[arm.name], arm.to_json(), len(proposals.of(arm.name))
         changed = _changes(old["space"], new["space"])
-        # A study from before there were searchers had grids alone.
-        changed += _changes(old.get("searcher", Grid().model_dump()), new["searcher"], without="samples")
+        changed += _changes(old["searcher"], new["searcher"], without="samples")
         if proposed and study["seed"] != plan.seed:
             changed.append(f"seed was {study['seed']}, is {plan.seed}")
         if arm.budget < proposed:

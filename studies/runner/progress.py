@@ -13,7 +13,6 @@ from fmim_core.metric_names import METRICS
 from fmim_core.records import Record
 from fmim_core.training.trainer import Row
 from fmim_core.trial.trial import TrialSpec
-from search_spaces.searchers import ASHA
 from studies.plan import Plan
 
 PLAIN_EVERY_S = 15.0  # between two lines where there is no terminal to redraw
@@ -43,7 +42,7 @@ class Progress:
         self._metric, self._slots, self._console = plan.study.metric, slots, console
         self._folds = plan.preset.folds
         self._arms = {
-            arm.name: ArmState(arm.label, plan.search_trials_of(arm) + plan.replicates, isinstance(arm.searcher, ASHA))
+            arm.name: ArmState(arm.label, plan.search_trials_of(arm) + plan.replicates, arm.searcher.screens)
             for arm in plan.arms
         }
         for record in done.values():

@@ -12,7 +12,6 @@ from rich.table import Column, Table
 
 from fmim_core.records import Record, read_json, read_records
 from reports.writing.formats import duration
-from search_spaces.searchers import ASHA
 from studies.declare import Arm
 from studies.plan import Plan
 from studies.runner.data_warnings import warn_of_data, warn_of_folds
@@ -57,8 +56,8 @@ def show_plan(checked: Checked, console: Console) -> None:
         )
     warn_of_folds(checked.folds, console)
     for arm in plan.arms:
-        if isinstance(arm.searcher, ASHA) and plan.rungs_of(arm):
-            console.print(_stops(plan, arm, arm.searcher), highlight=False)
+        if plan.rungs_of(arm):
+            console.print(_stops(plan, arm), highlight=False)
     most, total = "" if plan.exact else "at most ", work.total
     console.print(
         f"{most}{plan.trials} trials: {most}{plan.search_trials} in the search and {plan.replicate_trials} replicates; "
@@ -91,14 +90,12 @@ def show_forecast(plan: Plan, found: Forecast, calibration: Calibration, slots: 
     )
 
 
-def _stops(plan: Plan, arm: Arm, searcher: ASHA) -> str:
-    """Where a search stops trials, and what it would cost if exactly its share went on."""
-    rungs, epochs = " or ".join(map(str, plan.rungs_of(arm))), plan.epochs_of(arm)
-    expected = searcher.expected_epochs(epochs, plan.preset.folds)
-    return (
-        f"{arm.label}: trials of fold 0 may stop after {rungs} of {epochs} epochs; if 1 in {searcher.reduction} "
-        f"goes on each time, its search takes {expected:.0f} of at most {plan.search_trials_of(arm) * epochs} epochs"
-    )
+def _stops(plan: Plan, arm: Arm) -> str:
+    """Where a search stops trials, and what its rule expects of that."""
+    rule, epochs = arm.searcher.stopping_rule, plan.epochs_of(arm)
+    rungs = " or ".join(map(str, plan.rungs_of(arm)))
+    outlook = "" if rule is None else rule.outlook(arm.budget, epochs, plan.preset.folds)
+    return f"{arm.label}: trials of fold 0 may stop after {rungs} of {epochs} epochs{outlook and f'; {outlook}'}"
 
 
 def show_status(out: Path, console: Console) -> None:
@@ -110,7 +107,7 @@ def show_status(out: Path, console: Console) -> None:
     table, planned = Table("arm", *statuses, "planned"), 0
     for arm in study["arms"]:
         due = arm["n_s"] * len(study["folds"]) + study["replicates"]  # no folds where nothing is searched
-        if arm.get("searcher", {}).get("kind") == "asha":
+        if arm["searcher_facts"]["screens"]:
             due -= (len(study["folds"]) - 1) * _screened_out(records, arm["name"])
         planned += due
         table.add_row(arm["label"], *(str(counts[arm["name"], status]) for status in statuses), str(due))

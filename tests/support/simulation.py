@@ -12,7 +12,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.records import FINAL, Record, record_path, write_json
 from fmim_core.trial.trial import TrialSpec, blank_record
 from search_spaces.domain import Choice, Space, Uniform
-from search_spaces.searchers import Searcher
+from search_spaces.searcher import Searcher
 from studies.declare import Arm, Study
 from studies.plan import Plan
 from studies.runner.dispatcher import Dispatcher
