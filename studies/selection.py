@@ -39,7 +39,7 @@ class Selection:
         return asdict(self)
 
 
-def in_short(record: Record) -> Record:
+def summary_of(record: Record) -> Record:
     """What is read of a record once its trial is over; ten thousand whole ones, an epoch a row, would be a GB."""
     return {name: record[name] for name in ("arm", "fold", "status", "metrics")}
 

@@ -15,7 +15,7 @@ from studies.declare import Arm
 from studies.plan import Plan
 from studies.runner.search.arm_search import ArmSearch
 from studies.runner.search.proposals import Proposals
-from studies.selection import Selection, given, in_short
+from studies.selection import Selection, given, summary_of
 from studies.workload import Workload
 
 
@@ -89,7 +89,7 @@ class Dispatcher:
         }
         for arm in plan.arms:
             self._select_if_searched(arm)
-        self._records |= {trial: in_short(record) for trial, record in self._records.items()}
+        self._records |= {trial: summary_of(record) for trial, record in self._records.items()}
 
     def next(self) -> TrialSpec | None:
         """The next trial to run; None if there is none now, though more may follow when running ones end."""
@@ -138,7 +138,7 @@ class Dispatcher:
         if spec.stage == "search":
             self._searches[spec.arm].finished(spec)
             self._select_if_searched(self._searches[spec.arm].arm)
-        self._records[spec.id] = in_short(record)  # its search has seen it whole
+        self._records[spec.id] = summary_of(record)  # its search has seen it whole
 
     def _select_if_searched(self, arm: Arm) -> None:
         search = self._searches.get(arm.name)
