@@ -42,7 +42,8 @@ class History:
     """All that a proposal may depend on.
 
     configurations: all proposed so far. values: of the first of them, those that the searcher waits for
-    (`Searcher.results_needed`), in order: the mean over folds of the study's metric, None where a fold has failed.
+    (`Searcher.results_needed`), in order: the mean over folds of the study's metric, None where a fold has failed or
+    was stopped.
     """
 
     space: Space

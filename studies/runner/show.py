@@ -12,6 +12,7 @@ from rich.table import Column, Table
 
 from fmim_core.records import Record, read_json, read_records
 from reports.writing.formats import duration
+from search_spaces.stopping import StoppingRule
 from studies.declare import Arm
 from studies.plan import Plan
 from studies.runner.data_warnings import warn_of_data, warn_of_folds
@@ -56,8 +57,8 @@ def show_plan(checked: Checked, console: Console) -> None:
         )
     warn_of_folds(checked.folds, console)
     for arm in plan.arms:
-        if plan.rungs_of(arm):
-            console.print(_stops(plan, arm), highlight=False)
+        if (rule := arm.searcher.stopping_rule) and plan.rungs_of(arm):
+            console.print(_stops(plan, arm, rule), highlight=False)
     most, total = "" if plan.exact else "at most ", work.total
     console.print(
         f"{most}{plan.trials} trials: {most}{plan.search_trials} in the search and {plan.replicate_trials} replicates; "
@@ -90,11 +91,10 @@ def show_forecast(plan: Plan, found: Forecast, calibration: Calibration, slots: 
     )
 
 
-def _stops(plan: Plan, arm: Arm) -> str:
+def _stops(plan: Plan, arm: Arm, rule: StoppingRule) -> str:
     """Where a search stops trials, and what its rule expects of that."""
-    rule, epochs = arm.searcher.stopping_rule, plan.epochs_of(arm)
-    rungs = " or ".join(map(str, plan.rungs_of(arm)))
-    outlook = "" if rule is None else rule.outlook(arm.budget, epochs, plan.preset.folds)
+    epochs, rungs = plan.epochs_of(arm), " or ".join(map(str, plan.rungs_of(arm)))
+    outlook = rule.outlook(arm.budget, epochs, plan.preset.folds)
     return f"{arm.label}: trials of fold 0 may stop after {rungs} of {epochs} epochs{outlook and f'; {outlook}'}"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import subprocess
+import sys
 
 import pytest
 
@@ -178,7 +180,10 @@ def test_the_continuous_space_spans_the_papers_grid() -> None:
 def test_the_page_on_ones_own_search_declares_one() -> None:
     page = (ROOT / "studies" / "README.md").read_text(encoding="utf-8")
     code = page.partition("## Your own search")[2].partition("```python\n")[2].partition("```")[0]
-    names: dict[str, object] = {"Arm": Arm}
+    command = [sys.executable, "-m", "ruff", "check", "--stdin-filename", str(ROOT / "page.py"), "-"]
+    linted = subprocess.run(command, cwd=ROOT, input=code, capture_output=True, text=True, check=False)
+    assert linted.returncode == 0, linted.stdout
+    names: dict[str, object] = {}
     exec(code, names)
     declared = names["ARM"]
     assert isinstance(declared, Arm)
