@@ -18,7 +18,6 @@ from fmim_core.training.sampler import SubjectSampler
 from fmim_core.training.trainer import check_crop
 from fmim_core.trial.trial import TrialSpec
 from search_spaces.domain import Assignment, Configuration
-from search_spaces.searchers import ASHA
 from studies.declare import Arm, Preset, Study
 
 
@@ -58,7 +57,7 @@ class Plan:
 
     def rungs_of(self, arm: Arm) -> tuple[int, ...]:
         """Epochs after which the arm's search may stop a trial of the first fold."""
-        return arm.searcher.rung_epochs(self.epochs_of(arm)) if self.study.search else ()
+        return arm.searcher.stopping_epochs(self.epochs_of(arm)) if self.study.search else ()
 
     def epochs_of(self, arm: Arm) -> int:
         """Epochs of an arm's training that runs to its end."""
@@ -68,8 +67,10 @@ class Plan:
     def warnings(self) -> list[str]:
         """What is allowed, but is hardly meant."""
         found = [f"{arm.name}: {text}" for arm in self.arms for text in arm.searcher.warnings(arm.space)]
-        too_short = [arm.name for arm in self.arms if isinstance(arm.searcher, ASHA) and not self.rungs_of(arm)]
-        return found + [f"{name}: with one epoch there is no rung at which to stop trials" for name in too_short]
+        too_short = [arm for arm in self.arms if arm.searcher.screens and not self.rungs_of(arm)]
+        return found + [
+            f"{arm.name}: of {self.epochs_of(arm)} epochs there is no rung at which to stop trials" for arm in too_short
+        ]
 
     @property
     def replicate_trials(self) -> int:
@@ -127,7 +128,7 @@ class Plan:
                 "bank": bank.path,
                 "bank_fingerprint": bank.fingerprint,
                 "data": bank.description.provenance,
-                "rungs": arm.searcher.rung_epochs(train.epochs) if stoppable else (),
+                "rungs": arm.searcher.stopping_epochs(train.epochs) if stoppable else (),
             }
         )
 

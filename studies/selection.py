@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
-from fmim_core.metric_names import METRICS
+from fmim_core.metric_names import METRICS, Metric
 from fmim_core.records import Record
 from search_spaces.domain import Configuration
 
@@ -39,9 +39,14 @@ class Selection:
         return asdict(self)
 
 
-def in_short(record: Record) -> Record:
+def summary_of(record: Record) -> Record:
     """What is read of a record once its trial is over; ten thousand whole ones, an epoch a row, would be a GB."""
     return {name: record[name] for name in ("arm", "fold", "status", "metrics")}
+
+
+def upwards(value: float, metric: Metric) -> float:
+    """The value, or its negative where lower is better: of two, the better one is higher."""
+    return value if metric.higher_is_better else -value
 
 
 def select(
@@ -58,8 +63,7 @@ def select(
     eligible = [one for one in scores if one.mean is not None]
     if not eligible:
         return Selection(None, None, None, metric, scores)
-    sign = 1 if METRICS[metric].higher_is_better else -1
-    best = max(eligible, key=lambda one: (sign * one.mean, -one.number))  # type: ignore[operator]
+    best = max(eligible, key=lambda one: (upwards(one.mean, METRICS[metric]), -one.number))  # type: ignore[arg-type]
     return Selection(best.number, best.configuration, best.mean, metric, scores)
 
 

@@ -15,7 +15,7 @@ from studies.declare import Arm
 from studies.plan import Plan
 from studies.runner.search.arm_search import ArmSearch
 from studies.runner.search.proposals import Proposals
-from studies.selection import Selection, given, in_short
+from studies.selection import Selection, given, summary_of
 from studies.workload import Workload
 
 
@@ -58,8 +58,8 @@ class TrialSource(Protocol):
 class Dispatcher:
     """Hands out the plan minus the records that are there, of all arms at once, so that no slot waits for an arm.
 
-    First come the replicates of arms whose winner is known, then the trials of adaptive searches, which wait for each
-    other, then those of the others. Among each, the longest come first (`Workload.length`), a search's with the
+    First come the replicates of arms whose winner is known, then the trials of searches that wait for their own
+    results, then those of the others. Among each, the longest come first (`Workload.length`), a search's with the
     longest replicate that may follow them (`ArmSearch.ahead`): what is long and begins last keeps one slot busy while
     the others have nothing left to do. Among equals, arms with the most configurations come first, then the study's
     order. So the next of the trials that are due depends on which these are alone, and is the same in a run that was
@@ -89,7 +89,7 @@ class Dispatcher:
         }
         for arm in plan.arms:
             self._select_if_searched(arm)
-        self._records |= {trial: in_short(record) for trial, record in self._records.items()}
+        self._records |= {trial: summary_of(record) for trial, record in self._records.items()}
 
     def next(self) -> TrialSpec | None:
         """The next trial to run; None if there is none now, though more may follow when running ones end."""
@@ -98,7 +98,7 @@ class Dispatcher:
         return spec
 
     def _next_of_a_search(self) -> TrialSpec | None:
-        due = [(s.arm.searcher.adaptive, ahead, s) for s in self._searches.values() if (ahead := s.ahead) is not None]
+        due = [(s.uses_results, ahead, s) for s in self._searches.values() if (ahead := s.ahead) is not None]
         return max(due, key=lambda entry: entry[:2])[-1].next() if due else None  # the first of equals, by rank
 
     def _length(self, spec: TrialSpec) -> int:
@@ -138,7 +138,7 @@ class Dispatcher:
         if spec.stage == "search":
             self._searches[spec.arm].finished(spec)
             self._select_if_searched(self._searches[spec.arm].arm)
-        self._records[spec.id] = in_short(record)  # its search has seen it whole
+        self._records[spec.id] = summary_of(record)  # its search has seen it whole
 
     def _select_if_searched(self, arm: Arm) -> None:
         search = self._searches.get(arm.name)

@@ -1,13 +1,10 @@
-"""A study's folder: what is in it, whether it belongs to the plan, and who is using it."""
+"""What is in a study's folder, and whether it belongs to the plan."""
 
 from __future__ import annotations
 
-import fcntl
 import subprocess
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,41 +16,10 @@ from fmim_core.losses.surface import loss_surface
 from fmim_core.margins.base import Margins
 from fmim_core.records import SCHEMA, Record, now, read_json, read_records, write_json
 from fmim_core.trial.machine import environment
-from search_spaces.searchers import Grid
 from studies.declare import Surface
 from studies.plan import Plan
 from studies.runner.search.proposals import Proposals
-from studies.selection import in_short
-
-
-@contextmanager
-def sole_user(out: Path) -> Iterator[None]:
-    """Nobody else runs in this folder for the block.
-
-    Raises:
-        ValueError: somebody does.
-    """
-    out.mkdir(parents=True, exist_ok=True)
-    with (out / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(f"another process is running in {out}: wait for it, or give another --out") from None
-        yield
-
-
-def move_aside(out: Path) -> Path | None:
-    """Rename an existing folder to `OUT.until-TIME`; nothing is deleted. Returns its new place, if there was one.
-
-    Raises:
-        ValueError: another process is running in it.
-    """
-    if not out.exists():
-        return None
-    aside = out.with_name(f"{out.name}.until-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
-    with sole_user(out):
-        out.rename(aside)
-    return aside
+from studies.selection import summary_of
 
 
 def records_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Record]:
@@ -73,7 +39,7 @@ def records_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Record]:
         spec = planned.get(record["trial"])
         if spec is not None:
             # A search that stops trials sees how they went.
-            records[spec.id] = in_short(record) | {"history": record["history"] if spec.rungs else []}
+            records[spec.id] = summary_of(record) | {"history": record["history"] if spec.rungs else []}
             if record["fingerprint"] != spec.fingerprint:
                 foreign.append(spec.id)
         elif record["arm"] in sampled:
@@ -92,7 +58,7 @@ def records_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Record]:
 
 
 def _check_arms(out: Path, plan: Plan, proposals: Proposals) -> None:
-    """Check that each arm goes on in the space and with the searcher it began with; it may only take more samples."""
+    """Check that each arm resumes in the space and with the searcher it started with; it may only take more samples."""
     path = out / "study.json"
     study = read_json(path) if path.exists() else {"arms": []}
     before = {arm["name"]: arm for arm in study["arms"]}
@@ -101,16 +67,16 @@ def _check_arms(out: Path, plan: Plan, proposals: Proposals) -> None:
             continue
         old, new, proposed = before[arm.name], arm.to_json(), len(proposals.of(arm.name))
         changed = _changes(old["space"], new["space"])
-        # A study from before there were searchers had grids alone.
-        changed += _changes(old.get("searcher", Grid().model_dump()), new["searcher"], without="samples")
+        changed += _changes(old["searcher"], new["searcher"], without="samples")
         if proposed and study["seed"] != plan.seed:
             changed.append(f"seed was {study['seed']}, is {plan.seed}")
         if arm.budget < proposed:
             changed.append(f"{proposed} configurations are proposed, only {arm.budget} allowed now")
         if changed:
             raise ValueError(
-                f"arm {arm.name!r} of {out} was begun otherwise: {'; '.join(changed)}. More samples continue a search, "
-                "anything else is another one: give another --out, or --fresh to move this one aside and start over"
+                f"arm {arm.name!r} of {out} was started with different settings: {'; '.join(changed)}. More samples "
+                "continue a search, anything else is another one: give another --out, or --fresh to move this one "
+                "aside and start over"
             )
 
 
@@ -169,6 +135,8 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[dict[str, Any]], 
         "folds": folds,
         "metric": plan.study.metric,
         "equivalence_margin": plan.study.equivalence_margin,
+        "baseline": plan.study.baseline,
+        "comparisons": [list(pair) for pair in plan.study.comparison_pairs],
         "replicates": plan.replicates,
         "arms": [arm.to_json() for arm in plan.arms],
         "plan": {"search_trials": plan.search_trials, "replicate_trials": plan.replicate_trials},

@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from fmim_core.metric_names import METRICS
+from fmim_core.metric_names import METRICS, Metric
 from fmim_core.records import Record
 from fmim_core.training.trainer import Row
 from fmim_core.trial.trial import TrialSpec
-from search_spaces.searchers import ASHA
 from studies.plan import Plan
+from studies.selection import upwards
 
 PLAIN_EVERY_S = 15.0  # between two lines where there is no terminal to redraw
 
@@ -35,22 +35,27 @@ class ArmState:
     bad: int = 0
     best: float | None = None
 
+    def consider(self, value: float, metric: Metric) -> None:
+        """Take in a fold's value, which may be the best one; not-a-number never is."""
+        if value == value and (self.best is None or upwards(value, metric) > upwards(self.best, metric)):
+            self.best = value
+
 
 class Progress:
     """A table that redraws itself on a terminal, and a line now and then elsewhere."""
 
     def __init__(self, plan: Plan, slots: int, done: dict[str, Record], console: Console) -> None:
-        self._metric, self._slots, self._console = plan.study.metric, slots, console
+        self._metric, self._slots, self._console = METRICS[plan.study.metric], slots, console
         self._folds = plan.preset.folds
         self._arms = {
-            arm.name: ArmState(arm.label, plan.search_trials_of(arm) + plan.replicates, isinstance(arm.searcher, ASHA))
+            arm.name: ArmState(arm.label, plan.search_trials_of(arm) + plan.replicates, arm.searcher.screens)
             for arm in plan.arms
         }
         for record in done.values():
             self._count(record)
         self._already = sum(arm.done for arm in self._arms.values())
         self._begun = self._printed = time.monotonic()
-        self._live = Live(console=console, get_renderable=self._table, refresh_per_second=2, transient=True)
+        self._live = Live(console=console, get_renderable=self.table, refresh_per_second=2, transient=True)
 
     def __enter__(self) -> Progress:
         if self._console.is_terminal:
@@ -85,13 +90,13 @@ class Progress:
         arm.bad += record["status"] not in ("completed", "stopped")
         if arm.screens and record["fold"] == 0 and record["status"] != "completed":
             arm.total -= self._folds - 1
-        value = (record["metrics"]["validation"] or {}).get(self._metric)
-        if value is not None and (arm.best is None or value > arm.best):
-            arm.best = value
+        value = (record["metrics"]["validation"] or {}).get(self._metric.name)
+        if value is not None:
+            arm.consider(value, self._metric)
 
     def line(self) -> str:
         """The whole in one line."""
-        done, total = (sum(getattr(arm, name) for arm in self._arms.values()) for name in ("done", "total"))
+        done, total = sum(arm.done for arm in self._arms.values()), sum(arm.total for arm in self._arms.values())
         return f"{done} of {total} trials, {self._time_left(done, total)}"
 
     def _time_left(self, done: int, total: int) -> str:
@@ -101,9 +106,9 @@ class Progress:
         seconds = (time.monotonic() - self._begun) / finished * (total - done)
         return f"about {seconds / 60:.0f} min left" if seconds >= 90 else f"about {seconds:.0f} s left"
 
-    def _table(self) -> Table:
-        label = METRICS[self._metric].label
-        table = Table("arm", "trials", f"best {label} of a fold", title=self.line(), title_justify="left")
+    def table(self) -> Table:
+        """The whole by arm."""
+        table = Table("arm", "trials", f"best {self._metric.label} of a fold", title=self.line(), title_justify="left")
         for arm in self._arms.values():
             bad = f" ({arm.stopped} stopped)" if arm.stopped else ""
             bad += f" [yellow]({arm.bad} bad)[/]" if arm.bad else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,15 +29,14 @@ from studies.runner.data_warnings import warn_of_data, warn_of_folds
 from studies.runner.dispatcher import Dispatcher
 from studies.runner.folder import (
     end_execution,
-    move_aside,
     records_of_plan,
-    sole_user,
     write_sample_images,
     write_study,
     write_surfaces,
 )
+from studies.runner.ownership import check_folder, locked, move_aside
 from studies.runner.progress import Progress
-from studies.runner.tracking.mlflow_runs import Identity, check_tracking_uri
+from studies.runner.tracking.mlflow_runs import Identity, database_files
 from studies.runner.tracking.tracker import Tracker
 
 
@@ -78,7 +77,7 @@ def backend_of(options: Options, plan: Plan) -> Iterator[Backend]:
 
 
 def prepare(options: Options) -> Checked:
-    """Everything that can be checked without decoding an image: the plan, the data set, and the folds' sizes.
+    """Everything that can be checked without decoding an image: folder, plan, data set, and the folds' sizes.
 
     Raises:
         ValueError: whatever would stop a trial.
@@ -88,6 +87,8 @@ def prepare(options: Options) -> Checked:
 
 def check_plan(plan: Plan, options: Options) -> Checked:
     """As `prepare`, for a plan made by hand."""
+    mirror = database_files(options.checked_tracking_uri, options.folder)
+    check_folder(options.folder, plan.study.name, options.fresh, () if options.fresh else mirror)
     source = find_source(options.data, options.data_root, plan.preset, options.seed)
     plan = replace(plan, data_settings=tuple(source.description.settings.items()))
     development = development_index(source, plan.preset.image_size)
@@ -96,7 +97,7 @@ def check_plan(plan: Plan, options: Options) -> Checked:
 
 
 def run_study(options: Options, console: Console) -> int:
-    """Run, or go on with, a study of the catalogue; returns the exit code.
+    """Run, or resume, a study of the catalogue; returns the exit code.
 
     Raises:
         ValueError: bad input; nothing has started.
@@ -105,13 +106,12 @@ def run_study(options: Options, console: Console) -> int:
 
 
 def run_plan(plan: Plan, options: Options, console: Console) -> int:
-    """Run, or go on with, a plan; returns the exit code.
+    """Run, or resume, a plan; returns the exit code.
 
     Raises:
         ValueError: bad input; nothing has started.
     """
     begun = time.perf_counter()
-    uri = check_tracking_uri(options.tracking_uri)
     checked, out = check_plan(plan, options), options.folder
     plan = checked.plan
     warn_of_data(checked.source.description, console)
@@ -121,23 +121,95 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
         _check_selected_on(bank, options.selected)
         if options.fresh and (aside := move_aside(out)):
             console.print(f"moved {out} to {aside}", highlight=False, soft_wrap=True)
-        with sole_user(out):
+        with locked(out):
             records = records_of_plan(out, plan, bank)
-            announce(plan, backend, records, console)
             warn_of_folds(checked.folds, console)
-            study_id = write_study(out, plan, bank, checked.folds, _execution(options, backend, uri))
+            study_id = write_study(out, plan, bank, checked.folds, _execution(options, backend))
             write_surfaces(out, plan)
             parameters = {"preset": plan.preset.name, "seed": plan.seed, "data": bank.description.name}
             identity = Identity(plan.study.name, study_id, plan.preset.name, parameters)
-            tracker = Tracker(uri, identity, (read_json(record_path(out, trial)) for trial in records))
-            code = SOME_FAILED
+            mirrored = (read_json(record_path(out, trial)) for trial in records)
+            tracker = Tracker(options.checked_tracking_uri, identity, mirrored)
+            return StudyRun(plan, bank, out, backend, records, tracker, console, begun).execute()
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """One execution of a plan in its study's folder.
+
+    records: those of the plan that are there, by trial. begun: `time.perf_counter` when the program's work began.
+    """
+
+    plan: Plan
+    bank: Bank
+    out: Path
+    backend: Backend
+    records: Mapping[str, Record]
+    tracker: Tracker
+    console: Console
+    begun: float
+
+    def execute(self) -> int:
+        """All trials that are missing, and the report; returns the exit code."""
+        code = SOME_FAILED
+        try:
+            self._say_what_will_happen()
+            code = self._train()
+            write_sample_images(self.out, self.bank)
+            self._report()
+        finally:  # whatever becomes of trials and report, no run may stay RUNNING
+            self._close(code)
+        return code
+
+    def _say_what_will_happen(self) -> None:
+        plan, backend = self.plan, self.backend
+        for warning in plan.warnings:
+            self.console.print(f"[yellow]{escape(warning)}[/]", highlight=False)
+        self.console.print(
+            f"[bold]{plan.study.title}[/] ({plan.preset.name}: {plan.preset.about})\n"
+            f"{'' if plan.exact else 'at most '}{plan.search_trials} search trials "
+            f"({sum(arm.budget for arm in plan.arms)} configurations × "
+            f"{plan.preset.folds} folds) and {plan.replicate_trials} replicates ({len(plan.arms)} arms × "
+            f"{plan.replicates} seeds); {backend.slots} at once on {backend.device}",
+            highlight=False,
+        )
+        if self.records:
+            done, failed = len(self._done), len(self.records) - len(self._done)
+            self.console.print(f"resuming: {done} trials are done, {failed} failed and run again", highlight=False)
+
+    @property
+    def _done(self) -> dict[str, Record]:
+        return {trial: record for trial, record in self.records.items() if record["status"] in FINAL}
+
+    def _train(self) -> int:
+        """All trials; wall_s in study.json counts from the start of the program's work to the end of the last trial."""
+        code = DONE
+        with Progress(self.plan, self.backend.slots, self._done, self.console) as progress:
+            dispatcher = Dispatcher(self.plan, self.bank, self.out, self._done, [progress, self.tracker])
             try:
-                code = _run_trials(plan, bank, out, backend, records, tracker, console, begun)
-                write_sample_images(out, bank)
-                _report(out, console)
-            finally:  # whatever becomes of trials and report, no run may stay RUNNING
-                _close(tracker, code, out, console)
-    return code
+                with _terminate_as_interrupt():
+                    self.backend.run(dispatcher, self.out, self.plan.trials)
+            except KeyboardInterrupt:
+                code = INTERRUPTED
+        if code == DONE and not dispatcher.complete:
+            code = SOME_FAILED
+        wall_s = time.perf_counter() - self.begun
+        end_execution(self.out, ended_at=now(), exit_code=code, wall_s=wall_s, trials=dispatcher.handed_out)
+        return code
+
+    def _report(self) -> None:
+        from reports.build import build_report
+
+        self.console.print(f"report: {build_report(self.out)}", highlight=False, soft_wrap=True)
+
+    def _close(self, code: int) -> None:
+        status = {DONE: "FINISHED", SOME_FAILED: "FAILED", INTERRUPTED: "KILLED"}[code]
+        artifacts = [self.out / name for name in ("report", "study.json", "selection.json")]
+        for trouble in self.tracker.close(status, artifacts):
+            text = f"[yellow]MLflow:[/] {escape(trouble)} (records are complete; the next start mirrors them)"
+            self.console.print(text)
+        if code == INTERRUPTED:
+            self.console.print("interrupted: the same command resumes it")
 
 
 def _check_selected_on(bank: Bank, selected: Path | None) -> None:
@@ -149,68 +221,11 @@ def _check_selected_on(bank: Bank, selected: Path | None) -> None:
         raise ValueError(f"--selected {selected} was selected on other data ({data['name']}): select on the same first")
 
 
-def _execution(options: Options, backend: Backend, uri: str) -> dict[str, Any]:
+def _execution(options: Options, backend: Backend) -> dict[str, Any]:
     """What study.json says of this execution now; the rest follows when it has ended."""
     known = {"started_at": now(), "slots": backend.slots, "backend": options.backend, "device": backend.device}
-    return known | {"tracking_uri": uri, "ended_at": None, "wall_s": None, "trials": None, "exit_code": None}
-
-
-def _run_trials(
-    plan: Plan,
-    bank: Bank,
-    out: Path,
-    backend: Backend,
-    records: dict[str, Record],
-    tracker: Tracker,
-    console: Console,
-    begun: float,
-) -> int:
-    """All trials; wall_s in study.json counts from the start of the program's work to the end of the last trial."""
-    code = DONE
-    done = {trial: record for trial, record in records.items() if record["status"] in FINAL}
-    with Progress(plan, backend.slots, done, console) as progress:
-        dispatcher = Dispatcher(plan, bank, out, done, [progress, tracker])
-        try:
-            with _terminate_as_interrupt():
-                backend.run(dispatcher, out, plan.trials)
-        except KeyboardInterrupt:
-            code = INTERRUPTED
-    if code == DONE and not dispatcher.complete:
-        code = SOME_FAILED
-    end_execution(out, ended_at=now(), exit_code=code, wall_s=time.perf_counter() - begun, trials=dispatcher.handed_out)
-    return code
-
-
-def _close(tracker: Tracker, code: int, out: Path, console: Console) -> None:
-    status = {DONE: "FINISHED", SOME_FAILED: "FAILED", INTERRUPTED: "KILLED"}[code]
-    for trouble in tracker.close(status, [out / "report", out / "study.json", out / "selection.json"]):
-        console.print(f"[yellow]MLflow:[/] {escape(trouble)} (records are complete; the next start mirrors them)")
-    if code == INTERRUPTED:
-        console.print("interrupted: the same command goes on from here")
-
-
-def _report(out: Path, console: Console) -> None:
-    from reports.build import build_report
-
-    page = build_report(out)
-    console.print(f"report: {page}", highlight=False, soft_wrap=True)
-
-
-def announce(plan: Plan, backend: Backend, records: dict[str, Record], console: Console) -> None:
-    """Say what will happen before it does."""
-    for warning in plan.warnings:
-        console.print(f"[yellow]{escape(warning)}[/]", highlight=False)
-    console.print(
-        f"[bold]{plan.study.title}[/] ({plan.preset.name}: {plan.preset.about})\n"
-        f"{'' if plan.exact else 'at most '}{plan.search_trials} search trials "
-        f"({sum(arm.budget for arm in plan.arms)} configurations × "
-        f"{plan.preset.folds} folds) and {plan.replicate_trials} replicates ({len(plan.arms)} arms × "
-        f"{plan.replicates} seeds); {backend.slots} at once on {backend.device}",
-        highlight=False,
-    )
-    done = sum(record["status"] in FINAL for record in records.values())
-    if records:
-        console.print(f"going on: {done} trials are done, {len(records) - done} failed and run again", highlight=False)
+    known |= {"tracking_uri": options.checked_tracking_uri}
+    return known | {"ended_at": None, "wall_s": None, "trials": None, "exit_code": None}
 
 
 def open_bank(checked: Checked, options: Options, console: Console) -> Bank:

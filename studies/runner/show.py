@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from reports.writing.formats import duration
-from search_spaces.searchers import ASHA
+from search_spaces.stopping import StoppingRule
 from studies.declare import Arm
 from studies.plan import Plan
 from studies.runner.data_warnings import warn_of_data, warn_of_folds
@@ -53,8 +53,8 @@ def show_plan(checked: Checked, console: Console) -> None:
         )
     warn_of_folds(checked.folds, console)
     for arm in plan.arms:
-        if isinstance(arm.searcher, ASHA) and plan.rungs_of(arm):
-            console.print(_stops(plan, arm, arm.searcher), highlight=False)
+        if (rule := arm.searcher.stopping_rule) and plan.rungs_of(arm):
+            console.print(_stops(plan, arm, rule), highlight=False)
     most, total = "" if plan.exact else "at most ", work.total
     console.print(
         f"{most}{plan.trials} trials: {most}{plan.search_trials} in the search and {plan.replicate_trials} replicates; "
@@ -87,11 +87,8 @@ def show_forecast(plan: Plan, found: Forecast, calibration: Calibration, slots: 
     )
 
 
-def _stops(plan: Plan, arm: Arm, searcher: ASHA) -> str:
-    """Where a search stops trials, and what it would cost if exactly its share went on."""
-    rungs, epochs = " or ".join(map(str, plan.rungs_of(arm))), plan.epochs_of(arm)
-    expected = searcher.expected_epochs(epochs, plan.preset.folds)
-    return (
-        f"{arm.label}: trials of fold 0 may stop after {rungs} of {epochs} epochs; if 1 in {searcher.reduction} "
-        f"goes on each time, its search takes {expected:.0f} of at most {plan.search_trials_of(arm) * epochs} epochs"
-    )
+def _stops(plan: Plan, arm: Arm, rule: StoppingRule) -> str:
+    """Where a search stops trials, and what its rule expects of that."""
+    epochs, rungs = plan.epochs_of(arm), " or ".join(map(str, plan.rungs_of(arm)))
+    outlook = rule.outlook(arm.budget, epochs, plan.preset.folds)
+    return f"{arm.label}: trials of fold 0 may stop after {rungs} of {epochs} epochs{outlook and f'; {outlook}'}"

@@ -60,7 +60,7 @@ def on_ray(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The main job on Ray: Ctrl-C, then kill -9, then to its end."""
     folder = tmp_path_factory.mktemp("ray")
     assert stop_after(8, signal.SIGINT, folder) == 130
-    assert "interrupted: the same command goes on from here" in (folder / "screen.txt").read_text()
+    assert "interrupted: the same command resumes it" in (folder / "screen.txt").read_text()
     assert "RUNNING" not in tracked(folder)
     assert stop_after(30, signal.SIGKILL, folder) == -signal.SIGKILL
     process = start(folder)

@@ -12,7 +12,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.records import FINAL, Record, record_path, write_json
 from fmim_core.trial.trial import TrialSpec, blank_record
 from search_spaces.domain import Choice, Space, Uniform
-from search_spaces.searchers import Searcher
+from search_spaces.searcher import Searcher
 from studies.declare import Arm, Study
 from studies.plan import Plan
 from studies.runner.dispatcher import Dispatcher
@@ -42,7 +42,7 @@ def hill(spec: TrialSpec, epoch: int) -> float:
 def arm(name: str, searcher: Searcher, space: Space = MARGINS) -> Arm:
     """An AdaTriplet arm with given margins."""
     settings = (("loss.kind", "adatriplet"), ("margins.kind", "fixed"))
-    return Arm(name=name, loss="AdaTriplet", search=name, settings=settings, space=space, searcher=searcher)
+    return Arm(name=name, search=name, settings=settings, space=space, searcher=searcher)
 
 
 def plan_of(*arms: Arm, seed: int = 0, replicates: int = 1, epochs: int = 9, folds: int = 2) -> Plan:
@@ -52,11 +52,11 @@ def plan_of(*arms: Arm, seed: int = 0, replicates: int = 1, epochs: int = 9, fol
     return Plan(study, preset, seed, replicates, epochs)
 
 
-def record_of(spec: TrialSpec, status: str, epochs: int, metric: Metric) -> Record:
-    """A record as a trial leaves it after so many epochs."""
-    history = [{"epoch": epoch, "validation_mAP": metric(spec, epoch)} for epoch in range(1, epochs + 1)]
+def record_of(spec: TrialSpec, status: str, epochs: int, metric: Metric, name: str = "mAP") -> Record:
+    """A record as a trial leaves it after so many epochs; by any other metric than `name`, the worst is the best."""
+    history = [{"epoch": epoch, f"validation_{name}": metric(spec, epoch)} for epoch in range(1, epochs + 1)]
     record = blank_record(spec, "2026-01-01T00:00:00.000Z") | {"status": status, "history": history}
-    value = {"mAP": metric(spec, epochs)} if epochs else None
+    value = {"mAP": 1 - metric(spec, epochs)} | {name: metric(spec, epochs)} if epochs else None
     if status == "completed":
         record["metrics"] = {
             "validation": None,
@@ -106,12 +106,12 @@ class Simulation:
 
     def _epoch(self, dispatcher: Dispatcher, entry: list[Any], status: str) -> Record | None:
         entry[1] += 1
-        spec, epoch = entry
+        (spec, epoch), name = entry, self.plan.study.metric
         if status != "completed":
-            return record_of(spec, status, 0, self._metric)
+            return record_of(spec, status, 0, self._metric, name)
         if epoch == spec.train.epochs:
-            return record_of(spec, "completed", epoch, self._metric)
-        so_far = record_of(spec, "stopped", epoch, self._metric)
+            return record_of(spec, "completed", epoch, self._metric, name)
+        so_far = record_of(spec, "stopped", epoch, self._metric, name)
         return None if not spec.rungs or dispatcher.goes_on(spec, so_far["history"]) else so_far
 
     def configurations(self, name: str) -> list[dict[str, Any]]:
@@ -124,7 +124,7 @@ class Simulation:
     def mean(self, name: str, number: int) -> float:
         """The mean over folds of a configuration."""
         values = [
-            self.records[f"{name}.c{number:02d}.fold{fold}"]["metrics"]["validation"]["mAP"]
+            self.records[f"{name}.c{number:02d}.fold{fold}"]["metrics"]["validation"][self.plan.study.metric]
             for fold in range(self.plan.preset.folds)
         ]
         return math.fsum(values) / len(values)

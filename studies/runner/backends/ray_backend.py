@@ -154,7 +154,7 @@ class Stopping(FIFOScheduler):
 
 
 @dataclass(frozen=True)
-class Heard:
+class LastReport:
     """The last that was heard of a running trial: its start, cost and earlier attempts, and when that was."""
 
     so_far: dict[str, Any]
@@ -169,7 +169,7 @@ class DispatcherCallback(tune.Callback):
 
     def __init__(self, dispatcher: TrialSource, stopping: Stopping, place: Place) -> None:
         self._dispatcher, self._stopping, self._place = dispatcher, stopping, place
-        self._heard: dict[str, Heard] = {}  # of running trials
+        self._last: dict[str, LastReport] = {}  # of running trials
         self._ended: dict[str, Record] = {}
         self.error: Exception | None = None
 
@@ -178,7 +178,7 @@ class DispatcherCallback(tune.Callback):
 
     def on_trial_start(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
         spec = _spec(trial.config)
-        self._heard[spec.id] = self._nothing()
+        self._last[spec.id] = self._nothing()
         self._dispatcher.started(spec)
 
     def on_trial_result(
@@ -187,7 +187,7 @@ class DispatcherCallback(tune.Callback):
         spec = _spec(trial.config)
         report: Report = result.pop("report")  # Tune keeps the last result of every trial
         if report.so_far is not None:
-            self._heard[spec.id] = Heard(report.so_far)
+            self._last[spec.id] = LastReport(report.so_far)
         if report.record is not None:
             self._ended[trial.trial_id] = report.record
         if report.row is not None:
@@ -214,17 +214,17 @@ class DispatcherCallback(tune.Callback):
         if self.error is None:
             self._finished(_spec(trial.config), self._record_of_dead_worker(trial))
 
-    def _nothing(self) -> Heard:
-        return Heard({"started_at": now(), "cost": no_cost() | {"device_share": self._place.device_share}})
+    def _nothing(self) -> LastReport:
+        return LastReport({"started_at": now(), "cost": no_cost() | {"device_share": self._place.device_share}})
 
     def _finished(self, spec: TrialSpec, record: Record) -> None:
-        self._heard.pop(spec.id, None)
+        self._last.pop(spec.id, None)
         self._dispatcher.finished(spec, record)
 
     def _record_of_dead_worker(self, trial: RayTrial) -> Record:
         spec = _spec(trial.config)
-        heard = self._heard.get(spec.id) or self._nothing()  # a worker may die before its trial begins
-        return record_of_dead_worker(spec, str(trial.get_error()), self._place.out, heard)
+        last = self._last.get(spec.id) or self._nothing()  # a worker may die before its trial begins
+        return record_of_dead_worker(spec, str(trial.get_error()), self._place.out, last)
 
     @contextmanager
     def _own_errors(self) -> Iterator[None]:
@@ -239,7 +239,7 @@ def _spec(config: Mapping[str, Any]) -> TrialSpec:
     return TrialSpec.model_validate_json(config["spec"])
 
 
-def record_of_dead_worker(spec: TrialSpec, error: str, out: Path, heard: Heard) -> Record:
+def record_of_dead_worker(spec: TrialSpec, error: str, out: Path, last: LastReport) -> Record:
     """The record of a trial that could not write its own; one that it did write just before stands."""
     path = record_path(out, spec.id)
     written = read_json(path) if path.exists() else None
@@ -247,8 +247,8 @@ def record_of_dead_worker(spec: TrialSpec, error: str, out: Path, heard: Heard) 
         return dict(written)
     memory = "OutOfMemory" in error or "running low on memory" in error
     kind = "out of memory" if memory else "worker died"
-    record = blank_record(spec, now()) | {"attempts": earlier_attempts(written, spec.fingerprint)} | heard.so_far
-    record["cost"] = cut_off(record["cost"], time.monotonic() - heard.at)
+    record = blank_record(spec, now()) | {"attempts": earlier_attempts(written, spec.fingerprint)} | last.so_far
+    record["cost"] = cut_off(record["cost"], time.monotonic() - last.at)
     record["error"] = {"kind": kind, "message": error.strip()[:2000], "traceback": error}
     write_json(path, record)
     return record

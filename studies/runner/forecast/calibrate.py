@@ -26,8 +26,8 @@ from studies.runner.tracking.mlflow_runs import Identity
 from studies.runner.tracking.tracker import Tracker
 
 MEASURED_S = 4.0  # of each training, after the first epoch; at least one epoch of one step
-MOST_EPOCHS = 5
-ENOUGH_BATCHES = 4  # of images in evaluation: of fewer, what each evaluation takes besides counts too much
+MAX_EPOCHS = 5
+MIN_EVALUATION_BATCHES = 4  # of fewer, what each evaluation takes besides counts too much
 SUBJECTS_IN_FOLD = 4  # so that each of many folds can be evaluated
 PARTS = ("startup_s", "data_s", "train_s", "eval_s")
 
@@ -129,7 +129,7 @@ class Probes:
         self._trainings, self._slots, self._observer = list(trainings.values()), slots, observer
         per_side = self._trainings[0].train.identity == "side"
         evaluable = len(set(images.subjects[images.matched_query_mask(per_side)]))
-        most = min(len(images) // (ENOUGH_BATCHES * EVALUATION_BATCH), evaluable // SUBJECTS_IN_FOLD)
+        most = min(len(images) // (MIN_EVALUATION_BATCHES * EVALUATION_BATCH), evaluable // SUBJECTS_IN_FOLD)
         self._folds = max(plan.preset.folds, most)
         fold = subject_folds(images, self._folds, derive_seed(plan.seed, "folds"), per_side)[0]
         self._trained, self.validated = len(fold.train), len(fold.validation)
@@ -200,7 +200,7 @@ class Probes:
             timing = _timing(record, self.validated)
             batches = max(1, int(MEASURED_S / timing.step))
             epoch = min(batches, self._full(spec)) * timing.step + self.validated * timing.image
-            self._size = batches, 1 + min(MOST_EPOCHS, max(1, round(MEASURED_S / epoch)))
+            self._size = batches, 1 + min(MAX_EPOCHS, max(1, round(MEASURED_S / epoch)))
 
     def _full(self, spec: TrialSpec) -> int:
         training = self._training(spec.number)

@@ -118,7 +118,7 @@ class Slots:
                 return self._now
             self._now, _, spec, epochs = heapq.heappop(self._running)
             score = derive_seed("forecast", spec.arm, spec.number) / 2**63
-            history = [{"epoch": epoch + 1, "validation_mAP": score} for epoch in range(epochs)]
+            history = [{"epoch": epoch + 1, f"validation_{self.metric}": score} for epoch in range(epochs)]
             over = epochs == spec.train.epochs
             if not over and self.dispatcher.goes_on(spec, history):
                 self._train(spec, epochs)

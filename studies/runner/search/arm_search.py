@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 
 from fmim_core.data.bank.bank import Bank
@@ -11,12 +11,11 @@ from fmim_core.records import Record
 from fmim_core.training.trainer import Row
 from fmim_core.trial.trial import TrialSpec
 from search_spaces.domain import Configuration
-from search_spaces.searchers import ASHA, TPE
+from search_spaces.searcher import History
 from studies.declare import Arm
 from studies.plan import Plan
+from studies.runner.search.draws import TorchDraws
 from studies.runner.search.proposals import Proposals
-from studies.runner.search.samplers import Before, propose
-from studies.runner.search.successive_halving import Rungs
 from studies.selection import Selection, score, select
 
 
@@ -25,8 +24,7 @@ class ArmSearch:
 
     `records` are those of the whole study by trial: the final ones from before, and this run's, which the dispatcher
     adds before it calls `finished`. Trials that do not depend on each other come longest first, by the `length` of
-    their configuration's first trial; adaptive searches and those that stop trials keep their own order, on which
-    their results depend.
+    their configuration's first trial; a search that is `ordered` keeps its own order, on which its results depend.
     """
 
     def __init__(
@@ -47,13 +45,14 @@ class ArmSearch:
         self._queue: deque[TrialSpec] = deque()
         self._length, self._lengths, self._longest = length, list[int](), 0  # of each configuration
         self._exhausted = False
-        self._rungs: Rungs | None = None
-        if isinstance(arm.searcher, ASHA):
-            self._rungs = Rungs(plan.rungs_of(arm), arm.searcher.reduction)
+        rule, self._metric = arm.searcher.stopping_rule, METRICS[plan.study.metric]
+        self._reached: Counter[int] = Counter()  # rungs, by configuration
+        self._stopping = None if rule is None else rule.start(plan.epochs_of(arm), self._metric.higher_is_better)
+        self._draws = TorchDraws(plan.seed, arm.name)
+        self.uses_results, self._own_order = arm.searcher.uses_results(arm.space), arm.searcher.ordered(arm.space)
         for configuration in arm.listed or proposals.of(arm.name):
             self._begin(configuration)
         self._propose()
-        self._own_order = arm.searcher.adaptive or self._rungs is not None
         if not self._own_order:
             self._queue = deque(sorted(self._queue, key=lambda spec: -self._lengths[spec.number]))
 
@@ -78,7 +77,7 @@ class ArmSearch:
 
     def goes_on(self, spec: TrialSpec, history: Sequence[Row]) -> bool:
         """Whether a trial with this history goes on; if not, it is to be stopped."""
-        return self._rungs is None or self._rungs.goes_on(spec.number, history)
+        return not self._stops(spec, history)
 
     def finished(self, spec: TrialSpec) -> None:
         """To be called when one of its trials is over and has its record."""
@@ -105,11 +104,11 @@ class ArmSearch:
         self._lengths.append(self._length(trials[0]))
         self._longest = max(self._longest, self._lengths[number])
         self._open.append(set())
-        if self._rungs is None:
-            self._queue.extend(self._due(trials))
-        else:
+        if self.arm.searcher.screens:
             self._queue.extend(self._due(trials[:1]))
             self._screen(trials[0])
+        else:
+            self._queue.extend(self._due(trials))
 
     def _due(self, trials: Sequence[TrialSpec]) -> list[TrialSpec]:
         missing = [spec for spec in trials if spec.id not in self._records]
@@ -121,9 +120,9 @@ class ArmSearch:
     def _screen(self, spec: TrialSpec) -> None:
         """Where the first fold screens: if this is it, and it has come to its end, the others are due, and first."""
         record = self._records.get(spec.id)
-        if self._rungs is None or spec.fold != 0 or record is None:
+        if not self.arm.searcher.screens or spec.fold != 0 or record is None:
             return
-        self._rungs.see(spec.number, record["history"])
+        self._stops(spec, record["history"])
         if record["status"] == "completed":
             self._queue.extendleft(reversed(self._due(self._trials[spec.number][1:])))
 
@@ -131,11 +130,9 @@ class ArmSearch:
         """Make all proposals that can be made now; they are on disk before a trial of theirs is handed out."""
         fresh = False
         while not self._all_proposed and (values := self._basis()) is not None:
-            seed = (self._plan.seed, "search", self.arm.name)
-            better = METRICS[self._plan.study.metric].higher_is_better
-            configuration = propose(
-                self.arm.searcher, Before(self.arm.space, seed, self.configurations, values, better)
-            )
+            better = self._metric.higher_is_better
+            history = History(self.arm.space, tuple(self.configurations), tuple(values), better, self._draws)
+            configuration = self.arm.searcher.propose(history)
             if configuration is None:
                 self._exhausted = True
                 break
@@ -147,11 +144,20 @@ class ArmSearch:
 
     def _basis(self) -> list[float | None] | None:
         """The results that the next proposal is based on; None while one of them is not there yet."""
-        searcher = self.arm.searcher
-        known = range(len(self.configurations) - searcher.in_flight + 1 if isinstance(searcher, TPE) else 0)
-        if any(self._open[number] for number in known):
+        number = len(self.configurations)
+        needed = self.arm.searcher.results_needed(number)
+        assert 0 <= needed <= number, f"{self.arm.searcher!r} needs {needed} results for proposal {number}"
+        if any(self._open[:needed]):
             return None
-        return [self._value(number) for number in known]
+        return [self._value(earlier) for earlier in range(needed)]
+
+    def _stops(self, spec: TrialSpec, history: Sequence[Row]) -> bool:
+        """Tell the stopping rule of the rungs that a trial has reached since it was told last, and ask it."""
+        reached = sum(rung <= len(history) for rung in spec.rungs)
+        if self._stopping is None or reached == self._reached[spec.number]:
+            return False
+        self._reached[spec.number] = reached
+        return self._stopping.stops(spec.number, [row[f"validation_{self._metric.name}"] for row in history])
 
     def _value(self, number: int) -> float | None:
         configuration, folds = self.configurations[number], self._plan.preset.folds

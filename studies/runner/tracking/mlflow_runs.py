@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # A stopped trial ended as it was meant to; the tag fmim.status tells it from a completed one.
 STATUS = {"completed": "FINISHED", "stopped": "FINISHED", "diverged": "FAILED", "failed": "FAILED"}
+ARTIFACTS = "mlflow-artifacts"  # a folder beside a sqlite file
 METRICS_AT_ONCE = 800  # MLflow takes no more than 1,000 values of all kinds
 LONGEST_PARAMETER = 500  # MLflow cuts longer ones; the whole configuration is in the artifact record.json
 EPOCH_METRICS = (
@@ -82,6 +83,14 @@ def check_tracking_uri(uri: str) -> str:
     )
 
 
+def database_files(uri: str, folder: Path) -> set[str]:
+    """Names of what the mirror keeps directly in a folder: a sqlite file with what belongs to it, and artifacts."""
+    path = Path(uri.removeprefix("sqlite:///"))
+    if not uri.startswith("sqlite:///") or path.parent != folder:
+        return set()
+    return {ARTIFACTS, *(f"{path.name}{ending}" for ending in ("", ".lock", "-wal", "-shm", "-journal"))}
+
+
 Value = tuple[str, float, int]  # name, value, step
 
 
@@ -96,7 +105,7 @@ class Identity:
 
 
 @dataclass
-class News:
+class TrialUpdate:
     """What is to be written of one trial.
 
     beginning: as much of its record as is known when it begins, if it has. rows: of new epochs. record: if it is over.
@@ -129,7 +138,7 @@ class Runs:
         from mlflow import MlflowClient
 
         logging.getLogger("mlflow").setLevel(logging.WARNING)
-        with _sole_user_of(self._uri):
+        with _locked(self._uri):
             self._client = MlflowClient(self._uri)
             self._experiment = self._find_experiment()
         runs = self._own_runs()
@@ -141,7 +150,7 @@ class Runs:
         for record in records:
             name, status = record["trial"], record["status"]
             if status in FINAL and (name not in runs or runs[name].status != STATUS[status]):
-                self.write(News(name, record, record=record))
+                self.write(TrialUpdate(name, record, record=record))
 
     def _find_experiment(self) -> str:
         name = self._identity.study
@@ -151,7 +160,7 @@ class Runs:
         if not self._uri.startswith("sqlite:///"):
             return str(self._client.create_experiment(name))
         # Beside the database: MLflow's own default is a folder wherever the program was started.
-        artifacts = Path(self._uri.removeprefix("sqlite:///")).parent / "mlflow-artifacts" / name
+        artifacts = Path(self._uri.removeprefix("sqlite:///")).parent / ARTIFACTS / name
         return str(self._client.create_experiment(name, artifact_location=artifacts.as_uri()))
 
     def _own_runs(self, only: str = "") -> dict[str, Any]:
@@ -176,13 +185,13 @@ class Runs:
         self._log(run.info.run_id, parameters=self._identity.parameters)
         return str(run.info.run_id)
 
-    def write(self, news: News) -> None:
+    def write(self, update: TrialUpdate) -> None:
         """Write what is new of a trial."""
-        trial, record, beginning = news.trial, news.record, news.beginning
+        trial, record, beginning = update.trial, update.record, update.beginning
         if trial not in self._logged:  # a worker may die before its trial begins
             beginning = beginning or record
         parameters = {} if beginning is None else self._open(trial, beginning)
-        rows = news.rows if record is None else record["history"]
+        rows = update.rows if record is None else record["history"]
         values = _of_rows(rows, after=self._logged[trial])
         if record is None:
             self._log(self._runs[trial], values, parameters)
@@ -262,7 +271,7 @@ def _milliseconds(time: str) -> int:
 
 
 @contextlib.contextmanager
-def _sole_user_of(uri: str) -> Iterator[None]:
+def _locked(uri: str) -> Iterator[None]:
     """For a sqlite file: nobody else of ours in the block, since two programs cannot create its tables at once."""
     if not uri.startswith("sqlite:///"):
         yield

@@ -12,7 +12,7 @@ from pathlib import Path
 from fmim_core.records import Record, now
 from fmim_core.training.trainer import Row
 from fmim_core.trial.trial import TrialSpec, blank_record
-from studies.runner.tracking.mlflow_runs import Identity, News, Runs
+from studies.runner.tracking.mlflow_runs import Identity, Runs, TrialUpdate
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class Tracker:
 
     def __init__(self, uri: str, identity: Identity, records: Iterable[Record]) -> None:
         self._runs = Runs(uri, identity)
-        self._waiting: dict[str, News] = {}  # by trial, the one that waits longest first
+        self._waiting: dict[str, TrialUpdate] = {}  # by trial, the one that waits longest first
         self._changed = threading.Condition()  # of what waits, of `_busy` and of `_closing`
         self._busy, self._closing = True, False
         self._troubles: list[str] = []
@@ -46,23 +46,23 @@ class Tracker:
 
     def started(self, spec: TrialSpec) -> None:
         """A trial begins: its run is made, or opened again."""
-        with self._news_of(spec) as news:
-            news.beginning = blank_record(spec, now())
+        with self._update_of(spec) as update:
+            update.beginning = blank_record(spec, now())
 
     def epoch(self, spec: TrialSpec, row: Row) -> None:
         """A trial has run an epoch: its row, with the epoch as the step."""
-        with self._news_of(spec) as news:
-            news.rows.append(row)
+        with self._update_of(spec) as update:
+            update.rows.append(row)
 
     def finished(self, spec: TrialSpec, record: Record) -> None:
         """A trial is over: what is still missing, final metrics, cost, the record itself, and the status."""
-        with self._news_of(spec) as news:
-            news.record = record
+        with self._update_of(spec) as update:
+            update.record = record
 
     @contextmanager
-    def _news_of(self, spec: TrialSpec) -> Iterator[News]:
+    def _update_of(self, spec: TrialSpec) -> Iterator[TrialUpdate]:
         with self._changed:
-            yield self._waiting.setdefault(spec.id, News(spec.id))
+            yield self._waiting.setdefault(spec.id, TrialUpdate(spec.id))
             self._changed.notify_all()
 
     def settle(self, timeout_s: float = 120.0) -> bool:
@@ -93,11 +93,11 @@ class Tracker:
     def _work(self, records: Iterable[Record]) -> None:
         self._in_a_row = GIVE_UP_AFTER - 1  # without a connection nothing else can work
         self._attempt(lambda: self._runs.connect(records))
-        while (news := self._next()) is not None:
-            self._attempt(partial(self._runs.write, news))
+        while (update := self._next()) is not None:
+            self._attempt(partial(self._runs.write, update))
         self._attempt(self._ending)
 
-    def _next(self) -> News | None:
+    def _next(self) -> TrialUpdate | None:
         """What has waited longest, once there is something; None at the end."""
         with self._changed:
             self._busy = False

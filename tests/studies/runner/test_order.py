@@ -14,12 +14,15 @@ from fmim_core.models.base import multiply_adds
 from fmim_core.records import Record, read_records
 from fmim_core.trial.trial import Place, TrialSpec
 from search_spaces.domain import Choice, Space, Uniform
-from search_spaces.searchers import ASHA, TPE, Grid, Random, Searcher
+from search_spaces.searcher import Searcher
+from search_spaces.searchers import Grid, Random
+from search_spaces.successive_halving import ASHA
 from studies.declare import Arm, Study
 from studies.plan import Plan
 from studies.runner.backends.inline import run_inline
 from studies.runner.dispatcher import Dispatcher
 from studies.runner.forecast.forecast import Slots
+from studies.runner.search.tpe import TPE
 from studies.workload import Workload
 from tests.support.mini_study import MINI
 from tests.support.simulation import record_of
@@ -39,7 +42,7 @@ def arm(name: str, steps: Iterable[int], epsilons: int = 1, searcher: Searcher |
         choices.append(Choice(path="margins.epsilon", values=tuple((n + 1) / 10 for n in range(epsilons))))
     space = Space(choices=tuple(choices), ranges=() if searcher is None else (RANGE,))
     settings = (("loss.kind", "triplet"), ("margins.kind", "fixed"))
-    return Arm(name=name, loss="L", search="S", settings=settings, space=space, searcher=searcher or Grid())
+    return Arm(name=name, search="S", settings=settings, space=space, searcher=searcher or Grid())
 
 
 def plan_of(*arms: Arm, replicates: int = 2) -> Plan:

@@ -25,7 +25,7 @@ from fmim_core.records import read_json, read_records, record_path, write_json
 from reports.build import build_report
 from studies.exit_codes import DONE
 from studies.options import Options
-from studies.runner.folder import sole_user
+from studies.runner.ownership import locked
 from studies.runner.run_study import run_plan
 from studies.runner.tracking.mlflow_runs import Identity, check_tracking_uri, safe_names
 from studies.runner.tracking.tracker import Tracker
@@ -159,7 +159,7 @@ def test_fresh_moves_the_old_folder_aside(copy: Path) -> None:
 
 
 def test_two_processes_cannot_use_one_folder(copy: Path) -> None:
-    with sole_user(copy / "study"), pytest.raises(ValueError, match="another process is running in"):
+    with locked(copy / "study"), pytest.raises(ValueError, match="another process is running in"):
         run(copy)
 
 

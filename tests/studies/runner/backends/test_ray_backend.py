@@ -22,7 +22,7 @@ from fmim_core.trial.trial import Place, Trial, TrialSpec
 from studies.exit_codes import DONE
 from studies.options import Options
 from studies.runner.backends.cluster import Resources, _slots, allot, cluster
-from studies.runner.backends.ray_backend import Heard, record_of_dead_worker, run_ray
+from studies.runner.backends.ray_backend import LastReport, record_of_dead_worker, run_ray
 from studies.runner.dispatcher import Dispatcher
 from studies.runner.run_study import run_plan
 from tests.benchmarks.idle import IdleTrial, Watch, idle_plan
@@ -95,14 +95,14 @@ def test_a_dead_worker_leaves_a_failed_record_with_the_reason(
     spec = first_search_trials(plan, tiny_bank)[0]
     cost = no_cost() | {"startup_s": 1.0, "train_s": 4.0, "wall_s": 6.0, "epochs": 2, "energy_j": 50.0}
     so_far: dict[str, Any] = {"started_at": "2026-01-01T00:00:00.000Z", "cost": cost, "attempts": []}
-    record = record_of_dead_worker(spec, message, tmp_path, Heard(so_far, at=time.monotonic() - 3))
+    record = record_of_dead_worker(spec, message, tmp_path, LastReport(so_far, at=time.monotonic() - 3))
     assert (record["status"], record["error"]["kind"], record["error"]["message"]) == ("failed", kind, message)
     assert read_json(record_path(tmp_path, spec.id))["status"] == "failed"
     paid = record["cost"]
     assert 3 <= paid["lost_s"] < 13
     assert paid["wall_s"] == pytest.approx(6.0 + paid["lost_s"])
     assert (paid["train_s"], paid["epochs"], paid["energy_j"]) == (4.0, 2, None)
-    again = record_of_dead_worker(spec, message, tmp_path, Heard({"started_at": "x", "cost": no_cost()}))
+    again = record_of_dead_worker(spec, message, tmp_path, LastReport({"started_at": "x", "cost": no_cost()}))
     assert [attempt["cost"] for attempt in again["attempts"]] == [paid]
 
 
@@ -110,8 +110,8 @@ def test_a_record_written_just_before_the_worker_died_stands(tiny_bank: Bank, tm
     plan = mini_plan()
     spec = first_search_trials(plan, tiny_bank)[0]
     Trial(spec, Place(tmp_path, "cpu")).run()
-    heard = Heard({"started_at": "x", "cost": no_cost()})
-    assert record_of_dead_worker(spec, "died", tmp_path, heard)["status"] == "completed"
+    last = LastReport({"started_at": "x", "cost": no_cost()})
+    assert record_of_dead_worker(spec, "died", tmp_path, last)["status"] == "completed"
 
 
 @pytest.mark.parametrize(

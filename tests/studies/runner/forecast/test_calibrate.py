@@ -14,7 +14,7 @@ from fmim_core.records import Record, read_json, record_path
 from fmim_core.training.trainer import Row
 from fmim_core.trial.trial import Place, Trial, TrialSpec, blank_record
 from search_spaces.domain import Space, Uniform
-from search_spaces.searchers import ASHA, TPE
+from search_spaces.successive_halving import ASHA
 from studies.declare import Arm
 from studies.options import Options
 from studies.plan import Plan
@@ -22,6 +22,7 @@ from studies.runner.forecast import calibrate as calibration_module
 from studies.runner.forecast.calibrate import Calibration, Probes, Timing, training_key
 from studies.runner.forecast.forecast import Forecast, forecast
 from studies.runner.forecast.predict import predict_plan
+from studies.runner.search.tpe import TPE
 from studies.workload import Work, Workload
 from tests.studies.test_command_line import fmim
 from tests.support.mini_study import MINI, MINI_STUDY, first_replicates, first_search_trials, mini_plan
@@ -103,7 +104,7 @@ def searched(searcher: ASHA | TPE) -> Plan:
     """A plan of one arm over a range, of nine epochs."""
     space = Space(ranges=(Uniform(path="margins.epsilon", low=0.1, high=0.9),))
     settings = (("loss.kind", "triplet"), ("margins.kind", "fixed"))
-    arm = Arm(name="searched", loss="Triplet", search="x", settings=settings, space=space, searcher=searcher)
+    arm = Arm(name="searched", search="x", settings=settings, space=space, searcher=searcher)
     return Plan(MINI_STUDY.model_copy(update={"arms": (arm,)}), MINI, 0, 2, epochs=9)
 
 
@@ -112,7 +113,7 @@ def test_searches_that_stop_trials_are_simulated_rung_by_rung(tiny_bank: Bank) -
     found = predicted(plan, tiny_bank, 2, invented(plan))
     most = Workload(plan, tiny_bank.development()).total
     assert 27 + 2 < found.trials < most.trials
-    expected = ASHA(samples=27, reduction=3).expected_epochs(9, plan.preset.folds) + 2 * 9
+    expected = ASHA(samples=27, reduction=3).stopping_rule.expected_epochs(27, 9, plan.preset.folds) + 2 * 9
     assert found.epochs == pytest.approx(expected, rel=0.5)
     assert found == predicted(plan, tiny_bank, 2, invented(plan))
 

@@ -14,8 +14,10 @@ import pytest
 from fmim_core.data.bank.bank import Bank
 from fmim_core.trial.trial import TrialSpec
 from search_spaces.domain import Choice, Space, Uniform
-from search_spaces.searchers import ASHA, QMC, TPE, Grid, Random, Searcher
-from studies.runner.search.successive_halving import Rungs
+from search_spaces.searcher import Searcher
+from search_spaces.searchers import QMC, Grid, Random
+from search_spaces.successive_halving import ASHA, Rungs
+from studies.runner.search.tpe import TPE
 from studies.selection import select
 from tests.support.simulation import MARGINS, MIXED, Simulation, arm, hill, plan_of
 
@@ -272,16 +274,16 @@ def test_who_goes_on_is_as_optunas_pruner_says(reduction: int) -> None:
     pruner = optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=reduction)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(direction="maximize", pruner=pruner, sampler=optuna.samplers.RandomSampler(seed=0))
-    rungs = Rungs(epochs, reduction)
+    rungs = Rungs(epochs, reduction, higher_is_better=True)
     values = [round((7919 * n % 101) / 101, 1) for n in range(60)]
     survived = 0
     for number, value in enumerate(values):
         trial = study.ask()
         history = []
         for epoch in range(1, epochs[-1] + 1):
-            history.append({"validation_mAP": value + 0.01 * epoch})
-            trial.report(history[-1]["validation_mAP"], epoch)
-            ours, theirs = rungs.goes_on(number, history), not trial.should_prune()
+            history.append(value + 0.01 * epoch)
+            trial.report(history[-1], epoch)
+            ours, theirs = not rungs.stops(number, history), not trial.should_prune()
             assert ours == theirs, (number, epoch)
             if not ours:
                 break
@@ -291,18 +293,28 @@ def test_who_goes_on_is_as_optunas_pruner_says(reduction: int) -> None:
 
 
 def test_a_metric_that_is_not_a_number_never_goes_on_unless_it_is_alone() -> None:
-    rungs = Rungs([1], 2)
-    assert rungs.goes_on(0, [{"validation_mAP": 0.5}])
-    assert not rungs.goes_on(1, [{"validation_mAP": math.nan}])
-    assert rungs.goes_on(2, [{"validation_mAP": 0.6}])
+    rungs = Rungs([1], 2, higher_is_better=True)
+    assert not rungs.stops(0, [0.5])
+    assert rungs.stops(1, [math.nan])
+    assert not rungs.stops(2, [0.6])
+
+
+def test_where_lower_is_better_the_lowest_go_on() -> None:
+    rungs = Rungs([1], 2, higher_is_better=False)
+    assert [rungs.stops(number, [value]) for number, value in enumerate((0.5, 0.6, 0.4, math.nan))] == [
+        False,
+        True,
+        False,
+        True,
+    ]
 
 
 def test_a_trial_gone_on_with_from_a_checkpoint_is_judged_at_the_rungs_it_passed_unseen() -> None:
-    rungs = Rungs([1, 3], 2)
-    rungs.see(0, [{"validation_mAP": 0.5}, {"validation_mAP": 0.6}, {"validation_mAP": 0.7}])
-    assert not rungs.goes_on(1, [{"validation_mAP": value} for value in (0.6, 0.6, 0.65, 0.9)])
-    assert rungs.goes_on(2, [{"validation_mAP": value} for value in (0.7, 0.7, 0.75, 0.1)])
-    assert rungs.goes_on(2, [{"validation_mAP": value} for value in (0.7, 0.7, 0.75, 0.1, 0.1)])  # judged once
+    rungs = Rungs([1, 3], 2, higher_is_better=True)
+    rungs.stops(0, [0.5, 0.6, 0.7])
+    assert rungs.stops(1, [0.6, 0.6, 0.65, 0.9])
+    assert not rungs.stops(2, [0.7, 0.7, 0.75, 0.1])
+    assert not rungs.stops(2, [0.7, 0.7, 0.75, 0.1, 0.1])  # judged once
 
 
 @pytest.fixture(scope="module")

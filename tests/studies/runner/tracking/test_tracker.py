@@ -13,7 +13,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Record
 from fmim_core.trial.trial import Place, TrialSpec, blank_record
 from studies.plan import Plan
-from studies.runner.tracking.mlflow_runs import Identity, News, Runs
+from studies.runner.tracking.mlflow_runs import Identity, Runs, TrialUpdate
 from studies.runner.tracking.tracker import Tracker
 from tests.benchmarks.idle import IdleTrial, idle_plan
 
@@ -36,7 +36,7 @@ def test_a_trial_that_is_over_is_written_whole_with_its_own_times(tiny_bank: Ban
     record |= {"started_at": "2026-01-02T03:04:05.678Z", "ended_at": "2026-01-02T04:04:05.678Z"}
     runs = Runs(f"sqlite:///{tmp_path}/mlflow.db", IDENTITY)
     runs.connect([])
-    runs.write(News(spec.id, beginning=record, record=record))
+    runs.write(TrialUpdate(spec.id, beginning=record, record=record))
     client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
     (run,) = client.search_runs(["1"], f"tags.`fmim.trial` = '{spec.id}'")
     assert (run.info.start_time, run.info.end_time) == tuple(

@@ -1,0 +1,105 @@
+"""Asynchronous successive halving (Li et al. 2020): the stopping rule, and the random search that has it.
+
+The file is also the model for a stopping rule of one's own: the rule as data, its state, a searcher that has it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, PositiveInt
+
+from search_spaces.domain import Configuration
+from search_spaces.searcher import History, Sampled
+from search_spaces.stopping import StoppingRule, StoppingState
+
+
+class SuccessiveHalving(StoppingRule):
+    """After ⌈E / r^k⌉ of E epochs, with r = reduction and k = rungs … 1, the best 1/r go on.
+
+    Rungs are shares of the training, not epochs, since one declaration serves presets of 2 to 100 epochs.
+    """
+
+    reduction: Annotated[int, Field(ge=2)]
+    rungs: PositiveInt
+
+    def stopping_epochs(self, epochs: int) -> tuple[int, ...]:
+        """The rungs, in epochs."""
+        shares = (math.ceil(epochs / self.reduction**k) for k in range(self.rungs, 0, -1))
+        return tuple(sorted({epoch for epoch in shares if epoch < epochs}))
+
+    def start(self, epochs: int, higher_is_better: bool) -> Rungs:
+        """Empty rungs."""
+        return Rungs(self.stopping_epochs(epochs), self.reduction, higher_is_better)
+
+    def expected_epochs(self, configurations: int, epochs: int, folds: int) -> float:
+        """Epochs of the whole search if exactly one in `reduction` goes on at each rung: to plan equal budgets."""
+        ends = (*self.stopping_epochs(epochs), epochs)
+        begins = (0, *ends[:-1])
+        first = sum((end - begin) / self.reduction**k for k, (begin, end) in enumerate(zip(begins, ends, strict=True)))
+        return configurations * (first + (folds - 1) * epochs / self.reduction ** (len(ends) - 1))
+
+    def outlook(self, configurations: int, epochs: int, folds: int) -> str:
+        """The expected epochs in words."""
+        expected = self.expected_epochs(configurations, epochs, folds)
+        return (
+            f"if 1 in {self.reduction} goes on each time, its search takes {expected:.0f} of at most "
+            f"{configurations * folds * epochs} epochs"
+        )
+
+
+class Rungs(StoppingState):
+    """The value of every configuration that reached a rung, and who goes on.
+
+    A trial goes on if fewer than max(1, ⌊n / r⌋) of the n trials at its rung, itself among them, are better than it.
+    This is Optuna's SuccessiveHalvingPruner with the minimum resource given; it is asynchronous: those to come have
+    no say. A value that is not a number is worse than any other.
+    """
+
+    def __init__(self, epochs: Iterable[int], reduction: int, higher_is_better: bool) -> None:
+        self._goodness: dict[int, dict[int, float]] = {epoch: {} for epoch in epochs}  # higher is better
+        self._reduction, self._sign = reduction, 1 if higher_is_better else -1
+
+    def stops(self, number: int, values: Sequence[float]) -> bool:
+        """Whether it is not among the best at a rung that it had not been seen at; it is judged once at each."""
+        fresh = [rung for rung, seen in self._goodness.items() if rung <= len(values) and number not in seen]
+        for rung in fresh:
+            value = values[rung - 1]
+            self._goodness[rung][number] = -math.inf if math.isnan(value) else self._sign * value
+        return not all(self._among_the_best(rung, number) for rung in fresh)
+
+    def _among_the_best(self, rung: int, number: int) -> bool:
+        goodness = self._goodness[rung]
+        better = sum(other > goodness[number] for other in goodness.values())
+        return better < max(1, len(goodness) // self._reduction)
+
+
+class ASHA(Sampled):
+    """Random configurations stopped early by asynchronous successive halving.
+
+    The first fold screens. At each rung (`SuccessiveHalving`) its trial goes on if its value of the study's metric is
+    among the best 1/reduction of those that came so far in the same arm, and the best one always; else it ends there.
+    What survives the first fold is trained on the others, and only that can be selected.
+    """
+
+    note: ClassVar[str] = (
+        "the configurations that ASHA offers follow from the seed, but which of them are stopped depends on the order "
+        "in which parallel trials reach a rung, so another run may stop others"
+    )
+    kind: Literal["asha"] = "asha"
+    reduction: Annotated[int, Field(ge=2)] = 3
+    rungs: PositiveInt = 2
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}, best 1/{self.reduction} at {self.rungs} rungs"
+
+    def suggest(self, history: History) -> Iterable[Configuration]:
+        """Random configurations."""
+        return history.random(history.number)
+
+    @property
+    def stopping_rule(self) -> SuccessiveHalving:
+        """Its rungs."""
+        return SuccessiveHalving(reduction=self.reduction, rungs=self.rungs)

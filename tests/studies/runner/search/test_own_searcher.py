@@ -1,0 +1,136 @@
+"""A searcher and a stopping rule that the program does not know: asked what they need, never what they are called."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from rich.console import Console
+
+from fmim_core.data.bank.bank import Bank
+from search_spaces.domain import Configuration
+from search_spaces.searcher import History, Sampled
+from search_spaces.searchers import Random
+from search_spaces.stopping import StoppingRule, StoppingState
+from studies.plan import Plan
+from studies.runner.folder import write_study
+from studies.runner.progress import Progress
+from studies.runner.show import show_status
+from tests.support.simulation import Simulation, arm, hill, plan_of
+
+FOLDS = [{"fold": 0}, {"fold": 1}]
+
+
+class Halfway(Sampled):
+    """Goes half the way from a random configuration to the best one known."""
+
+    kind: Literal["halfway"] = "halfway"
+    in_flight: int = 3
+
+    def results_needed(self, number: int) -> int:
+        return max(0, number - self.in_flight + 1)
+
+    def suggest(self, history: History) -> Iterable[Configuration]:
+        known = [(value, c) for c, value in history.results if value is not None]
+        for drawn in history.random(history.number):
+            best = max(known, key=lambda each: each[0])[1] if known else drawn
+            yield {p.name: p.rounded((drawn[p.name] + best[p.name]) / 2) for p in history.space.ranges}
+
+
+class AtLeast(StoppingRule):
+    """Stops a trial after the second epoch if it is not good enough by then."""
+
+    value: float
+
+    def stopping_epochs(self, epochs: int) -> tuple[int, ...]:
+        return (2,) if epochs > 2 else ()
+
+    def start(self, epochs: int, higher_is_better: bool) -> StoppingState:
+        return NotGoodEnough(self.value, higher_is_better)
+
+
+class NotGoodEnough(StoppingState):
+    def __init__(self, value: float, higher_is_better: bool) -> None:
+        assert higher_is_better
+        self._value = value
+
+    def stops(self, number: int, values: Sequence[float]) -> bool:
+        return values[1] < self._value
+
+
+class Demanding(Sampled):
+    kind: Literal["demanding"] = "demanding"
+
+    def suggest(self, history: History) -> Iterable[Configuration]:
+        return history.random(history.number)
+
+    @property
+    def stopping_rule(self) -> AtLeast:
+        return AtLeast(value=0.6)
+
+
+def run(plan: Plan, bank: Bank, out: Path, slots: int = 1) -> Simulation:
+    write_study(out, plan, bank, FOLDS, {"slots": slots, "wall_s": None})
+    simulation = Simulation(plan, bank, out)
+    assert simulation.run(slots).complete
+    return simulation
+
+
+@pytest.mark.parametrize("in_flight", [1, 3])
+@pytest.mark.parametrize("slots", [1, 5])
+def test_an_adaptive_searcher_is_given_its_results_for_every_proposal(
+    tiny_bank: Bank, tmp_path: Path, in_flight: int, slots: int
+) -> None:
+    plan = plan_of(arm("halfway", Halfway(samples=9, in_flight=in_flight)), arm("random", Random(samples=9)))
+    simulation = run(plan, tiny_bank, tmp_path, slots)
+    entries = json.loads((tmp_path / "proposals.json").read_text())["halfway"]
+    assert len(entries) == 9
+    for number, entry in enumerate(entries):
+        seen = range(max(0, number - in_flight + 1))
+        assert entry["values"] == pytest.approx([simulation.mean("halfway", n) for n in seen], abs=1e-12)
+    facts = [each["searcher_facts"] for each in json.loads((tmp_path / "study.json").read_text())["arms"]]
+    assert facts[0] == {"uses_results": True, "screens": False, "ordered": True}
+    assert facts[1] == {"uses_results": False, "screens": False, "ordered": False}
+    # What waits for its own results goes first, so that it is not the last to end.
+    assert [spec.arm for spec in simulation.started][:2] == ["halfway", "halfway"]
+
+
+def test_an_adaptive_searcher_proposes_the_same_whatever_order_trials_end_in(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = plan_of(arm("halfway", Halfway(samples=9)))
+    run(plan, tiny_bank, tmp_path / "a")
+    run(plan, tiny_bank, tmp_path / "b", slots=6)
+    assert (tmp_path / "a" / "proposals.json").read_bytes() == (tmp_path / "b" / "proposals.json").read_bytes()
+
+
+def test_a_searcher_with_a_stopping_rule_is_stopped_screened_and_counted(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = plan_of(arm("demanding", Demanding(samples=12)))
+    assert (plan.exact, plan.rungs_of(plan.arms[0]), plan.warnings) == (False, (2,), [])
+    screen = Console(record=True, width=200, file=(tmp_path / "screen.txt").open("w"))
+    progress = Progress(plan, 1, {}, screen)
+    simulation = run(plan, tiny_bank, tmp_path / "out", slots=3)
+    searched = [record for record in simulation.records.values() if record["stage"] == "search"]
+    first = {spec.number: spec for spec in simulation.started if spec.fold == 0 and spec.stage == "search"}
+    good = {number for number, spec in first.items() if hill(spec, 2) >= 0.6}
+    assert 0 < len(good) < 12
+    assert Counter((r["fold"], r["status"], len(r["history"])) for r in searched) == {
+        (0, "stopped", 2): 12 - len(good),
+        (0, "completed", 9): len(good),
+        (1, "completed", 9): len(good),
+    }
+    for spec in simulation.started:
+        progress.finished(spec, simulation.records[spec.id])
+    total = 12 + len(good) + 1
+    assert progress.line().startswith(f"{total} of {total} trials")
+    show_status(tmp_path / "out", screen)
+    assert f"{total} of {total} trials are over" in screen.export_text()
+    facts = json.loads((tmp_path / "out" / "study.json").read_text())["arms"][0]["searcher_facts"]
+    assert facts == {"uses_results": False, "screens": True, "ordered": True}
+
+
+def test_a_rule_that_never_gets_to_judge_is_warned_of() -> None:
+    (warning,) = plan_of(arm("demanding", Demanding(samples=3)), epochs=2).warnings
+    assert "demanding: of 2 epochs there is no rung at which to stop trials" in warning

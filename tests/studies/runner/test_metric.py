@@ -1,0 +1,86 @@
+"""A study's metric decides: what is selected, what searches are told, what is forecast and what is shown as best."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+from rich.console import Console
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.metric_names import METRICS, Metric
+from fmim_core.records import read_json, read_records
+from search_spaces.searchers import Random
+from studies.plan import Plan
+from studies.runner.progress import ArmState, Progress
+from studies.runner.run_study import DONE, Options, run_plan
+from studies.runner.search.tpe import TPE
+from tests.studies.runner.forecast.test_calibrate import invented, predicted
+from tests.support.mini_study import mini_plan
+from tests.support.simulation import Simulation, arm, hill, plan_of
+
+DISTANCE = Metric("distance", "Distance", higher_is_better=False)
+
+
+def by_cmc(plan: Plan) -> Plan:
+    return replace(plan, study=plan.study.model_copy(update={"metric": "CMC_1"}))
+
+
+@pytest.mark.parametrize(("metric", "best"), [(METRICS["mAP"], 0.5), (DISTANCE, 0.2)])
+def test_the_best_of_a_fold_is_the_lowest_where_lower_is_better(metric: Metric, best: float) -> None:
+    state = ArmState("x", total=4, screens=False)
+    for value in (math.nan, 0.4, 0.2, 0.5, math.nan, 0.3):
+        state.consider(value, metric)
+    assert state.best == best
+
+
+def test_selection_search_and_progress_go_by_the_studys_metric(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = by_cmc(plan_of(arm("random", Random(samples=6)), arm("tpe", TPE(samples=6, startup=2, in_flight=1))))
+    simulation = Simulation(plan, tiny_bank, tmp_path)
+    dispatcher = simulation.run()
+    for name, selection in dispatcher.selections.items():
+        means = [simulation.mean(name, number) for number in range(6)]
+        assert (selection.metric, selection.score) == ("CMC_1", pytest.approx(max(means)))
+        assert selection.number == means.index(max(means))
+    last = json.loads((tmp_path / "proposals.json").read_text())["tpe"][-1]
+    assert last["values"] == pytest.approx([simulation.mean("tpe", number) for number in range(5)])
+    screen = Console(record=True, width=200, file=(tmp_path / "screen.txt").open("w"), force_terminal=True)
+    with Progress(plan, 1, simulation.records, screen) as progress:
+        screen.print(progress.table())
+    best = max(hill(spec, 9) for spec in simulation.started if (spec.arm, spec.stage) == ("random", "search"))
+    shown = screen.export_text()
+    assert "best CMC top-1 of a fold" in shown
+    assert f"{100 * best:.1f} %" in shown
+
+
+def test_a_forecast_by_another_metric_is_the_same_one(tiny_bank: Bank) -> None:
+    plan = mini_plan()
+    assert predicted(by_cmc(plan), tiny_bank, 2, invented(plan)) == predicted(plan, tiny_bank, 2, invented(plan))
+
+
+def test_a_real_study_selects_by_its_metric(tmp_path: Path) -> None:
+    options = Options(
+        study="automargin_vs_grid",
+        out=tmp_path / "study",
+        backend="inline",
+        gpus_per_trial=0.0,
+        tracking_uri=f"sqlite:///{tmp_path}/mlflow.db",
+        banks=tmp_path / "banks",
+    )
+    assert run_plan(by_cmc(mini_plan(replicates=1)), options, Console(quiet=True)) == DONE
+    assert read_json(tmp_path / "study" / "study.json")["metric"] == "CMC_1"
+    selection = read_json(tmp_path / "study" / "selection.json")["triplet_grid"]
+    found = {
+        number: fmean(
+            record["metrics"]["validation"]["CMC_1"]
+            for record in read_records(tmp_path / "study")
+            if record["trial"].startswith(f"triplet_grid.c{number:02d}.fold")
+        )
+        for number in range(2)
+    }
+    assert [score["mean"] for score in selection["scores"]] == pytest.approx([found[0], found[1]])
+    assert (selection["metric"], selection["score"]) == ("CMC_1", pytest.approx(max(found.values())))

@@ -1,0 +1,109 @@
+"""A folder belongs to one study: anything else in it is refused before a byte is written, and nothing of it is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from studies.runner.forecast.predict import predict
+from studies.runner.run_study import Options, prepare, run_study
+from tests.studies.test_command_line import fmim
+from tests.support.factories import edit, make_out
+
+BOTH = "belongs to the study 'automargin_vs_grid', not to 'lambda_sweep': give another --out, or --fresh to move it"
+
+
+def content(folder: Path) -> dict[str, bytes | None]:
+    """Every file and folder with what is in it."""
+    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in sorted(folder.rglob("*"))}
+
+
+def options(root: Path, out: Path, **more: object) -> Options:
+    parts = {"preset": "smoke", "backend": "inline", "gpus_per_trial": 0.0, "banks": root / "banks"}
+    uri = f"sqlite:///{root}/mlflow.db"
+    return Options(**{"study": "lambda_sweep", "out": out, "tracking_uri": uri, **parts, **more})  # type: ignore[arg-type]
+
+
+def refused(root: Path, out: Path, message: str, **more: object) -> None:
+    """Running, planning and calibrating are refused, and nothing is written anywhere."""
+    before = content(root)
+    for how in (run_study, predict):
+        with pytest.raises(ValueError, match=message):
+            how(options(root, out, **more), Console(quiet=True))
+    with pytest.raises(ValueError, match=message):
+        prepare(options(root, out, **more))
+    assert content(root) == before
+
+
+@pytest.mark.parametrize("command", [["run"], ["run", "--dry-run"], ["plan", "--calibrate"]])
+def test_another_studys_folder_is_refused_with_both_names(tmp_path: Path, command: list[str]) -> None:
+    make_out(tmp_path / "runs" / "x", arms=("triplet_q1",))
+    before = content(tmp_path)
+    arguments = ("lambda_sweep", "--preset", "smoke", "--backend", "inline", "--out", "runs/x")
+    done = fmim(command[0], *arguments, *command[1:], cwd=tmp_path)
+    assert done.returncode == 2
+    assert BOTH in done.stderr
+    assert "Traceback" not in done.stderr
+    assert content(tmp_path) == before
+
+
+def test_a_folder_with_another_studys_forecast_alone_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "calibration.json").write_text('{"study": "automargin_vs_grid"}')
+    refused(tmp_path, tmp_path / "x", BOTH)
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "photos/1.png", ".git/config", "records.zip", "records.old/x"])
+@pytest.mark.parametrize("fresh", [False, True])
+def test_what_no_study_writes_is_refused_by_name(tmp_path: Path, name: str, fresh: bool) -> None:
+    path = tmp_path / "x" / name
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    refused(tmp_path, tmp_path / "x", f"holds what no study writes: {name.partition('/')[0]}$", fresh=fresh)
+
+
+def test_a_folder_that_holds_the_folders_of_studies_is_refused(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    for name in ("banks", "automargin_vs_grid", "lambda_sweep", "mlflow-artifacts"):
+        (runs / name).mkdir(parents=True)
+    (runs / "mlflow.db").write_text("")
+    message = "holds what no study writes: automargin_vs_grid, banks, lambda_sweep and 2 more$"
+    refused(tmp_path, runs, message)
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("a file")
+    refused(tmp_path, tmp_path / "x", f"--out {tmp_path}/x is a file: give a folder")
+    refused(tmp_path, tmp_path / "x", f"--out {tmp_path}/x is a file: give a folder", fresh=True)
+
+
+def test_ones_own_folder_is_accepted_with_all_that_a_study_writes(tmp_path: Path) -> None:
+    out = make_out(tmp_path / "x", arms=("triplet_q1",))
+    edit(out / "study.json", study="lambda_sweep")
+    for name in ("proposals.json", "surfaces.json", ".lock", ".study.json.4711.part"):
+        (out / name).write_text("{}")
+    (out / "calibration.json").write_text('{"study": "lambda_sweep"}')
+    for name in ("checkpoints", "report"):
+        (out / name).mkdir()
+    prepare(options(tmp_path, out))
+    (tmp_path / "empty").mkdir()
+    prepare(options(tmp_path, tmp_path / "empty"))
+
+
+def test_the_mirrors_database_may_lie_in_the_folder_if_it_is_this_one(tmp_path: Path) -> None:
+    out = tmp_path / "x"
+    (out / "mlflow-artifacts").mkdir(parents=True)
+    for name in ("my.db", "my.db.lock", "my.db-wal"):
+        (out / name).write_text("")
+    prepare(options(tmp_path, out, tracking_uri=f"sqlite:///{out}/my.db"))
+    refused(tmp_path, out, "holds what no study writes: mlflow-artifacts, my.db, my.db-wal and 1 more$")
+
+
+def test_fresh_moves_any_studys_folder_aside(tmp_path: Path) -> None:
+    out = make_out(tmp_path / "x", arms=("triplet_q1",))
+    before = content(out)
+    assert run_study(options(tmp_path, out, fresh=True, replicates=1), Console(quiet=True)) == 0
+    (aside,) = tmp_path.glob("x.until-*")
+    assert {name: value for name, value in content(aside).items() if name != ".lock"} == before
