@@ -16,7 +16,7 @@ from fmim_core.training.compiling import check_compile
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.sampler import SubjectSampler
 from fmim_core.training.trainer import check_crop
-from fmim_core.trial.trial import TrialSpec
+from fmim_core.trial.spec import TrialSpec
 from search_spaces.domain import Assignment, Configuration
 from studies.declare import Arm, Preset, Study
 

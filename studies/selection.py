@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
 from fmim_core.metric_names import METRICS, Metric
-from fmim_core.records import Record
+from fmim_core.records import EpochRow, Record, Score, Selection, Status
 from search_spaces.domain import Configuration
 
 
-@dataclass(frozen=True)
-class Score:
-    """A configuration's mean validation metric; `excluded` says why it could not be selected."""
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is read of a record once its trial is over; ten thousand whole ones, an epoch a row, would be a GB.
 
-    number: int
-    configuration: Configuration
-    mean: float | None
-    n: int
-    of: int
-    excluded: str | None
+    validation: metric → value on the held-out fold. history: of a trial that its search may stop, as long as its
+    stopping rule has not seen it.
+    """
 
+    arm: str
+    fold: int | None
+    status: Status
+    validation: Mapping[str, float] | None
+    history: Sequence[EpochRow] = ()
 
-@dataclass(frozen=True)
-class Selection:
-    """An arm's winner (number and configuration; None if no configuration finished all its folds) and all scores."""
+    @classmethod
+    def of(cls, record: Record, with_history: bool = False) -> Outcome:
+        """That of a record."""
+        history = record.history if with_history else ()
+        return cls(record.arm, record.fold, record.status, record.metrics.validation, history)
 
-    number: int | None
-    configuration: Configuration | None
-    score: float | None
-    metric: str
-    scores: tuple[Score, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, for selection.json."""
-        return asdict(self)
-
-
-def summary_of(record: Record) -> Record:
-    """What is read of a record once its trial is over; ten thousand whole ones, an epoch a row, would be a GB."""
-    return {name: record[name] for name in ("arm", "fold", "status", "metrics")}
+    @property
+    def final(self) -> bool:
+        """As `Record.final`."""
+        return self.status != "failed"
 
 
 def upwards(value: float, metric: Metric) -> float:
@@ -50,35 +43,43 @@ def upwards(value: float, metric: Metric) -> float:
 
 
 def select(
-    configurations: Sequence[Configuration], folds: int, records: Sequence[Sequence[Record]], metric: str
+    configurations: Sequence[Configuration], folds: int, outcomes: Sequence[Sequence[Outcome]], metric: str
 ) -> Selection:
-    """The best configuration of an arm from the search records of each; among equals, the one declared first.
+    """The best configuration of an arm by its search trials' outcomes; among equals, the one declared first.
 
     A configuration that did not complete every fold is not compared on fewer: it is left out and says so.
     """
     scores = tuple(
         score(number, configuration, folds, of_it, metric)
-        for number, (configuration, of_it) in enumerate(zip(configurations, records, strict=True))
+        for number, (configuration, of_it) in enumerate(zip(configurations, outcomes, strict=True))
     )
     eligible = [one for one in scores if one.mean is not None]
     if not eligible:
-        return Selection(None, None, None, metric, scores)
+        return Selection(number=None, configuration=None, score=None, metric=metric, scores=scores)
     best = max(eligible, key=lambda one: (upwards(one.mean, METRICS[metric]), -one.number))  # type: ignore[arg-type]
-    return Selection(best.number, best.configuration, best.mean, metric, scores)
+    return Selection(
+        number=best.number, configuration=best.configuration, score=best.mean, metric=metric, scores=scores
+    )
 
 
 def given(configuration: Configuration, metric: str) -> Selection:
     """The selection of an arm that has nothing to search."""
-    return Selection(0, configuration, None, metric, ())
+    return Selection(number=0, configuration=configuration, score=None, metric=metric, scores=())
 
 
-def score(number: int, configuration: Configuration, folds: int, records: Sequence[Record], metric: str) -> Score:
-    """A configuration's mean over its folds, from its records; none unless every fold is completed and finite."""
-    values = [r["metrics"]["validation"][metric] for r in records if r["status"] == "completed"]
+def score(number: int, configuration: Configuration, folds: int, outcomes: Sequence[Outcome], metric: str) -> Score:
+    """A configuration's mean over its folds; none unless every fold is completed and finite."""
+    values = [one.validation[metric] for one in outcomes if one.status == "completed" and one.validation is not None]
     finite = [value for value in values if value == value]
-    if len(finite) == folds:
-        return Score(number, configuration, fmean(finite), folds, folds, None)
-    bad = [f"{r['status']} (fold {r['fold']})" for r in records if r["status"] != "completed"]
+    bad = [f"{one.status} (fold {one.fold})" for one in outcomes if one.status != "completed"]
     bad += [f"{len(values) - len(finite)} undefined"] if len(finite) < len(values) else []
+    complete = len(finite) == folds
     reason = f"{len(finite)} of {folds} folds" + (f": {', '.join(bad)}" if bad else "")
-    return Score(number, configuration, None, len(finite), folds, reason)
+    return Score(
+        number=number,
+        configuration=configuration,
+        mean=fmean(finite) if complete else None,
+        n=len(finite),
+        of=folds,
+        excluded=None if complete else reason,
+    )

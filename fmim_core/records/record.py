@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -92,6 +93,12 @@ class EpochRow(Part):
     phi_an_histogram: list[int] | None = Field(None, description="counts of φ_an in equal bins over [−1, 1]")
     validation_mAP: float | None = Field(None, description="absent without a validation set")
     seconds: float
+
+    def validation(self, metric: str) -> float:
+        """A validation metric of the epoch, of those that are evaluated after every epoch; NaN where it was not."""
+        values = {"mAP": self.validation_mAP}
+        value = values[metric]
+        return math.nan if value is None else value
 
     @model_serializer(mode="wrap")
     def _without_what_is_absent(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:

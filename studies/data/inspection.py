@@ -42,7 +42,7 @@ class Look:
 
     @cached_property
     def rows(self) -> Sequence[int]:
-        """Row numbers of the images that are there; the others have been told as missing."""
+        """EpochRow numbers of the images that are there; the others have been told as missing."""
         if self.listing is None:
             return range(len(self.index))
         root, paths = self.listing.root, self.listing.paths

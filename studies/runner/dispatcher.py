@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import FINAL, Record, now, read_json, write_json
-from fmim_core.training.trainer import Row
-from fmim_core.trial.trial import TrialSpec
+from fmim_core.records import EpochRow, FixedSelection, Record, Selection, SelectionFile, now
+from fmim_core.trial.spec import TrialSpec
 from studies.declare import Arm
 from studies.plan import Plan
 from studies.runner.search.arm_search import ArmSearch
 from studies.runner.search.proposals import Proposals
-from studies.selection import Selection, given, summary_of
+from studies.selection import Outcome, given
 from studies.workload import Workload
 
 
@@ -25,7 +25,7 @@ class Observer(Protocol):
     def started(self, spec: TrialSpec) -> None:
         """A trial begins."""
 
-    def epoch(self, spec: TrialSpec, row: Row) -> None:
+    def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
         """A trial has run an epoch."""
 
     def finished(self, spec: TrialSpec, record: Record) -> None:
@@ -45,10 +45,10 @@ class TrialSource(Protocol):
     def started(self, spec: TrialSpec) -> None:
         """A trial begins."""
 
-    def epoch(self, spec: TrialSpec, row: Row) -> None:
+    def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
         """A trial has run an epoch."""
 
-    def goes_on(self, spec: TrialSpec, history: Sequence[Row]) -> bool:
+    def goes_on(self, spec: TrialSpec, history: Sequence[EpochRow]) -> bool:
         """Whether a trial with rungs goes on."""
 
     def finished(self, spec: TrialSpec, record: Record) -> None:
@@ -69,27 +69,28 @@ class Dispatcher:
     """
 
     def __init__(
-        self, plan: Plan, bank: Bank, out: Path, records: Mapping[str, Record], observers: Iterable[Observer] = ()
+        self, plan: Plan, bank: Bank, out: Path, done: Mapping[str, Outcome], observers: Iterable[Observer] = ()
     ) -> None:
         self._plan, self._bank, self._out = plan, bank, out
         self._observers = list(observers)
-        self._records = {trial: record for trial, record in records.items() if record["status"] in FINAL}
+        self._outcomes = {trial: outcome for trial, outcome in done.items() if outcome.final}
         self._workload, self._test_images = Workload(plan, bank.development()), int(bank.summary["test"]["images"])
         self._ready: list[tuple[int, int, int, TrialSpec]] = []  # a heap: the longest, arm's rank, replicate
         self.selections: dict[str, Selection] = {}
         path = out / "selection.json"
-        self._before: dict[str, Any] = read_json(path) if path.exists() else {}
+        self._fixed = dict(SelectionFile.read(path).arms) if path.exists() else {}
         self.handed_out = 0
         proposals = Proposals(out)
         order = sorted(plan.arms, key=lambda arm: -arm.budget)
         self._rank = {arm.name: rank for rank, arm in enumerate(order)}
         self._searches = {
-            arm.name: ArmSearch(plan, arm, bank, proposals, self._records, self._length)
+            arm.name: ArmSearch(plan, arm, bank, proposals, self._outcomes, self._length)
             for arm in (order if plan.study.search else ())
         }
         for arm in plan.arms:
             self._select_if_searched(arm)
-        self._records |= {trial: summary_of(record) for trial, record in self._records.items()}
+        for trial, outcome in self._outcomes.items():
+            self._outcomes[trial] = replace(outcome, history=())  # its search has seen it
 
     def next(self) -> TrialSpec | None:
         """The next trial to run; None if there is none now, though more may follow when running ones end."""
@@ -112,7 +113,7 @@ class Dispatcher:
     @property
     def complete(self) -> bool:
         """Whether every arm has a winner and every trial a final record."""
-        final = all(record["status"] in FINAL for record in self._records.values())
+        final = all(outcome.final for outcome in self._outcomes.values())
         winners = [self.selections[arm.name].number for arm in self._plan.arms if arm.name in self.selections]
         return final and self.exhausted and len(winners) == len(self._plan.arms) and None not in winners
 
@@ -121,24 +122,25 @@ class Dispatcher:
         for observer in self._observers:
             observer.started(spec)
 
-    def epoch(self, spec: TrialSpec, row: Row) -> None:
+    def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
         """To be called with each epoch's row."""
         for observer in self._observers:
             observer.epoch(spec, row)
 
-    def goes_on(self, spec: TrialSpec, history: Sequence[Row]) -> bool:
+    def goes_on(self, spec: TrialSpec, history: Sequence[EpochRow]) -> bool:
         """To be asked after each epoch of a trial with rungs: if the answer is no, it is to be stopped."""
         return self._searches[spec.arm].goes_on(spec, history)
 
     def finished(self, spec: TrialSpec, record: Record) -> None:
         """To be called with a trial's record, whatever its status."""
-        self._records[spec.id] = record
+        outcome = Outcome.of(record, with_history=bool(spec.rungs))
+        self._outcomes[spec.id] = outcome
         for observer in self._observers:
             observer.finished(spec, record)
         if spec.stage == "search":
             self._searches[spec.arm].finished(spec)
             self._select_if_searched(self._searches[spec.arm].arm)
-        self._records[spec.id] = summary_of(record)  # its search has seen it whole
+        self._outcomes[spec.id] = replace(outcome, history=())  # its search has seen it
 
     def _select_if_searched(self, arm: Arm) -> None:
         search = self._searches.get(arm.name)
@@ -150,19 +152,18 @@ class Dispatcher:
         if selection.number is not None and selection.configuration is not None:
             replicates = self._plan.replicate(arm, selection.number, selection.configuration, self._bank)
             for spec in replicates:
-                if spec.id not in self._records:
+                if spec.id not in self._outcomes:
                     heapq.heappush(self._ready, (-self._length(spec), self._rank[arm.name], spec.replicate, spec))
 
     def _write_selections(self) -> None:
         """A winner keeps the time at which it was first fixed; one that replaces another keeps that one in sight."""
-        content: dict[str, Any] = {}
         for name, selection in self.selections.items():
-            before = self._before.get(name)
-            entry = selection.to_json() | {"selected_at": now(), "previous": []}
-            if before is not None and before["configuration"] == selection.configuration:
-                entry |= {key: before[key] for key in ("selected_at", "previous")}
+            before = self._fixed.get(name)
+            selected_at, previous = now(), tuple[FixedSelection, ...]()
+            if before is not None and before.configuration == selection.configuration:
+                selected_at, previous = before.selected_at, before.previous
             elif before is not None:
-                entry["previous"] = [*before.pop("previous"), before]
-            content[name] = entry
-        write_json(self._out / "selection.json", content)
-        self._before |= content
+                previous = (*before.previous, before.model_copy(update={"previous": ()}))
+            self._fixed[name] = FixedSelection(**dict(selection), selected_at=selected_at, previous=previous)
+        fixed = {name: self._fixed[name] for name in self.selections}
+        SelectionFile(arms=fixed).write(self._out / "selection.json")

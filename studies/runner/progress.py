@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -10,11 +11,10 @@ from rich.live import Live
 from rich.table import Table
 
 from fmim_core.metric_names import METRICS, Metric
-from fmim_core.records import Record
-from fmim_core.training.trainer import Row
-from fmim_core.trial.trial import TrialSpec
+from fmim_core.records import EpochRow, Record, TrialError
+from fmim_core.trial.spec import TrialSpec
 from studies.plan import Plan
-from studies.selection import upwards
+from studies.selection import Outcome, upwards
 
 PLAIN_EVERY_S = 15.0  # between two lines where there is no terminal to redraw
 
@@ -44,15 +44,15 @@ class ArmState:
 class Progress:
     """A table that redraws itself on a terminal, and a line now and then elsewhere."""
 
-    def __init__(self, plan: Plan, slots: int, done: dict[str, Record], console: Console) -> None:
+    def __init__(self, plan: Plan, slots: int, done: Mapping[str, Outcome], console: Console) -> None:
         self._metric, self._slots, self._console = METRICS[plan.study.metric], slots, console
         self._folds = plan.preset.folds
         self._arms = {
             arm.name: ArmState(arm.label, plan.search_trials_of(arm) + plan.replicates, arm.searcher.screens)
             for arm in plan.arms
         }
-        for record in done.values():
-            self._count(record)
+        for outcome in done.values():
+            self._count(outcome)
         self._already = sum(arm.done for arm in self._arms.values())
         self._begun = self._printed = time.monotonic()
         self._live = Live(console=console, get_renderable=self.table, refresh_per_second=2, transient=True)
@@ -69,28 +69,28 @@ class Progress:
     def started(self, spec: TrialSpec) -> None:
         """Nothing to show."""
 
-    def epoch(self, spec: TrialSpec, row: Row) -> None:
+    def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
         """Nothing to show."""
 
     def finished(self, spec: TrialSpec, record: Record) -> None:
         """Count the trial; a bad one is named at once."""
-        self._count(record)
-        if record["status"] not in ("completed", "stopped"):
-            error = record["error"] or {"kind": "unknown", "message": ""}
-            message = (error["message"].splitlines() or [""])[0][:200]
-            self._console.print(f"[yellow]{spec.id} {record['status']}[/]: {error['kind']}: {message}", highlight=False)
+        self._count(Outcome.of(record))
+        if record.status not in ("completed", "stopped"):
+            error = record.error or TrialError(kind="unknown")
+            message = ((error.message or "").splitlines() or [""])[0][:200]
+            self._console.print(f"[yellow]{spec.id} {record.status}[/]: {error.kind}: {message}", highlight=False)
         if not self._console.is_terminal and time.monotonic() - self._printed > PLAIN_EVERY_S:
             self._printed = time.monotonic()
             self._console.print(self.line(), highlight=False)
 
-    def _count(self, record: Record) -> None:
-        arm = self._arms[record["arm"]]
+    def _count(self, outcome: Outcome) -> None:
+        arm = self._arms[outcome.arm]
         arm.done += 1
-        arm.stopped += record["status"] == "stopped"
-        arm.bad += record["status"] not in ("completed", "stopped")
-        if arm.screens and record["fold"] == 0 and record["status"] != "completed":
+        arm.stopped += outcome.status == "stopped"
+        arm.bad += outcome.status not in ("completed", "stopped")
+        if arm.screens and outcome.fold == 0 and outcome.status != "completed":
             arm.total -= self._folds - 1
-        value = (record["metrics"]["validation"] or {}).get(self._metric.name)
+        value = (outcome.validation or {}).get(self._metric.name)
         if value is not None:
             arm.consider(value, self._metric)
 

@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.trial.trial import Place
+from fmim_core.trial.trial import RunSettings
 from studies.runner.backends.inline import run_inline
 from studies.runner.dispatcher import TrialSource
 
@@ -42,14 +42,14 @@ class Backend:
 
     def run(self, trials: TrialSource, out: Path, number: int) -> None:
         """Run all trials that are handed out, at most `number`."""
-        place = Place(out, "cuda" if self.gpus else "cpu", device_share=self.share)
+        settings = RunSettings(out, "cuda" if self.gpus else "cpu", device_share=self.share)
         if self.ray:
             from studies.runner.backends.cluster import Resources
             from studies.runner.backends.ray_backend import run_ray
 
-            run_ray(trials, place, Resources(self.cpus, self.gpus), self.slots, number)
+            run_ray(trials, settings, Resources(self.cpus, self.gpus), self.slots, number)
         else:
-            run_inline(trials, place, threads=max(1, int(self.cpus)))
+            run_inline(trials, settings, threads=max(1, int(self.cpus)))
 
 
 @contextmanager

@@ -20,10 +20,10 @@ from ray.tune.experiment import Trial as RayTrial
 from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
 
-from fmim_core.records import FINAL, Record, now, read_json, record_path, write_json
-from fmim_core.training.trainer import Row
-from fmim_core.trial.cost import cut_off, earlier_attempts, no_cost
-from fmim_core.trial.trial import Place, Trial, TrialSpec, blank_record, keep_stopped
+from fmim_core.records import Attempt, Cost, EpochRow, Record, SoFar, TrialError, now, read_record
+from fmim_core.trial.cost import cut_off, earlier_attempts
+from fmim_core.trial.spec import TrialSpec
+from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
 from studies.runner.dispatcher import TrialSource
 
 RETRIES = 1  # of a trial whose worker process died; errors inside a training are never retried
@@ -31,11 +31,11 @@ RETRIES = 1  # of a trial whose worker process died; errors inside a training ar
 
 def run_ray(
     dispatcher: TrialSource,
-    place: Place,
+    settings: RunSettings,
     resources: Resources,
     slots: int,
     trials: int,
-    trial: Callable[[TrialSpec, Place], Trial] = Trial,
+    trial: Callable[[TrialSpec, RunSettings], Trial] = Trial,
 ) -> None:
     """Run everything the dispatcher hands out as a `trial`, `slots` at once. An interrupt passes through.
 
@@ -43,11 +43,11 @@ def run_ray(
     """
     os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(slots)  # enough to keep every slot busy, no further ahead
     trainable = tune.with_resources(
-        tune.with_parameters(StudyTrainable, trial=trial, place=place, threads=max(1, int(resources.cpus))),
+        tune.with_parameters(StudyTrainable, trial=trial, settings=settings, threads=max(1, int(resources.cpus))),
         tune.PlacementGroupFactory([{"CPU": resources.cpus, "GPU": resources.gpus or 0.0}]),
     )
     stopping = Stopping(dispatcher)
-    callback = DispatcherCallback(dispatcher, stopping, place)
+    callback = DispatcherCallback(dispatcher, stopping, settings)
     with tempfile.TemporaryDirectory(prefix="fmim-tune-") as scratch:
         tuner = tune.Tuner(
             trainable,
@@ -76,9 +76,9 @@ class Report:
     it if the worker dies, and if its search stops it now. One object, since Tune takes mappings apart and keeps moving
     averages of every number in them."""
 
-    row: Row | None
+    row: EpochRow | None
     record: Record | None
-    so_far: Record | None
+    so_far: SoFar | None
     if_stopped: Record | None
 
 
@@ -86,16 +86,20 @@ class StudyTrainable(tune.Trainable):
     """One trial after the other in a reused worker process; a step is an epoch."""
 
     def setup(  # type: ignore[override]
-        self, config: dict[str, Any], trial: Callable[[TrialSpec, Place], Trial], place: Place, threads: int
+        self,
+        config: dict[str, Any],
+        trial: Callable[[TrialSpec, RunSettings], Trial],
+        settings: RunSettings,
+        threads: int,
     ) -> None:
         import torch
 
         torch.set_num_threads(threads)
-        self._of, self._place = trial, place
+        self._of, self._settings = trial, settings
         self.reset_config(config)
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
-        self._trial = self._of(_spec(new_config), self._place)
+        self._trial = self._of(_spec(new_config), self._settings)
         return True
 
     def step(self) -> dict[str, Any]:
@@ -144,7 +148,7 @@ class Stopping(FIFOScheduler):
 
     def on_trial_result(self, tune_controller: Any, trial: RayTrial, result: dict[str, Any]) -> str:
         stopped = result["report"].if_stopped
-        if stopped is None or self._dispatcher.goes_on(_spec(trial.config), stopped["history"]):
+        if stopped is None or self._dispatcher.goes_on(_spec(trial.config), stopped.history):
             return self.CONTINUE
         self.records[trial.trial_id] = stopped
         return self.STOP
@@ -155,10 +159,17 @@ class Stopping(FIFOScheduler):
 
 @dataclass(frozen=True)
 class LastReport:
-    """The last that was heard of a running trial: its start, cost and earlier attempts, and when that was."""
+    """The last that was heard of a running trial, and when; `attempts` is None while its worker has said nothing."""
 
-    so_far: dict[str, Any]
+    started_at: str
+    cost: Cost
+    attempts: tuple[Attempt, ...] | None = None
     at: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def of(cls, so_far: SoFar) -> LastReport:
+        """Just heard."""
+        return cls(so_far.started_at, so_far.cost, so_far.attempts)
 
 
 class DispatcherCallback(tune.Callback):
@@ -167,8 +178,8 @@ class DispatcherCallback(tune.Callback):
     error: the first of the driver's own. Tune would take it for the trial's, and try the trial again.
     """
 
-    def __init__(self, dispatcher: TrialSource, stopping: Stopping, place: Place) -> None:
-        self._dispatcher, self._stopping, self._place = dispatcher, stopping, place
+    def __init__(self, dispatcher: TrialSource, stopping: Stopping, settings: RunSettings) -> None:
+        self._dispatcher, self._stopping, self._settings = dispatcher, stopping, settings
         self._last: dict[str, LastReport] = {}  # of running trials
         self._ended: dict[str, Record] = {}
         self.error: Exception | None = None
@@ -187,7 +198,7 @@ class DispatcherCallback(tune.Callback):
         spec = _spec(trial.config)
         report: Report = result.pop("report")  # Tune keeps the last result of every trial
         if report.so_far is not None:
-            self._last[spec.id] = LastReport(report.so_far)
+            self._last[spec.id] = LastReport.of(report.so_far)
         if report.record is not None:
             self._ended[trial.trial_id] = report.record
         if report.row is not None:
@@ -197,13 +208,13 @@ class DispatcherCallback(tune.Callback):
         spec, stopped = _spec(trial.config), self._stopping.records.pop(trial.trial_id, None)
         with self._own_errors():
             if stopped is not None:
-                keep_stopped(self._place.out, stopped)
+                keep_stopped(self._settings.out, stopped)
                 self._finished(spec, stopped)
             else:
-                record, path = self._ended.pop(trial.trial_id), record_path(self._place.out, spec.id)
+                record, written = self._ended.pop(trial.trial_id), read_record(self._settings.out, spec.id)
                 # Not there, or of an earlier attempt, where the worker was on a machine with a disk of its own.
-                if not path.exists() or read_json(path)["ended_at"] != record["ended_at"]:
-                    write_json(path, record)
+                if written is None or written.ended_at != record.ended_at:
+                    record.save(self._settings.out)
                 self._finished(spec, record)
 
     def on_trial_recover(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
@@ -215,7 +226,7 @@ class DispatcherCallback(tune.Callback):
             self._finished(_spec(trial.config), self._record_of_dead_worker(trial))
 
     def _nothing(self) -> LastReport:
-        return LastReport({"started_at": now(), "cost": no_cost() | {"device_share": self._place.device_share}})
+        return LastReport(now(), Cost(device_share=self._settings.device_share))
 
     def _finished(self, spec: TrialSpec, record: Record) -> None:
         self._last.pop(spec.id, None)
@@ -224,7 +235,7 @@ class DispatcherCallback(tune.Callback):
     def _record_of_dead_worker(self, trial: RayTrial) -> Record:
         spec = _spec(trial.config)
         last = self._last.get(spec.id) or self._nothing()  # a worker may die before its trial begins
-        return record_of_dead_worker(spec, str(trial.get_error()), self._place.out, last)
+        return record_of_dead_worker(spec, str(trial.get_error()), self._settings.out, last)
 
     @contextmanager
     def _own_errors(self) -> Iterator[None]:
@@ -241,14 +252,19 @@ def _spec(config: Mapping[str, Any]) -> TrialSpec:
 
 def record_of_dead_worker(spec: TrialSpec, error: str, out: Path, last: LastReport) -> Record:
     """The record of a trial that could not write its own; one that it did write just before stands."""
-    path = record_path(out, spec.id)
-    written = read_json(path) if path.exists() else None
-    if written and written["status"] in FINAL:
-        return dict(written)
+    written = read_record(out, spec.id)
+    if written is not None and written.final:
+        return written
     memory = "OutOfMemory" in error or "running low on memory" in error
     kind = "out of memory" if memory else "worker died"
-    record = blank_record(spec, now()) | {"attempts": earlier_attempts(written, spec.fingerprint)} | last.so_far
-    record["cost"] = cut_off(record["cost"], time.monotonic() - last.at)
-    record["error"] = {"kind": kind, "message": error.strip()[:2000], "traceback": error}
-    write_json(path, record)
+    known = earlier_attempts(written, spec.fingerprint) if last.attempts is None else last.attempts
+    record = spec.record(last.started_at).changed(
+        {
+            "ended_at": now(),
+            "attempts": known,
+            "cost": cut_off(last.cost, time.monotonic() - last.at),
+            "error": TrialError(kind=kind, message=error.strip()[:2000], traceback=error),
+        }
+    )
+    record.save(out)
     return record

@@ -14,11 +14,11 @@ from statistics import fmean
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.splits import subject_folds
-from fmim_core.records import Record
+from fmim_core.records import EpochRow, Record, TrialError
 from fmim_core.seeding import derive_seed
 from fmim_core.training.config import TrainConfig
-from fmim_core.training.trainer import EVALUATION_BATCH, Row
-from fmim_core.trial.trial import TrialSpec
+from fmim_core.training.trainer import EVALUATION_BATCH
+from fmim_core.trial.spec import TrialSpec
 from studies.plan import Plan
 from studies.runner.backends.backend import Backend
 from studies.runner.dispatcher import Observer
@@ -29,7 +29,6 @@ MEASURED_S = 4.0  # of each training, after the first epoch; at least one epoch 
 MAX_EPOCHS = 5
 MIN_EVALUATION_BATCHES = 4  # of fewer, what each evaluation takes besides counts too much
 SUBJECTS_IN_FOLD = 4  # so that each of many folds can be evaluated
-PARTS = ("startup_s", "data_s", "train_s", "eval_s")
 
 
 @dataclass(frozen=True)
@@ -96,11 +95,12 @@ def calibrate(plan: Plan, images: ImageSet, bank: Bank, backend: Backend) -> Cal
         finally:
             tracker.close("FINISHED", [])
     if probes.failed:
-        error = probes.failed[0]["error"]
-        raise ValueError(f"a short trial of {probes.failed[0]['arm']} failed: {error['kind']}: {error['message']}")
+        error = probes.failed[0].error or TrialError()
+        raise ValueError(f"a short trial of {probes.failed[0].arm} failed: {error.kind}: {error.message}")
     timings = {key: _mean([_timing(r, probes.validated) for r in found]) for key, found in probes.measured.items()}
     warmed = _mean([_timing(record, probes.validated) for record in probes.warming])
-    starts, ends = (sorted(_time(record[name]) for record in probes.records) for name in ("started_at", "ended_at"))
+    starts = sorted(_time(record.started_at) for record in probes.records)
+    ends = sorted(_time(record.ended_at) for record in probes.records)
     # Which slot a trial ran on is not known, but the sum of all gaps does not depend on it.
     gaps = [start - end for start, end in zip(starts[backend.slots :], ends, strict=False)]
     return Calibration(
@@ -146,19 +146,19 @@ class Probes:
     @property
     def failed(self) -> list[Record]:
         """The records of probes that did not come to their end."""
-        return [record for record in self.records if record["status"] != "completed"]
+        return [record for record in self.records if record.status != "completed"]
 
     @property
     def warming(self) -> list[Record]:
         """The records of the warm-up."""
-        return [record for record in self.records if _number(record["trial"]) < self._slots]
+        return [record for record in self.records if _number(record.trial) < self._slots]
 
     @property
     def measured(self) -> dict[str, list[Record]]:
         """The records of each training, without those of the warm-up."""
         found: dict[str, list[Record]] = {training_key(spec.train): [] for spec in self._trainings}
         for record in self.records:
-            if (number := _number(record["trial"])) >= self._slots:
+            if (number := _number(record.trial)) >= self._slots:
                 found[training_key(self._training(number).train)].append(record)
         return found
 
@@ -182,11 +182,11 @@ class Probes:
         """The observer is told."""
         self._observer.started(spec)
 
-    def epoch(self, spec: TrialSpec, row: Row) -> None:
+    def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
         """The observer is told."""
         self._observer.epoch(spec, row)
 
-    def goes_on(self, spec: TrialSpec, history: Sequence[Row]) -> bool:
+    def goes_on(self, spec: TrialSpec, history: Sequence[EpochRow]) -> bool:
         """Always."""
         return True
 
@@ -194,7 +194,7 @@ class Probes:
         """Size the other probes by the first of the warm-up; end with the first that failed."""
         self._observer.finished(spec, record)
         self.records.append(record)
-        if record["status"] != "completed":
+        if record.status != "completed":
             self._begun = self.number
         elif self._size is None:
             timing = _timing(record, self.validated)
@@ -209,17 +209,17 @@ class Probes:
 
 def _timing(record: Record, validated: int) -> Timing:
     """What one probe says."""
-    cost, rows = record["cost"], record["history"]
-    evaluation = cost["eval_s"] / len(rows)
-    later = fmean(row["seconds"] for row in rows[1:])
-    outside = cost["wall_s"] - sum(cost[part] for part in PARTS)
+    cost, rows = record.cost, record.history
+    evaluation = cost.eval_s / len(rows)
+    later = fmean(row.seconds for row in rows[1:])
+    outside = cost.wall_s - cost.parts_s
     return Timing(
-        startup=cost["startup_s"],
-        step=max(1e-6, (later - evaluation) / rows[0]["batches"]),
+        startup=cost.startup_s,
+        step=max(1e-6, (later - evaluation) / rows[0].batches),
         image=evaluation / validated,
-        warm_up=max(0.0, rows[0]["seconds"] - later),
+        warm_up=max(0.0, rows[0].seconds - later),
         between=max(0.0, outside / len(rows)),
-        peak_memory=record["peak_memory"],
+        peak_memory=record.peak_memory or 0,
     )
 
 

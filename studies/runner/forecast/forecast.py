@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from fmim_core.data.bank.bank import Bank
+from fmim_core.records import EpochRow, Metrics
 from fmim_core.seeding import derive_seed
-from fmim_core.trial.trial import TrialSpec, blank_record
+from fmim_core.trial.spec import TrialSpec
 from studies.plan import Plan
 from studies.runner.dispatcher import Dispatcher
 from studies.runner.forecast.calibrate import Calibration, training_key
@@ -118,14 +120,15 @@ class Slots:
                 return self._now
             self._now, _, spec, epochs = heapq.heappop(self._running)
             score = derive_seed("forecast", spec.arm, spec.number) / 2**63
-            history = [{"epoch": epoch + 1, f"validation_{self.metric}": score} for epoch in range(epochs)]
+            history = [_row(epoch + 1, score) for epoch in range(epochs)]
             over = epochs == spec.train.epochs
             if not over and self.dispatcher.goes_on(spec, history):
                 self._train(spec, epochs)
                 continue
-            metrics = {"validation": {self.metric: score}, "test": {self.metric: score}}
-            record = {"status": "completed" if over else "stopped", "history": history, "metrics": metrics}
-            self.dispatcher.finished(spec, blank_record(spec, "") | record)
+            metrics = Metrics(validation={self.metric: score}, test={self.metric: score})
+            status = "completed" if over else "stopped"
+            parts = {"status": status, "history": tuple(history), "metrics": metrics}
+            self.dispatcher.finished(spec, spec.record("").changed(parts))
             self.free += 1
 
     def _train(self, spec: TrialSpec, after: int, before: float = 0.0) -> None:
@@ -133,3 +136,10 @@ class Slots:
         until = min(epoch for epoch in (*spec.rungs, spec.train.epochs) if epoch > after)
         end = self._now + before + self.clock.seconds(spec, after, until)
         heapq.heappush(self._running, (end, next(self._ties), spec, until))
+
+
+def _row(epoch: int, score: float) -> EpochRow:
+    """An epoch of which nothing is known but its score."""
+    unknown = dict.fromkeys(EpochRow.model_fields, math.nan)
+    none = {"batches": 0, "empty_batches": 0, "delta_histogram": None, "phi_an_histogram": None}
+    return EpochRow.model_validate(unknown | none | {"epoch": epoch, "validation_mAP": score})

@@ -7,22 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.metric_names import METRICS
-from fmim_core.records import Record
-from fmim_core.training.trainer import Row
-from fmim_core.trial.trial import TrialSpec
+from fmim_core.records import EpochRow, Selection
+from fmim_core.trial.spec import TrialSpec
 from search_spaces.domain import Configuration
 from search_spaces.searcher import History
 from studies.declare import Arm
 from studies.plan import Plan
 from studies.runner.search.draws import TorchDraws
 from studies.runner.search.proposals import Proposals
-from studies.selection import Selection, score, select
+from studies.selection import Outcome, score, select
 
 
 class ArmSearch:
     """Proposes an arm's configurations and hands out their trials, minus those that have a record.
 
-    `records` are those of the whole study by trial: the final ones from before, and this run's, which the dispatcher
+    `outcomes` are those of the whole study by trial: the final ones from before, and this run's, which the dispatcher
     adds before it calls `finished`. Trials that do not depend on each other come longest first, by the `length` of
     their configuration's first trial; a search that is `ordered` keeps its own order, on which its results depend.
     """
@@ -33,12 +32,12 @@ class ArmSearch:
         arm: Arm,
         bank: Bank,
         proposals: Proposals,
-        records: Mapping[str, Record],
+        outcomes: Mapping[str, Outcome],
         length: Callable[[TrialSpec], int],
     ) -> None:
         self.arm = arm
         self.configurations: list[Configuration] = []
-        self._plan, self._bank, self._proposals, self._records = plan, bank, proposals, records
+        self._plan, self._bank, self._proposals, self._outcomes = plan, bank, proposals, outcomes
         self._trials: list[list[TrialSpec]] = []  # of each configuration, one a fold
         self._open: list[set[str]] = []  # of each configuration, the trials that are due and not over
         self._left = 0  # how many those are
@@ -75,7 +74,7 @@ class ArmSearch:
             return None
         return self._longest + (self._longest if self._own_order else self._lengths[self._queue[0].number])
 
-    def goes_on(self, spec: TrialSpec, history: Sequence[Row]) -> bool:
+    def goes_on(self, spec: TrialSpec, history: Sequence[EpochRow]) -> bool:
         """Whether a trial with this history goes on; if not, it is to be stopped."""
         return not self._stops(spec, history)
 
@@ -87,9 +86,9 @@ class ArmSearch:
         self._propose()
 
     def selection(self) -> Selection:
-        """The winner, from the records."""
-        records = [self._records_of(number) for number in range(len(self._trials))]
-        return select(self.configurations, self._plan.preset.folds, records, self._plan.study.metric)
+        """The winner, from the trials' outcomes."""
+        outcomes = [self._outcomes_of(number) for number in range(len(self._trials))]
+        return select(self.configurations, self._plan.preset.folds, outcomes, self._plan.study.metric)
 
     @property
     def _all_proposed(self) -> bool:
@@ -111,7 +110,7 @@ class ArmSearch:
             self._queue.extend(self._due(trials))
 
     def _due(self, trials: Sequence[TrialSpec]) -> list[TrialSpec]:
-        missing = [spec for spec in trials if spec.id not in self._records]
+        missing = [spec for spec in trials if spec.id not in self._outcomes]
         for spec in missing:
             self._open[spec.number].add(spec.id)
         self._left += len(missing)
@@ -119,11 +118,11 @@ class ArmSearch:
 
     def _screen(self, spec: TrialSpec) -> None:
         """Where the first fold screens: if this is it, and it has come to its end, the others are due, and first."""
-        record = self._records.get(spec.id)
-        if not self.arm.searcher.screens or spec.fold != 0 or record is None:
+        outcome = self._outcomes.get(spec.id)
+        if not self.arm.searcher.screens or spec.fold != 0 or outcome is None:
             return
-        self._stops(spec, record["history"])
-        if record["status"] == "completed":
+        self._stops(spec, outcome.history)
+        if outcome.status == "completed":
             self._queue.extendleft(reversed(self._due(self._trials[spec.number][1:])))
 
     def _propose(self) -> None:
@@ -151,17 +150,17 @@ class ArmSearch:
             return None
         return [self._value(earlier) for earlier in range(needed)]
 
-    def _stops(self, spec: TrialSpec, history: Sequence[Row]) -> bool:
+    def _stops(self, spec: TrialSpec, history: Sequence[EpochRow]) -> bool:
         """Tell the stopping rule of the rungs that a trial has reached since it was told last, and ask it."""
         reached = sum(rung <= len(history) for rung in spec.rungs)
         if self._stopping is None or reached == self._reached[spec.number]:
             return False
         self._reached[spec.number] = reached
-        return self._stopping.stops(spec.number, [row[f"validation_{self._metric.name}"] for row in history])
+        return self._stopping.stops(spec.number, [row.validation(self._metric.name) for row in history])
 
     def _value(self, number: int) -> float | None:
         configuration, folds = self.configurations[number], self._plan.preset.folds
-        return score(number, configuration, folds, self._records_of(number), self._plan.study.metric).mean
+        return score(number, configuration, folds, self._outcomes_of(number), self._plan.study.metric).mean
 
-    def _records_of(self, number: int) -> list[Record]:
-        return [self._records[spec.id] for spec in self._trials[number] if spec.id in self._records]
+    def _outcomes_of(self, number: int) -> list[Outcome]:
+        return [self._outcomes[spec.id] for spec in self._trials[number] if spec.id in self._outcomes]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from fmim_core.records import read_json, write_json
+from fmim_core.records import Proposal, ProposalsFile
 from search_spaces.domain import Configuration
 
 
@@ -18,16 +17,16 @@ class Proposals:
 
     def __init__(self, out: Path) -> None:
         self._path = out / "proposals.json"
-        self._arms: dict[str, list[dict[str, Any]]] = read_json(self._path) if self._path.exists() else {}
+        self._arms = ProposalsFile.read(self._path).arms if self._path.exists() else {}
 
     def of(self, arm: str) -> list[Configuration]:
         """An arm's configurations so far."""
-        return [entry["configuration"] for entry in self._arms.get(arm, [])]
+        return [proposal.configuration for proposal in self._arms.get(arm, [])]
 
     def add(self, arm: str, configuration: Configuration, values: Sequence[float | None]) -> None:
         """Add one; it counts once `save` has written it."""
-        self._arms.setdefault(arm, []).append({"configuration": configuration, "values": list(values)})
+        self._arms.setdefault(arm, []).append(Proposal(configuration=configuration, values=list(values)))
 
     def save(self) -> None:
         """Write the file."""
-        write_json(self._path, self._arms)
+        ProposalsFile(arms=self._arms).write(self._path)

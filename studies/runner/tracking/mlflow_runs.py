@@ -14,13 +14,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fmim_core.metric_names import METRICS
-from fmim_core.records import FINAL, Record
-
-if TYPE_CHECKING:
-    from fmim_core.training.trainer import Row
+from fmim_core.records import EpochRow, Record
 
 # A stopped trial ended as it was meant to; the tag fmim.status tells it from a completed one.
 STATUS = {"completed": "FINISHED", "stopped": "FINISHED", "diverged": "FAILED", "failed": "FAILED"}
@@ -112,8 +109,8 @@ class TrialUpdate:
     """
 
     trial: str
-    beginning: Mapping[str, Any] | None = None
-    rows: list[Row] = field(default_factory=list)
+    beginning: Record | None = None
+    rows: list[EpochRow] = field(default_factory=list)
     record: Record | None = None
 
 
@@ -148,8 +145,8 @@ class Runs:
             if info.status == "RUNNING":  # its process was killed before it could say so
                 self._client.set_terminated(info.run_id, "KILLED")
         for record in records:
-            name, status = record["trial"], record["status"]
-            if status in FINAL and (name not in runs or runs[name].status != STATUS[status]):
+            name = record.trial
+            if record.final and (name not in runs or runs[name].status != STATUS[record.status]):
                 self.write(TrialUpdate(name, record, record=record))
 
     def _find_experiment(self) -> str:
@@ -191,32 +188,32 @@ class Runs:
         if trial not in self._logged:  # a worker may die before its trial begins
             beginning = beginning or record
         parameters = {} if beginning is None else self._open(trial, beginning)
-        rows = update.rows if record is None else record["history"]
+        rows = update.rows if record is None else record.history
         values = _of_rows(rows, after=self._logged[trial])
         if record is None:
             self._log(self._runs[trial], values, parameters)
         else:
             values += _of_the_end(record)
-            self._log(self._runs[trial], values, parameters, {"fmim.status": record["status"]})
-            text = json.dumps(record, indent=1, ensure_ascii=False, default=str)
+            self._log(self._runs[trial], values, parameters, {"fmim.status": record.status})
+            text = json.dumps(record.to_json(), indent=1, ensure_ascii=False)
             self._client.log_text(self._runs[trial], text, "record.json")
-            self._client.set_terminated(self._runs[trial], STATUS[record["status"]], _milliseconds(record["ended_at"]))
-        self._logged[trial] = max([self._logged[trial], *(row["epoch"] for row in rows)])
+            self._client.set_terminated(self._runs[trial], STATUS[record.status], _milliseconds(record.ended_at))
+        self._logged[trial] = max([self._logged[trial], *(row.epoch for row in rows)])
 
-    def _open(self, trial: str, beginning: Mapping[str, Any]) -> dict[str, Any]:
+    def _open(self, trial: str, beginning: Record) -> dict[str, Any]:
         """Make a trial's run, or open it again; returns the parameters that it still lacks."""
         if trial in self._runs:
             self._client.update_run(self._runs[trial], "RUNNING")
             history = self._client.get_metric_history(self._runs[trial], "loss")
             self._logged[trial] = max((metric.step for metric in history), default=0)
             return {}
-        names = ("trial", "arm", "stage", "replicate", "seed", "fingerprint")
-        tags = {f"fmim.{name}": str(beginning[name]) for name in names}
+        names = {"trial", "arm", "stage", "replicate", "seed", "fingerprint"}
+        tags = {f"fmim.{name}": str(value) for name, value in beginning.model_dump(include=names).items()}
         tags |= {"fmim.study_id": self._identity.study_id, "mlflow.parentRunId": self._parent}
-        began = _milliseconds(beginning["started_at"])
+        began = _milliseconds(beginning.started_at)
         run = self._client.create_run(self._experiment, start_time=began, tags=tags, run_name=trial)
         self._runs[trial], self._logged[trial] = run.info.run_id, 0
-        return {name: beginning[name] for name in ("arm", "stage", "replicate")} | dict(beginning["configuration"])
+        return beginning.model_dump(include={"arm", "stage", "replicate"}) | beginning.configuration
 
     def _log(
         self,
@@ -248,18 +245,21 @@ class Runs:
         self._client.set_terminated(self._parent, status)
 
 
-def _of_rows(rows: Iterable[Row], after: int) -> list[Value]:
+def _of_rows(rows: Iterable[EpochRow], after: int) -> list[Value]:
     """The metrics of the epochs after one, each with its epoch as the step."""
     return [
-        (name, row[name], row["epoch"]) for row in rows if row["epoch"] > after for name in EPOCH_METRICS if name in row
+        (name, value, row.epoch)
+        for row in rows
+        if row.epoch > after
+        for name, value in row.model_dump(include=set(EPOCH_METRICS)).items()
     ]
 
 
 def _of_the_end(record: Record) -> list[Value]:
     """The cost and the final metrics."""
-    last, cost = len(record["history"]), record["cost"]
-    values = [(f"cost/{name}", cost[name], last) for name in COST_METRICS if cost.get(name) is not None]
-    for part, metrics in record["metrics"].items():
+    last, cost = len(record.history), record.cost.model_dump(include=set(COST_METRICS))
+    values = [(f"cost/{name}", value, last) for name, value in cost.items() if value is not None]
+    for part, metrics in record.metrics.model_dump().items():
         names = safe_names(metrics or {})
         values += [(f"{part}/{names[name]}", value, last) for name, value in (metrics or {}).items()]
     return values

@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from fmim_core.records import Record, now
-from fmim_core.training.trainer import Row
-from fmim_core.trial.trial import TrialSpec, blank_record
+from fmim_core.records import EpochRow, Record, now
+from fmim_core.trial.spec import TrialSpec
 from studies.runner.tracking.mlflow_runs import Identity, Runs, TrialUpdate
 
 logger = logging.getLogger(__name__)
@@ -47,9 +46,9 @@ class Tracker:
     def started(self, spec: TrialSpec) -> None:
         """A trial begins: its run is made, or opened again."""
         with self._update_of(spec) as update:
-            update.beginning = blank_record(spec, now())
+            update.beginning = spec.record(now())
 
-    def epoch(self, spec: TrialSpec, row: Row) -> None:
+    def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
         """A trial has run an epoch: its row, with the epoch as the step."""
         with self._update_of(spec) as update:
             update.rows.append(row)
