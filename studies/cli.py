@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fmim_core.records import read_json
+from fmim_core.records import StudyFile, study_path
 from studies.data.commands import app as data_app
 from studies.exit_codes import BAD_INPUT, SOME_FAILED
 
@@ -165,7 +165,7 @@ def ui(
     port: Annotated[int, typer.Option(help="Port on this machine.")] = 5000,
 ) -> None:
     """Open the MLflow UI on the database or server that a study was mirrored to."""
-    uri = read_json(_study_folder(out) / "study.json")["executions"][-1]["tracking_uri"]
+    uri = StudyFile.read(study_path(_study_folder(out))).executions[-1].tracking_uri
     if uri.startswith("http"):
         Console().print(f"the study was mirrored to the server {uri}: open it in a browser", highlight=False)
         return

@@ -7,14 +7,15 @@ say is checked when the study is planned.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field, InstanceOf, NonNegativeInt, PositiveInt, SerializeAsAny, model_validator
 
 from fmim_core.config import Config
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.metric_names import METRICS
+from fmim_core.records import ArmEntry, SearcherFacts, SelectionFile
 from search_spaces.domain import Assignment, Choice, Configuration, Space, nested
 from search_spaces.searcher import Searcher
 from search_spaces.searchers import Grid
@@ -74,40 +75,41 @@ class Arm(Config):
         """Its configurations, where they are known before anything runs."""
         return self.searcher.listed(self.space)
 
-    def to_json(self) -> dict[str, Any]:
+    def entry(self) -> ArmEntry:
         """The arm as study.json holds it; configurations that are not listed here are in proposals.json."""
-        return {
-            "name": self.name,
-            "label": self.label,
-            "loss": self.loss,
-            "loss_kind": self.loss_kind,
-            "margins_kind": self.margins_kind,
-            "group": self.group or self.loss,
-            "search": self.search,
-            "searcher": self.searcher.model_dump(mode="json"),
-            "searcher_facts": {
-                "uses_results": self.searcher.uses_results(self.space),
-                "screens": self.searcher.screens,
-                "ordered": self.searcher.ordered(self.space),
-            },
-            "note": self.searcher.note,
-            "space": self.space.values(),
-            "configurations": self.listed or [],
-            "n_s": self.budget,
-        }
+        facts = SearcherFacts(
+            uses_results=self.searcher.uses_results(self.space),
+            screens=self.searcher.screens,
+            ordered=self.searcher.ordered(self.space),
+        )
+        return ArmEntry(
+            name=self.name,
+            label=self.label,
+            loss=self.loss,
+            loss_kind=self.loss_kind,
+            margins_kind=self.margins_kind,
+            group=self.group or self.loss,
+            search=self.search,
+            searcher=self.searcher.model_dump(mode="json"),
+            searcher_facts=facts,
+            note=self.searcher.note,
+            space=self.space.values(),
+            configurations=self.listed or [],
+            n_s=self.budget,
+        )
 
-    def with_winner(self, winners: Mapping[str, Mapping[str, Any]]) -> Arm:
-        """This arm at the configuration that another study's selection.json holds for `selected_from`.
+    def with_winner(self, selection: SelectionFile) -> Arm:
+        """This arm at the configuration that another study selected for its arm `selected_from`.
 
         Raises:
             ValueError: that arm is not there, has no winner, or lacks one of this arm's parameters.
         """
-        winner = winners.get(self.selected_from, {}).get("configuration")
+        winner = selection.winner(self.selected_from)
         names = list(self.space.values())
         if winner is None or set(names) - set(winner):
             raise ValueError(
                 f"arm {self.name!r} takes {', '.join(names)} from the winner of {self.selected_from!r}, but the "
-                f"selection holds {dict(winner) if winner else 'no winner'} for it; it has {', '.join(winners)}"
+                f"selection holds {dict(winner) if winner else 'no winner'} for it; it has {', '.join(selection.arms)}"
             )
         choices = tuple(Choice(path=each.path, values=(winner[each.name],)) for each in self.space.parameters)
         return self.model_copy(update={"space": Space(choices=choices), "searcher": Grid()})
@@ -283,7 +285,7 @@ class Study(Config):
             raise ValueError(f"unknown preset {name!r}; study {self.name!r} has {', '.join(known)}")
         return known[name]
 
-    def with_winners(self, winners: Mapping[str, Mapping[str, Any]]) -> Study:
+    def with_winners(self, selection: SelectionFile) -> Study:
         """This study at the configurations that another study selected.
 
         Raises:
@@ -291,7 +293,7 @@ class Study(Config):
         """
         if not all(arm.selected_from for arm in self.arms):
             raise ValueError(f"study {self.name!r} does not take its configurations from another: leave out --selected")
-        return self.model_copy(update={"arms": tuple(arm.with_winner(winners) for arm in self.arms)})
+        return self.model_copy(update={"arms": tuple(arm.with_winner(selection) for arm in self.arms)})
 
     def corners(self) -> Iterator[tuple[Arm, Configuration]]:
         """Every arm's configurations, with ranges at their bounds."""

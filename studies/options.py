@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from fmim_core.records import read_json
+from fmim_core.records import SelectionFile
 from studies import catalogue
 from studies.data.sources import check_data
 from studies.declare import Preset, Study
@@ -45,6 +45,11 @@ class Options:
         if self.backend == "inline" and self.address:
             raise ValueError("--address names a Ray cluster, but --backend inline uses none: leave one of them out")
 
+    @property
+    def checked_tracking_uri(self) -> str:
+        """Where the MLflow mirror goes, a sqlite file's path made absolute."""
+        return check_tracking_uri(self.tracking_uri)
+
     def check(self) -> None:
         """Look up every name and file.
 
@@ -62,7 +67,7 @@ class Options:
         """
         study = catalogue.find(self.study)
         if self.selected is not None:
-            study = study.with_winners(read_json(selection_file(self.selected, "selection.json")))
+            study = study.with_winners(SelectionFile.read(selection_file(self.selected, "selection.json")))
         return study, study.preset(self.preset)
 
     @property

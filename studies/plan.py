@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 
 from fmim_core.data.bank.bank import Bank, ImageSet
 from fmim_core.data.splits import Fold, subject_folds
+from fmim_core.records import FoldEntry, Stage
 from fmim_core.seeding import derive_seed
 from fmim_core.training.compiling import check_compile
 from fmim_core.training.config import TrainConfig
@@ -109,7 +109,7 @@ class Plan:
         ]
 
     def _spec(
-        self, arm: Arm, number: int, configuration: Configuration, stage: str, replicate: int, bank: Bank
+        self, arm: Arm, number: int, configuration: Configuration, stage: Stage, replicate: int, bank: Bank
     ) -> TrialSpec:
         train = self.train_config(arm, configuration)
         stoppable = stage == "search" and replicate == 0
@@ -145,7 +145,7 @@ class Plan:
         per_side = self.train_config(*next(self.study.corners())).identity == "side"
         return subject_folds(development, self.preset.folds, derive_seed(self.seed, "folds"), per_side)
 
-    def check(self, development: ImageSet) -> list[dict[str, Any]]:
+    def check(self, development: ImageSet) -> list[FoldEntry]:
         """Check everything that could stop a trial, on the development images; returns the sizes of the folds.
 
         Raises:
@@ -173,25 +173,25 @@ class Plan:
             check_compile(compile, torch.device(device))
 
 
-def _sizes(fold: Fold, per_side: bool, years: set[int]) -> dict[str, Any]:
+def _sizes(fold: Fold, per_side: bool, years: set[int]) -> FoldEntry:
     """Who is where in a fold; of its queries those that can be scored, by year, and those without a match.
 
     `validation_years_missing` are those of all folds' `years` that this one cannot score: it has no part in the mean
     over folds of such a year.
     """
     by_year = _queries_by_year(fold.validation, per_side)
-    return {
-        "fold": fold.number,
-        "train_subjects": len(set(fold.train.subjects)),
-        "train_images": len(fold.train),
-        "validation_subjects": len(set(fold.validation.subjects)),
-        "validation_images": len(fold.validation),
-        "validation_gallery": int(fold.validation.gallery_mask.sum()),
-        "validation_queries": sum(by_year.values()),
-        "validation_queries_without_match": int(fold.validation.query_mask.sum()) - sum(by_year.values()),
-        "validation_queries_by_year": {str(year): count for year, count in by_year.items()},
-        "validation_years_missing": sorted(years - set(by_year)),
-    }
+    return FoldEntry(
+        fold=fold.number,
+        train_subjects=len(set(fold.train.subjects)),
+        train_images=len(fold.train),
+        validation_subjects=len(set(fold.validation.subjects)),
+        validation_images=len(fold.validation),
+        validation_gallery=int(fold.validation.gallery_mask.sum()),
+        validation_queries=sum(by_year.values()),
+        validation_queries_without_match=int(fold.validation.query_mask.sum()) - sum(by_year.values()),
+        validation_queries_by_year={str(year): count for year, count in by_year.items()},
+        validation_years_missing=sorted(years - set(by_year)),
+    )
 
 
 def _queries_by_year(images: ImageSet, per_side: bool) -> dict[int, int]:

@@ -8,7 +8,7 @@ from typing import Any
 from fmim_core.records.document import Document
 from fmim_core.records.files import write_json
 from fmim_core.records.record import Record
-from fmim_core.records.study import ProposalsFile, SelectionFile, StudyFile
+from fmim_core.records.study import CalibrationFile, ProposalsFile, SelectionFile, StudyFile
 
 FOLDER = Path(__file__).parent / "schema"
 DOCUMENTS: dict[str, type[Document]] = {
@@ -16,6 +16,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "study": StudyFile,
     "selection": SelectionFile,
     "proposals": ProposalsFile,
+    "calibration": CalibrationFile,
 }
 
 

@@ -187,3 +187,38 @@ class ProposalsFile(Document):
     """proposals.json: by arm, in order."""
 
     arms: dict[str, list[Proposal]] = Field({}, description="by the arm's name, in order")
+
+
+class ForecastEntry(Part):
+    """What a whole plan was predicted to take."""
+
+    trials: int
+    epochs: int
+    images: int
+    wall_s: float = Field(description="from the start of the program's work to the end of the last trial")
+    device_seconds: float
+    peak_memory: float = Field(description="bytes of the trial that needs most")
+
+
+class CalibrationFile(Document):
+    """calibration.json: a prediction, and what it was made of; a report compares it with a run of the same plan."""
+
+    made_at: str
+    study: str
+    preset: str
+    seed: int
+    replicates: int
+    epochs: int
+    data_fingerprint: str
+    backend: str
+    device: str
+    slots: int
+    device_share: float
+    forecast: ForecastEntry
+    preparation_s: float = Field(description="seconds from the start of the program to the start of the runner")
+    calibration: dict[str, Any] = Field(description="what was timed")
+
+
+def calibration_path(out: Path) -> Path:
+    """Where a study's prediction lies in its folder."""
+    return out / "calibration.json"

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich.console import Console
 from rich.markup import escape
 
 from fmim_core.data.source import SourceDescription
+from fmim_core.records import FoldEntry
 
 
-def warn_of_folds(folds: list[dict[str, Any]], console: Console) -> None:
+def warn_of_folds(folds: list[FoldEntry], console: Console) -> None:
     """Name the years after baseline that a fold cannot score, though other folds can."""
     for fold in folds:
-        if missing := fold["validation_years_missing"]:
+        if missing := fold.validation_years_missing:
             years = f"year{'s' if len(missing) > 1 else ''} {', '.join(map(str, missing))}"
-            console.print(f"[yellow]fold {fold['fold']} has no validation query of {years}[/]", highlight=False)
+            console.print(f"[yellow]fold {fold.fold} has no validation query of {years}[/]", highlight=False)
 
 
 def warn_of_data(description: SourceDescription, console: Console) -> None:

@@ -14,16 +14,27 @@ from fmim_core.config import fingerprint
 from fmim_core.data.bank.bank import Bank
 from fmim_core.losses.surface import loss_surface
 from fmim_core.margins.base import Margins
-from fmim_core.records import SCHEMA, Record, now, read_json, read_records, write_json
+from fmim_core.records import (
+    DataEntry,
+    Execution,
+    FoldEntry,
+    PlannedTrials,
+    StudyFile,
+    SubsetSummary,
+    now,
+    read_records,
+    study_path,
+    write_json,
+)
 from fmim_core.trial.machine import environment
 from studies.declare import Surface
 from studies.plan import Plan
 from studies.runner.search.proposals import Proposals
-from studies.selection import summary_of
+from studies.selection import Outcome
 
 
-def records_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Record]:
-    """The records in the folder that are the plan's, by trial, in short; others are left alone.
+def outcomes_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Outcome]:
+    """The outcomes of the plan's trials that have a record in the folder, by trial; other records are left alone.
 
     Raises:
         ValueError: a record has the name of a planned trial, but another configuration, data set or seed; or an arm
@@ -33,17 +44,16 @@ def records_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Record]:
     _check_arms(out, plan, proposals)
     planned = {spec.id: spec for spec in plan.possible(bank, proposals.of)}
     sampled = {arm.name for arm in plan.arms if arm.listed is None}
-    records: dict[str, Record] = {}
+    outcomes: dict[str, Outcome] = {}
     lost, foreign = [], []
     for record in read_records(out):
-        spec = planned.get(record["trial"])
+        spec = planned.get(record.trial)
         if spec is not None:
-            # A search that stops trials sees how they went.
-            records[spec.id] = summary_of(record) | {"history": record["history"] if spec.rungs else []}
-            if record["fingerprint"] != spec.fingerprint:
+            outcomes[spec.id] = Outcome.of(record, with_history=bool(spec.rungs))
+            if record.fingerprint != spec.fingerprint:
                 foreign.append(spec.id)
-        elif record["arm"] in sampled:
-            lost.append(record["trial"])
+        elif record.arm in sampled:
+            lost.append(record.trial)
     if lost:
         raise ValueError(
             f"{out} holds records of configurations that its proposals.json does not have (e.g. {lost[0]}): put the "
@@ -54,22 +64,21 @@ def records_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Record]:
             f"{out} holds {len(foreign)} records of another plan (e.g. {foreign[0]}{_differences(out, plan, bank)}): "
             "give another --out, or --fresh to move them aside and start over"
         )
-    return records
+    return outcomes
 
 
 def _check_arms(out: Path, plan: Plan, proposals: Proposals) -> None:
     """Check that each arm resumes in the space and with the searcher it started with; it may only take more samples."""
-    path = out / "study.json"
-    study = read_json(path) if path.exists() else {"arms": []}
-    before = {arm["name"]: arm for arm in study["arms"]}
+    study = read_study(out)
+    before = {arm.name: arm for arm in study.arms} if study else {}
     for arm in plan.arms:
-        if arm.name not in before:
+        if study is None or arm.name not in before:
             continue
-        old, new, proposed = before[arm.name], arm.to_json(), len(proposals.of(arm.name))
-        changed = _changes(old["space"], new["space"])
-        changed += _changes(old["searcher"], new["searcher"], without="samples")
-        if proposed and study["seed"] != plan.seed:
-            changed.append(f"seed was {study['seed']}, is {plan.seed}")
+        old, new, proposed = before[arm.name], arm.entry(), len(proposals.of(arm.name))
+        changed = _changes(old.space, new.space)
+        changed += _changes(old.searcher, new.searcher, without="samples")
+        if proposed and study.seed != plan.seed:
+            changed.append(f"seed was {study.seed}, is {plan.seed}")
         if arm.budget < proposed:
             changed.append(f"{proposed} configurations are proposed, only {arm.budget} allowed now")
         if changed:
@@ -87,65 +96,75 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any], without: str = "") 
 
 def _differences(out: Path, plan: Plan, bank: Bank) -> str:
     """What study.json says was different, as far as it can be told."""
-    if not (out / "study.json").exists():
+    old = read_study(out)
+    if old is None:
         return ""
-    old = read_json(out / "study.json")
     pairs = {
-        "preset": (old["preset"], plan.preset.name),
-        "seed": (old["seed"], plan.seed),
-        "data": (old["data"]["name"], bank.description.name),
-        "data fingerprint": (old["data"]["fingerprint"][:12], bank.fingerprint[:12]),
-        "epochs": (old["train"]["epochs"], plan.train_configs()[0].epochs),
+        "preset": (old.preset, plan.preset.name),
+        "seed": (old.seed, plan.seed),
+        "data": (old.data.name, bank.description.name),
+        "data fingerprint": (old.data.fingerprint[:12], bank.fingerprint[:12]),
+        "epochs": (old.train["epochs"], plan.train_configs()[0].epochs),
     }
     different = [f"{name} was {was}, is {now}" for name, (was, now) in pairs.items() if was != now]
     return f"; {', '.join(different)}" if different else ""
 
 
-def write_study(out: Path, plan: Plan, bank: Bank, folds: list[dict[str, Any]], execution: dict[str, Any]) -> str:
+def read_study(out: Path) -> StudyFile | None:
+    """study.json; None if there is none yet.
+
+    Raises:
+        ValueError: it cannot be read.
+    """
+    path = study_path(out)
+    return StudyFile.read(path) if path.exists() else None
+
+
+def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execution: Execution) -> str:
     """Write study.json with this execution added to those before; returns the study's id, which stays the same."""
-    path = out / "study.json"
-    old = read_json(path) if path.exists() else {}
-    study_id = old.get("id") or uuid.uuid4().hex
+    old, study = read_study(out), plan.study
+    written = StudyFile(
+        id=old.id if old else uuid.uuid4().hex,
+        study=study.name,
+        title=study.title,
+        question=study.question,
+        preset=plan.preset.name,
+        seed=plan.seed,
+        created_at=old.created_at if old else now(),
+        fingerprint=_fingerprint(plan, bank),
+        data=_data(bank),
+        folds=folds,
+        metric=study.metric,
+        equivalence_margin=study.equivalence_margin,
+        replicates=plan.replicates,
+        baseline=study.baseline,
+        comparisons=list(study.comparison_pairs),
+        arms=[arm.entry() for arm in plan.arms],
+        plan=PlannedTrials(search_trials=plan.search_trials, replicate_trials=plan.replicate_trials),
+        train=plan.train_configs()[0].model_dump(mode="json", exclude={"loss", "margins"}),
+        environment=environment() | {"git_commit": _git_commit()},
+        executions=[*(old.executions if old else ()), execution],
+    )
+    written.write(study_path(out))
+    return written.id
+
+
+def _data(bank: Bank) -> DataEntry:
     description = bank.description
-    train = plan.train_configs()[0].model_dump(mode="json", exclude={"loss", "margins"})
-    content = {
-        "schema": SCHEMA,
-        "id": study_id,
-        "study": plan.study.name,
-        "title": plan.study.title,
-        "question": plan.study.question,
-        "preset": plan.preset.name,
-        "seed": plan.seed,
-        "created_at": old.get("created_at") or now(),
-        "fingerprint": _fingerprint(plan, bank),
-        "data": {
-            "name": description.name,
-            "kind": description.kind,
-            "synthetic": description.synthetic,
-            "about": description.about,
-            "release": description.release,
-            "files": description.files,
-            "details": description.details,
-            "fingerprint": bank.fingerprint,
-            "image_size": bank.size,
-            "images": bank.count,
-            "warnings": list(bank.warnings),
-            **bank.summary,
-        },
-        "folds": folds,
-        "metric": plan.study.metric,
-        "equivalence_margin": plan.study.equivalence_margin,
-        "baseline": plan.study.baseline,
-        "comparisons": [list(pair) for pair in plan.study.comparison_pairs],
-        "replicates": plan.replicates,
-        "arms": [arm.to_json() for arm in plan.arms],
-        "plan": {"search_trials": plan.search_trials, "replicate_trials": plan.replicate_trials},
-        "train": train,
-        "environment": environment() | {"git_commit": _git_commit()},
-        "executions": [*old.get("executions", []), execution],
-    }
-    write_json(path, content)
-    return study_id
+    return DataEntry(
+        name=description.name,
+        kind=description.kind,
+        synthetic=description.synthetic,
+        about=description.about,
+        release=description.release,
+        files=dict(description.files),
+        details=dict(description.details),
+        fingerprint=bank.fingerprint,
+        image_size=bank.size,
+        images=bank.count,
+        warnings=list(bank.warnings),
+        **{side: SubsetSummary.model_validate(counts) for side, counts in bank.summary.items()},
+    )
 
 
 def _fingerprint(plan: Plan, bank: Bank) -> str:
@@ -169,12 +188,8 @@ def _values(surface: Surface) -> dict[str, Any]:
 
 def write_sample_images(out: Path, bank: Bank) -> None:
     """Write the images that the records' retrieval samples name, as samples/ROW.png, so that a report can show them."""
-    rows = {
-        sample[key]
-        for record in read_records(out)
-        for sample in record.get("samples", [])
-        for key in ("query_row", "truth_row", "top_row")
-    }
+    samples = [sample for record in read_records(out) for sample in record.samples]
+    rows = {row for sample in samples for row in (sample.query_row, sample.truth_row, sample.top_row)}
     for row in rows:
         path = out / "samples" / f"{row}.png"
         if not path.exists():
@@ -182,11 +197,12 @@ def write_sample_images(out: Path, bank: Bank) -> None:
             Image.fromarray(bank.images[row]).save(path)
 
 
-def end_execution(out: Path, **facts: Any) -> None:
-    """Complete the last execution in study.json."""
-    content = read_json(out / "study.json")
-    content["executions"][-1] |= facts
-    write_json(out / "study.json", content)
+def end_execution(out: Path, wall_s: float, trials: int, exit_code: int) -> None:
+    """Complete the last execution in study.json: it ends now."""
+    study = StudyFile.read(study_path(out))
+    facts = {"ended_at": now(), "wall_s": wall_s, "trials": trials, "exit_code": exit_code}
+    ended = study.executions[-1].model_copy(update=facts)
+    study.model_copy(update={"executions": [*study.executions[:-1], ended]}).write(study_path(out))
 
 
 def _git_commit() -> str:

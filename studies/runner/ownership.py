@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fmim_core.records import read_json
+from fmim_core.records import CalibrationFile, StudyFile, calibration_path, study_path
 
 FILES = ("study.json", "selection.json", "proposals.json", "surfaces.json", "calibration.json", ".lock")
 FOLDERS = ("records", "checkpoints", "report", "samples")
+SYSTEM_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")  # which file managers leave in any folder
 NAMED = 3  # foreign files in a message
 
 
@@ -29,7 +30,7 @@ def check_folder(out: Path, study: str, fresh: bool = False, mirror: Collection[
         return
     if not out.is_dir():
         raise ValueError(f"--out {out} is a file: give a folder")
-    known = {*FILES, *FOLDERS, *mirror}
+    known = {*FILES, *FOLDERS, *SYSTEM_FILES, *mirror}
     foreign = sorted(path.name for path in out.iterdir() if path.name not in known and not _half_written(path.name))
     if foreign:
         more = f" and {len(foreign) - NAMED} more" if len(foreign) > NAMED else ""
@@ -37,8 +38,9 @@ def check_folder(out: Path, study: str, fresh: bool = False, mirror: Collection[
             f"a study has its folder to itself: give another --out, since {out} holds what no study writes: "
             f"{', '.join(foreign[:NAMED])}{more}"
         )
-    for path in () if fresh else (out / "study.json", out / "calibration.json"):
-        owner = read_json(path).get("study") if path.exists() else study
+    documents = () if fresh else ((study_path(out), StudyFile), (calibration_path(out), CalibrationFile))
+    for path, document in documents:
+        owner = document.read(path).study if path.exists() else study
         if owner != study:
             raise ValueError(
                 f"{out} belongs to the study {owner!r}, not to {study!r}: give another --out, or --fresh to move it "
@@ -47,8 +49,8 @@ def check_folder(out: Path, study: str, fresh: bool = False, mirror: Collection[
 
 
 def _half_written(name: str) -> bool:
-    """Whether a killed process has left it on the way to one of a study's files."""
-    return name.startswith(".") and name.endswith(".part")
+    """Whether a killed process has left it on the way to one of a study's files, or a network drive in its place."""
+    return name.startswith(".nfs") or (name.startswith(".") and name.endswith(".part"))
 
 
 @contextmanager

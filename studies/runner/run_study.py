@@ -17,7 +17,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import development_index
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.source import Source
-from fmim_core.records import FINAL, Record, now, read_json, record_path
+from fmim_core.records import Execution, FoldEntry, Record, StudyFile, now, record_path
 from studies.data.banks import bank_of
 from studies.data.sources import find_source
 from studies.data.subject_check import check_enough
@@ -29,7 +29,7 @@ from studies.runner.data_warnings import warn_of_data, warn_of_folds
 from studies.runner.dispatcher import Dispatcher
 from studies.runner.folder import (
     end_execution,
-    records_of_plan,
+    outcomes_of_plan,
     write_sample_images,
     write_study,
     write_surfaces,
@@ -38,6 +38,7 @@ from studies.runner.ownership import check_folder, locked, move_aside
 from studies.runner.progress import Progress
 from studies.runner.tracking.mlflow_runs import Identity, database_files
 from studies.runner.tracking.tracker import Tracker
+from studies.selection import Outcome
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Checked:
     plan: Plan
     source: Source
     development: ImageSet
-    folds: list[dict[str, Any]]
+    folds: list[FoldEntry]
 
 
 def plan_of(options: Options) -> Plan:
@@ -122,29 +123,30 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
         if options.fresh and (aside := move_aside(out)):
             console.print(f"moved {out} to {aside}", highlight=False, soft_wrap=True)
         with locked(out):
-            records = records_of_plan(out, plan, bank)
+            outcomes = outcomes_of_plan(out, plan, bank)
             warn_of_folds(checked.folds, console)
             study_id = write_study(out, plan, bank, checked.folds, _execution(options, backend))
             write_surfaces(out, plan)
             parameters = {"preset": plan.preset.name, "seed": plan.seed, "data": bank.description.name}
             identity = Identity(plan.study.name, study_id, plan.preset.name, parameters)
-            mirrored = (read_json(record_path(out, trial)) for trial in records)
+            mirrored = (Record.read(record_path(out, trial)) for trial in outcomes)
             tracker = Tracker(options.checked_tracking_uri, identity, mirrored)
-            return StudyRun(plan, bank, out, backend, records, tracker, console, begun).execute()
+            return StudyRun(plan, bank, out, backend, outcomes, tracker, console, begun).execute()
 
 
 @dataclass(frozen=True)
 class StudyRun:
     """One execution of a plan in its study's folder.
 
-    records: those of the plan that are there, by trial. begun: `time.perf_counter` when the program's work began.
+    outcomes: of the plan's trials that have a record, by trial.
+    begun: `time.perf_counter` when the program's work began.
     """
 
     plan: Plan
     bank: Bank
     out: Path
     backend: Backend
-    records: Mapping[str, Record]
+    outcomes: Mapping[str, Outcome]
     tracker: Tracker
     console: Console
     begun: float
@@ -173,13 +175,13 @@ class StudyRun:
             f"{plan.replicates} seeds); {backend.slots} at once on {backend.device}",
             highlight=False,
         )
-        if self.records:
-            done, failed = len(self._done), len(self.records) - len(self._done)
+        if self.outcomes:
+            done, failed = len(self._done), len(self.outcomes) - len(self._done)
             self.console.print(f"resuming: {done} trials are done, {failed} failed and run again", highlight=False)
 
     @property
-    def _done(self) -> dict[str, Record]:
-        return {trial: record for trial, record in self.records.items() if record["status"] in FINAL}
+    def _done(self) -> dict[str, Outcome]:
+        return {trial: outcome for trial, outcome in self.outcomes.items() if outcome.final}
 
     def _train(self) -> int:
         """All trials; wall_s in study.json counts from the start of the program's work to the end of the last trial."""
@@ -194,7 +196,7 @@ class StudyRun:
         if code == DONE and not dispatcher.complete:
             code = SOME_FAILED
         wall_s = time.perf_counter() - self.begun
-        end_execution(self.out, ended_at=now(), exit_code=code, wall_s=wall_s, trials=dispatcher.handed_out)
+        end_execution(self.out, wall_s, dispatcher.handed_out, exit_code=code)
         return code
 
     def _report(self) -> None:
@@ -216,16 +218,20 @@ def _check_selected_on(bank: Bank, selected: Path | None) -> None:
     """Raise a `ValueError` if the selection was made on another data set, perhaps on these test subjects."""
     if selected is None:
         return
-    data = read_json(selection_file(selected, "study.json"))["data"]
-    if data["fingerprint"] != bank.fingerprint:
-        raise ValueError(f"--selected {selected} was selected on other data ({data['name']}): select on the same first")
+    data = StudyFile.read(selection_file(selected, "study.json")).data
+    if data.fingerprint != bank.fingerprint:
+        raise ValueError(f"--selected {selected} was selected on other data ({data.name}): select on the same first")
 
 
-def _execution(options: Options, backend: Backend) -> dict[str, Any]:
+def _execution(options: Options, backend: Backend) -> Execution:
     """What study.json says of this execution now; the rest follows when it has ended."""
-    known = {"started_at": now(), "slots": backend.slots, "backend": options.backend, "device": backend.device}
-    known |= {"tracking_uri": options.checked_tracking_uri}
-    return known | {"ended_at": None, "wall_s": None, "trials": None, "exit_code": None}
+    return Execution(
+        started_at=now(),
+        slots=backend.slots,
+        backend=options.backend,
+        device=backend.device,
+        tracking_uri=options.checked_tracking_uri,
+    )
 
 
 def open_bank(checked: Checked, options: Options, console: Console) -> Bank:

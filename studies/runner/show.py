@@ -44,11 +44,11 @@ def show_plan(checked: Checked, console: Console) -> None:
     for warning in plan.warnings:
         console.print(f"[yellow]{escape(warning)}[/]", highlight=False)
     for fold in checked.folds:
-        without = fold["validation_queries_without_match"]
+        without = fold.validation_queries_without_match
         console.print(
-            f"fold {fold['fold']}: {fold['train_subjects']} subjects ({fold['train_images']} images) train, "
-            f"{fold['validation_subjects']} ({fold['validation_images']}) validate with "
-            f"{fold['validation_queries']} queries{f' and {without} without a match' if without else ''}",
+            f"fold {fold.fold}: {fold.train_subjects} subjects ({fold.train_images} images) train, "
+            f"{fold.validation_subjects} ({fold.validation_images}) validate with "
+            f"{fold.validation_queries} queries{f' and {without} without a match' if without else ''}",
             highlight=False,
         )
     warn_of_folds(checked.folds, console)

@@ -8,26 +8,25 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from fmim_core.records import Record, read_json, read_records
+from fmim_core.records import Record, StudyFile, read_records, study_path
 
 
 def show_status(out: Path, console: Console) -> None:
     """Trials by arm and status, from the records."""
-    study = read_json(out / "study.json")
-    records = list(read_records(out))
-    counts = Counter((record["arm"], record["status"]) for record in records)
+    study, records = StudyFile.read(study_path(out)), list(read_records(out))
+    counts = Counter((record.arm, record.status) for record in records)
     statuses = sorted({status for _, status in counts})
     table, planned = Table("arm", *statuses, "planned"), 0
-    for arm in study["arms"]:
-        due = arm["n_s"] * len(study["folds"]) + study["replicates"]  # no folds where nothing is searched
-        if arm.get("searcher", {}).get("kind") == "asha":
-            due -= (len(study["folds"]) - 1) * _screened_out(records, arm["name"])
+    for arm in study.arms:
+        due = arm.n_s * len(study.folds) + study.replicates  # no folds where nothing is searched
+        if arm.searcher_facts.screens:
+            due -= (len(study.folds) - 1) * _screened_out(records, arm.name)
         planned += due
-        table.add_row(arm["label"], *(str(counts[arm["name"], status]) for status in statuses), str(due))
+        table.add_row(arm.label, *(str(counts[arm.name, status]) for status in statuses), str(due))
     console.print(table)
-    console.print(f"{len(records)} of {planned} trials are over ({study['study']}, {study['preset']})")
+    console.print(f"{len(records)} of {planned} trials are over ({study.study}, {study.preset})")
 
 
 def _screened_out(records: list[Record], arm: str) -> int:
     """Configurations that have not survived the first fold, so that the others are not due."""
-    return sum(r["arm"] == arm and r["fold"] == 0 and r["status"] != "completed" for r in records)
+    return sum(one.arm == arm and one.fold == 0 and one.status != "completed" for one in records)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import Any
 
 from rich.console import Console
 
-from fmim_core.data.bank.bank import Bank
-from fmim_core.records import SCHEMA, now, write_json
+from fmim_core.records import CalibrationFile, ForecastEntry, calibration_path, now
 from studies.options import Options
 from studies.plan import Plan
-from studies.runner.backends.backend import Backend
 from studies.runner.forecast.calibrate import calibrate
 from studies.runner.forecast.forecast import Forecast, forecast
 from studies.runner.run_study import backend_of, check_plan, open_bank, plan_of
@@ -46,31 +43,21 @@ def predict_plan(plan: Plan, options: Options, console: Console) -> Forecast:
         console.print(f"calibrating: short trials, {backend.slots} at once on {backend.device}", highlight=False)
         calibration = calibrate(plan, workload.development, bank, backend)
     found = forecast(plan, workload, bank, calibration, backend.slots, backend.share, preparation)
-    content = _of(plan, bank) | _on(options, backend) | {"forecast": asdict(found), "preparation_s": preparation}
-    write_json(options.folder / "calibration.json", content | {"calibration": asdict(calibration)})
+    CalibrationFile(
+        made_at=now(),
+        study=plan.study.name,
+        preset=plan.preset.name,
+        seed=plan.seed,
+        replicates=plan.replicates,
+        epochs=plan.train_configs()[0].epochs,
+        data_fingerprint=bank.fingerprint,
+        backend=options.backend,
+        device=backend.device,
+        slots=backend.slots,
+        device_share=backend.share,
+        forecast=ForecastEntry(**asdict(found)),
+        preparation_s=preparation,
+        calibration=asdict(calibration),
+    ).write(calibration_path(options.folder))
     show_forecast(plan, found, calibration, backend.slots, console)
     return found
-
-
-def _of(plan: Plan, bank: Bank) -> dict[str, Any]:
-    """What was predicted: a report compares a run with a prediction of the same plan alone."""
-    return {
-        "schema": SCHEMA,
-        "made_at": now(),
-        "study": plan.study.name,
-        "preset": plan.preset.name,
-        "seed": plan.seed,
-        "replicates": plan.replicates,
-        "epochs": plan.train_configs()[0].epochs,
-        "data_fingerprint": bank.fingerprint,
-    }
-
-
-def _on(options: Options, backend: Backend) -> dict[str, Any]:
-    """With which devices."""
-    return {
-        "backend": options.backend,
-        "device": backend.device,
-        "slots": backend.slots,
-        "device_share": backend.share,
-    }
