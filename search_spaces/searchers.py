@@ -25,7 +25,18 @@ Point = Annotated[tuple[tuple[str, Value], ...], BeforeValidator(_pairs), PlainS
 
 class _Searcher(Frozen):
     adaptive: ClassVar[bool] = False  # whether proposals wait for the results of earlier ones
+    screens: ClassVar[bool] = False  # whether the first fold alone decides which configurations go on
     note: ClassVar[str] = ""  # what another run with the same seed may do otherwise
+
+    @property
+    def facts(self) -> dict[str, bool]:
+        """What study.json says of it, so that nobody asks for its kind.
+
+        uses_results: its proposals depend on earlier results. screens: only configurations that come to the end of the
+        first fold are trained on the others. ordered: its configurations cannot be taken in another order.
+        """
+        ordered = self.adaptive or self.screens
+        return {"uses_results": self.adaptive, "screens": self.screens, "ordered": ordered}
 
     def rung_epochs(self, epochs: int) -> tuple[int, ...]:
         """Epochs after which a search trial of the first fold may be stopped."""
@@ -168,6 +179,7 @@ class ASHA(_Sampled):
         "the configurations that ASHA offers follow from the seed, but which of them are stopped depends on the order "
         "in which parallel trials reach a rung, so another run may stop others"
     )
+    screens: ClassVar[bool] = True
     kind: Literal["asha"] = "asha"
     reduction: Annotated[int, Field(ge=2)] = 3
     rungs: PositiveInt = 2

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, get_args
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from fmim_core.config import Config
 from fmim_core.data.sets.phantom import PhantomConfig
-from fmim_core.losses import AdaTriplet, Triplet
+from fmim_core.losses import AdaTriplet, LossConfig, Triplet
 from fmim_core.metric_names import METRICS
 from fmim_core.training.config import TrainConfig
 from search_spaces.domain import Assignment, Choice, Configuration, Space, nested
@@ -23,21 +23,28 @@ class Arm(Config):
     """One named method with its search space.
 
     Args:
-        loss, search: as the paper's tables call them; together they name the arm in reports. No search: nothing to
-            search.
-        settings: training fields that make the method, dotted, e.g. ("loss.kind", "triplet").
+        settings: training fields that make the method, dotted, e.g. ("loss.kind", "triplet"), which must be there.
+        search: how its values are set, in words, e.g. "Grid search"; nothing where there is nothing to say.
+        group: what it shares with the arms it stands beside, in words; the name of its loss if nothing else is said.
+            Group and search together are the arm's label, for display alone: nothing is decided by them.
         space: the fields its search varies.
         searcher: how they are searched; every configuration of the space if nothing else is said.
         selected_from: the arm of another study whose winner can replace the values given here (`--selected`).
     """
 
     name: Name
-    loss: str
-    search: str = ""
     settings: tuple[Assignment, ...]
+    search: str = ""
+    group: str = ""
     space: Space = Space()
     searcher: Searcher = Grid()
     selected_from: str = ""
+
+    @model_validator(mode="after")
+    def _settings_name_a_loss(self) -> Self:
+        if "loss.kind" not in dict(self.settings):
+            raise ValueError(f"arm {self.name!r}: its settings name no loss; add one, e.g. ('loss.kind', 'triplet')")
+        return self
 
     @model_validator(mode="after")
     def _searcher_fits_the_space(self) -> Self:
@@ -63,8 +70,12 @@ class Arm(Config):
             "name": self.name,
             "label": self.label,
             "loss": self.loss,
+            "loss_kind": self.loss_kind,
+            "margins_kind": self.margins_kind,
+            "group": self.group or self.loss,
             "search": self.search,
             "searcher": self.searcher.model_dump(mode="json"),
+            "searcher_facts": self.searcher.facts,
             "note": self.searcher.note,
             "space": self.space.values(),
             "configurations": self.listed or [],
@@ -88,10 +99,33 @@ class Arm(Config):
         return self.model_copy(update={"space": Space(choices=choices), "searcher": Grid()})
 
     @property
+    def loss_kind(self) -> str:
+        """Its loss, as configurations name it."""
+        return str(dict(self.settings)["loss.kind"])
+
+    @property
+    def margins_kind(self) -> str:
+        """Its margin schedule, as configurations name it; `none` for a loss that has no margins."""
+        return str(dict(self.settings).get("margins.kind", "none"))
+
+    @property
+    def loss(self) -> str:
+        """Its loss in words: the name of the loss's class.
+
+        Raises:
+            ValueError: there is no loss of that kind.
+        """
+        known = {loss.model_fields["kind"].default: loss.__name__ for loss in get_args(get_args(LossConfig)[0])}
+        if self.loss_kind not in known:
+            raise ValueError(f"arm {self.name!r}: unknown loss {self.loss_kind!r}; there are {', '.join(known)}")
+        return known[self.loss_kind]
+
+    @property
     def label(self) -> str:
         """The arm in words."""
-        search = self.search.lower() if self.search[1:].islower() else self.search
-        return f"{self.loss} + {search}" if self.search else self.loss
+        group, search = self.group or self.loss, self.search
+        search = search.lower() if search[1:].islower() else search
+        return f"{group} + {search}" if search else group
 
     def train_config(
         self,
@@ -148,6 +182,8 @@ class Study(Config):
             has one configuration, given beforehand; N_s is 1 then, as the paper counts its quartile baselines.
         equivalence_margin: two arms are on par if their test metrics differ by less than this; fixed before the run, so
             that nobody chooses it to suit a result.
+        baseline: the arm that every other one is compared with. comparisons: or else the pairs of arms (a, b) that are
+            compared, as a − b. Neither: no comparisons.
         surfaces: losses whose surfaces the report draws; they are computed at the start, into surfaces.json.
     """
 
@@ -159,6 +195,8 @@ class Study(Config):
     metric: str = "mAP"
     equivalence_margin: Annotated[float, Field(gt=0, lt=1)] = 0.01
     search: bool = True
+    baseline: Name | None = None
+    comparisons: tuple[tuple[Name, Name], ...] = ()
     surfaces: tuple[Surface, ...] = ()
 
     @model_validator(mode="after")
@@ -180,6 +218,29 @@ class Study(Config):
                 f"{', '.join(stopping)} stop trials by validation mAP: they cannot select by {self.metric}"
             )
         return self
+
+    @model_validator(mode="after")
+    def _comparisons_are_of_its_arms(self) -> Self:
+        names = [arm.name for arm in self.arms]
+        if self.baseline is not None and self.comparisons:
+            raise ValueError(f"study {self.name!r}: give a baseline or comparisons, not both")
+        compared = [name for pair in self.comparisons for name in pair] + [self.baseline or names[0]]
+        unknown = [name for name in dict.fromkeys(compared) if name not in names]
+        if unknown:
+            raise ValueError(f"study {self.name!r} compares {', '.join(unknown)}, but its arms are {', '.join(names)}")
+        for number, (a, b) in enumerate(self.comparisons):
+            if a == b:
+                raise ValueError(f"study {self.name!r} compares {a} with itself: name two arms")
+            if {a, b} in map(set, self.comparisons[:number]):
+                raise ValueError(f"study {self.name!r} compares {a} and {b} more than once: name each pair once")
+        return self
+
+    @property
+    def comparison_pairs(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of arms (a, b) that are compared, as a − b."""
+        if self.baseline is None:
+            return self.comparisons
+        return tuple((arm.name, self.baseline) for arm in self.arms if arm.name != self.baseline)
 
     def preset(self, name: str) -> Preset:
         """The preset of that name.

@@ -12,7 +12,7 @@ AUTOMARGIN = (("loss.kind", "adatriplet"), ("margins.kind", "automargin"))
 
 def _arm(name: str, change: str, *settings: Assignment) -> Arm:
     space = point(margins__k_delta=2, margins__k_an=2)
-    return Arm(name=name, loss="AdaTriplet", search=change, settings=(*AUTOMARGIN, *settings), space=space)
+    return Arm(name=name, search=change, settings=(*AUTOMARGIN, *settings), space=space)
 
 
 STUDY = Study(
@@ -21,6 +21,7 @@ STUDY = Study(
     question="Which unstated settings of AutoMargin change the result, and by how much?",
     presets=PRESETS,
     search=False,
+    baseline="reference",
     arms=(
         _arm("reference", "as the authors run it"),
         _arm("selection_all", "all triplets", ("loss.selection", "all")),

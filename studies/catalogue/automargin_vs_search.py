@@ -8,6 +8,8 @@ varies with the order in which trials reach a rung, by about a sixth of it eithe
 
 from __future__ import annotations
 
+from itertools import product
+
 from search_spaces import spaces
 from search_spaces.domain import Space
 from search_spaces.searchers import ASHA, TPE, Grid, Random, Searcher
@@ -19,7 +21,7 @@ FIXED, AUTOMARGIN = "fixed", "automargin"
 
 def _arm(name: str, search: str, margins: str, space: Space, searcher: Searcher) -> Arm:
     settings = (("loss.kind", "adatriplet"), ("margins.kind", margins))
-    return Arm(name=name, loss="AdaTriplet", search=search, settings=settings, space=space, searcher=searcher)
+    return Arm(name=name, search=search, settings=settings, space=space, searcher=searcher)
 
 
 STUDY = Study(
@@ -27,6 +29,7 @@ STUDY = Study(
     title="AutoMargin versus searches over margins",
     question="Is AutoMargin as good as grid, random, TPE and early-stopping searches of equal budget over ε and β?",
     presets=PRESETS,
+    comparisons=tuple(product(("automargin", "automargin_k2"), ("grid", "random", "tpe", "asha"))),
     arms=(
         _arm("automargin", "AutoMargin", AUTOMARGIN, spaces.ADATRIPLET_AUTOMARGIN, Grid()),
         _arm("automargin_k2", "AutoMargin (K = 2)", AUTOMARGIN, spaces.ADATRIPLET_K2, Grid()),

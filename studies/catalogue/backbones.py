@@ -42,14 +42,14 @@ def _arms(name: str, label: str, model: tuple[Assignment, ...]) -> tuple[Arm, Ar
     return (
         Arm(
             name=f"{name}_grid",
-            loss=label,
+            group=label,
             search="Grid search",
             settings=(*model, TRIPLET, grid),
             space=TRIPLET_GRID,
         ),
         Arm(
             name=f"{name}_automargin",
-            loss=label,
+            group=label,
             search="AutoMargin",
             settings=(*model, TRIPLET, automargin),
             space=TRIPLET_AUTOMARGIN,
@@ -62,5 +62,6 @@ STUDY = Study(
     title="AutoMargin versus grid search on four backbones, triplet loss",
     question="Does AutoMargin keep up with a grid search whatever the architecture?",
     presets=(SMOKE, QUICK, FULL, PAPER),
+    comparisons=tuple((f"{name}_automargin", f"{name}_grid") for name, *_ in BACKBONES),
     arms=tuple(arm for backbone in BACKBONES for arm in _arms(*backbone)),
 )

@@ -11,8 +11,8 @@ FIXED = ("margins.kind", "fixed")
 AUTOMARGIN = ("margins.kind", "automargin")
 
 
-def _arm(name: str, loss: str, search: str, kind: str, space: Space, *margins: Assignment) -> Arm:
-    return Arm(name=name, loss=loss, search=search, settings=(("loss.kind", kind), *margins), space=space)
+def _arm(name: str, kind: str, search: str, space: Space, *margins: Assignment, group: str = "") -> Arm:
+    return Arm(name=name, group=group, search=search, settings=(("loss.kind", kind), *margins), space=space)
 
 
 STUDY = Study(
@@ -21,16 +21,14 @@ STUDY = Study(
     question="Which of the paper's listed values does validation select for each method, and how much is at stake?",
     presets=PRESETS,
     arms=(
-        _arm("sct_grid", "SCT", "Grid search", "sct", spaces.SCT_GRID),
-        _arm("arcface_grid", "ArcFace", "Grid search", "arcface", spaces.ARCFACE_GRID),
-        _arm("wat_grid", "WAT", "Grid search", "triplet", spaces.WAT_GRID, ("margins.kind", "wat")),
-        _arm("softtriple_grid", "SoftTriple", "Grid search", "softtriple", spaces.SOFTTRIPLE_GRID),
-        _arm("contrastive_grid", "Contrastive", "Grid search", "contrastive", spaces.CONTRASTIVE_GRID),
-        _arm("triplet_grid", "Triplet", "Grid search", "triplet", spaces.TRIPLET_GRID, FIXED),
-        _arm("triplet_automargin", "Triplet", "AutoMargin", "triplet", spaces.TRIPLET_AUTOMARGIN, AUTOMARGIN),
-        _arm("adatriplet_grid", "AdaTriplet", "Grid search", "adatriplet", spaces.ADATRIPLET_GRID, FIXED),
-        _arm(
-            "adatriplet_automargin", "AdaTriplet", "AutoMargin", "adatriplet", spaces.ADATRIPLET_AUTOMARGIN, AUTOMARGIN
-        ),
+        _arm("sct_grid", "sct", "Grid search", spaces.SCT_GRID),
+        _arm("arcface_grid", "arcface", "Grid search", spaces.ARCFACE_GRID),
+        _arm("wat_grid", "triplet", "Grid search", spaces.WAT_GRID, ("margins.kind", "wat"), group="WAT"),
+        _arm("softtriple_grid", "softtriple", "Grid search", spaces.SOFTTRIPLE_GRID),
+        _arm("contrastive_grid", "contrastive", "Grid search", spaces.CONTRASTIVE_GRID),
+        _arm("triplet_grid", "triplet", "Grid search", spaces.TRIPLET_GRID, FIXED),
+        _arm("triplet_automargin", "triplet", "AutoMargin", spaces.TRIPLET_AUTOMARGIN, AUTOMARGIN),
+        _arm("adatriplet_grid", "adatriplet", "Grid search", spaces.ADATRIPLET_GRID, FIXED),
+        _arm("adatriplet_automargin", "adatriplet", "AutoMargin", spaces.ADATRIPLET_AUTOMARGIN, AUTOMARGIN),
     ),
 )

@@ -13,10 +13,10 @@ STUDY = Study(
     title="The weight λ of AdaTriplet's negative-pair term",
     question="Which λ serves AdaTriplet with AutoMargin best, above all for images many years apart?",
     presets=PRESETS,
+    baseline="lambda_0",
     arms=tuple(
         Arm(
             name=f"lambda_{value:g}".replace(".", "_"),
-            loss="AdaTriplet",
             search=f"λ = {value:g}",
             settings=(("loss.kind", "adatriplet"), *AUTOMARGIN),
             space=spaces.point(loss__lam=value),

@@ -14,7 +14,6 @@ STUDY = Study(
     arms=(
         Arm(
             name="triplet_epsilon",
-            loss="Triplet",
             search="ε from 0 to 1.3",
             settings=(("loss.kind", "triplet"), ("margins.kind", "fixed")),
             space=spaces.EPSILON_SENSITIVITY,

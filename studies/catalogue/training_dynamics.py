@@ -23,21 +23,18 @@ STUDY = Study(
     arms=(
         Arm(
             name="adatriplet_automargin",
-            loss="AdaTriplet",
             search="AutoMargin",
             settings=(("loss.kind", "adatriplet"), ("margins.kind", "automargin"), HISTOGRAMS),
             space=point(margins__k_delta=2, margins__k_an=2),
         ),
         Arm(
             name="triplet_automargin",
-            loss="Triplet",
             search="AutoMargin",
             settings=(("loss.kind", "triplet"), ("margins.kind", "automargin"), HISTOGRAMS),
             space=point(margins__k_delta=2),
         ),
         Arm(
             name="triplet_fixed",
-            loss="Triplet",
             search="Fixed margin",
             settings=(("loss.kind", "triplet"), ("margins.kind", "fixed"), HISTOGRAMS),
             space=point(margins__epsilon=0.25),

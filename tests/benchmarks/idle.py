@@ -69,7 +69,6 @@ def idle_plan(trials: int) -> Plan:
     values = tuple(number / trials for number in range(trials // FOLDS))
     arm = Arm(
         name="triplet_grid",
-        loss="Triplet",
         search="Grid search",
         settings=(("loss.kind", "triplet"), ("margins.kind", "fixed")),
         space=Space(choices=(Choice(path="margins.epsilon", values=values),)),

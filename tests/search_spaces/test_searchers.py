@@ -73,7 +73,7 @@ def test_early_stopping_needs_the_metric_that_epochs_have_and_a_sampled_arm_need
 def test_every_value_of_a_range_must_be_a_valid_training() -> None:
     wide = Space(ranges=(Uniform(path="margins.epsilon", low=0.1, high=3.0),))
     settings = (("loss.kind", "triplet"), ("margins.kind", "fixed"))
-    plan = plan_of(Arm(name="wide", loss="T", settings=settings, space=wide, searcher=Random(samples=4)))
+    plan = plan_of(Arm(name="wide", settings=settings, space=wide, searcher=Random(samples=4)))
     with pytest.raises(ValueError, match="epsilon"):
         plan.train_configs()
 

@@ -22,7 +22,7 @@ def arm(*settings: tuple[str, Any], values: tuple[Any, ...] = (0.25, 0.5)) -> Ar
     """A triplet arm with more settings, which searches ε."""
     method = (("loss.kind", "triplet"), ("margins.kind", "fixed"))
     space = Space(choices=(Choice(path="margins.epsilon", values=values),))
-    return Arm(name="triplet_grid", loss="Triplet", search="Grid search", settings=(*method, *settings), space=space)
+    return Arm(name="triplet_grid", search="Grid search", settings=(*method, *settings), space=space)
 
 
 @pytest.mark.parametrize("written", [1e-3, "1e-3", "0.001", "1.0e-3", "1E-3", " .001 ", "+0.001"])

@@ -178,7 +178,7 @@ def _arm(name: str) -> dict[str, Any]:
     listed = configurations(name)
     return {
         "name": name,
-        "label": Arm(name=name, loss=loss, search=search, settings=()).label,
+        "label": Arm(name=name, search=search, settings=(("loss.kind", loss.lower()),)).label,
         "loss": loss,
         "search": search,
         "space": space,

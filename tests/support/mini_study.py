@@ -34,7 +34,6 @@ MINI_STUDY = Study(
     arms=(
         Arm(
             name="adatriplet_automargin",
-            loss="AdaTriplet",
             search="AutoMargin",
             settings=(("loss.kind", "adatriplet"), ("margins.kind", "automargin")),
             space=Space(
@@ -43,7 +42,6 @@ MINI_STUDY = Study(
         ),
         Arm(
             name="triplet_grid",
-            loss="Triplet",
             search="Grid search",
             settings=(("loss.kind", "triplet"), ("margins.kind", "fixed")),
             space=Space(choices=(Choice(path="margins.epsilon", values=(0.25, 0.5)),)),

@@ -42,7 +42,7 @@ def hill(spec: TrialSpec, epoch: int) -> float:
 def arm(name: str, searcher: Searcher, space: Space = MARGINS) -> Arm:
     """An AdaTriplet arm with given margins."""
     settings = (("loss.kind", "adatriplet"), ("margins.kind", "fixed"))
-    return Arm(name=name, loss="AdaTriplet", search=name, settings=settings, space=space, searcher=searcher)
+    return Arm(name=name, search=name, settings=settings, space=space, searcher=searcher)
 
 
 def plan_of(*arms: Arm, seed: int = 0, replicates: int = 1, epochs: int = 9, folds: int = 2) -> Plan:

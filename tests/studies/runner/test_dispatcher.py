@@ -269,7 +269,7 @@ def test_declarations_refuse_what_makes_no_sense() -> None:
         ValueError, match="unknown study 'automargin'; there are automargin_ablation, automargin_vs_grid"
     ):
         catalogue.find("automargin")
-    wrong = Arm(name="wrong", loss="L", search="S", settings=(("loss.kind", "triplet"), ("marign.kind", "fixed")))
+    wrong = Arm(name="wrong", search="S", settings=(("loss.kind", "triplet"), ("marign.kind", "fixed")))
     with pytest.raises(ValueError, match="marign"):
         wrong.train_config(study.preset("smoke"), {})
     assert isinstance(study.preset("smoke"), Preset)

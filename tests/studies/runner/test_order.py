@@ -39,7 +39,7 @@ def arm(name: str, steps: Iterable[int], epsilons: int = 1, searcher: Searcher |
         choices.append(Choice(path="margins.epsilon", values=tuple((n + 1) / 10 for n in range(epsilons))))
     space = Space(choices=tuple(choices), ranges=() if searcher is None else (RANGE,))
     settings = (("loss.kind", "triplet"), ("margins.kind", "fixed"))
-    return Arm(name=name, loss="L", search="S", settings=settings, space=space, searcher=searcher or Grid())
+    return Arm(name=name, search="S", settings=settings, space=space, searcher=searcher or Grid())
 
 
 def plan_of(*arms: Arm, replicates: int = 2) -> Plan:

@@ -103,7 +103,7 @@ def searched(searcher: ASHA | TPE) -> Plan:
     """A plan of one arm over a range, of nine epochs."""
     space = Space(ranges=(Uniform(path="margins.epsilon", low=0.1, high=0.9),))
     settings = (("loss.kind", "triplet"), ("margins.kind", "fixed"))
-    arm = Arm(name="searched", loss="Triplet", search="x", settings=settings, space=space, searcher=searcher)
+    arm = Arm(name="searched", search="x", settings=settings, space=space, searcher=searcher)
     return Plan(MINI_STUDY.model_copy(update={"arms": (arm,)}), MINI, 0, 2, epochs=9)
 
 
