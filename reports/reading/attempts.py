@@ -1,4 +1,4 @@
-"""What was paid for a trial: its record's cost and that of the attempts that failed before it."""
+"""What a trial cost: its record's cost and that of the attempts that failed before it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def costs(record: Record | None) -> list[Mapping[str, Any]]:
     return [(record or {}).get("cost") or {}, *(attempt["cost"] for attempt in attempts(record))]
 
 
-def paid(record: Record | None, name: str) -> float:
+def total(record: Record | None, name: str) -> float:
     """The sum of an entry over all attempts; not-a-number where one does not say it."""
     return math.fsum(_number(cost, name) for cost in costs(record))
 

@@ -11,21 +11,24 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reports.parts.overview import caption
+from reports.contents import Contents
+from reports.parts.cautions import automargin_caution, cautions
+from reports.parts.comparisons import comparisons
 from reports.parts.tidy import tidy_row, tidy_table
-from reports.parts.verdict import AUTOMARGIN_NEEDS_EPOCHS, Verdict, cautions, epochs_caution, estimate_text, lead
+from reports.parts.verdict import Verdict, cards, estimate_text, findings, lead
 from reports.reading import published
 from reports.reading.results import Results
 from reports.reading.summary import Estimate, estimate, estimate_over_years, over_years
 from reports.stats import paired_difference
+from reports.writing.captions import caption
 from reports.writing.formats import configuration_text, p_text, percent, points
-from reports.writing.plotting import LOOKS, NothingToDraw, Plot
+from reports.writing.plotting import BLUE, VERMILLION, NothingToDraw, Plot
 from reports.writing.tables import Column, Table
 
 APART = 6
 METRICS = {"mAP": "mAP", "CMC_1": "CMC top-1"}
 _FAR = f"≥ {APART} years"
-_COLOURS = {True: LOOKS["AutoMargin"]["color"], False: LOOKS["Grid search"]["color"]}
+_COLOURS = {True: VERMILLION, False: BLUE}
 
 
 @dataclass(frozen=True)
@@ -175,9 +178,10 @@ def _theirs(axes: Axes, shown: list[Weight], metric: str, apart: bool) -> None:
 
 def lambda_verdict(results: Results) -> Verdict:
     """Which λ validation prefers, what it reaches on the test set, and what leaving the term out costs."""
-    shown = weights(results)
-    said = (*epochs_caution(results, AUTOMARGIN_NEEDS_EPOCHS), *cautions(results))
-    return Verdict(lead(results), (*_preferred(shown), *_against(results, shown), _paper(shown)), said)
+    shown, found = weights(results), comparisons(results)
+    answers = (*_preferred(shown), *_against(results, shown), _paper(shown), *findings(results, found))
+    said = (*automargin_caution(results), *cautions(results))
+    return Verdict(lead(results), answers, said, cards(results, found))
 
 
 def _preferred(shown: list[Weight]) -> list[str]:
@@ -211,7 +215,8 @@ def _against(results: Results, shown: list[Weight]) -> list[str]:
     paired = paired_difference(a, b)
     if paired.n == 0:
         return [f"No seed completed both {far.text} and {other.text}, so no difference can be given."]
-    text = f"Paired by seed, {far.text} minus {other.text} is {points(paired.difference)} points of mAP at {_FAR}"
+    size = f"{points(paired.difference)} percentage points of mAP at {_FAR}"
+    text = f"Paired by seed, {far.text} minus {other.text} is {size}"
     if paired.low is None or paired.high is None:
         return [f"{text} (no interval: {paired.note})."]
     shows = "" if not paired.low <= 0 <= paired.high else ": no difference is shown"
@@ -234,3 +239,11 @@ def _paper(shown: list[Weight]) -> str:
         f"For reference, {published.LABEL}, on other images: highest mAP at {_FAR} with {best} ({found[best]} %), "
         f"lowest with {worst} ({found[worst]} %)."
     )
+
+
+CONTENTS = Contents(
+    verdict=lambda_verdict,
+    tables=(lambda_table,),
+    figures=(lambda_plot,),
+    every_value=lambda_tidy,
+)
