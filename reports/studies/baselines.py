@@ -28,7 +28,7 @@ METRICS = {"mAP": "mAP", "mAP_at_R": "mAP@R", "CMC_1": "CMC top-1"}
 _WHY_EPOCHS_MATTER = "Losses differ in how fast they learn, so a short training may rank them differently."
 
 # By the paper's names of the losses, in Okabe and Ito's colours; marker and dash repeat the difference.
-LOSS_LOOKS: Mapping[str | None, Mapping[str, Any]] = {
+LOSS_LOOKS: Mapping[str, Mapping[str, Any]] = {
     "SoftTriplet": {"color": "#E69F00", "marker": "v", "linestyle": (0, (1, 1.2))},
     "ArcFace": {"color": "#CC79A7", "marker": "^", "linestyle": (0, (3, 1.2))},
     "SCT": {"color": "#56B4E9", "marker": "s", "linestyle": (0, (5, 1, 1, 1))},
@@ -175,7 +175,7 @@ def years_plot(results: Results) -> Plot:
 
 
 def _line(axes: Axes, years: list[int], found: list[MeanSE], arm: Mapping[str, Any], scale: float) -> None:
-    own = LOSS_LOOKS.get(published.loss_name(arm), {"color": INK, "marker": "."})
+    own = LOSS_LOOKS.get(published.loss_name(arm) or "", {"color": INK, "marker": "."})
     style = {**own, "markersize": 3, "linewidth": 1.1}
     errors = [math.nan if stat.se is None else scale * stat.se for stat in found]
     band(axes, years, [scale * stat.mean for stat in found], errors, label=arm["group"], **style)
@@ -198,7 +198,7 @@ def baselines_verdict(results: Results) -> Verdict:
         f"lowest with {results.arm(worst)['group']}, {estimate_text(known[worst])}."
     )
     found = comparisons(results)
-    answers = (first, *_fall(results, known), _paper(), *findings(results, found))
+    answers = (first, *_fall(results, known), *_paper(results), *findings(results, found))
     return Verdict(lead(results), answers, said, cards(results, found))
 
 
@@ -228,13 +228,17 @@ def _fall(results: Results, known: Mapping[str, Estimate]) -> list[str]:
     return [f"From year {years[0]} to year {years[-1]} mAP falls most with {told(most)} and least with {told(least)}."]
 
 
-def _paper() -> str:
-    values = {str(loss): stat for loss in LOSS_LOOKS if (stat := published.by_year(loss, "mAP", None))}
+def _paper(results: Results) -> list[str]:
+    """What the paper printed of these losses, for reference."""
+    found = {arm["group"]: published.by_year(published.loss_name(arm), "mAP", None) for arm in results.arms}
+    values = {loss: stat for loss, stat in found.items() if stat is not None}
+    if not values:
+        return []
     best, worst = _extremes({loss: stat.mean for loss, stat in values.items()})
-    return (
+    return [
         f"For reference, {published.TEST_LABEL}, on other images: highest over all years {best} "
         f"({values[best].mean} ± {values[best].se} %), lowest {worst} ({values[worst].mean} ± {values[worst].se} %)."
-    )
+    ]
 
 
 CONTENTS = Contents(
