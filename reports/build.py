@@ -143,7 +143,7 @@ def provenance(results: Results) -> list[tuple[str, str]]:
         ("Data fingerprint", str(data.get("fingerprint"))),
         ("Images", f"{data.get('images')} of {data.get('image_size')} × {data.get('image_size')} pixels"),
         ("Folds and seeds", f"{len(study['folds']) or 'no search, so no'} folds, {study['replicates']} seeds"),
-        ("Trial seeds", _few(seeds)),
+        ("Trial seeds", _shortened(seeds)),
         ("Devices", ", ".join(devices) or "none yet"),
         ("Test set first opened", opened[0] if opened else "not yet"),
         ("Training", ", ".join(f"{name} = {value}" for name, value in _flat(study.get("train") or {}))),
@@ -161,10 +161,10 @@ def _flat(settings: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, A
             yield f"{above}{name}", value
 
 
-def _few(values: Sequence[Any], most: int = 12) -> str:
+def _shortened(values: Sequence[Any], limit: int = 12) -> str:
     """At most a dozen values, and how many there are."""
-    text = ", ".join(map(str, values[:most]))
-    return text if len(values) <= most else f"{text}, … ({len(values)} in all; see tables/trials.csv)"
+    text = ", ".join(map(str, values[:limit]))
+    return text if len(values) <= limit else f"{text}, … ({len(values)} in all; see tables/trials.csv)"
 
 
 def _page(

@@ -162,8 +162,8 @@ def _row(curve: Curve) -> dict[str, Any]:
 def _ranges(group: str, among: Sequence[Curve]) -> list[str]:
     """Over which ranges the areas of a group of arms are."""
     shared = {unit: shared_range(among, unit) for unit in UNITS}
-    said = [f"{decimal(s[0], 0)} to {decimal(s[1], 0)} {unit}" for unit, s in shared.items() if s is not None]
-    return [f"{group}: areas from {' and from '.join(said)}."] if said else []
+    ranges = [f"{decimal(s[0], 0)} to {decimal(s[1], 0)} {unit}" for unit, s in shared.items() if s is not None]
+    return [f"{group}: areas from {' and from '.join(ranges)}."] if ranges else []
 
 
 @in_every_study(Section.FIGURES, a_choice)

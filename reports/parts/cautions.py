@@ -15,21 +15,21 @@ _AUTOMARGIN_NEEDS_EPOCHS = "AutoMargin adapts its margins once an epoch, so a sh
 def cautions(results: Results) -> list[str]:
     """What any reader should know before using the numbers, each with its number."""
     data = results.study["data"]
-    test, said = data.get("test") or {}, []
+    test, sentences = data.get("test") or {}, []
     if results.study.get("preset") == "smoke":
-        said.append("The preset smoke only checks that everything runs: its numbers are no results.")
+        sentences.append("The preset smoke only checks that everything runs: its numbers are no results.")
     if data.get("synthetic"):
-        said.append(
+        sentences.append(
             "The images are synthetic phantoms: they show how the methods behave here, not how they do on radiographs."
         )
     subjects = test.get("subjects")
     if subjects is not None and subjects < FEW_SUBJECTS:
-        said.append(
+        sentences.append(
             f"The test set has only {subjects} subjects: one subject more or less matched moves "
             f"{results.metric.label} by about {decimal(100 / max(subjects, 1), 1)} percentage points, and no ± here "
             "covers that."
         )
-    said.append(
+    sentences.append(
         "A test ± is the SE over seeds on one fixed set of subjects: it covers training noise, not the choice of "
         "subjects."
         + (
@@ -40,17 +40,17 @@ def cautions(results: Results) -> list[str]:
     )
     without, queries = (test_fact(results, name) for name in ("queries_without_match", "queries"))
     if without is not None and queries is not None:
-        said.append(
+        sentences.append(
             f"{int(without)} of {int(queries)} test queries have no match in the gallery."
             if without
             else f"Each of the {int(queries)} test queries has a match in the gallery."
         )
-    said += _below_chance(results, test_fact(results, chance_name(results))) + _in_the_folds(results)
-    said += [f"Another run with the same seed: {note}." for note in _notes(results)]
+    sentences += _below_chance(results, test_fact(results, chance_name(results))) + _in_the_folds(results)
+    sentences += [f"Another run with the same seed: {note}." for note in _notes(results)]
     n = int(results.study["replicates"])
     if n < 5:
-        said.append(f"{n} seed{'s' if n != 1 else ''} planned: intervals from so few are wide or do not exist.")
-    return said
+        sentences.append(f"{n} seed{'s' if n != 1 else ''} planned: intervals from so few are wide or do not exist.")
+    return sentences
 
 
 def _notes(results: Results) -> list[str]:
@@ -60,17 +60,19 @@ def _notes(results: Results) -> list[str]:
 
 def _in_the_folds(results: Results) -> list[str]:
     """What happened in development: validation queries left out, and subjects with too few images for a batch."""
-    folds, said = results.study["folds"], []
+    folds, sentences = results.study["folds"], []
     without, scored = (
         sum(fold.get(f"validation_queries{rest}", 0) for fold in folds) for rest in ("_without_match", "")
     )
     if without:
-        said.append(
+        sentences.append(
             f"{without} of {without + scored} validation queries have no match in their gallery: they are left out, "
             "not scored 0."
         )
     final = [t.record for t in results.trials if t.record and t.stage == "replicate"]
-    return said + [f"{warning}." for warning in sorted({w for record in final for w in record.get("warnings") or []})]
+    return sentences + [
+        f"{warning}." for warning in sorted({w for record in final for w in record.get("warnings") or []})
+    ]
 
 
 def _below_chance(results: Results, chance: float | None) -> list[str]:

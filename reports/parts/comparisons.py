@@ -50,8 +50,20 @@ class Comparison:
     chance_b: MeanSE
 
     @property
-    def name(self) -> str:
-        return f"{self.a.label} against {self.b.label}"
+    def group(self) -> str:
+        """The group of both arms, which says once what they share; empty if they are of different groups."""
+        return self.a.group if self.a.group == self.b.group else ""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What tells a from b in a sentence: their labels without the group that they share."""
+        a, b = (arm.label.removeprefix(f"{self.group} + ") if self.group else arm.label for arm in (self.a, self.b))
+        return a, b
+
+    def heading(self, between: str = "against") -> str:
+        """`Triplet: AutoMargin against grid search`, for display."""
+        a, b = self.names
+        return f"{self.group}: {a} {between} {b}" if self.group else f"{a} {between} {b}"
 
     @property
     def better(self) -> bool:
@@ -108,7 +120,7 @@ def corrected(found: Sequence[Comparison]) -> Holm:
 def different_tasks_note(found: Sequence[Comparison]) -> str:
     """Which comparisons are of arms that are scored on different tasks, and what follows; empty if none."""
     others = [
-        f"“{one.a.search or one.a.label}” (chance {one.metric.label} {percent(one.chance_a.mean)} %)"
+        f"“{one.names[0]}” (chance {one.metric.label} {percent(one.chance_a.mean)} %)"
         for one in found
         if not one.same_task
     ]

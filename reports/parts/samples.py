@@ -17,7 +17,7 @@ from reports.writing.captions import caption
 from reports.writing.plotting import COLUMN_INCHES, INK, NothingToDraw, Plot
 
 FOUND, MISSED = "#009E73", "#E69F00"  # green and orange as in the paper, in their colour-blind safe shades
-MOST_ARMS = 7
+MAX_ARMS = 7
 Sample = Mapping[str, Any]
 
 
@@ -65,9 +65,9 @@ def samples_plot(results: Results) -> Plot:
 def _samples(results: Results) -> dict[str, list[Sample]]:
     """The samples of each arm's first replicate; of more than seven arms, the first of those that are compared."""
     arms = [arm["name"] for arm in results.arms]
-    if len(arms) > MOST_ARMS:
+    if len(arms) > MAX_ARMS:
         compared = {name for pair in results.comparisons for name in pair}
-        arms = [name for name in arms if name in compared][:MOST_ARMS]
+        arms = [name for name in arms if name in compared][:MAX_ARMS]
     found = {}
     for arm in arms:
         first = [t.record for t in results.of(arm, "replicate") if t.replicate == 0 and t.status == "completed"]

@@ -73,20 +73,21 @@ def findings(results: Results, found: Sequence[Comparison]) -> list[str]:
 
 
 def _finding(one: Comparison, searched: bool) -> str:
-    a, b = one.a, one.b
+    (a, b), cost_a, cost_b = one.names, one.a.cost, one.b.cost
     text = (
-        f"{one.name}: {_answer(one)}. Test {one.metric.label}: {a.label} {estimate_text(a.test)}, {b.label} "
-        f"{estimate_text(b.test)}. {_difference_text(one)}"
+        f"{one.heading()}: {_answer(one)}. Test {one.metric.label}: {a} {estimate_text(one.a.test)}, {b} "
+        f"{estimate_text(one.b.test)}. {_difference_text(one)}"
     )
     if not searched:
         return text
-    text += f" In its search {a.label} trained {_n_s(a)}, {b.label} {_n_s(b)}; "
+    text += f" In its search {a} trained {_n_s(one.a)}, {b} {_n_s(one.b)}; "
     if math.isnan(one.seconds_ratio):
         return text + "the ratio of their search costs is not known."
-    unfinished = "" if _search_is_over(a) and _search_is_over(b) else "; a search is not finished, so this will change"
+    over = _search_is_over(one.a) and _search_is_over(one.b)
     return text + (
-        f"the search of {b.label} took {decimal(one.seconds_ratio, 2)} times the device-seconds of that of {a.label} "
-        f"({decimal(b.cost.device_seconds, 1)} against {decimal(a.cost.device_seconds, 1)}{unfinished})."
+        f"{b} took {decimal(one.seconds_ratio, 2)} times the device-seconds of {a} "
+        f"({decimal(cost_b.device_seconds, 1)} against {decimal(cost_a.device_seconds, 1)}"
+        f"{'' if over else '; a search is not finished, so this will change'})."
     )
 
 
@@ -102,7 +103,7 @@ def _answer(one: Comparison) -> str:
         return "scored on different tasks, so not tested"
     if paired.low is None or paired.high is None:
         return "no answer yet"
-    scored = f"{one.a.label} scored {'better' if one.better else 'worse'}"
+    scored = f"{one.names[0]} scored {'better' if one.better else 'worse'}"
     differs = not paired.low <= 0 <= paired.high
     if one.equivalence.equivalent:
         also = f", though {scored}" if differs else ""
@@ -119,7 +120,8 @@ def _difference_text(one: Comparison) -> str:
     paired = one.paired
     if paired.n == 0:
         return "There is no seed that both completed, so no difference can be given."
-    text = f"Paired by seed, {one.a.label} minus {one.b.label} is {points(paired.difference)} percentage points"
+    a, b = one.names
+    text = f"Paired by seed, {a} minus {b} is {points(paired.difference)} percentage points"
     if paired.low is None:
         return f"{text} (no interval: {paired.note})."
     note = f"; {paired.note}" if paired.note else ""
@@ -133,17 +135,17 @@ def _interpretation(one: Comparison) -> str:
     """What the interval and the equivalence test allow one to say, and no more."""
     paired, tost = one.paired, one.equivalence
     if paired.low is None or paired.high is None:
-        return f"{one.name}: without an interval the difference shows nothing about other seeds."
+        return f"{one.heading()}: without an interval the difference shows nothing about other seeds."
     shown = f"Equivalence within ±{margin_text(tost.margin)} {'is' if tost.equivalent else 'is not'} shown"
     tests = f"{shown} (two one-sided tests, {p_text(tost.p)})."
     if not paired.low <= 0 <= paired.high:
-        scored = f"{one.a.label} is {'better' if one.better else 'worse'}"
-        return f"{one.name}: the interval excludes 0; {scored} over seeds on this test set. {tests}"
+        scored = f"{one.names[0]} is {'better' if one.better else 'worse'}"
+        return f"{one.heading()}: the interval excludes 0; {scored} over seeds on this test set. {tests}"
     reach = percent(max(-paired.low, paired.high), 2)
     alone = "That alone is no evidence of equivalence: differences" if not tost.equivalent else "Differences"
     return (
-        f"{one.name}: the interval includes 0, so no difference is shown. {alone} of up to {reach} percentage points "
-        f"remain compatible with these seeds. {_power(paired)}{tests}"
+        f"{one.heading()}: the interval includes 0, so no difference is shown. {alone} of up to {reach} percentage "
+        f"points remain compatible with these seeds. {_power(paired)}{tests}"
     )
 
 
@@ -171,22 +173,25 @@ def _corrections(found: Sequence[Comparison]) -> list[str]:
 
 def cards(results: Results, found: Sequence[Comparison]) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
     """Each comparison at a glance: a heading, and names with their values."""
-    return tuple((f"{one.a.label} vs {one.b.label}", _card(one, results.searched)) for one in found)
+    return tuple((one.heading("vs"), _card(one, results.searched)) for one in found)
 
 
 def _card(one: Comparison, searched: bool) -> tuple[tuple[str, str], ...]:
-    a, b, paired, label = one.a, one.b, one.paired, one.metric.label
+    (a, b), paired, label, ratio = one.names, one.paired, one.metric.label, one.seconds_ratio
     interval = f" [{points(paired.low)}, {points(paired.high)}]" if paired.low is not None else ""
-    ratio = one.seconds_ratio
     facts = (
-        (f"{a.label}, test {label}", estimate_text(a.test)),
-        (f"{b.label}, test {label}", estimate_text(b.test)),
+        (f"{_capital(a)}, test {label}", estimate_text(one.a.test)),
+        (f"{_capital(b)}, test {label}", estimate_text(one.b.test)),
         ("Difference, percentage points [95 % CI]", points(paired.difference) + interval if paired.n else "n/a"),
     )
     if not searched:
         return facts
     return (
         *facts,
-        (f"N_s, {a.label} and {b.label}", f"{a.cost.n_s} and {b.cost.n_s}"),
-        (f"Search cost, {b.label} ÷ {a.label}", "n/a" if math.isnan(ratio) else f"{decimal(ratio, 2)} ×"),
+        (f"N_s, {a} and {b}", f"{one.a.cost.n_s} and {one.b.cost.n_s}"),
+        (f"Search cost, {b} ÷ {a}", "n/a" if math.isnan(ratio) else f"{decimal(ratio, 2)} ×"),
     )
+
+
+def _capital(name: str) -> str:
+    return f"{name[0].upper()}{name[1:]}"

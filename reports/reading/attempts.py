@@ -8,14 +8,14 @@ from datetime import datetime
 from typing import Any
 
 COST_PARTS = ("startup_s", "data_s", "train_s", "eval_s")
-LOST = "lost_s"  # of a worker that died, no one knows on what; records of earlier versions lack it
+LOST = "lost_s"  # the last seconds of a worker that died, which belong to no part
 
 Record = Mapping[str, Any]
 Span = tuple[float, float]
 
 
 def attempts(record: Record | None) -> list[Mapping[str, Any]]:
-    """The attempts that failed before, less what a later one went on from; none in records of earlier versions."""
+    """The attempts that failed before, less what a later one resumed from."""
     return list((record or {}).get("attempts") or [])
 
 

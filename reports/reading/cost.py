@@ -19,11 +19,11 @@ class Cost:
 
     Args:
         stopped, failed: of the trials (diverged ones have failed). repeated: attempts that failed and were run again.
-        resumed: how often one went on from a checkpoint.
+        resumed: how often one continued from a checkpoint.
         epochs, images, device_seconds, parts: those of earlier attempts with them; `wasted` are the latter's
             device-seconds. outside: seconds in none of the parts. peak_memory: bytes, the highest.
         wall_s: seconds in which at least one of the trials ran.
-        energy_j: None where no driver told it; likewise what is None elsewhere.
+        energy_j: None where it was not measured; likewise what is None elsewhere.
     """
 
     n_s: int

@@ -95,7 +95,7 @@ def forest_plot(results: Results) -> Plot:
         panels = figure.subplots(len(groups), 1, squeeze=False, height_ratios=[len(g) + 0.3 for g in groups])[:, 0]
         for group, axes in zip(groups, panels, strict=True):
             _forest(axes, group)
-        panels[-1].set_xlabel(f"test {label} minus the reference (percentage points)")
+        panels[-1].set_xlabel(f"test {label} minus the reference\n(percentage points)")
 
     text = (
         f"Test {label} minus that of the reference (AutoMargin as the authors run it), mean over pairs of equal seed, "
@@ -158,8 +158,8 @@ def ablation_verdict(results: Results) -> Verdict:
         f"{first} N_s = 1: nothing was searched, every arm uses {_configuration(results)}.",
         *_answer(found, label),
     )
-    said = (*filter(None, [different_tasks_note(found)]), *cautions(results))
-    return Verdict(lead(results), answers, said, cards(results, found))
+    caveats = (*filter(None, [different_tasks_note(found)]), *cautions(results))
+    return Verdict(lead(results), answers, caveats, cards(results, found))
 
 
 def _answer(found: Sequence[Comparison], label: str) -> list[str]:
@@ -170,19 +170,19 @@ def _answer(found: Sequence[Comparison], label: str) -> list[str]:
     ranked = sorted(tested, key=lambda c: -abs(c.paired.difference))
     shown = [c for c in ranked if adjusted[c.a.name] < 0.05]
     rest = [c for c in ranked if c not in shown]
-    said = []
+    sentences = []
     if shown:
         listed = "; ".join(f"{_with_p(c, adjusted)}" for c in shown)
-        said.append(f"Shown to matter, in percentage points of {label} with 95 % CI (p by Holm): {listed}.")
+        sentences.append(f"Shown to matter, in percentage points of {label} with 95 % CI (p by Holm): {listed}.")
     else:
-        said.append(f"No setting is shown to change {label} (p by Holm, {len(tested)} settings compared).")
+        sentences.append(f"No setting is shown to change {label} (p by Holm, {len(tested)} settings compared).")
     if rest:
         listed = "; ".join(f"{_with_p(c, adjusted)}" for c in rest)
-        said.append(
+        sentences.append(
             f"Not shown to matter, which is no evidence that they do not, largest difference first: {listed}."
             f"{_detectable(rest, len(tested))}"
         )
-    return said
+    return sentences
 
 
 def _detectable(rest: Sequence[Comparison], compared: int) -> str:

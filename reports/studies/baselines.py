@@ -189,9 +189,9 @@ def baselines_verdict(results: Results) -> Verdict:
     """Which losses find a person best over all years, which keep that over the years, and what the paper found."""
     every = {arm["name"]: on_test(results, arm["name"], "mAP") for arm in results.arms}
     known = {name: value for name, value in every.items() if value.stat.n and not math.isnan(value.stat.mean)}
-    said = (*epochs_caution(results, _WHY_EPOCHS_MATTER), *cautions(results))
+    caveats = (*epochs_caution(results, _WHY_EPOCHS_MATTER), *cautions(results))
     if not known:
-        return Verdict(lead(results), ("No loss has a completed test replicate yet.",), said)
+        return Verdict(lead(results), ("No loss has a completed test replicate yet.",), caveats)
     best, worst = _extremes({name: value.stat.mean for name, value in known.items()})
     first = (
         f"Over all years test mAP is highest with {results.arm(best)['group']}, {estimate_text(known[best])}, and "
@@ -199,7 +199,7 @@ def baselines_verdict(results: Results) -> Verdict:
     )
     found = comparisons(results)
     answers = (first, *_fall(results, known), *_paper(results), *findings(results, found))
-    return Verdict(lead(results), answers, said, cards(results, found))
+    return Verdict(lead(results), answers, caveats, cards(results, found))
 
 
 def _extremes(values: Mapping[str, float]) -> tuple[str, str]:
@@ -221,11 +221,12 @@ def _fall(results: Results, known: Mapping[str, Estimate]) -> list[str]:
         return []
     most, least = _extremes(falls)
 
-    def told(name: str) -> str:
+    def described(name: str) -> str:
         values = f"{percent(first[name])} to {percent(last[name])} %, {percent(falls[name])} percentage points"
         return f"{results.arm(name)['group']} ({values})"
 
-    return [f"From year {years[0]} to year {years[-1]} mAP falls most with {told(most)} and least with {told(least)}."]
+    ends = f"From year {years[0]} to year {years[-1]}"
+    return [f"{ends} mAP falls most with {described(most)} and least with {described(least)}."]
 
 
 def _paper(results: Results) -> list[str]:

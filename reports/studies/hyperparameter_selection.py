@@ -77,11 +77,11 @@ def selection_table(results: Results) -> Table:
             "search": method.arm.search,
             "values": "; ".join(_values(name, values) for name, values in method.space.items()),
             "n_s": method.arm.cost.n_s,
-            "selected": _alone(method.arm.configuration),
+            "selected": _values_alone(method.arm.configuration),
             "validation_mAP": method.selected_map,
             "spread": method.spread,
-            "published_oai": _alone(method.paper["OAI"]),
-            "published_cxr": _alone(method.paper["CXR"]),
+            "published_oai": _values_alone(method.paper["OAI"]),
+            "published_cxr": _values_alone(method.paper["CXR"]),
         }
         for method in found
     ]
@@ -107,7 +107,7 @@ def selection_table(results: Results) -> Table:
     return Table("selected_values", "Selected values", caption(results, text), columns, rows, [note])
 
 
-def _alone(configuration: Mapping[str, Any] | None) -> str:
+def _values_alone(configuration: Mapping[str, Any] | None) -> str:
     """The values of a configuration without their names, which stand in the row already: `0.75, 0.5`."""
     return ", ".join(value_text(name, value) for name, value in (configuration or {}).items())
 
@@ -189,20 +189,20 @@ def _range(method: Method) -> str:
 def selection_verdict(results: Results) -> Verdict:
     """What is selected, how much is at stake, and how often the paper's own choice comes out."""
     found = methods(results)
-    said = (*epochs_caution(results, _WHY_EPOCHS_MATTER), *cautions(results))
+    caveats = (*epochs_caution(results, _WHY_EPOCHS_MATTER), *cautions(results))
     chosen = [method for method in found if method.arm.configuration]
     if not chosen:
-        return Verdict(lead(results), ("No method has a selected configuration yet.",), said)
+        return Verdict(lead(results), ("No method has a selected configuration yet.",), caveats)
     listed = "; ".join(f"{method.arm.label}: {configuration_text(method.arm.configuration)}" for method in chosen)
     same = [method.arm.label for method in chosen if method.as_published]
     agree = (
         f"{len(same)} of {len(chosen)} are the published choice for OAI, made on other images"
         f"{': ' + ', '.join(same) if same else ''}."
     )
-    return Verdict(lead(results), (f"Validation selects {listed}.", *_stake(found), agree), said)
+    return Verdict(lead(results), (f"Validation selects {listed}.", *_spread_sentence(found), agree), caveats)
 
 
-def _stake(found: Sequence[Method]) -> list[str]:
+def _spread_sentence(found: Sequence[Method]) -> list[str]:
     known = {f"{m.arm.label} ({percent(m.spread)} percentage points)": m.spread for m in found if m.spread is not None}
     if not known:
         return []

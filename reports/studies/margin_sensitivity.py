@@ -170,11 +170,11 @@ def margin_verdict(results: Results) -> Verdict:
     """Which ε is best, what a margin of 1 and more costs, and what ε = 0 measures."""
     found = margins(results)
     best = _best(found)
-    said = (*epochs_caution(results, _WHY_EPOCHS_MATTER), *cautions(results))
+    caveats = (*epochs_caution(results, _WHY_EPOCHS_MATTER), *cautions(results))
     if best is None:
-        return Verdict(lead(results), ("No ε has completed all its folds yet.",), said)
+        return Verdict(lead(results), ("No ε has completed all its folds yet.",), caveats)
     first = f"Validation mAP is highest at {best.text}: {estimate_text(best.map)}. {_large(found, best)}"
-    return Verdict(lead(results), (f"{first} {_breaks(found, best)}", *_zero(found, best), _paper()), said)
+    return Verdict(lead(results), (f"{first} {_breaks(found, best)}", *_zero(found, best), _paper()), caveats)
 
 
 def _large(found: Sequence[Margin], best: Margin) -> str:

@@ -74,9 +74,9 @@ def _value(stat: MeanSE) -> float | None:
 
 def dynamics_verdict(results: Results) -> Verdict:
     """Where the margins end and where the published ones do, how Δ and φ_an moved, and batches without a triplet."""
-    found, said = histories_by_arm(results), (*epochs_caution(results, _WHY_EPOCHS_MATTER), *cautions(results))
+    found, caveats = histories_by_arm(results), (*epochs_caution(results, _WHY_EPOCHS_MATTER), *cautions(results))
     if not found:
-        return Verdict(lead(results), ("No replicate is completed yet.",), said)
+        return Verdict(lead(results), ("No replicate is completed yet.",), caveats)
     labels = {arm["name"]: arm["label"] for arm in results.arms}
     findings = (
         "Margins. " + "; ".join(f"{labels[arm]} {_margins(seeds)}" for arm, seeds in found.items()) + f". {_paper()}.",
@@ -87,18 +87,18 @@ def dynamics_verdict(results: Results) -> Verdict:
         + "; ".join(f"{labels[arm]} {_empty(seeds)}" for arm, seeds in found.items())
         + ".",
     )
-    return Verdict(lead(results), findings, said)
+    return Verdict(lead(results), findings, caveats)
 
 
 def _margins(seeds: Histories) -> str:
     last = epochs_of(seeds)[-1]
     ends = [(sign, at(seeds, name, last)) for name, sign in (("epsilon", "ε"), ("beta", "β"))]
-    said = " and ".join(
+    listed = " and ".join(
         f"{sign} = {decimal(stat.mean, 3)}{'' if stat.se is None else f' ± {decimal(stat.se, 3)}'}"
         for sign, stat in ends
         if not math.isnan(stat.mean)
     )
-    return f"ends at {said or 'no margin that is a number'} (epoch {last}, n = {len(seeds)})"
+    return f"ends at {listed or 'no margin that is a number'} (epoch {last}, n = {len(seeds)})"
 
 
 def _paper() -> str:

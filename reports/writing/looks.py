@@ -13,8 +13,8 @@ from reports.reading.results import Results
 from reports.reading.summary import ArmSummary, arm_summaries
 from reports.writing.plotting import line_style
 
-_MOST_PANELS = 3  # side by side in a column
-_FACES = ("full", "none")  # of the markers of one group and of another
+_MAX_PANELS = 3  # side by side in a column
+_FACES = ("full", "none", "left")  # of the markers of one group, another and a third: as many as there are panels
 _SHORT_LABEL = 14  # characters of which three labels fit side by side
 _LONG_ROW = 40  # characters that fit in one row of a legend at column width
 _LONG_LABEL = 29  # of these two stand side by side at column width, longer ones alone
@@ -22,7 +22,7 @@ _LONG_LABEL = 29  # of these two stand side by side at column width, longer ones
 
 @dataclass(frozen=True)
 class Look:
-    """The label, line and marker of an arm. face: whether its marker is filled, which tells two groups apart."""
+    """The label, line and marker of an arm. face: how its marker is filled, which tells groups apart."""
 
     label: str
     line: Mapping[str, Any]
@@ -37,14 +37,14 @@ def looks(results: Results) -> dict[str, Look]:
     """
     arms = arm_summaries(results)
     groups = _groups(arms)
-    alike = len(groups) <= _MOST_PANELS and len({(arm.group, arm.short_label) for arm in arms}) == len(arms)
+    alike = len(groups) <= _MAX_PANELS and len({(arm.group, arm.short_label) for arm in arms}) == len(arms)
     labels = {arm.name: arm.short_label if alike else arm.label for arm in arms}
     order = list(dict.fromkeys(labels.values() if alike else labels))
     return {
         arm.name: Look(
             labels[arm.name],
             line_style(order.index(labels[arm.name] if alike else arm.name)),
-            _FACES[groups.index(arm.group) % len(_FACES)],
+            _FACES[groups.index(arm.group)] if alike else _FACES[0],
         )
         for arm in arms
     }
@@ -57,7 +57,7 @@ def _groups(arms: Sequence[ArmSummary]) -> list[str]:
 def panels(arms: Sequence[ArmSummary]) -> dict[str, list[ArmSummary]]:
     """The arms of each panel by its title: one panel per group, or one without title where groups are many."""
     groups = _groups(arms)
-    if len(groups) > _MOST_PANELS:
+    if len(groups) > _MAX_PANELS:
         return {"": list(arms)}
     return {group: [arm for arm in arms if arm.group == group] for group in groups}
 
@@ -68,7 +68,7 @@ def aside(position: int, of: int, share: float) -> float:
 
 
 def marker_legend(figure: Figure, arms: Sequence[ArmSummary], styles: Mapping[str, Look]) -> None:
-    """Colours and shapes for the looks, filled and open for the groups where looks are shared, above the panels."""
+    """Above the panels: colours and shapes of the looks, and faces of markers of the groups where looks are shared."""
     axes = figure.axes[0]
     handles: dict[str, Any] = {}
     faces: dict[str, Any] = {}
@@ -78,7 +78,7 @@ def marker_legend(figure: Figure, arms: Sequence[ArmSummary], styles: Mapping[st
             (handles[look.label],) = axes.plot([], [], **{**look.line, "linestyle": ""})
         if arm.group not in faces:
             (faces[arm.group],) = axes.plot([], [], ls="", color="#777777", marker="o", fillstyle=look.face)
-    if len(faces) == 1 or len(faces) > len(_FACES):
+    if len({styles[arm.name].face for arm in arms}) == 1:
         faces = {}
     if sum(map(len, handles)) > _LONG_ROW:
         longest = max(map(len, handles))

@@ -44,6 +44,7 @@ def test_the_declared_pairs_are_compared_in_their_order(out: Path) -> None:
     (one,) = comparisons(read_results(out))
     # Grid arms have the same shift of a seed, so the difference is that of the levels for every seed.
     assert one.paired.difference == pytest.approx(0.80 - 0.42)
+    assert one.heading() == "AdaTriplet + grid search against Triplet + Q1"  # of different groups
 
 
 def test_holm_is_over_all_comparisons(out: Path) -> None:
@@ -98,6 +99,7 @@ def test_renaming_a_label_changes_displayed_text_alone(tmp_path: Path) -> None:
     before, after = (contents_of(r).verdict(r) for r in map(read_results, (first, second)))
     assert len(after.findings) == 2
     assert after.findings == tuple(said.replace("grid search", "raster scan") for said in before.findings)
+    assert [name for name, _ in after.cards[0][1]][1] == "Raster scan, test mAP"
     assert after.cautions == tuple(said.replace("grid search", "raster scan") for said in before.cautions)
     assert len(after.cards) == len(before.cards) == 2
     figures = [sorted(path.name for path in (out / "report/figures").iterdir()) for out in (first, second)]
@@ -125,7 +127,7 @@ def test_both_automargin_arms_are_compared_with_all_four_searches(tmp_path: Path
     assert by_pair["automargin_k2", "asha"] == pytest.approx(0.79 - (0.75 - 0.45 / 10 - 0.5 / 10))
     said = contents_of(read_results(out)).verdict(read_results(out))
     assert len(said.findings) == len(said.cards) == 8
-    assert said.findings[4].startswith("AdaTriplet + AutoMargin (K = 2) against AdaTriplet + grid search: ")
+    assert said.findings[4].startswith("AdaTriplet: AutoMargin (K = 2) against grid search: ")
     published = {row["arm"] for row in table(out, "automargin_vs_search") if row["published_mean"]}
     assert published == {"grid", "automargin"}
 
@@ -171,12 +173,12 @@ def test_a_study_of_ones_own_with_a_baseline_has_the_whole_comparison(tmp_path: 
     assert (float(row["low"]), float(row["high"])) == (pytest.approx(expected.low), pytest.approx(expected.high))
     assert all(row[name] for name in ("g", "p", "p_holm", "p_equivalence", "smallest_difference", "smallest_margin"))
     said = verdict_of_comparisons(read_results(out))
-    assert said.findings[1].startswith("Triplet + AutoMargin against Triplet + Q2: Triplet + AutoMargin scored better.")
+    assert said.findings[1].startswith("Triplet: AutoMargin against Q2: AutoMargin scored better.")
     assert [heading for heading, _ in said.cards] == [
-        "Triplet + grid search vs Triplet + Q2",
-        "Triplet + AutoMargin vs Triplet + Q2",
+        "Triplet: grid search vs Q2",
+        "Triplet: AutoMargin vs Q2",
     ]
-    assert "Triplet + AutoMargin vs Triplet + Q2" in page
+    assert "Triplet: AutoMargin vs Q2" in page
     figures = {path.stem for path in (out / "report/figures").iterdir()}
     assert {"map_by_year", "retrieval_samples", "expected_best", "map_vs_search_cost"} <= figures
     tidy = table(out, "mine")

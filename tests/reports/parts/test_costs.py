@@ -113,7 +113,7 @@ def test_energy_and_waiting_are_shown_where_every_record_tells_them(out: Path) -
     assert by_arm(accounting_table(read_results(out)))["Triplet + grid search"]["energy_kj"] == ""
 
 
-def test_records_of_earlier_versions_have_no_waiting_and_nothing_else_missing(out: Path) -> None:
+def test_records_without_wall_time_have_no_waiting_and_nothing_else_missing(out: Path) -> None:
     row = by_arm(time_table(read_results(out)))["Triplet + grid search"]
     assert row["outside"] == ""
     assert [float(row[part]) for part in ("startup_s", "data_s", "train_s", "eval_s")] == [6.0, 6.0, 120.0, 12.0]

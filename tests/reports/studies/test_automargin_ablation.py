@@ -23,10 +23,7 @@ SIDE = {"identity_side": (0.3, 0.35, 0.5)}
 @pytest.fixture
 def settings(tmp_path: Path) -> Path:
     values, configuration = ABLATION | SIDE, {"k_delta": 2, "k_an": 2}
-    arms = [
-        arm_content(a, "AdaTriplet", f"change {a}", "automargin", label=a, configurations=[configuration])
-        for a in values
-    ]
+    arms = [arm_content(a, "AdaTriplet", f"change {a}", "automargin", configurations=[configuration]) for a in values]
     made = [
         record(a, configuration, seed, value, 0.1 if a in SIDE else 0.2)
         for a, row in values.items()
