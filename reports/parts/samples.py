@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reports.reading.results import Results
-from reports.sections import Section, declared_comparisons, in_every_study
+from reports.sections import Section, in_every_study
 from reports.writing.captions import caption
 from reports.writing.plotting import COLUMN_INCHES, INK, NothingToDraw, Plot
 
@@ -21,7 +21,7 @@ MAX_ARMS = 7
 Sample = Mapping[str, Any]
 
 
-@in_every_study(Section.FIGURES, declared_comparisons)
+@in_every_study(Section.FIGURES)
 def samples_plot(results: Results) -> Plot:
     """Rows are queries; columns the query, its nearest true match, and each arm's top-1, framed green or orange.
 
@@ -63,11 +63,11 @@ def samples_plot(results: Results) -> Plot:
 
 
 def _samples(results: Results) -> dict[str, list[Sample]]:
-    """The samples of each arm's first replicate; of more than seven arms, the first of those that are compared."""
+    """The samples of each arm's first replicate, of at most seven arms: first those that are compared."""
+    compared = {name for pair in results.comparisons for name in pair}
     arms = [arm["name"] for arm in results.arms]
     if len(arms) > MAX_ARMS:
-        compared = {name for pair in results.comparisons for name in pair}
-        arms = [name for name in arms if name in compared][:MAX_ARMS]
+        arms = sorted(arms, key=lambda name: name not in compared)[:MAX_ARMS]
     found = {}
     for arm in arms:
         first = [t.record for t in results.of(arm, "replicate") if t.replicate == 0 and t.status == "completed"]
