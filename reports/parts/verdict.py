@@ -41,7 +41,7 @@ def verdict_of_comparisons(results: Results) -> Verdict:
         findings=tuple(findings(results, found) if found else _arm_findings(results)),
         cautions=(
             *(_interpretation(one) for one in found if one.paired.n and one.same_task),
-            *_corrections(found),
+            *comparison_cautions(found),
             *automargin_caution(results),
             *cautions(results),
         ),
@@ -161,7 +161,7 @@ def _power(paired: PairedDifference) -> str:
     )
 
 
-def _corrections(found: Sequence[Comparison]) -> list[str]:
+def comparison_cautions(found: Sequence[Comparison]) -> list[str]:
     """That intervals of several comparisons are not corrected for their number; and comparisons that test nothing."""
     several = (
         [f"The intervals of the {len(found)} comparisons are each by itself, not corrected for their number."]

@@ -104,7 +104,7 @@ def pooled_over_queries(results: Results, arm: str, configuration: Mapping[str, 
 
 
 def arm_summaries(results: Results) -> list[ArmSummary]:
-    """One summary an arm, in plan order."""
+    """One summary per arm, in plan order."""
     return [_summary(results, arm) for arm in results.arms]
 
 

@@ -42,7 +42,7 @@ def expected_best(
     E[max] = Σ_i s_(i) [(i/N)^b − ((i−1)/N)^b] over the sorted scores s_(1) ≤ … ≤ s_(N); the variance likewise; where
     lower is better, the expected minimum by the same formula over scores sorted the other way. For configurations
     sampled independently, or a grid taken in random order; an adaptive search has `best_so_far`.
-    With `costs` (one a configuration, keyed as `scores`) b draws are expected to cost b × their mean.
+    With `costs` (one per configuration, keyed as `scores`) b draws are expected to cost b × their mean.
     A score or cost that is not a number makes the result so, and is counted in `note`.
 
     Raises:

@@ -13,7 +13,7 @@ from reports.contents import Contents
 from reports.parts.cautions import cautions, epochs_caution
 from reports.parts.comparisons import comparisons
 from reports.parts.tidy import tidy_row, tidy_table
-from reports.parts.verdict import Verdict, cards, estimate_text, findings, lead
+from reports.parts.verdict import Verdict, cards, comparison_cautions, estimate_text, findings, lead
 from reports.parts.years import by_year_table, year_plot
 from reports.reading import published
 from reports.reading.results import Results
@@ -137,7 +137,7 @@ def baselines_tidy(results: Results) -> Table:
 
 
 def years_plot(results: Results) -> Plot:
-    """Figure 4: every loss by year with its SE band, a row a metric, the published curves beside ours."""
+    """Figure 4: every loss by year with its SE band, one row per metric, the published curves beside ours."""
     years, shared = query_years(results), [year for year in _shared_years(results) if year is not None]
     if not years:
         raise NothingToDraw("no completed test replicate has queries by year yet")
@@ -199,7 +199,7 @@ def baselines_verdict(results: Results) -> Verdict:
     )
     found = comparisons(results)
     answers = (first, *_fall(results, known), *_paper(results), *findings(results, found))
-    return Verdict(lead(results), answers, caveats, cards(results, found))
+    return Verdict(lead(results), answers, (*comparison_cautions(found), *caveats), cards(results, found))
 
 
 def _extremes(values: Mapping[str, float]) -> tuple[str, str]:

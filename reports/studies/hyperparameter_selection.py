@@ -138,7 +138,7 @@ def _grid_value(results: Results, method: Method, configuration: Mapping[str, An
 
 
 def selection_plot(results: Results) -> Plot:
-    """The validation mAP of every configuration, a row a method, the selected one marked."""
+    """The validation mAP of every configuration, one row per method, the selected one marked."""
     shown = [method for method in methods(results) if any(score.stat.n for _, score in method.scores)]
     if not shown:
         raise NothingToDraw("no configuration has a completed fold yet")
@@ -172,7 +172,7 @@ def selection_plot(results: Results) -> Plot:
         figure.legend(loc="outside upper center", ncols=3, columnspacing=1, handletextpad=0.2)
 
     text = (
-        "Validation mAP of every configuration of every method, a dot each (mean over folds, "
+        "Validation mAP of every configuration of every method, one dot each (mean over folds, "
         f"n = {len(results.study['folds'])} planned). Diamond: the selected one with its SE; no bar for one fold."
     )
     alt = "Validation mAP by method: " + "; ".join(_range(method) for method in shown)

@@ -15,7 +15,7 @@ from reports.contents import Contents
 from reports.parts.cautions import automargin_caution, cautions
 from reports.parts.comparisons import comparisons
 from reports.parts.tidy import tidy_row, tidy_table
-from reports.parts.verdict import Verdict, cards, estimate_text, findings, lead
+from reports.parts.verdict import Verdict, cards, comparison_cautions, estimate_text, findings, lead
 from reports.reading import published
 from reports.reading.results import Results
 from reports.reading.summary import Estimate, estimate, estimate_over_years, over_years
@@ -180,7 +180,7 @@ def lambda_verdict(results: Results) -> Verdict:
     """Which λ validation prefers, what it reaches on the test set, and what leaving the term out costs."""
     shown, found = weights(results), comparisons(results)
     answers = (*_preferred(shown), *_difference(results, shown), _paper(shown), *findings(results, found))
-    caveats = (*automargin_caution(results), *cautions(results))
+    caveats = (*comparison_cautions(found), *automargin_caution(results), *cautions(results))
     return Verdict(lead(results), answers, caveats, cards(results, found))
 
 

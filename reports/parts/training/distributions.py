@@ -53,7 +53,7 @@ def distributions_plot(results: Results) -> Plot:
     text = (
         "Distributions of Δ = φ_ap − φ_an over triplets (top) and of φ_an over negative pairs (bottom) in epochs from "
         "the first (top ridge, dark) to the last (bottom ridge, light), as in Figs. 2(b) and 2(c) of the paper; one "
-        f"column an arm, seeds pooled ({seeds_phrase(results)}). Heights are densities, in each panel relative to its "
+        f"column per arm, seeds pooled ({seeds_phrase(results)}). Heights are densities, in each panel relative to its "
         "highest. Vertical mark: the mean margin of that epoch, ε for Δ, β for φ_an (Triplet has none); filled "
         "orange: the hard part, Δ < ε or φ_an > β."
     )
@@ -72,7 +72,7 @@ def _shown(seeds: Histories, kind: Kind) -> dict[int, np.ndarray]:
 
 
 def _ridges(axes: Axes, seeds: Histories, kind: Kind) -> None:
-    """One step line an epoch, the first on top; what lies on the hard side of the epoch's margin is filled."""
+    """One step line per epoch, the first on top; what lies on the hard side of the epoch's margin is filled."""
     ridges = _shown(seeds, kind)
     top = max((one.max() for one in ridges.values()), default=1.0)
     for place, (epoch, heights) in enumerate(ridges.items()):
