@@ -3,53 +3,51 @@
 from __future__ import annotations
 
 import math
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from reports.contents import Contents, MakePlot, MakeTable, contents_of
-from reports.parts.overview import data_phrase, failures_table
+from fmim_core.records import write_bytes
+from reports.contents import contents_of
 from reports.parts.verdict import Verdict
 from reports.reading.results import Results, read_results
 from reports.reading.summary import selection_problems
+from reports.sections import Part, Section
+from reports.writing.captions import data_phrase
 from reports.writing.formats import to_html, to_md
 from reports.writing.latex import latex
 from reports.writing.plotting import Drawing, NothingToDraw, Plot, render
 from reports.writing.tables import Table, html_rows, markdown, to_csv
 
-_SHOWN = ("tables", "appendix", "account", "ledger")
+Tables = Mapping[Section, Sequence[Table]]
 
 
 def build_report(out: Path) -> Path:
     """Writes OUT/report and returns its index.html; a partial or damaged run is reported as far as it goes.
 
-    Each file is written beside its place and then renamed, so a reader never sees half of one. Nothing is
-    deleted, and building twice writes the same bytes.
+    A reader never sees half of a file. Nothing is deleted, and building twice writes the same bytes.
 
     Raises:
         ValueError: `out` holds no readable study.json.
     """
     results = read_results(Path(out))
     contents = contents_of(results)
-    verdict = contents.verdict(results)
-    tables = {part: [make(results) for make in _makers(contents, part)] for part in _SHOWN}
-    failures = failures_table(results)
-    report = Path(out) / "report"
-    for table in [*chain.from_iterable(tables.values()), failures, *(make(results) for make in contents.files)]:
+    verdict, parts, report = contents.verdict(results), contents.parts(results), Path(out) / "report"
+    tables: Tables = {
+        section: [part(results) for part in found] for section, found in parts.items() if section is not Section.FIGURES
+    }
+    for table in (one for found in tables.values() for one in found):
         for suffix, write in (("csv", to_csv), ("md", markdown), ("tex", latex)):
-            _write(report / "tables" / f"{table.name}.{suffix}", write(table).encode())
-    figures = [_figure(make, results, report) for make in contents.figures]
+            write_bytes(report / "tables" / f"{table.name}.{suffix}", write(table).encode())
+    figures = [_figure(part, results, report) for part in parts[Section.FIGURES]]
     warnings = status_lines(results)
-    _write(report / "report.md", _markdown(results, verdict, warnings, tables, failures, figures).encode())
-    page = _page(results, verdict, warnings, tables, failures, figures)
-    return _write(report / "index.html", page.encode())
+    write_bytes(report / "report.md", _markdown(results, verdict, warnings, tables, figures).encode())
+    write_bytes(report / "index.html", _page(results, verdict, warnings, tables, figures).encode())
+    return report / "index.html"
 
 
 def status_lines(results: Results) -> list[str]:
@@ -66,9 +64,10 @@ def status_lines(results: Results) -> list[str]:
         if others:
             others += f", {counts['stopped']} stopped early by their search" if counts["stopped"] else ""
             lines.append(f"{counts['completed']} of {counts.total()} {unit} completed: {others}.")
-    unknown = [t.name for t in results.trials if t.status == "completed" and math.isnan(t.metric("mAP"))]
+    metric = results.metric
+    unknown = [t.name for t in results.trials if t.status == "completed" and math.isnan(t.metric(metric.name))]
     if unknown:
-        lines.append(f"The mAP of {len(unknown)} completed trials is not a number: {', '.join(unknown)}.")
+        lines.append(f"The {metric.label} of {len(unknown)} completed trials is not a number: {', '.join(unknown)}.")
     if waiting:
         lines.append(f"No configuration selected, so no test result: {', '.join(waiting)}.")
     lines += [f"{line}." for line in selection_problems(results)]
@@ -77,22 +76,18 @@ def status_lines(results: Results) -> list[str]:
     return lines
 
 
-def _makers(contents: Contents, part: str) -> Sequence[MakeTable]:
-    return getattr(contents, part)
-
-
-def _figure(make: MakePlot, results: Results, report: Path) -> dict[str, Any]:
+def _figure(part: Part[Plot], results: Results, report: Path) -> dict[str, Any]:
     """A drawn figure and its files, or why there is none."""
     try:
-        plot = make(results)
+        plot = part(results)
     except NothingToDraw as nothing:
-        return {"plot": None, "why": f"{make.__name__.removesuffix('_plot')} figure not drawn: {nothing}"}
+        return {"plot": None, "why": f"{part.name.removesuffix('_plot')} figure not drawn: {nothing}"}
     source = (
         "data: phantom images, synthetic" if results.study["data"].get("synthetic") else f"data: {data_phrase(results)}"
     )
     drawing: Drawing = render(plot, source)
-    _write(report / "figures" / f"{plot.name}.png", drawing.png)
-    _write(report / "figures" / f"{plot.name}.svg", drawing.svg)
+    write_bytes(report / "figures" / f"{plot.name}.png", drawing.png)
+    write_bytes(report / "figures" / f"{plot.name}.svg", drawing.svg)
     return {"plot": plot, "svg": drawing.inline, "why": ""}
 
 
@@ -100,8 +95,7 @@ def _markdown(
     results: Results,
     verdict: Verdict,
     warnings: list[str],
-    tables: dict[str, list[Table]],
-    failures: Table,
+    tables: Tables,
     figures: list[dict[str, Any]],
 ) -> str:
     study = results.study
@@ -112,7 +106,7 @@ def _markdown(
         )
     parts += [to_md(study.get("question", "")), to_md(verdict.lead), _bullets(verdict.findings)]
     parts += ["What this does and does not show:", _bullets(verdict.cautions)]
-    parts += ["## Tables", *map(markdown, tables["tables"]), "## Figures"]
+    parts += ["## Tables", *map(markdown, tables[Section.TABLES]), "## Figures"]
     for figure in figures:
         plot: Plot | None = figure["plot"]
         if plot is None:
@@ -121,8 +115,9 @@ def _markdown(
             parts.append(
                 f"![{to_md(plot.alt)}](figures/{plot.name}.png)\n\n**{to_md(plot.title)}.** {to_md(plot.caption)}"
             )
-    parts += ["## Trials and cost", markdown(failures), *map(markdown, [*tables["account"], *tables["ledger"]])]
-    parts += ["## More tables", *map(markdown, tables["appendix"]), "## Provenance"]
+    costs = [*tables[Section.COSTS], *tables[Section.COST_DETAILS]]
+    parts += ["## Trials and cost", *map(markdown, costs)]
+    parts += ["## More tables", *map(markdown, tables[Section.MORE]), "## Provenance"]
     parts.append("\n".join(f"- {to_md(name)}: {to_md(value)}" for name, value in provenance(results)))
     parts.append("Every planned trial with the name of its record: [tables/trials.csv](tables/trials.csv).")
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
@@ -148,7 +143,7 @@ def provenance(results: Results) -> list[tuple[str, str]]:
         ("Data fingerprint", str(data.get("fingerprint"))),
         ("Images", f"{data.get('images')} of {data.get('image_size')} × {data.get('image_size')} pixels"),
         ("Folds and seeds", f"{len(study['folds']) or 'no search, so no'} folds, {study['replicates']} seeds"),
-        ("Trial seeds", _few(seeds)),
+        ("Trial seeds", _shortened(seeds)),
         ("Devices", ", ".join(devices) or "none yet"),
         ("Test set first opened", opened[0] if opened else "not yet"),
         ("Training", ", ".join(f"{name} = {value}" for name, value in _flat(study.get("train") or {}))),
@@ -166,18 +161,17 @@ def _flat(settings: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, A
             yield f"{above}{name}", value
 
 
-def _few(values: Sequence[Any], most: int = 12) -> str:
+def _shortened(values: Sequence[Any], limit: int = 12) -> str:
     """At most a dozen values, and how many there are."""
-    text = ", ".join(map(str, values[:most]))
-    return text if len(values) <= most else f"{text}, … ({len(values)} in all; see tables/trials.csv)"
+    text = ", ".join(map(str, values[:limit]))
+    return text if len(values) <= limit else f"{text}, … ({len(values)} in all; see tables/trials.csv)"
 
 
 def _page(
     results: Results,
     verdict: Verdict,
     warnings: list[str],
-    tables: dict[str, list[Table]],
-    failures: Table,
+    tables: Tables,
     figures: list[dict[str, Any]],
 ) -> str:
     environment = jinja2.Environment(
@@ -195,8 +189,7 @@ def _page(
         data_phrase=data_phrase(results),
         verdict=verdict,
         warnings=warnings,
-        tables=tables,
-        failures=failures,
+        tables={section.name: found for section, found in tables.items()},
         figures=figures,
         provenance=provenance(results),
         record_files=files,
@@ -207,14 +200,3 @@ def _record_files(results: Results, arm: str) -> list[tuple[str, str, str]]:
     """(file, stage and replicate, status) of an arm's records, in plan order."""
     trials = [*results.of(arm, "search"), *results.of(arm, "replicate")]
     return [(trial.file, trial.unit, trial.status) for trial in trials if trial.file]
-
-
-def _write(path: Path, content: bytes) -> Path:
-    """Writes beside `path` and renames, so that the file is either the old one or the new one, never half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(handle, "wb") as stream:
-        stream.write(content)
-    os.chmod(name, 0o644)  # mkstemp makes private files; a report is there to be shared
-    os.replace(name, path)
-    return path

@@ -1,34 +1,18 @@
-"""Which tables and figures a study's report shows: one entry a study, and a default for the others."""
+"""What a study's report shows: what every study has, after what the study's file in `reports/studies` adds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from reports.parts import (
-    automargin_figures,
-    budget,
-    costs,
-    dynamics_figures,
-    figures,
-    optimism,
-    overview,
-    prediction,
-    samples,
-    surfaces,
-    tidy_arms,
-)
-from reports.parts.verdict import Verdict, automargin_verdict, generic_verdict
+from reports import studies
+from reports.parts.tidy import every_value_table
+from reports.parts.verdict import Verdict, verdict_of_comparisons
 from reports.reading.results import Results
-from reports.studies import (
-    automargin_ablation,
-    automargin_vs_grid,
-    baselines,
-    hyperparameter_selection,
-    lambda_sweep,
-    margin_sensitivity,
-    training_dynamics,
-)
+from reports.sections import Part, Section, parts_of_every_study
 from reports.writing.plotting import Plot
 from reports.writing.tables import Table
 
@@ -36,145 +20,46 @@ MakeTable = Callable[[Results], Table]
 MakePlot = Callable[[Results], Plot]
 
 
-# What a search cost and bought, in detail.
-SEARCH_COST: tuple[MakeTable, ...] = (costs.ratios_table, budget.budget_table, optimism.optimism_table)
-
-
 @dataclass(frozen=True)
 class Contents:
-    """A report's parts in reading order; on the page `ledger` and `appendix` are folded, `files` only written."""
+    """What a study's report has of its own.
 
-    verdict: Callable[[Results], Verdict]
-    tables: tuple[MakeTable, ...]
-    figures: tuple[MakePlot, ...]
-    appendix: tuple[MakeTable, ...] = (
-        overview.arms_table,
-        overview.by_year_table,
-        overview.configurations_table,
-    )
-    account: tuple[MakeTable, ...] = (prediction.prediction_table, overview.executions_table)
-    ledger: tuple[MakeTable, ...] = (overview.status_table, costs.paid_table, costs.time_table)
-    files: tuple[MakeTable, ...] = (overview.all_trials_table,)
+    Args:
+        verdict: the answer in words.
+        tables, figures, more: its own, before those of every study (`more` is folded on the page).
+        every_value: the tidy table named after the study, `tables/STUDY.csv`.
+        leaves_out: parts of every study for which it has something better.
+    """
 
+    verdict: Callable[[Results], Verdict] = verdict_of_comparisons
+    tables: tuple[MakeTable, ...] = ()
+    figures: tuple[MakePlot, ...] = ()
+    more: tuple[MakeTable, ...] = ()
+    every_value: MakeTable = every_value_table
+    leaves_out: tuple[Part[Any], ...] = ()
 
-GENERIC = Contents(
-    verdict=generic_verdict,
-    tables=(overview.search_cost_table, overview.arms_table),
-    figures=(figures.cost_plot, budget.budget_plot, optimism.optimism_plot, figures.year_plot),
-    appendix=(*SEARCH_COST, overview.by_year_table, overview.configurations_table),
-)
-
-STUDIES: dict[str, Contents] = {
-    "automargin_vs_grid": Contents(
-        verdict=automargin_verdict,
-        tables=(
-            automargin_vs_grid.triplet_table,
-            automargin_vs_grid.adatriplet_table,
-            automargin_vs_grid.paired_table,
-            automargin_vs_grid.grid_table,
-            overview.search_cost_table,
-        ),
-        figures=(
-            figures.cost_plot,
-            budget.budget_plot,
-            optimism.optimism_plot,
-            automargin_figures.heat_plot,
-            automargin_figures.dynamics_plot,
-            figures.year_plot,
-            samples.samples_plot,
-        ),
-        appendix=(*SEARCH_COST, overview.arms_table, overview.by_year_table, overview.configurations_table),
-        files=(tidy_arms.selected_table, overview.all_trials_table),
-    ),
-    "automargin_vs_search": Contents(
-        verdict=automargin_verdict,
-        tables=(overview.search_cost_table, automargin_vs_grid.paired_table, overview.arms_table),
-        figures=(
-            figures.cost_plot,
-            budget.budget_plot,
-            optimism.optimism_plot,
-            automargin_figures.dynamics_plot,
-            figures.year_plot,
-        ),
-        appendix=(*SEARCH_COST, overview.by_year_table, overview.configurations_table),
-        files=(tidy_arms.selected_table, overview.all_trials_table),
-    ),
-    "backbones": Contents(
-        verdict=automargin_verdict,
-        tables=(automargin_vs_grid.paired_table, overview.arms_table, overview.search_cost_table),
-        figures=(figures.year_plot,),
-        files=(tidy_arms.selected_table, overview.all_trials_table),
-    ),
-    "lambda_sweep": Contents(
-        verdict=lambda_sweep.lambda_verdict,
-        tables=(lambda_sweep.lambda_table,),
-        figures=(lambda_sweep.lambda_plot, figures.year_plot),
-        appendix=(overview.arms_table, overview.by_year_table, overview.search_cost_table),
-        files=(lambda_sweep.lambda_tidy, overview.all_trials_table),
-    ),
-    "margin_sensitivity": Contents(
-        verdict=margin_sensitivity.margin_verdict,
-        tables=(margin_sensitivity.margin_table,),
-        figures=(margin_sensitivity.margin_plot,),
-        appendix=(overview.arms_table, overview.by_year_table, overview.search_cost_table),
-        files=(margin_sensitivity.margin_tidy, overview.all_trials_table),
-    ),
-    "hyperparameter_selection": Contents(
-        verdict=hyperparameter_selection.selection_verdict,
-        tables=(hyperparameter_selection.selection_table, overview.search_cost_table),
-        figures=(hyperparameter_selection.selection_plot,),
-        files=(hyperparameter_selection.selection_tidy, overview.all_trials_table),
-    ),
-    "baselines": Contents(
-        verdict=baselines.baselines_verdict,
-        tables=(baselines.ours_table, baselines.published_table),
-        figures=(baselines.years_plot, samples.samples_plot),
-        appendix=(overview.arms_table,),
-        files=(baselines.baselines_tidy, overview.all_trials_table),
-    ),
-    "training_dynamics": Contents(
-        verdict=training_dynamics.dynamics_verdict,
-        tables=(training_dynamics.milestones_table,),
-        figures=(
-            surfaces.surfaces_plot,
-            dynamics_figures.margins_plot,
-            dynamics_figures.distributions_plot,
-            figures.year_plot,
-        ),
-        appendix=(overview.arms_table, overview.by_year_table, training_dynamics.epochs_table),
-        files=(training_dynamics.dynamics_tidy_table, overview.all_trials_table),
-    ),
-    "automargin_ablation": Contents(
-        verdict=automargin_ablation.ablation_verdict,
-        tables=(automargin_ablation.ablation_table,),
-        figures=(automargin_ablation.forest_plot,),
-        appendix=(overview.arms_table, overview.by_year_table),
-        files=(automargin_ablation.ablation_tidy_table, overview.all_trials_table),
-    ),
-}
-
-
-# What only a search stage can fill.
-SEARCH_ONLY: frozenset[MakeTable | MakePlot] = frozenset(
-    {
-        *SEARCH_COST,
-        overview.search_cost_table,
-        overview.configurations_table,
-        figures.cost_plot,
-        budget.budget_plot,
-        optimism.optimism_plot,
-    }
-)
+    def parts(self, results: Results) -> Mapping[Section, Sequence[Part[Any]]]:
+        """The parts of each section: its own, and those of every study for which the results have what is needed."""
+        shared = [part for part in parts_of_every_study() if part not in self.leaves_out and part.possible(results)]
+        own: dict[Section, tuple[Callable[[Results], Any], ...]] = {
+            Section.TABLES: self.tables,
+            Section.FIGURES: self.figures,
+            Section.MORE: self.more,
+            Section.FILES: (self.every_value,),
+        }
+        return {
+            section: [
+                *(Part(make, section) for make in own.get(section, ())),
+                *(part for part in shared if part.section is section),
+            ]
+            for section in Section
+        }
 
 
 def contents_of(results: Results) -> Contents:
-    """A study's entry or else the generic one; without a search stage, less what only that could fill."""
-    contents = STUDIES.get(results.study["study"], GENERIC)
-    if results.searched:
-        return contents
-    return replace(
-        contents,
-        tables=tuple(make for make in contents.tables if make not in SEARCH_ONLY),
-        figures=tuple(make for make in contents.figures if make not in SEARCH_ONLY),
-        appendix=tuple(make for make in contents.appendix if make not in SEARCH_ONLY),
-    )
+    """CONTENTS of `reports/studies/STUDY.py`, or what every study has if there is no such file."""
+    study = results.study["study"]
+    if study not in {module.name for module in pkgutil.iter_modules(studies.__path__)}:
+        return Contents()
+    contents: Contents = importlib.import_module(f"{studies.__name__}.{study}").CONTENTS
+    return contents

@@ -1,27 +1,131 @@
-"""Tables of what was paid: by arm and stage, by kind of work, and against the grid search."""
+"""What searches and trials cost: by arm, by stage, by kind of work, and beside what they found."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from reports.parts.overview import caption
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
 from reports.reading.attempts import COST_PARTS
 from reports.reading.cost import Cost, cost_of
-from reports.reading.results import Results, Trial
-from reports.stats import CostRatio, cost_ratio
+from reports.reading.results import Results
+from reports.reading.summary import ArmSummary, arm_summaries
+from reports.sections import Section, a_choice, a_search_stage, in_every_study
+from reports.writing.captions import caption, seeds_phrase
+from reports.writing.formats import percent
+from reports.writing.looks import Look, aside, looks, marker_legend
+from reports.writing.plotting import NothingToDraw, Plot
 from reports.writing.tables import Column, Table
 
-GRID = "Grid search"
 _PART_LABELS = {"startup_s": "Start-up", "data_s": "Data", "train_s": "Training", "eval_s": "Evaluation"}
 
 
-def paid_table(results: Results) -> Table:
-    """How much each arm and stage took, in every currency, with what failed and was repeated."""
+@in_every_study(Section.TABLES, a_search_stage)
+def search_cost_table(results: Results) -> Table:
+    """One row per arm in plan order; its columns are a contract (`tables/search_cost.csv`)."""
+    metric = results.metric
+    rows = [
+        {
+            "arm": arm.name,
+            "loss": arm.loss,
+            "group": arm.group,
+            "search": arm.search,
+            "n_s": arm.cost.n_s,
+            "trials": arm.cost.trials,
+            "epochs": arm.cost.epochs,
+            "device_seconds": arm.cost.device_seconds,
+            f"validation_{metric.name}": arm.validation,
+            f"test_{metric.name}": arm.test,
+        }
+        for arm in arm_summaries(results)
+    ]
+    group = f"{metric.label} in %, mean ± SE (n)"
+    columns = [
+        Column("arm", "Arm"),
+        Column("loss", "Loss"),
+        Column("group", "Group"),
+        Column("search", "Search"),
+        Column("n_s", "N_s", "count", "Search stage"),
+        Column("trials", "Trials", "count", "Search stage"),
+        Column("epochs", "Epochs", "count", "Search stage"),
+        Column("device_seconds", "Device s", "seconds", "Search stage"),
+        Column(f"validation_{metric.name}", "Validation (folds)", "estimate", group, "validation_n"),
+        Column(f"test_{metric.name}", "Test (seeds)", "estimate", group, "test_n"),
+    ]
+    text = (
+        "What each arm's search cost and what it bought. N_s is the number of distinct configurations trained, if "
+        "only in part; trials, epochs and device-seconds are those of the search stage, failed, repeated and stopped "
+        "ones included; device-seconds are (start-up + data + training + evaluation) × device share. Validation is the "
+        "selected configuration."
+    )
+    return Table("search_cost", "Search cost", caption(results, text), columns, rows)
+
+
+@in_every_study(Section.FIGURES, a_choice)
+def cost_plot(results: Results) -> Plot:
+    """The test set against what the search cost, in configurations and in device-seconds."""
+    metric = results.metric
+    arms = [arm for arm in arm_summaries(results) if arm.test.stat.n]
+    if not arms:
+        raise NothingToDraw("no arm has a completed test replicate yet")
+    styles, groups = looks(results), list(dict.fromkeys(arm.group for arm in arms))
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2, sharey=True)
+        for arm in arms:
+            apart = aside(groups.index(arm.group), len(groups), 0.12)
+            _cost_point(left, arm.cost.n_s * apart, arm, styles[arm.name])
+            _cost_point(right, arm.cost.device_seconds, arm, styles[arm.name])
+        left.set(xlabel="configurations trained, $N_s$", ylabel=f"test {metric.label} (%)", xscale="log")
+        right.set(xlabel="search device-seconds", xscale="log")
+        ticks = sorted({arm.cost.n_s for arm in arms if arm.cost.n_s > 0})
+        left.set_xticks(ticks, [str(tick) for tick in ticks])
+        right.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+        right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        for axes in (left, right):
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.margins(x=0.15)
+        marker_legend(figure, arms, styles)
+
+    listed = "; ".join(
+        f"{arm.label} {percent(arm.test.stat.mean, 1)} % for {arm.cost.n_s} configurations" for arm in arms
+    )
+    text = (
+        f"Test {metric.label} of the selected configuration (mean ± SE over seeds, {seeds_phrase(results)}; no bar for "
+        f"one seed) against the cost of its search. {'Up' if metric.higher_is_better else 'Down'} and to the left is "
+        "better."
+    )
+    unknown = [arm.label for arm in arms if not arm.cost.device_seconds > 0]
+    if unknown:
+        text += f" Device-seconds are not known, so not drawn, for {', '.join(unknown)}."
+    name = f"{metric.name}_vs_search_cost".lower()
+    return Plot(name, f"Test {metric.label} by search cost", caption(results, text), listed, 3.0, draw)
+
+
+def _cost_point(axes: Axes, x: float, arm: ArmSummary, style: Look) -> None:
+    error = None if arm.test.stat.se is None else 100 * arm.test.stat.se
+    axes.errorbar(
+        x,
+        100 * arm.test.stat.mean,
+        yerr=error,
+        color=style.line["color"],
+        marker=style.line["marker"],
+        fillstyle=style.face,
+        markeredgewidth=1.1,
+        elinewidth=1,
+        capsize=2,
+    )
+
+
+@in_every_study(Section.COST_DETAILS)
+def accounting_table(results: Results) -> Table:
+    """What each arm and stage cost in trials, epochs, images, seconds and energy, failed attempts included."""
     rows = [
         head
-        | {name: getattr(cost, name) for name in ("trials", "stopped", "failed", "repeated")}
+        | {"trials": cost.trials, "stopped": cost.stopped, "failed": cost.failed, "repeated": cost.repeated}
         | {"epochs": cost.epochs, "images": cost.images, "device_seconds": cost.device_seconds}
         | {"wasted": cost.wasted, "wall_s": cost.wall_s, "energy_kj": _kilo(cost.energy_j)}
         for head, cost in _by_stage(results)
@@ -35,20 +139,22 @@ def paid_table(results: Results) -> Table:
         Column("wasted", "Failed", "seconds", "Device s"),
     ]
     columns += [Column("wall_s", "Wall s", "seconds")]
-    told = any(row["energy_kj"] is not None for row in rows)
-    columns += [Column("energy_kj", "kJ", "number")] if told else []
+    measured = any(row["energy_kj"] is not None for row in rows)
+    columns += [Column("energy_kj", "kJ", "number")] if measured else []
     text = (
-        "All that was paid for. Repeated: attempts that failed and were run again; they are counted in epochs, images "
-        "and device-seconds, and the latter once more by themselves, under Failed. Wall: while at least one trial of "
-        "the row was running; arms run side by side, so theirs add up to more than that of all."
+        "What every trial cost, failed ones included. Repeated: attempts that failed and were run again; they are "
+        "counted in epochs, images and device-seconds, and the latter once more by themselves, under Failed. Wall: "
+        "while at least one trial of the row was running; arms run side by side, so theirs add up to more than that of "
+        "all."
     )
-    text += " Energy: the device's counter × the share of the device." if told else " No driver told the energy."
+    text += " Energy: the device's counter × the share of the device." if measured else " Energy was not measured."
     resumed = cost_of(results.trials).resumed
-    lost = "was interrupted and went on from a checkpoint: the seconds between the two are in no record"
+    lost = "was interrupted and resumed from a checkpoint: the seconds between the two are in no record"
     notes = [f"{resumed} times a trial {lost}."] if resumed else []
-    return Table("cost_accounting", "What was paid", caption(results, text), columns, rows, notes)
+    return Table("cost_accounting", "Cost by arm and stage", caption(results, text), columns, rows, notes)
 
 
+@in_every_study(Section.COST_DETAILS)
 def time_table(results: Results) -> Table:
     """Where the seconds of each arm and stage went."""
     rows = [
@@ -67,9 +173,9 @@ def time_table(results: Results) -> Table:
     ]
     text = (
         "Seconds of all trials by kind, failed and repeated ones included. Other: waiting for the runner between "
-        "epochs, checkpoints, and what a worker that died was at; only the last is in the device-seconds."
+        "epochs, checkpoints, and the last work of a worker that died; only the last is in the device-seconds."
     )
-    return Table("where_time_went", "Where the time went", caption(results, text), columns, rows)
+    return Table("where_time_went", "Time by kind of work", caption(results, text), columns, rows)
 
 
 def _by_stage(results: Results) -> Iterator[tuple[dict[str, Any], Cost]]:
@@ -92,76 +198,3 @@ def _n_s(stage: str, n_s: int) -> dict[str, int]:
 
 def _kilo(value: float | None) -> float | None:
     return None if value is None else value / 1000
-
-
-def ratios_table(results: Results) -> Table:
-    """How many times as much the grid search cost as each other arm with the same loss."""
-    rows, notes = [], []
-    for arm, grid in against_grid(results):
-        ours, theirs = (cost_of(results.of(one["name"], "search")) for one in (arm, grid))
-        ratio = device_ratio(results, grid, arm)
-        rows.append(
-            {
-                "arm": arm["label"],
-                "n_s": _over(theirs.n_s, ours.n_s),
-                "epochs": _over(theirs.epochs, ours.epochs),
-                "ratio": ratio.ratio,
-                "low": ratio.low,
-                "high": ratio.high,
-                "n": ratio.n,
-            }
-        )
-        if ratio.note:
-            notes.append(f"a = {grid['label']}, b = {arm['label']}: {ratio.note}.")
-    group = "Device-seconds"
-    columns = [
-        Column("arm", "Arm"),
-        Column("n_s", "N_s", "number", "Grid search ÷ arm"),
-        Column("epochs", "Epochs", "number", "Grid search ÷ arm"),
-        Column("ratio", "Ratio", "number", group),
-        Column("low", "95 % CI, low", "number", group),
-        Column("high", "high", "number", group),
-        Column("n", "Folds", "count", group),
-    ]
-    text = (
-        "How many times as much the grid search of the same loss cost in the search stage, failed, repeated and "
-        "stopped trials included. Above 1 the grid was dearer. N_s and epochs are exact; device-seconds depend on what "
-        "else the machine was doing, and their interval is Fieller's, paired by fold."
-    )
-    return Table("cost_ratios", "Search cost against the grid", caption(results, text), columns, rows, notes)
-
-
-def against_grid(results: Results) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Each arm that is not a grid search, with the grid search of its loss; arms without one are left out."""
-    grids = {arm["loss"]: arm for arm in results.arms if arm["search"] == GRID}
-    return [(arm, grids[arm["loss"]]) for arm in results.arms if arm["loss"] in grids and arm["search"] != GRID]
-
-
-def device_ratio(results: Results, a: Mapping[str, Any], b: Mapping[str, Any]) -> CostRatio:
-    """Search device-seconds of arm a over those of b, by fold; no interval where folds differ by design."""
-    ours, theirs = ({fold: _seconds(results, arm, fold) for fold in _folds(results, arm)} for arm in (a, b))
-    found = cost_ratio(ours, theirs)
-    if not any(map(_screens, (a, b))):
-        return found
-    why = "the first fold of b screens its configurations, so folds differ by design: no interval"
-    return CostRatio(found.ratio, found.n, None, None, found.level, found.missing, why)
-
-
-def _screens(arm: Mapping[str, Any]) -> bool:
-    return (arm.get("searcher") or {}).get("kind") == "asha"
-
-
-def _folds(results: Results, arm: Mapping[str, Any]) -> list[int]:
-    return sorted({trial.replicate for trial in _ran(results, arm)})
-
-
-def _seconds(results: Results, arm: Mapping[str, Any], fold: int) -> float:
-    return math.fsum(trial.device_seconds for trial in _ran(results, arm) if trial.replicate == fold)
-
-
-def _ran(results: Results, arm: Mapping[str, Any]) -> list[Trial]:
-    return [trial for trial in results.of(arm["name"], "search") if trial.record is not None]
-
-
-def _over(a: float, b: float) -> float | None:
-    return a / b if b else None

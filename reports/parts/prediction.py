@@ -1,4 +1,4 @@
-"""What `fmim plan --calibrate` predicted, beside what the run really took."""
+"""What `fmim plan --calibrate` predicted, beside what was measured."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from reports.parts.overview import caption
 from reports.reading.cost import cost_of
 from reports.reading.results import Results
+from reports.sections import Section, in_every_study
+from reports.writing.captions import caption
 from reports.writing.formats import decimal, duration
 from reports.writing.tables import Column, Table
 
@@ -23,6 +24,7 @@ _LABELS = {
 }
 
 
+@in_every_study(Section.COSTS)
 def prediction_table(results: Results) -> Table:
     """Predicted and measured: wall time, device-seconds, memory, trials, epochs and images."""
     made, why = _calibration(results)
@@ -31,7 +33,7 @@ def prediction_table(results: Results) -> Table:
         predicted, measured = _predicted(made["forecast"]), _measured(results)
         rows = [
             {"what": label, "predicted": predicted[name], "measured": measured[name]}
-            | {"off": _percent_off(predicted[name], measured[name])}
+            | {"error": _error_percent(predicted[name], measured[name])}
             for name, label in _LABELS.items()
         ]
         notes = [_sentence(made, predicted["wall_s"], measured["wall_s"]), *_other_slots(results, made)]
@@ -39,13 +41,14 @@ def prediction_table(results: Results) -> Table:
         Column("what", "What"),
         Column("predicted", "Predicted", "count"),
         Column("measured", "Measured", "count"),
-        Column("off", "Measured is more by, %", "number"),
+        Column("error", "Error, %", "number"),
     ]
     text = (
         "Predicted from a few steps of each training, timed before the run; measured over all executions of this "
-        "study. A prediction is of a machine as busy as it was then; how many trials a search stops is a guess."
+        "study. Error: measured over predicted, minus 1. A prediction is of a machine as busy as it was then; how many "
+        "trials a search stops is a guess."
     )
-    return Table("prediction", "Prediction and truth", caption(results, text), columns, rows, notes, empty=why)
+    return Table("prediction", "Predicted and measured", caption(results, text), columns, rows, notes, empty=why)
 
 
 def _calibration(results: Results) -> tuple[Mapping[str, Any] | None, str]:
@@ -92,7 +95,7 @@ def _measured(results: Results) -> dict[str, float | None]:
     }
 
 
-def _percent_off(predicted: float, measured: float | None) -> float | None:
+def _error_percent(predicted: float, measured: float | None) -> float | None:
     return None if measured is None or not predicted else 100 * (measured / predicted - 1)
 
 
@@ -100,8 +103,8 @@ def _sentence(made: Mapping[str, Any], predicted: float, measured: float | None)
     text = f"Predicted {duration(predicted)} for {made['slots']} trials at once on {made['device']}"
     if measured is None:
         return f"{text}; not all of it has run yet, or an execution was killed before it could say how long it took."
-    off = decimal(100 * (measured / predicted - 1), 0)
-    return f"{text}, measured {duration(measured)} ({off if off.startswith('−') else f'+{off}'} %)."
+    error = decimal(100 * (measured / predicted - 1), 0)
+    return f"{text}, measured {duration(measured)} ({error if error.startswith('−') else f'+{error}'} %)."
 
 
 def _other_slots(results: Results, made: Mapping[str, Any]) -> list[str]:

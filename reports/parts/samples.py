@@ -11,15 +11,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reports.parts.overview import caption
 from reports.reading.results import Results
+from reports.sections import Section, in_every_study
+from reports.writing.captions import caption
 from reports.writing.plotting import COLUMN_INCHES, INK, NothingToDraw, Plot
 
 FOUND, MISSED = "#009E73", "#E69F00"  # green and orange as in the paper, in their colour-blind safe shades
-MOST_ARMS = 7
+MAX_ARMS = 7
 Sample = Mapping[str, Any]
 
 
+@in_every_study(Section.FIGURES)
 def samples_plot(results: Results) -> Plot:
     """Rows are queries; columns the query, its nearest true match, and each arm's top-1, framed green or orange.
 
@@ -61,10 +63,11 @@ def samples_plot(results: Results) -> Plot:
 
 
 def _samples(results: Results) -> dict[str, list[Sample]]:
-    """The samples of each arm's first replicate, of at most seven arms: first those that search or adapt."""
+    """The samples of each arm's first replicate, of at most seven arms: first those that are compared."""
+    compared = {name for pair in results.comparisons for name in pair}
     arms = [arm["name"] for arm in results.arms]
-    if len(arms) > MOST_ARMS:
-        arms = [arm["name"] for arm in results.arms if arm["search"] in ("Grid search", "AutoMargin")][:MOST_ARMS]
+    if len(arms) > MAX_ARMS:
+        arms = sorted(arms, key=lambda name: name not in compared)[:MAX_ARMS]
     found = {}
     for arm in arms:
         first = [t.record for t in results.of(arm, "replicate") if t.replicate == 0 and t.status == "completed"]

@@ -1,15 +1,52 @@
-"""The tidy file of a study, `tables/STUDY.csv`: one row a value, the published one beside it, all as fractions."""
+"""The tidy table of a study, `tables/STUDY.csv`: one row per value, the published one beside it, all as fractions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reports.parts.overview import caption
+from reports.reading.published import Row, ablation_value
 from reports.reading.results import Results
-from reports.reading.summary import Estimate
+from reports.reading.summary import Estimate, on_test, query_years
 from reports.stats import MeanSE
+from reports.writing.captions import caption
+from reports.writing.formats import configuration_text
 from reports.writing.tables import Column, Table
+
+METRICS = ("mAP", "mAP_at_R", "CMC_1")
+
+
+def every_value_table(
+    results: Results, settings: Mapping[str, str] | None = None, published: Mapping[str, Row] | None = None
+) -> Table:
+    """One row per arm, metric and year on the test set; an arm without a completed seed has its rows, with n = 0.
+
+    Args:
+        settings: what an arm is, by its name; its configuration if nothing else is said.
+        published: rows of the paper's Tables 1b and 1c by the names of the arms that stand there.
+    """
+    named = settings or {arm["name"]: configuration_text(_configuration(results, arm)) for arm in results.arms}
+    paper = published or {}
+    rows = [
+        tidy_row(
+            arm["name"],
+            named[arm["name"]],
+            metric,
+            on_test(results, arm["name"], metric, year),
+            ablation_value(paper.get(arm["name"]), metric) if year is None else None,
+            year,
+        )
+        for arm in results.arms
+        for metric in dict.fromkeys((*METRICS, results.metric.name))
+        for year in (*query_years(results), None)
+    ]
+    return tidy_table(results, rows, "seed")
+
+
+def _configuration(results: Results, arm: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What was selected; without a search the one configuration that was given, whether it has run or not."""
+    given = arm["configurations"]
+    return results.selected(arm["name"]) or (given[0] if given and not results.searched else None)
 
 
 def tidy_row(

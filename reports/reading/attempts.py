@@ -1,4 +1,4 @@
-"""What was paid for a trial: its record's cost and that of the attempts that failed before it."""
+"""What a trial cost: its record's cost and that of the attempts that failed before it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from datetime import datetime
 from typing import Any
 
 COST_PARTS = ("startup_s", "data_s", "train_s", "eval_s")
-LOST = "lost_s"  # of a worker that died, no one knows on what; records of earlier versions lack it
+LOST = "lost_s"  # the last seconds of a worker that died, which belong to no part
 
 Record = Mapping[str, Any]
 Span = tuple[float, float]
 
 
 def attempts(record: Record | None) -> list[Mapping[str, Any]]:
-    """The attempts that failed before, less what a later one went on from; none in records of earlier versions."""
+    """The attempts that failed before, less what a later one resumed from."""
     return list((record or {}).get("attempts") or [])
 
 
@@ -24,7 +24,7 @@ def costs(record: Record | None) -> list[Mapping[str, Any]]:
     return [(record or {}).get("cost") or {}, *(attempt["cost"] for attempt in attempts(record))]
 
 
-def paid(record: Record | None, name: str) -> float:
+def total(record: Record | None, name: str) -> float:
     """The sum of an entry over all attempts; not-a-number where one does not say it."""
     return math.fsum(_number(cost, name) for cost in costs(record))
 

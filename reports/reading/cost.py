@@ -8,22 +8,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reports.reading import attempts as paid
+from reports.reading import attempts
 from reports.reading.attempts import COST_PARTS
 from reports.reading.results import Results, Trial, key_of
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Sums over trials that have a record, whatever their status: a failed trial was paid for too.
+    """Sums over trials that have a record, whatever their status: a failed trial costs, too.
 
     Args:
         stopped, failed: of the trials (diverged ones have failed). repeated: attempts that failed and were run again.
-        resumed: how often one went on from a checkpoint.
+        resumed: how often one continued from a checkpoint.
         epochs, images, device_seconds, parts: those of earlier attempts with them; `wasted` are the latter's
             device-seconds. outside: seconds in none of the parts. peak_memory: bytes, the highest.
         wall_s: seconds in which at least one of the trials ran.
-        energy_j: None where no driver told it; likewise what is None elsewhere.
+        energy_j: None where it was not measured; likewise what is None elsewhere.
     """
 
     n_s: int
@@ -44,7 +44,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Use:
+class Utilisation:
     """Work done by all executions against slots × wall time."""
 
     wall_s: float
@@ -52,7 +52,7 @@ class Use:
     busy_s: float
 
     @property
-    def utilisation(self) -> float:
+    def share(self) -> float:
         """busy / (slots × wall); not-a-number before an execution has ended."""
         return self.busy_s / self.slot_seconds if self.slot_seconds > 0 else math.nan
 
@@ -67,17 +67,17 @@ def cost_of(trials: Iterable[Trial]) -> Cost:
         trials=len(ran),
         stopped=statuses["stopped"],
         failed=statuses["failed"] + statuses["diverged"],
-        repeated=sum(len(paid.attempts(record)) for record in records),
-        resumed=sum(int(cost.get("resumed") or 0) for record in records for cost in paid.costs(record)),
-        epochs=_sum(paid.paid(record, "epochs") for record in records),
-        images=_sum(paid.paid(record, "images") for record in records),
+        repeated=sum(len(attempts.attempts(record)) for record in records),
+        resumed=sum(int(cost.get("resumed") or 0) for record in records for cost in attempts.costs(record)),
+        epochs=_sum(attempts.total(record, "epochs") for record in records),
+        images=_sum(attempts.total(record, "images") for record in records),
         device_seconds=_sum(t.device_seconds for t in ran),
-        wasted=_sum(map(paid.wasted, records)),
-        parts={part: math.fsum(paid.paid(record, part) for record in records) for part in COST_PARTS},
-        outside=_known(map(paid.outside, records)),
+        wasted=_sum(map(attempts.wasted, records)),
+        parts={part: math.fsum(attempts.total(record, part) for record in records) for part in COST_PARTS},
+        outside=_known(map(attempts.outside, records)),
         peak_memory=max((float(t.record.get("peak_memory") or 0) for t in ran if t.record), default=math.nan),
         wall_s=_covered(records),
-        energy_j=_known(paid.paid(record, "energy_j") for record in records) if records else None,
+        energy_j=_known(attempts.total(record, "energy_j") for record in records) if records else None,
     )
 
 
@@ -88,7 +88,7 @@ def _known(values: Iterable[float]) -> float | None:
 
 def _covered(records: Iterable[Mapping[str, Any] | None]) -> float | None:
     try:
-        return paid.covered([span for record in records for span in paid.spans(record)])
+        return attempts.covered([span for record in records for span in attempts.spans(record)])
     except ValueError:  # a record does not say when it ran
         return None
 
@@ -98,11 +98,13 @@ def search_cost(results: Results, arm: str) -> Cost:
     return cost_of(results.of(arm, "search"))
 
 
-def use_of(executions: Sequence[Mapping[str, Any]], trials: Iterable[Trial]) -> Use:
+def utilisation_of(executions: Sequence[Mapping[str, Any]], trials: Iterable[Trial]) -> Utilisation:
     """Utilisation over all executions that have ended: seconds of data + train + evaluation / (slots × wall)."""
     ended = [e for e in executions if e.get("wall_s") is not None]
-    busy = math.fsum(paid.paid(t.record, part) for t in trials if t.record for part in ("data_s", "train_s", "eval_s"))
-    return Use(
+    busy = math.fsum(
+        attempts.total(t.record, part) for t in trials if t.record for part in ("data_s", "train_s", "eval_s")
+    )
+    return Utilisation(
         wall_s=math.fsum(e["wall_s"] for e in ended),
         slot_seconds=math.fsum(e["wall_s"] * e["slots"] for e in ended),
         busy_s=busy,

@@ -15,12 +15,20 @@ from reports.stats import MeanSE, averages_over_folds, mean_se
 LABEL = "published (OAI, 5-fold CV)"
 TEST_LABEL = "published (OAI, 5 seeds)"
 TEST_SEEDS = 5
-POOLED_TOLERANCE = 0.06  # points: half a digit of the printed mean, and as much again from those it averages
+POOLED_TOLERANCE = 0.06  # percentage points: half a digit of the printed mean, and as much again from those it averages
 # The paper's names of what records call otherwise.
 METRIC_NAMES = {"mAP": "mAP", "mAP_at_R": "mAP@R", "CMC_1": "CMC@1"}
-_LOSS_NAMES = {"SoftTriple": "SoftTriplet"}
+_LOSS_NAMES = {
+    "softtriple": "SoftTriplet",
+    "arcface": "ArcFace",
+    "sct": "SCT",
+    "contrastive": "Contrastive",
+    "triplet": "Triplet",
+    "adatriplet": "AdaTriplet",
+}
+_NAMED_BY_MARGINS = {"wat": "WAT"}  # the triplet loss with these margins has a name of its own
 _PARAMETER_NAMES = {"lam": "lambda"}
-_SEARCH_NAMES = {"Grid search": "grid", "AutoMargin": "automargin"}
+_SEARCH_NAMES = {"automargin": "automargin"}  # by kind of margins; everything else is the search "grid"
 
 
 @cache
@@ -30,14 +38,30 @@ def paper_table(name: str) -> pd.DataFrame:
         return pd.read_csv(stream)
 
 
-def ablation_value(loss: str, search: str, metric: str) -> float | None:
-    """Tables 1b and 1c in percent, by loss, search and metric (mAP, CMC@1); None where the paper has none."""
-    table = paper_table("ablation")
+def loss_name(arm: Mapping[str, Any]) -> str | None:
+    """What the paper calls an arm's loss, which follows from the kinds of its loss and margins; None if it has none."""
+    return _NAMED_BY_MARGINS.get(arm["margins_kind"], _LOSS_NAMES.get(arm["loss_kind"]))
+
+
+def search_name(arm: Mapping[str, Any]) -> str:
+    """What the paper's files call the way an arm's values are set: "grid" or "automargin"."""
+    return _SEARCH_NAMES.get(arm["margins_kind"], "grid")
+
+
+Row = tuple[str, str]
+"""A row of Tables 1b and 1c by the names printed there: (loss, setting), e.g. ("Triplet", "Q1")."""
+
+
+def ablation_value(row: Row | None, metric: str) -> float | None:
+    """Tables 1b and 1c in percent, by row and a record's metric; None where the paper has none."""
+    table, name = paper_table("ablation"), METRIC_NAMES.get(metric)
+    if row is None or name is None:
+        return None
     rows = table[
         table["table"].str.startswith("automargin")
-        & (table["method"] == loss)
-        & (table["setting"] == search)
-        & (table["metric"] == metric)
+        & (table["method"] == row[0])
+        & (table["setting"] == row[1])
+        & (table["metric"] == name)
     ]
     return float(rows["value_percent"].iloc[0]) if len(rows) else None
 
@@ -80,24 +104,25 @@ def margin_curve() -> dict[float, float]:
     return {float(epsilon): float(value) for epsilon, value in zip(table["margin_epsilon"], table["mAP"], strict=True)}
 
 
-def selected(loss: str, search: str, names: Iterable[str], dataset: str) -> dict[str, float]:
+def selected(arm: Mapping[str, Any], names: Iterable[str], dataset: str) -> dict[str, float]:
     """Suppl. Table 1b: the value the paper selected on "OAI" or "CXR" for each named hyperparameter it lists."""
     table = paper_table("hyperparameters")
-    rows = table[
-        (table["method"] == _LOSS_NAMES.get(loss, loss)) & (table["search"] == _SEARCH_NAMES.get(search, search))
-    ]
+    rows = table[(table["method"] == loss_name(arm)) & (table["search"] == search_name(arm))]
     values = dict(zip(rows["parameter"], rows[f"selected_{dataset.lower()}"], strict=True))
     found = {name: values.get(_PARAMETER_NAMES.get(name, name)) for name in names}
     return {name: float(value) for name, value in found.items() if value is not None}
 
 
-def by_year(loss: str, metric: str, year: int | None, dataset: str = "OAI") -> MeanSE | None:
-    """Suppl. Tables 4 (OAI) and 5 (CXR) in percent, by loss, a record's metric and year (None: all); None if absent."""
+def by_year(loss: str | None, metric: str, year: int | None, dataset: str = "OAI") -> MeanSE | None:
+    """Suppl. Tables 4 (OAI) and 5 (CXR) in percent, by the paper's name of a loss, a record's metric and year.
+
+    The year None stands for all years; the value is None where the paper has none.
+    """
     table = paper_table("by_year")
     rows = table[
         (table["dataset"] == dataset)
         & (table["metric"] == METRIC_NAMES.get(metric, metric))
-        & (table["loss"] == _LOSS_NAMES.get(loss, loss))
+        & (table["loss"] == loss)
         & (table["years_after_baseline"] == ("all" if year is None else str(year)))
     ]
     if rows.empty:

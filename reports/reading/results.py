@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,24 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from fmim_core.metric_names import split_key, year_key
+from fmim_core.metric_names import METRICS, Metric, split_key, year_key
 from reports.reading.attempts import device_seconds
+from reports.reading.study import Problem, read_mapping, read_study
 from reports.reading.validation import SPLIT_OF_STAGE, read_record, reason_of
-
-SCHEMA = 1
-
-
-UNDECLARED_MARGIN = 0.01  # of studies that ran before studies declared one
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A file, or a planned trial, that does not count, and why."""
-
-    where: str
-    why: str
 
 
 @dataclass(frozen=True)
@@ -60,7 +45,7 @@ class Trial:
     def years(self) -> list[int]:
         """Years after baseline of which this trial has queries."""
         split = (self.record or {}).get("metrics", {}).get(SPLIT_OF_STAGE[self.stage]) or {}
-        return sorted({year for name, year in map(split_key, split) if name == "mAP" and year is not None})
+        return sorted({year for name, year in map(split_key, split) if name in METRICS and year is not None})
 
     def cost(self, name: str) -> float:
         value = ((self.record or {}).get("cost") or {}).get(name)
@@ -91,15 +76,42 @@ class Results:
     def arms(self) -> list[Mapping[str, Any]]:
         return list(self.study["arms"])
 
+    def arm(self, name: str) -> Mapping[str, Any]:
+        """The arm of that name.
+
+        Raises:
+            KeyError: the study has no such arm.
+        """
+        return self._arms[name]
+
+    @cached_property
+    def _arms(self) -> dict[str, Mapping[str, Any]]:
+        return {arm["name"]: arm for arm in self.arms}
+
+    @property
+    def metric(self) -> Metric:
+        """The study's primary metric: it selects configurations, and arms are compared by it."""
+        return METRICS[self.study["metric"]]
+
+    @property
+    def comparisons(self) -> list[tuple[str, str]]:
+        """The pairs of arms (a, b) that the study declared, before it ran, to be compared, as a − b."""
+        return [(a, b) for a, b in self.study["comparisons"]]
+
     @property
     def equivalence_margin(self) -> float:
         """Two arms are on par if their test metrics differ by less than this: the study declared it."""
-        return float(self.study.get("equivalence_margin", UNDECLARED_MARGIN))
+        return float(self.study["equivalence_margin"])
 
     @property
     def searched(self) -> bool:
         """Whether the study has a search stage; without one its configurations were given beforehand."""
         return bool(self.study["folds"])
+
+    @property
+    def selects(self) -> bool:
+        """Whether an arm's search has more than one configuration to select from."""
+        return self.searched and any(int(arm["n_s"]) > 1 for arm in self.arms)
 
     @property
     def stages(self) -> dict[str, str]:
@@ -132,24 +144,6 @@ class Results:
         """The arm's selected configuration; None while none is fixed."""
         return (self.selection.get(arm) or {}).get("configuration")
 
-    @cached_property
-    def frame(self) -> pd.DataFrame:
-        """One row a planned trial: what it is, its status, its device-seconds and its mAP."""
-        return pd.DataFrame(
-            {
-                "arm": t.arm,
-                "configuration": json.dumps(dict(t.configuration), sort_keys=True),
-                "stage": t.stage,
-                "replicate": t.replicate,
-                "status": t.status,
-                "reason": t.reason,
-                "file": t.file,
-                "device_seconds": t.device_seconds,
-                "mAP": t.metric("mAP"),
-            }
-            for t in self.trials
-        )
-
 
 def key_of(configuration: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     """A configuration as a hashable key in which 1 and 1.0 are the same value."""
@@ -166,8 +160,8 @@ def read_results(out: Path) -> Results:
         ValueError: no readable study.json of a known schema in `out`.
     """
     problems: list[Problem] = []
-    study = _with_proposals(_study(out), out, problems)
-    selection = _mapping(out / "selection.json", problems, "no configuration counts as selected")
+    study = read_study(out, problems)
+    selection = read_mapping(out / "selection.json", problems, "no configuration counts as selected")
     records = _records(out, study, problems)
     planned = _plan(study, selection, records)
     trials = [_trial(key, configuration, records.pop(key, None)) for key, configuration in planned.items()]
@@ -183,49 +177,6 @@ def read_results(out: Path) -> Results:
 
 
 Key = tuple[str, tuple[tuple[str, Any], ...], str, int]
-
-
-def _study(out: Path) -> dict[str, Any]:
-    path = out / "study.json"
-    if not path.is_file():
-        raise ValueError(f"{out} holds no study.json: give the folder that a study wrote (its --out), or run one")
-    try:
-        study = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON ({error}): run the study again to rewrite it") from error
-    if not isinstance(study, dict) or study.get("schema") != SCHEMA:
-        given = study.get("schema") if isinstance(study, dict) else type(study).__name__
-        raise ValueError(f"{path} has schema {given}, this report reads schema {SCHEMA}: use the version that wrote it")
-    lacking = [name for name in ("study", "data", "folds", "replicates", "arms") if name not in study]
-    if lacking:
-        raise ValueError(f"{path} lacks {', '.join(lacking)}: run the study again to rewrite it")
-    return study
-
-
-def _with_proposals(study: dict[str, Any], out: Path, problems: list[Problem]) -> dict[str, Any]:
-    """The study with the configurations of proposals.json in the arms whose search proposes them."""
-    proposals = _mapping(out / "proposals.json", problems, "no proposed configuration counts")
-
-    def with_proposed(arm: Mapping[str, Any]) -> Mapping[str, Any]:
-        proposed = [entry["configuration"] for entry in proposals.get(arm["name"], [])]
-        return arm if arm["configurations"] else {**arm, "configurations": proposed}
-
-    return study | {"arms": [with_proposed(arm) for arm in study["arms"]]}
-
-
-def _mapping(path: Path, problems: list[Problem], otherwise: str) -> dict[str, Any]:
-    """A JSON file of a mapping of arms; empty without one, and where it cannot be read a problem says so."""
-    if not path.is_file():
-        return {}
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        problems.append(Problem(path.name, f"not JSON ({error}): {otherwise}"))
-        return {}
-    if not isinstance(content, dict):
-        problems.append(Problem(path.name, f"not a mapping of arms: {otherwise}"))
-        return {}
-    return content
 
 
 Records = dict[Key, tuple[str, dict[str, Any]]]
@@ -248,9 +199,9 @@ def _plan(study: Mapping[str, Any], selection: Mapping[str, Any], records: Recor
 def _folds_due(
     study: Mapping[str, Any], arm: Mapping[str, Any], configuration: Mapping[str, Any], records: Records
 ) -> list[int]:
-    """All folds; the first alone if it screens, as ASHA's does, and the configuration has not come to its end."""
+    """All folds; the first alone if the search screens on it and the configuration has not come to its end."""
     folds = [int(fold["fold"]) for fold in study["folds"]]
-    if (arm.get("searcher") or {}).get("kind") != "asha":
+    if not arm["searcher_facts"]["screens"]:
         return folds
     _, screened = records.get((arm["name"], key_of(configuration), "search", folds[0]), ("", {"status": "missing"}))
     return folds if screened["status"] == "completed" else folds[:1]

@@ -32,19 +32,28 @@ class Estimate:
 
 @dataclass(frozen=True)
 class ArmSummary:
-    """An arm's selected configuration, what its search cost, and how it did."""
+    """An arm's selected configuration, what its search cost, and the study's primary metric on validation and test.
+
+    Args:
+        name: tells it from the others. label, loss, group, search: for display alone (`group` is what it shares with
+            the arms beside it, its loss unless the study says otherwise; `search` is how its values are set).
+    """
 
     name: str
     label: str
     loss: str
+    group: str
     search: str
     planned_n_s: int
     configuration: Mapping[str, Any] | None
     cost: Cost
     validation: Estimate
     test: Estimate
-    validation_cmc: Estimate
-    test_cmc: Estimate
+
+    @property
+    def short_label(self) -> str:
+        """Its name among the arms of its group: how its values are set, or its label where there is no such word."""
+        return self.search or self.label
 
 
 def completed(trials: list[Trial], metric: str, year: int | None = None) -> dict[int, float]:
@@ -86,52 +95,67 @@ def estimate_over_years(trials: list[Trial], metric: str, least: int, of: int, u
 
 
 def pooled_over_queries(results: Results, arm: str, configuration: Mapping[str, Any]) -> float:
-    """Validation mAP in which each query counts once, to set beside the mean of folds."""
+    """The primary metric on validation in which each query counts once, to set beside the mean of folds."""
     trials = [t for t in results.of(arm, "search", configuration) if t.status == "completed"]
     sizes = [t.metric("queries") for t in trials]
     if not trials or any(not size > 0 for size in sizes):
         return math.nan
-    return averages_over_folds([t.metric("mAP") for t in trials], sizes).pooled
+    return averages_over_folds([t.metric(results.metric.name) for t in trials], sizes).pooled
 
 
 def arm_summaries(results: Results) -> list[ArmSummary]:
-    """One summary an arm, in plan order."""
+    """One summary per arm, in plan order."""
     return [_summary(results, arm) for arm in results.arms]
 
 
 def _summary(results: Results, arm: Mapping[str, Any]) -> ArmSummary:
-    name, chosen = arm["name"], results.selected(arm["name"])
+    name, chosen, metric = arm["name"], results.selected(arm["name"]), results.metric.name
     return ArmSummary(
         name=name,
         label=arm["label"],
         loss=arm["loss"],
+        group=arm["group"],
         search=arm["search"],
         planned_n_s=int(arm["n_s"]),
         configuration=chosen,
         cost=search_cost(results, name),
-        validation=on_validation(results, name, chosen, "mAP"),
-        test=on_test(results, name, "mAP"),
-        validation_cmc=on_validation(results, name, chosen, "CMC_1"),
-        test_cmc=on_test(results, name, "CMC_1"),
+        validation=on_validation(results, name, chosen, metric),
+        test=on_test(results, name, metric),
     )
 
 
-def over_configurations(results: Results, arm: str) -> Estimate:
-    """Mean ± SE of validation mAP over an arm's configurations, of those that completed every fold."""
-    configurations = next(a["configurations"] for a in results.arms if a["name"] == arm)
-    found = [on_validation(results, arm, configuration, "mAP") for configuration in configurations]
+def over_configurations(results: Results, arm: str, metric: str) -> Estimate:
+    """Mean ± SE of a validation metric over an arm's configurations, of those that completed every fold."""
+    configurations = results.arm(arm)["configurations"]
+    found = [on_validation(results, arm, configuration, metric) for configuration in configurations]
     values = {i: e.stat.mean for i, e in enumerate(found) if e.complete}
     return Estimate(mean_se(values), len(configurations), "configuration")
 
 
-def test_facts(results: Results) -> dict[str, float | None]:
-    """Queries, queries without a match, gallery and chance mAP of the test set; None where records disagree."""
+def test_fact(results: Results, name: str) -> float | None:
+    """A number that all records of the test set share, e.g. `queries` or `gallery`; None where they do not."""
     tested = [t for t in results.trials if t.stage == "replicate" and t.status == "completed"]
-    facts: dict[str, float | None] = {}
-    for name in ("queries", "queries_without_match", "gallery", "chance_mAP"):
-        seen = {round(t.metric(name), 12) for t in tested}
-        facts[name] = seen.pop() if len(seen) == 1 else None
-    return facts
+    seen = {round(t.metric(name), 12) for t in tested}
+    value = seen.pop() if len(seen) == 1 else math.nan
+    return None if math.isnan(value) else value
+
+
+def chance_name(results: Results) -> str:
+    """What records call the primary metric of a random ranking; those of metrics without one lack it."""
+    return f"chance_{results.metric.name}"
+
+
+def query_years(results: Results) -> list[int]:
+    """Years after baseline that any test record has queries of."""
+    tested = [t for t in results.trials if t.stage == "replicate" and t.status == "completed"]
+    return sorted({year for trial in tested for year in trial.years})
+
+
+def queries_of_year(results: Results, year: int | None) -> float:
+    """Test queries of a year (None: of all years); not-a-number without a record or where records disagree."""
+    tested = [t for t in results.trials if t.stage == "replicate" and t.status == "completed"]
+    counts = {t.metric("queries", year) for t in tested}
+    return counts.pop() if len(counts) == 1 else math.nan
 
 
 def selection_problems(results: Results) -> list[str]:
@@ -139,7 +163,7 @@ def selection_problems(results: Results) -> list[str]:
     found = []
     for arm in results.arms:
         chosen = results.selection.get(arm["name"]) or {}
-        score, metric = chosen.get("score"), chosen.get("metric", "mAP")
+        score, metric = chosen.get("score"), chosen.get("metric", results.metric.name)
         ours = on_validation(results, arm["name"], chosen.get("configuration"), metric).stat.mean
         if score is not None and not math.isclose(score, ours, abs_tol=1e-9):
             found.append(f"{arm['label']}: selected with a score of {score:.6f}, its records now give {ours:.6f}")

@@ -36,7 +36,7 @@ def subject_bootstrap(
     resamples: int = 9999,
     bounds: tuple[float, float] = (0.0, 1.0),
 ) -> SubjectBootstrap:
-    """The mean of `values` (one a query: AP gives mAP, a hit CMC) with its studentised interval over subjects.
+    """The mean of `values` (one per query: AP gives mAP, a hit CMC) with its studentised interval over subjects.
 
     Queries of one subject are alike, so subjects are resampled, with all their queries. The mean is a ratio of sums
     over subjects, θ = Σ_s t_s / Σ_s q_s with t_s the sum and q_s the number of a subject's values; so a resample is a

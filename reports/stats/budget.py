@@ -34,12 +34,15 @@ class BestSoFar:
     note: str = ""
 
 
-def expected_best(scores: Values, budgets: int | Iterable[int], costs: Values | None = None) -> ExpectedBest:
+def expected_best(
+    scores: Values, budgets: int | Iterable[int], costs: Values | None = None, higher_is_better: bool = True
+) -> ExpectedBest:
     """Expected maximum of b draws with replacement from `scores`, for each budget b (Dodge et al. 2019, eq. 7).
 
-    E[max] = Σ_i s_(i) [(i/N)^b − ((i−1)/N)^b] over the sorted scores s_(1) ≤ … ≤ s_(N); the variance likewise. For
-    configurations sampled independently, or a grid taken in random order; an adaptive search has `best_so_far`.
-    With `costs` (one a configuration, keyed as `scores`) b draws are expected to cost b × their mean.
+    E[max] = Σ_i s_(i) [(i/N)^b − ((i−1)/N)^b] over the sorted scores s_(1) ≤ … ≤ s_(N); the variance likewise; where
+    lower is better, the expected minimum by the same formula over scores sorted the other way. For configurations
+    sampled independently, or a grid taken in random order; an adaptive search has `best_so_far`.
+    With `costs` (one per configuration, keyed as `scores`) b draws are expected to cost b × their mean.
     A score or cost that is not a number makes the result so, and is counted in `note`.
 
     Raises:
@@ -48,33 +51,33 @@ def expected_best(scores: Values, budgets: int | Iterable[int], costs: Values | 
     sizes = [budgets] if isinstance(budgets, int | np.integer) else list(budgets)
     if not sizes or any(not (math.isfinite(b) and b >= 1 and b == int(b)) for b in sizes):
         raise ValueError(f"budgets must be whole numbers of at least 1, got {sizes}")
-    found, paid = _scores_and_costs(scores, costs)
-    s = np.sort(found)
+    found, spent_each = _scores_and_costs(scores, costs)
+    s = np.sort(found) if higher_is_better else np.sort(found)[::-1]
     cumulative = np.arange(s.size + 1) / s.size
     weights = np.stack([np.diff(cumulative**b) for b in sizes])  # (budgets, N)
     expected = weights @ s
     variance = (weights * (s - expected[:, None]) ** 2).sum(axis=1)
     whole = tuple(int(b) for b in sizes)
-    spent = () if paid is None else tuple((np.array(whole) * paid.mean()).tolist())
-    note = _unknown(found, paid)
+    spent = () if spent_each is None else tuple((np.array(whole) * spent_each.mean()).tolist())
+    note = _unknown(found, spent_each)
     return ExpectedBest(whole, tuple(expected.tolist()), tuple(variance.tolist()), int(s.size), spent, note)
 
 
-def best_so_far(scores: Values, costs: Values | None = None) -> BestSoFar:
-    """The highest of the first b scores, for every b, in the order in which configurations were proposed.
+def best_so_far(scores: Values, costs: Values | None = None, higher_is_better: bool = True) -> BestSoFar:
+    """The best of the first b scores, for every b, in the order in which configurations were proposed.
 
     For searches whose proposals depend on what came before (TPE, halving): their draws cannot be exchanged, so one
     search gives one curve, and its spread needs repeated searches. A configuration whose score is not a number (it
-    failed) was paid for and is not the best; `note` counts such ones.
+    failed) counts with its cost and is not the best; `note` counts such ones.
 
     Raises:
         ValueError: no scores, or costs of other configurations.
     """
-    found, paid = _scores_and_costs(scores, costs)
-    best = np.fmax.accumulate(found)
-    spent = () if paid is None else tuple(np.cumsum(paid).tolist())
+    found, spent_each = _scores_and_costs(scores, costs)
+    best = (np.fmax if higher_is_better else np.fmin).accumulate(found)
+    spent = () if spent_each is None else tuple(np.cumsum(spent_each).tolist())
     budgets = tuple(range(1, found.size + 1))
-    return BestSoFar(budgets, tuple(best.tolist()), found.size, spent, _unknown(found, paid))
+    return BestSoFar(budgets, tuple(best.tolist()), found.size, spent, _unknown(found, spent_each))
 
 
 def area_under(budget: Sequence[float], best: Sequence[float], low: float, high: float, steps: bool = False) -> float:
@@ -109,11 +112,11 @@ def _scores_and_costs(scores: Values, costs: Values | None) -> tuple[np.ndarray,
         raise ValueError("scores are empty: the best of a search needs at least one configuration's score")
     if costs is None:
         return np.array(list(found.values())), None
-    paid = by_replicate(costs)
-    if paid.keys() != found.keys():
-        apart = sorted(map(str, paid.keys() ^ found.keys()))
+    spent = by_replicate(costs)
+    if spent.keys() != found.keys():
+        apart = sorted(map(str, spent.keys() ^ found.keys()))
         raise ValueError(f"costs and scores must be of the same configurations, only one has {', '.join(apart)}")
-    return np.array(list(found.values())), np.array([paid[key] for key in found])
+    return np.array(list(found.values())), np.array([spent[key] for key in found])
 
 
 def _unknown(scores: np.ndarray, costs: np.ndarray | None) -> str:

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from reports.stats.noncentral import paired_power
 from reports.stats.pairs import check_share
 
-_MOST_REPLICATES = 1_000_000
+_MAX_REPLICATES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -82,20 +82,20 @@ def replicates_needed(difference: float, sd: float, power: float = 0.8, alpha: f
     if not (sd > 0 and math.isfinite(sd) and math.isfinite(difference) and difference != 0):
         raise ValueError(f"difference {difference} and sd {sd} must be numbers, sd above 0 and difference not 0")
 
-    def enough(n: int) -> bool:
+    def detects(n: int) -> bool:
         return paired_power(abs(difference) / sd, n, alpha) >= power
 
     low, high = 1, 2
-    while not enough(high):
+    while not detects(high):
         low, high = high, 2 * high
-        if high > _MOST_REPLICATES:
+        if high > _MAX_REPLICATES:
             raise ValueError(
-                f"a difference of {difference} with sd {sd} needs more than {_MOST_REPLICATES:,} pairs: "
+                f"a difference of {difference} with sd {sd} needs more than {_MAX_REPLICATES:,} pairs: "
                 "give a larger difference"
             )
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        low, high = (low, middle) if detects(middle) else (middle, high)
     return high
 
 

@@ -1,6 +1,7 @@
 """The optimism of selection: how much better the best of N_s configurations looks than it is.
 
-A selected configuration's validation score is the highest of several, so part of its lead is luck. Two figures:
+A selected configuration's validation score is the best of several, so part of its lead is luck. Both figures below are
+positive where the winner looks better than it is, whichever direction of the score is the better one:
 
 * `optimism` is the declared one: validation score of the winner minus its result with fresh seeds. It has more than
   selection in it, since the fresh-seed models are trained on more subjects and tested on other ones. An arm with
@@ -24,7 +25,10 @@ from reports.stats.pairs import check_share, join, no_variance
 
 @dataclass(frozen=True)
 class Optimism:
-    """Mean validation score of the winner over folds minus its mean over fresh seeds, with Welch's interval."""
+    """Mean validation score of the winner over folds minus its mean over fresh seeds, with Welch's interval.
+
+    Where lower is better it is the other way round.
+    """
 
     optimism: float
     validation: MeanSE
@@ -50,11 +54,12 @@ class LeftOutOptimism:
     note: str = ""
 
 
-def optimism(validation: Values, fresh: Values, level: float = 0.95) -> Optimism:
+def optimism(validation: Values, fresh: Values, level: float = 0.95, higher_is_better: bool = True) -> Optimism:
     """Mean of `validation` (the winner's score by fold) minus mean of `fresh` (its result by fresh seed).
 
-    The interval is Welch's: folds and seeds are not pairs, and vary differently. It covers 93 to 96 % for 3 to 10 of
-    each. It takes folds as independent, which they nearly are (they share training subjects).
+    Where lower is better it is the mean of `fresh` minus that of `validation`: positive where the winner looked too
+    good. The interval is Welch's: folds and seeds are not pairs, and vary differently. It covers 93 to 96 % for 3 to 10
+    of each. It takes folds as independent, which they nearly are (they share training subjects).
 
     Raises:
         ValueError: `level` outside (0, 1).
@@ -64,9 +69,11 @@ def optimism(validation: Values, fresh: Values, level: float = 0.95) -> Optimism
     ours, theirs = mean_se(by_fold), mean_se(by_seed)
     low, high, note = None, None, _trouble(by_fold, by_seed)
     if not note:
-        compared = CompareMeans(*(DescrStatsW(list(values.values())) for values in (by_fold, by_seed)))
+        pair = (by_fold, by_seed) if higher_is_better else (by_seed, by_fold)
+        compared = CompareMeans(*(DescrStatsW(list(values.values())) for values in pair))
         low, high = (float(end) for end in compared.tconfint_diff(alpha=1 - level, usevar="unequal"))
-    return Optimism(ours.mean - theirs.mean, ours, theirs, low, high, level, note)
+    lead = ours.mean - theirs.mean if higher_is_better else theirs.mean - ours.mean
+    return Optimism(lead, ours, theirs, low, high, level, note)
 
 
 def _trouble(by_fold: Mapping[Hashable, float], by_seed: Mapping[Hashable, float]) -> str:
@@ -84,13 +91,13 @@ def _trouble(by_fold: Mapping[Hashable, float], by_seed: Mapping[Hashable, float
     return "no variance, over folds or over seeds: no interval" if still else ""
 
 
-def left_out_optimism(scores: Mapping[Hashable, Values]) -> LeftOutOptimism:
-    """Leave-one-fold-out optimism of selecting the highest mean, from configuration → (fold → validation score).
+def left_out_optimism(scores: Mapping[Hashable, Values], higher_is_better: bool = True) -> LeftOutOptimism:
+    """Leave-one-fold-out optimism of selecting the best mean, from configuration → (fold → validation score).
 
-    For each fold f: w_f is the configuration with the highest mean over the other folds (the first of equal ones, as
-    the study selects), and the term is mean over the other folds of s(w_f) − s_f(w_f). An easy or hard fold cancels in
-    the mean over f, and so does a configuration that wins every time. k − 1 folds choose more luckily than k: with
-    independent errors by √(k/(k − 1)).
+    For each fold f: w_f is the configuration with the best mean over the other folds (the first of equal ones, as
+    the study selects), and the term is mean over the other folds of s(w_f) − s_f(w_f), with the other sign where lower
+    is better. An easy or hard fold cancels in the mean over f, and so does a configuration that wins every time. k − 1
+    folds choose more luckily than k: with independent errors by √(k/(k − 1)).
 
     Only configurations with a score on every fold take part, as in the selection; `note` counts the others.
     """
@@ -102,7 +109,8 @@ def left_out_optimism(scores: Mapping[Hashable, Values]) -> LeftOutOptimism:
         why = f"{len(folds)} folds: leaving one out needs two" if whole else "no configuration has a score on each fold"
         return LeftOutOptimism(None, {}, {}, len(whole), join([why, left]))
     names = list(whole)
-    table = np.array([[values[fold] for fold in folds] for values in whole.values()])  # (configurations, folds)
+    sign = 1.0 if higher_is_better else -1.0
+    table = sign * np.array([[values[fold] for fold in folds] for values in whole.values()])  # (configurations, folds)
     columns = np.arange(len(folds))
     others = np.stack([np.delete(table, column, axis=1).mean(axis=1) for column in columns], axis=1)
     winners = others.argmax(axis=0)  # the first of equal ones

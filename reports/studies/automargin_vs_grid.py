@@ -1,49 +1,74 @@
-"""The tables of `automargin_vs_grid`: the paper's Tables 1b, 1c and Suppl. Table 3 with ours beside the published."""
+"""The report of `automargin_vs_grid`: the paper's Tables 1b, 1c and Suppl. Table 3 with ours beside the published."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from reports.parts.comparisons import contests
-from reports.parts.overview import caption
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+
+from reports.contents import Contents
+from reports.parts.tidy import every_value_table
+from reports.parts.training.margins import adaptive_margins_plot
 from reports.reading import published
 from reports.reading.results import Results
-from reports.reading.summary import arm_summaries, on_validation, over_configurations
-from reports.stats import holm, smallest_difference, smallest_margin
-from reports.writing.formats import configuration_text
+from reports.reading.summary import arm_summaries, on_test, on_validation, over_configurations
+from reports.stats import MeanSE, mean_se
+from reports.writing.captions import caption
+from reports.writing.formats import configuration_text, percent
+from reports.writing.plotting import NothingToDraw, Plot
 from reports.writing.tables import Column, Table
 
+# The rows of Tables 1(b) and 1(c) in which the paper has our arms.
+PUBLISHED = {
+    "triplet_q1": ("Triplet", "Q1"),
+    "triplet_q2": ("Triplet", "Q2"),
+    "triplet_wat": ("Triplet", "WAT"),
+    "triplet_grid": ("Triplet", "Grid search"),
+    "triplet_automargin": ("Triplet", "AutoMargin"),
+    "adatriplet_q1": ("AdaTriplet", "Q1"),
+    "adatriplet_q2": ("AdaTriplet", "Q2"),
+    "adatriplet_grid": ("AdaTriplet", "Grid search"),
+    "adatriplet_automargin": ("AdaTriplet", "AutoMargin"),
+}
+GRID, AUTOMARGIN = "adatriplet_grid", "adatriplet_automargin"
+_SYMBOLS = {"epsilon": "ε", "beta": "β", "k_delta": "$K_Δ$", "k_an": "$K_{an}$"}
 _VALIDATION = "Validation, %, mean ± SE over folds (n)"
 _TEST = "Test, %, mean ± SE over seeds (n)"
 
 
 def triplet_table(results: Results) -> Table:
     """Table 1b of the paper."""
-    return _loss_table(results, "Triplet", "triplet_arms", "Table 1(b)")
+    return _loss_table(results, "triplet", "triplet_arms", "Table 1(b)")
 
 
 def adatriplet_table(results: Results) -> Table:
     """Table 1c of the paper."""
-    return _loss_table(results, "AdaTriplet", "adatriplet_arms", "Table 1(c)")
+    return _loss_table(results, "adatriplet", "adatriplet_arms", "Table 1(c)")
 
 
-def _loss_table(results: Results, loss: str, name: str, paper: str) -> Table:
+def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Table:
+    arms = [arm for arm in arm_summaries(results) if results.arm(arm.name)["loss_kind"] == loss_kind]
     rows = [
         {
             "search": arm.search,
             "n_s": arm.cost.n_s,
             "configuration": configuration_text(arm.configuration),
-            "validation_mAP": arm.validation,
-            "validation_CMC_1": arm.validation_cmc,
-            "test_mAP": arm.test,
-            "test_CMC_1": arm.test_cmc,
-            "published_mAP_percent": published.ablation_value(loss, arm.search, "mAP"),
-            "published_CMC_1_percent": published.ablation_value(loss, arm.search, "CMC@1"),
+            "validation_mAP": on_validation(results, arm.name, arm.configuration, "mAP"),
+            "validation_CMC_1": on_validation(results, arm.name, arm.configuration, "CMC_1"),
+            "test_mAP": on_test(results, arm.name, "mAP"),
+            "test_CMC_1": on_test(results, arm.name, "CMC_1"),
+            "published_mAP_percent": published.ablation_value(PUBLISHED.get(arm.name), "mAP"),
+            "published_CMC_1_percent": published.ablation_value(PUBLISHED.get(arm.name), "CMC_1"),
         }
-        for arm in arm_summaries(results)
-        if arm.loss == loss
+        for arm in arms
     ]
+    loss = next((arm.loss for arm in arms), loss_kind)
     columns = [
         Column("search", "Search"),
         Column("n_s", "N_s", "count"),
@@ -65,14 +90,12 @@ def _loss_table(results: Results, loss: str, name: str, paper: str) -> Table:
 def grid_table(results: Results) -> Table:
     """Suppl. Table 3: every AdaTriplet configuration, and mean ± SE over configurations."""
     rows: list[Mapping[str, Any]] = []
-    for search, label in (("grid", "Grid search"), ("automargin", "AutoMargin")):
-        arm = next((a for a in results.arms if a["loss"] == "AdaTriplet" and a["search"] == label), None)
-        if arm is None:
-            continue
+    for arm in (one for one in results.arms if one["name"] in (GRID, AUTOMARGIN)):
+        search = published.search_name(arm)
         rows += [
             {
                 "rule": bool(rows) and number == 0,
-                "search": label,
+                "search": arm["search"],
                 "configuration": configuration_text(configuration),
                 "validation_mAP": on_validation(results, arm["name"], configuration, "mAP"),
                 "published_oai_percent": published.grid_value(search, configuration, "OAI"),
@@ -83,9 +106,9 @@ def grid_table(results: Results) -> Table:
         rows.append(
             {
                 "total": True,
-                "search": label,
+                "search": arm["search"],
                 "configuration": f"Mean ± SE of {len(arm['configurations'])} configurations",
-                "validation_mAP": over_configurations(results, arm["name"]),
+                "validation_mAP": over_configurations(results, arm["name"], "mAP"),
                 "published_oai_percent": published.grid_mean_se(search, "OAI"),
                 "published_cxr_percent": published.grid_mean_se(search, "CXR"),
             }
@@ -108,60 +131,110 @@ def grid_table(results: Results) -> Table:
     return Table("grid_vs_automargin", "Grid search against AutoMargin", caption(results, text), columns, rows, notes)
 
 
-def paired_table(results: Results) -> Table:
-    """AutoMargin minus other searches by seed, with Holm's correction over all rows and the equivalence test."""
-    found = contests(results)
-    several = any(not contest.alone for contest in found)
-    corrected = holm({contest.name: contest.paired.p for contest in found})
-    rows = [
-        {
-            "loss": contest.loss,
-            "against": contest.against,
-            "n": contest.paired.n,
-            "difference": contest.paired.difference if contest.paired.n else None,
-            "se": contest.paired.se,
-            "low": contest.paired.low,
-            "high": contest.paired.high,
-            "g": contest.effect.g,
-            "p": contest.paired.p,
-            "p_holm": corrected.adjusted[contest.name] if contest.paired.p is not None else None,
-            "p_equivalence": contest.tost.p,
-            "smallest_difference": smallest_difference(contest.paired.sd, contest.paired.n).value,
-            "smallest_margin": smallest_margin(contest.paired.sd, contest.paired.n).value,
-            "note": contest.paired.note,
-        }
-        for contest in found
-    ]
-    interval, least = "95 % CI", "Could be found, points"
-    difference = f"AutoMargin − {'other' if several else 'grid'}, points of mAP"
-    columns = [
-        Column("loss", "Loss"),
-        *([Column("against", "Against")] if several else []),
-        Column("n", "Pairs", "count"),
-        Column("difference", "Difference", "points", difference),
-        Column("se", "SE", "percent", difference),
-        Column("low", "Low", "points", interval),
-        Column("high", "High", "points", interval),
-        Column("g", "Effect g", "number"),
-        Column("p", "Paired t", "p", "p"),
-        Column("p_holm", "Holm", "p", "p"),
-        Column("p_equivalence", "Equivalence", "p", "p"),
-        Column("smallest_difference", "Difference", "percent", least),
-        Column("smallest_margin", "Margin", "percent", least),
-        Column("note", "Note"),
-    ]
+@dataclass(frozen=True)
+class Panel:
+    """A square of validation estimates over two hyperparameters of an arm."""
+
+    title: str
+    down: str
+    across: str
+    rows: list[float]
+    columns: list[float]
+    cells: list[list[MeanSE]]
+
+    @property
+    def means(self) -> np.ndarray:
+        return np.array([[100 * cell.mean for cell in row] for row in self.cells])
+
+
+def heat_plot(results: Results) -> Plot:
+    """Validation mAP over ε × β, with AutoMargin's K_Δ × K_an beside it on the same colours."""
+    panels = [_panel(results, GRID, "epsilon", "beta"), _panel(results, AUTOMARGIN, "k_delta", "k_an")]
+    shown = [panel for panel in panels if panel and not np.isnan(panel.means).all()]
+    if not shown:
+        raise NothingToDraw("no AdaTriplet configuration has a completed fold yet")
+    values = np.concatenate([panel.means.ravel() for panel in shown])
+    norm = Normalize(np.nanmin(values), np.nanmax(values))
+
+    def draw(figure: Figure) -> None:
+        widths = [len(panel.columns) for panel in shown]
+        axes = figure.subplots(1, len(shown), width_ratios=widths, squeeze=False)[0]
+        for panel, ax in zip(shown, axes, strict=True):
+            image = _heat(ax, panel, norm, len(results.study["folds"]))
+        bar = figure.colorbar(image, ax=list(axes), location="bottom", aspect=40, pad=0.03)
+        bar.set_label("validation mAP (%)")
+        bar.outline.set_visible(False)
+
     text = (
-        "Test mAP, paired by seed (both arms share a seed's initial weights and sampling). Equivalence: two one-sided "
-        f"t tests within ±{100 * results.equivalence_margin:g} point; a small p there supports equivalence. "
-        "A large p in the first two columns does not. Effect g: the difference over the spread of differences between "
-        "seeds (Hedges). Could be found: what so many pairs, varying so much, find 80 % of the time: a true "
-        "difference, and the margin within which equal arms are equivalent."
+        "Validation mAP in % of every AdaTriplet configuration: mean of folds, below it ± SE, "
+        f"n = {len(results.study['folds'])} folds where no other n is given. The panels share the colour scale, "
+        "from the lowest value to the highest. A dash: no completed fold."
     )
-    return Table(
-        "paired_differences",
-        f"AutoMargin minus {'each other search' if several else 'grid search'}",
-        caption(results, text),
-        columns,
-        rows,
-        [corrected.note],
-    )
+    alt = "Heat maps of validation mAP. " + " ".join(_describe(panel) for panel in shown)
+    return Plot("validation_heatmap", "Validation mAP over the margins", caption(results, text), alt, 3.2, draw)
+
+
+def _panel(results: Results, arm: str, down: str, across: str) -> Panel | None:
+    declared = next((a for a in results.arms if a["name"] == arm), None)
+    if declared is None:
+        return None
+    found = {(c[down], c[across]): on_validation(results, arm, c, "mAP").stat for c in declared["configurations"]}
+    rows, columns = (sorted({key[i] for key in found}) for i in (0, 1))
+    none = mean_se([])
+    cells = [[found.get((row, column), none) for column in columns] for row in rows]
+    return Panel(declared["search"], down, across, rows, columns, cells)
+
+
+def _heat(axes: Axes, panel: Panel, norm: Normalize, folds: int) -> Any:
+    image = axes.imshow(panel.means, cmap="viridis", norm=norm, aspect="auto")
+    axes.set(title=panel.title, xlabel=_SYMBOLS[panel.across], ylabel=_SYMBOLS[panel.down])
+    axes.set_xticks(range(len(panel.columns)), [f"{value:g}" for value in panel.columns])
+    axes.set_yticks(range(len(panel.rows)), [f"{value:g}" for value in panel.rows])
+    axes.grid(False)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    for y, row in enumerate(panel.cells):
+        for x, cell in enumerate(row):
+            _annotate(axes, x, y, cell, norm, folds)
+    return image
+
+
+def _annotate(axes: Axes, x: int, y: int, cell: MeanSE, norm: Normalize, folds: int) -> None:
+    if math.isnan(cell.mean):
+        axes.text(x, y, "–", ha="center", va="center")
+        return
+    # Not pure white: the page gives pure white the colour of the card behind the figure.
+    colour = "#fdfdfd" if norm(100 * cell.mean) < 0.6 else "#000000"
+    error = "± n/a" if cell.se is None else f"±{percent(cell.se, 1)}"
+    middle = y + 0.02
+    if cell.n < folds:
+        error += f"\nn={cell.n}"
+        middle = y - 0.13
+    axes.text(x, middle - 0.05, percent(cell.mean, 1), ha="center", va="bottom", color=colour, fontweight="bold")
+    axes.text(x, middle + 0.04, error, ha="center", va="top", color=colour, fontsize=7, linespacing=1)
+
+
+def _describe(panel: Panel) -> str:
+    best = np.unravel_index(np.nanargmax(panel.means), panel.means.shape)
+    worst = np.unravel_index(np.nanargmin(panel.means), panel.means.shape)
+
+    def at(index: Any) -> str:
+        configuration: Mapping[str, Any] = {
+            panel.down: panel.rows[index[0]],
+            panel.across: panel.columns[index[1]],
+        }
+        return f"{panel.means[index]:.1f} % at {configuration_text(configuration)}"
+
+    return f"{panel.title}: highest {at(best)}, lowest {at(worst)}."
+
+
+def tidy_table(results: Results) -> Table:
+    """Every value, beside Tables 1(b) and 1(c)."""
+    return every_value_table(results, published=PUBLISHED)
+
+
+CONTENTS = Contents(
+    tables=(triplet_table, adatriplet_table, grid_table),
+    figures=(heat_plot, adaptive_margins_plot),
+    every_value=tidy_table,
+)

@@ -9,24 +9,27 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reports.parts.figures import seeds_phrase
-from reports.parts.overview import caption, data_phrase, queries_of_year, query_years
+from reports.contents import Contents
+from reports.parts.cautions import cautions, epochs_caution
+from reports.parts.comparisons import comparisons
 from reports.parts.tidy import tidy_row, tidy_table
-from reports.parts.verdict import Verdict, cautions, epochs_caution, estimate_text, lead
+from reports.parts.verdict import Verdict, cards, comparison_cautions, estimate_text, findings, lead
+from reports.parts.years import by_year_table, year_plot
 from reports.reading import published
 from reports.reading.results import Results
-from reports.reading.summary import Estimate, on_test
+from reports.reading.summary import Estimate, on_test, queries_of_year, query_years
 from reports.stats import MeanSE
+from reports.writing.captions import caption, data_phrase, seeds_phrase
 from reports.writing.formats import configuration_text, decimal, percent
 from reports.writing.plotting import INK, NothingToDraw, Plot, band
 from reports.writing.tables import Column, Table
 
 METRICS = {"mAP": "mAP", "mAP_at_R": "mAP@R", "CMC_1": "CMC top-1"}
-_SHORT = "Losses differ in how fast they learn, so a short training may rank them differently."
+_WHY_EPOCHS_MATTER = "Losses differ in how fast they learn, so a short training may rank them differently."
 
-# Okabe and Ito's colours; marker and dash repeat the difference.
+# By the paper's names of the losses, in Okabe and Ito's colours; marker and dash repeat the difference.
 LOSS_LOOKS: Mapping[str, Mapping[str, Any]] = {
-    "SoftTriple": {"color": "#E69F00", "marker": "v", "linestyle": (0, (1, 1.2))},
+    "SoftTriplet": {"color": "#E69F00", "marker": "v", "linestyle": (0, (1, 1.2))},
     "ArcFace": {"color": "#CC79A7", "marker": "^", "linestyle": (0, (3, 1.2))},
     "SCT": {"color": "#56B4E9", "marker": "s", "linestyle": (0, (5, 1, 1, 1))},
     "WAT": {"color": "#009E73", "marker": "P", "linestyle": (0, (5, 1.5))},
@@ -53,7 +56,7 @@ def _name(year: int | None) -> str:
 def ours_table(results: Results) -> Table:
     """Every loss by metric and years after baseline, in the form of Suppl. Tables 4 and 5."""
     rows = [
-        {"rule": metric != "mAP" and number == 0, "metric": METRICS[metric], "loss": arm["loss"]}
+        {"rule": metric != "mAP" and number == 0, "metric": METRICS[metric], "loss": arm["group"]}
         | {_name(year): on_test(results, arm["name"], metric, year) for year in _years(results)}
         for metric in METRICS
         for number, arm in enumerate(results.arms)
@@ -75,7 +78,7 @@ def _head(results: Results, year: int | None) -> str:
 
 
 def _given(results: Results) -> str:
-    given = "; ".join(f"{arm['loss']} {configuration_text(arm['configurations'][0])}" for arm in results.arms)
+    given = "; ".join(f"{arm['group']} {configuration_text(arm['configurations'][0])}" for arm in results.arms)
     return f"Hyperparameters are given, as the paper selected them on OAI: {given}."
 
 
@@ -88,8 +91,8 @@ def _pooled_note() -> str:
     also = sum(distance <= published.POOLED_TOLERANCE for distance in plain)
     return (
         f"weighting its values by year with its numbers of queries gives the printed “All” to "
-        f"±{decimal(published.POOLED_TOLERANCE, 2)} points in {within} of {len(found)} rows (losses × metrics × OAI "
-        f"and CXR), the plain mean of years in {also}, "
+        f"±{decimal(published.POOLED_TOLERANCE, 2)} percentage points in {within} of {len(found)} rows "
+        f"(losses × metrics × OAI and CXR), the plain mean of years in {also}, "
         f"being off by {decimal(min(plain), 2)} to {decimal(max(plain), 2)}."
     )
 
@@ -97,8 +100,8 @@ def _pooled_note() -> str:
 def published_table(results: Results) -> Table:
     """The paper's values for OAI in the same form, for the years that the test set has, too."""
     rows = [
-        {"rule": metric != "mAP" and number == 0, "metric": METRICS[metric], "loss": arm["loss"]}
-        | {_name(year): published.by_year(arm["loss"], metric, year) for year in _shared_years(results)}
+        {"rule": metric != "mAP" and number == 0, "metric": METRICS[metric], "loss": arm["group"]}
+        | {_name(year): published.by_year(published.loss_name(arm), metric, year) for year in _shared_years(results)}
         for metric in METRICS
         for number, arm in enumerate(results.arms)
     ]
@@ -120,10 +123,10 @@ def baselines_tidy(results: Results) -> Table:
     rows = [
         tidy_row(
             arm["name"],
-            f"{arm['loss']}, {configuration_text(arm['configurations'][0])}",
+            f"{arm['group']}, {configuration_text(arm['configurations'][0])}",
             metric,
             on_test(results, arm["name"], metric, year),
-            published.by_year(arm["loss"], metric, year),
+            published.by_year(published.loss_name(arm), metric, year),
             year,
         )
         for arm in results.arms
@@ -134,7 +137,7 @@ def baselines_tidy(results: Results) -> Table:
 
 
 def years_plot(results: Results) -> Plot:
-    """Figure 4: every loss by year with its SE band, a row a metric, the published curves beside ours."""
+    """Figure 4: every loss by year with its SE band, one row per metric, the published curves beside ours."""
     years, shared = query_years(results), [year for year in _shared_years(results) if year is not None]
     if not years:
         raise NothingToDraw("no completed test replicate has queries by year yet")
@@ -145,10 +148,10 @@ def years_plot(results: Results) -> Plot:
         for row, metric in zip(panels, METRICS, strict=True):
             for arm in results.arms:
                 ours = [on_test(results, arm["name"], metric, year).stat for year in years]
-                _line(row[0], years, ours, arm["loss"], 100)
+                _line(row[0], years, ours, arm, 100)
                 if shared:
-                    theirs = [published.by_year(arm["loss"], metric, year) for year in shared]
-                    _line(row[1], shared, [t or MeanSE(math.nan, None, 0, None) for t in theirs], arm["loss"], 1)
+                    theirs = [published.by_year(published.loss_name(arm), metric, year) for year in shared]
+                    _line(row[1], shared, [t or MeanSE(math.nan, None, 0, None) for t in theirs], arm, 1)
             row[0].set_ylabel(f"{METRICS[metric]} (%)")
         for axes, title in zip(panels[0], ("Ours, test", "Published (OAI)"), strict=False):
             axes.set_title(title)
@@ -164,35 +167,39 @@ def years_plot(results: Results) -> Plot:
         f"one seed), in the form of Fig. 4 of the paper.{beside}"
     )
     alt = f"Test mAP from year {years[0]} to year {years[-1]}: " + "; ".join(
-        f"{arm['loss']} from {_percent(results, arm, years[0])} to {_percent(results, arm, years[-1])} %"
+        f"{arm['group']} from {_percent_of_year(results, arm, years[0])} to "
+        f"{_percent_of_year(results, arm, years[-1])} %"
         for arm in results.arms
     )
     return Plot("performance_by_year", "Performance by years after baseline", caption(results, text), alt, 5.4, draw)
 
 
-def _line(axes: Axes, years: list[int], found: list[MeanSE], loss: str, scale: float) -> None:
-    style = dict(LOSS_LOOKS.get(loss, {"color": INK, "marker": "."})) | {"markersize": 3, "linewidth": 1.1}
+def _line(axes: Axes, years: list[int], found: list[MeanSE], arm: Mapping[str, Any], scale: float) -> None:
+    own = LOSS_LOOKS.get(published.loss_name(arm) or "", {"color": INK, "marker": "."})
+    style = {**own, "markersize": 3, "linewidth": 1.1}
     errors = [math.nan if stat.se is None else scale * stat.se for stat in found]
-    band(axes, years, [scale * stat.mean for stat in found], errors, label=loss, **style)
+    band(axes, years, [scale * stat.mean for stat in found], errors, label=arm["group"], **style)
 
 
-def _percent(results: Results, arm: Mapping[str, Any], year: int) -> str:
+def _percent_of_year(results: Results, arm: Mapping[str, Any], year: int) -> str:
     return percent(on_test(results, arm["name"], "mAP", year).stat.mean, 1)
 
 
 def baselines_verdict(results: Results) -> Verdict:
     """Which losses find a person best over all years, which keep that over the years, and what the paper found."""
-    every = {arm["loss"]: on_test(results, arm["name"], "mAP") for arm in results.arms}
-    known = {loss: value for loss, value in every.items() if value.stat.n and not math.isnan(value.stat.mean)}
-    said = (*epochs_caution(results, _SHORT), *cautions(results))
+    every = {arm["name"]: on_test(results, arm["name"], "mAP") for arm in results.arms}
+    known = {name: value for name, value in every.items() if value.stat.n and not math.isnan(value.stat.mean)}
+    caveats = (*epochs_caution(results, _WHY_EPOCHS_MATTER), *cautions(results))
     if not known:
-        return Verdict(lead(results), ("No loss has a completed test replicate yet.",), said)
-    best, worst = _extremes({loss: value.stat.mean for loss, value in known.items()})
+        return Verdict(lead(results), ("No loss has a completed test replicate yet.",), caveats)
+    best, worst = _extremes({name: value.stat.mean for name, value in known.items()})
     first = (
-        f"Over all years test mAP is highest with {best}, {estimate_text(known[best])}, and lowest with {worst}, "
-        f"{estimate_text(known[worst])}."
+        f"Over all years test mAP is highest with {results.arm(best)['group']}, {estimate_text(known[best])}, and "
+        f"lowest with {results.arm(worst)['group']}, {estimate_text(known[worst])}."
     )
-    return Verdict(lead(results), (first, *_fall(results, known), _paper()), said)
+    found = comparisons(results)
+    answers = (first, *_fall(results, known), *_paper(results), *findings(results, found))
+    return Verdict(lead(results), answers, (*comparison_cautions(found), *caveats), cards(results, found))
 
 
 def _extremes(values: Mapping[str, float]) -> tuple[str, str]:
@@ -206,26 +213,39 @@ def _fall(results: Results, known: Mapping[str, Estimate]) -> list[str]:
     years = query_years(results)
     if len(years) < 2:
         return []
-    names = {arm["loss"]: arm["name"] for arm in results.arms if arm["loss"] in known}
     first, last = (
-        {loss: on_test(results, name, "mAP", year).stat.mean for loss, name in names.items()}
-        for year in (years[0], years[-1])
+        {name: on_test(results, name, "mAP", year).stat.mean for name in known} for year in (years[0], years[-1])
     )
-    falls = {loss: first[loss] - last[loss] for loss in names if not math.isnan(first[loss] - last[loss])}
+    falls = {name: first[name] - last[name] for name in known if not math.isnan(first[name] - last[name])}
     if not falls:
         return []
     most, least = _extremes(falls)
 
-    def told(loss: str) -> str:
-        return f"{loss} ({percent(first[loss])} to {percent(last[loss])} %, {percent(falls[loss])} points)"
+    def described(name: str) -> str:
+        values = f"{percent(first[name])} to {percent(last[name])} %, {percent(falls[name])} percentage points"
+        return f"{results.arm(name)['group']} ({values})"
 
-    return [f"From year {years[0]} to year {years[-1]} mAP falls most with {told(most)} and least with {told(least)}."]
+    ends = f"From year {years[0]} to year {years[-1]}"
+    return [f"{ends} mAP falls most with {described(most)} and least with {described(least)}."]
 
 
-def _paper() -> str:
-    values = {loss: stat for loss in LOSS_LOOKS if (stat := published.by_year(loss, "mAP", None))}
+def _paper(results: Results) -> list[str]:
+    """What the paper printed of these losses, for reference."""
+    found = {arm["group"]: published.by_year(published.loss_name(arm), "mAP", None) for arm in results.arms}
+    values = {loss: stat for loss, stat in found.items() if stat is not None}
+    if not values:
+        return []
     best, worst = _extremes({loss: stat.mean for loss, stat in values.items()})
-    return (
+    return [
         f"For reference, {published.TEST_LABEL}, on other images: highest over all years {best} "
         f"({values[best].mean} ± {values[best].se} %), lowest {worst} ({values[worst].mean} ± {values[worst].se} %)."
-    )
+    ]
+
+
+CONTENTS = Contents(
+    verdict=baselines_verdict,
+    tables=(ours_table, published_table),
+    figures=(years_plot,),
+    every_value=baselines_tidy,
+    leaves_out=(by_year_table, year_plot),  # its own have every metric, beside the published values
+)

@@ -9,24 +9,32 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from reports.parts.overview import caption
+from reports.contents import Contents
+from reports.parts.cautions import cautions, epochs_caution
 from reports.parts.tidy import tidy_row, tidy_table
-from reports.parts.verdict import Verdict, cautions, epochs_caution, lead
+from reports.parts.verdict import Verdict, lead
 from reports.reading import published
 from reports.reading.results import Results, key_of
 from reports.reading.summary import ArmSummary, Estimate, arm_summaries, on_validation
+from reports.writing.captions import caption
 from reports.writing.formats import SYMBOLS, configuration_text, percent, value_text
-from reports.writing.plotting import INK, LOOKS, NothingToDraw, Plot, look
+from reports.writing.plotting import BLUE, INK, VERMILLION, NothingToDraw, Plot
 from reports.writing.tables import Column, Table
 
-_SHORT = "Which value is selected, and by how much, may change with the length of a training."
+_COLOURS = {"grid": BLUE, "automargin": VERMILLION}
+_WHY_EPOCHS_MATTER = "Which value is selected, and by how much, may change with the length of a training."
 
 
 @dataclass(frozen=True)
 class Method:
-    """A loss with its search: every configuration's validation mAP, and which was selected, here and in the paper."""
+    """A loss with its search: every configuration's validation mAP, and which was selected, here and in the paper.
+
+    search: what the paper's files call it. selected_map: the validation mAP of the selected configuration.
+    """
 
     arm: ArmSummary
+    search: str
+    selected_map: Estimate
     space: Mapping[str, Sequence[Any]]
     scores: Sequence[tuple[Mapping[str, Any], Estimate]]
     paper: Mapping[str, Mapping[str, float]]  # by data set
@@ -54,8 +62,9 @@ def methods(results: Results) -> list[Method]:
     for arm, summary in zip(results.arms, arm_summaries(results), strict=True):
         scores = [(c, on_validation(results, arm["name"], c, "mAP")) for c in arm["configurations"]]
         names = list(arm["configurations"][0])
-        paper = {data: published.selected(arm["loss"], arm["search"], names, data) for data in ("OAI", "CXR")}
-        found.append(Method(summary, arm.get("space") or {}, scores, paper))
+        paper = {data: published.selected(arm, names, data) for data in ("OAI", "CXR")}
+        selected_map = on_validation(results, arm["name"], summary.configuration, "mAP")
+        found.append(Method(summary, published.search_name(arm), selected_map, arm.get("space") or {}, scores, paper))
     return found
 
 
@@ -64,15 +73,15 @@ def selection_table(results: Results) -> Table:
     found = methods(results)
     rows = [
         {
-            "loss": method.arm.loss,
+            "loss": method.arm.group,
             "search": method.arm.search,
             "values": "; ".join(_values(name, values) for name, values in method.space.items()),
             "n_s": method.arm.cost.n_s,
-            "selected": _alone(method.arm.configuration),
-            "validation_mAP": method.arm.validation,
+            "selected": _values_alone(method.arm.configuration),
+            "validation_mAP": method.selected_map,
             "spread": method.spread,
-            "published_oai": _alone(method.paper["OAI"]),
-            "published_cxr": _alone(method.paper["CXR"]),
+            "published_oai": _values_alone(method.paper["OAI"]),
+            "published_cxr": _values_alone(method.paper["CXR"]),
         }
         for method in found
     ]
@@ -90,15 +99,15 @@ def selection_table(results: Results) -> Table:
     ]
     text = (
         "What validation selects for each method, as in Suppl. Table 1(b) of the paper. Spread: best minus worst mean "
-        "validation mAP over the method's values, in points. Right: what the paper selected, on other images. "
-        "Several hyperparameters are in the order of the values scanned."
+        "validation mAP over the method's values, in percentage points. Right: what the paper selected, on other "
+        "images. Several hyperparameters are in the order of the values scanned."
     )
     short = [f"{m.arm.label} ({len(m.complete)} of {len(m.scores)})" for m in found if len(m.complete) < len(m.scores)]
     note = f"The spread covers only configurations that completed every fold: {', '.join(short)}." if short else ""
     return Table("selected_values", "Selected values", caption(results, text), columns, rows, [note])
 
 
-def _alone(configuration: Mapping[str, Any] | None) -> str:
+def _values_alone(configuration: Mapping[str, Any] | None) -> str:
     """The values of a configuration without their names, which stand in the row already: `0.75, 0.5`."""
     return ", ".join(value_text(name, value) for name, value in (configuration or {}).items())
 
@@ -111,7 +120,11 @@ def selection_tidy(results: Results) -> Table:
     """Every configuration on validation; Suppl. Table 3 (OAI) has published values for AdaTriplet's."""
     rows = [
         tidy_row(
-            method.arm.name, configuration_text(configuration), "mAP", score, _grid_value(method.arm, configuration)
+            method.arm.name,
+            configuration_text(configuration),
+            "mAP",
+            score,
+            _grid_value(results, method, configuration),
         )
         for method in methods(results)
         for configuration, score in method.scores
@@ -119,13 +132,13 @@ def selection_tidy(results: Results) -> Table:
     return tidy_table(results, rows, "fold")
 
 
-def _grid_value(arm: ArmSummary, configuration: Mapping[str, Any]) -> float | None:
-    search = {"Grid search": "grid", "AutoMargin": "automargin"}.get(arm.search)
-    return published.grid_value(search, configuration, "OAI") if search and arm.loss == "AdaTriplet" else None
+def _grid_value(results: Results, method: Method, configuration: Mapping[str, Any]) -> float | None:
+    of_adatriplet = results.arm(method.arm.name)["loss_kind"] == "adatriplet"
+    return published.grid_value(method.search, configuration, "OAI") if of_adatriplet else None
 
 
 def selection_plot(results: Results) -> Plot:
-    """The validation mAP of every configuration, a row a method, the selected one marked."""
+    """The validation mAP of every configuration, one row per method, the selected one marked."""
     shown = [method for method in methods(results) if any(score.stat.n for _, score in method.scores)]
     if not shown:
         raise NothingToDraw("no configuration has a completed fold yet")
@@ -134,12 +147,12 @@ def selection_plot(results: Results) -> Plot:
         axes = figure.subplots()
         for row, method in enumerate(shown):
             means = [100 * score.stat.mean for _, score in method.scores]
-            colour = look(method.arm.search)["color"]
+            colour = _COLOURS[method.search]
             axes.plot(means, [row] * len(means), "o", color=colour, alpha=0.45, markersize=4.5, markeredgewidth=0)
-            if method.arm.validation.stat.n:
-                se = method.arm.validation.stat.se
+            if method.selected_map.stat.n:
+                se = method.selected_map.stat.se
                 axes.errorbar(
-                    100 * method.arm.validation.stat.mean,
+                    100 * method.selected_map.stat.mean,
                     row,
                     xerr=None if se is None else 100 * se,
                     color=colour,
@@ -150,24 +163,20 @@ def selection_plot(results: Results) -> Plot:
                     elinewidth=1,
                     capsize=2,
                 )
-        axes.set_yticks(range(len(shown)), [_name(method) for method in shown])
+        axes.set_yticks(range(len(shown)), [method.arm.label.replace(" + ", "\n+ ") for method in shown])
         axes.set(xlabel="validation mAP (%)", ylim=(len(shown) - 0.4, -0.6))
         axes.grid(axis="y", visible=False)
-        for search in dict.fromkeys(method.arm.search for method in shown):
-            axes.plot([], [], "o", color=LOOKS.get(search, look(search))["color"], alpha=0.45, label=search)
+        for search, label in {method.search: method.arm.search for method in shown}.items():
+            axes.plot([], [], "o", color=_COLOURS[search], alpha=0.45, label=label)
         axes.plot([], [], "D", color="none", markeredgecolor=INK, label="selected ± SE")
         figure.legend(loc="outside upper center", ncols=3, columnspacing=1, handletextpad=0.2)
 
     text = (
-        "Validation mAP of every configuration of every method, a dot each (mean over folds, "
+        "Validation mAP of every configuration of every method, one dot each (mean over folds, "
         f"n = {len(results.study['folds'])} planned). Diamond: the selected one with its SE; no bar for one fold."
     )
     alt = "Validation mAP by method: " + "; ".join(_range(method) for method in shown)
     return Plot("map_by_method", "What each method's values reach", caption(results, text), alt, 3.2, draw)
-
-
-def _name(method: Method) -> str:
-    return f"{method.arm.loss}\nAutoMargin" if method.arm.search == "AutoMargin" else method.arm.loss
 
 
 def _range(method: Method) -> str:
@@ -180,21 +189,21 @@ def _range(method: Method) -> str:
 def selection_verdict(results: Results) -> Verdict:
     """What is selected, how much is at stake, and how often the paper's own choice comes out."""
     found = methods(results)
-    said = (*epochs_caution(results, _SHORT), *cautions(results))
+    caveats = (*epochs_caution(results, _WHY_EPOCHS_MATTER), *cautions(results))
     chosen = [method for method in found if method.arm.configuration]
     if not chosen:
-        return Verdict(lead(results), ("No method has a selected configuration yet.",), said)
+        return Verdict(lead(results), ("No method has a selected configuration yet.",), caveats)
     listed = "; ".join(f"{method.arm.label}: {configuration_text(method.arm.configuration)}" for method in chosen)
     same = [method.arm.label for method in chosen if method.as_published]
     agree = (
         f"{len(same)} of {len(chosen)} are the published choice for OAI, made on other images"
         f"{': ' + ', '.join(same) if same else ''}."
     )
-    return Verdict(lead(results), (f"Validation selects {listed}.", *_stake(found), agree), said)
+    return Verdict(lead(results), (f"Validation selects {listed}.", *_spread_sentence(found), agree), caveats)
 
 
-def _stake(found: Sequence[Method]) -> list[str]:
-    known = {f"{m.arm.label} ({percent(m.spread)} points)": m.spread for m in found if m.spread is not None}
+def _spread_sentence(found: Sequence[Method]) -> list[str]:
+    known = {f"{m.arm.label} ({percent(m.spread)} percentage points)": m.spread for m in found if m.spread is not None}
     if not known:
         return []
     most, least = (pick(known, key=lambda name: known[name]) for pick in (max, min))
@@ -202,3 +211,11 @@ def _stake(found: Sequence[Method]) -> list[str]:
         f"Most is at stake for {most} of mean validation mAP between the best and the worst value, least for {least}. "
         "Methods with more values have more room for a spread."
     ]
+
+
+CONTENTS = Contents(
+    verdict=selection_verdict,
+    tables=(selection_table,),
+    figures=(selection_plot,),
+    every_value=selection_tidy,
+)

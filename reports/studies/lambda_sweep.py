@@ -11,21 +11,24 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reports.parts.overview import caption
+from reports.contents import Contents
+from reports.parts.cautions import automargin_caution, cautions
+from reports.parts.comparisons import comparisons
 from reports.parts.tidy import tidy_row, tidy_table
-from reports.parts.verdict import AUTOMARGIN_NEEDS_EPOCHS, Verdict, cautions, epochs_caution, estimate_text, lead
+from reports.parts.verdict import Verdict, cards, comparison_cautions, estimate_text, findings, lead
 from reports.reading import published
 from reports.reading.results import Results
 from reports.reading.summary import Estimate, estimate, estimate_over_years, over_years
 from reports.stats import paired_difference
+from reports.writing.captions import caption
 from reports.writing.formats import configuration_text, p_text, percent, points
-from reports.writing.plotting import LOOKS, NothingToDraw, Plot
+from reports.writing.plotting import BLUE, VERMILLION, NothingToDraw, Plot
 from reports.writing.tables import Column, Table
 
 APART = 6
 METRICS = {"mAP": "mAP", "CMC_1": "CMC top-1"}
-_FAR = f"≥ {APART} years"
-_COLOURS = {True: LOOKS["AutoMargin"]["color"], False: LOOKS["Grid search"]["color"]}
+_APART_LABEL = f"≥ {APART} years"
+_COLOURS = {True: VERMILLION, False: BLUE}
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,10 @@ def lambda_table(results: Results) -> Table:
             rows.append(row)
     columns = [Column("on", "On"), Column("lam", "λ")]
     for apart, metric in product((True, False), METRICS):
-        group = f"{_FAR if apart else 'All years'}, %, mean ± SE (n)"
+        group = f"{_APART_LABEL if apart else 'All years'}, %, mean ± SE (n)"
         columns.append(Column(_key(metric, apart), METRICS[metric], "estimate", group, f"n{'_6y' * apart}"))
     for apart, metric in product((True, False), METRICS):
-        group = f"{_FAR if apart else 'All years'}, {published.LABEL}"
+        group = f"{_APART_LABEL if apart else 'All years'}, {published.LABEL}"
         columns.append(Column(f"published_{_key(metric, apart)}", METRICS[metric], "published", group))
     text = (
         "AdaTriplet with AutoMargin by the weight λ of its negative-pair term, as in Table 1(a) of the paper: over "
@@ -130,7 +133,7 @@ def lambda_plot(results: Results) -> Plot:
         "other images and so on a scale of their own."
     )
     alt = "Test mAP by λ. " + "; ".join(
-        f"{weight.text}: all years {_mean(weight, False)} %, {_FAR} {_mean(weight, True)} %" for weight in shown
+        f"{weight.text}: all years {_mean(weight, False)} %, {_APART_LABEL} {_mean(weight, True)} %" for weight in shown
     )
     return Plot("map_by_lambda", "mAP and CMC top-1 by λ", caption(results, text), alt, 3.6, draw)
 
@@ -155,7 +158,7 @@ def _ours(axes: Axes, shown: list[Weight], metric: str, apart: bool) -> None:
         marker="s" if apart else "o",
         capsize=2,
         elinewidth=1,
-        label=f"ours, {_FAR if apart else 'all years'}",
+        label=f"ours, {_APART_LABEL if apart else 'all years'}",
     )
 
 
@@ -169,29 +172,30 @@ def _theirs(axes: Axes, shown: list[Weight], metric: str, apart: bool) -> None:
         fillstyle="none",
         linestyle=(0, (3, 1.5)),
         linewidth=0.9,
-        label=f"published (OAI), {_FAR if apart else 'all years'}",
+        label=f"published (OAI), {_APART_LABEL if apart else 'all years'}",
     )
 
 
 def lambda_verdict(results: Results) -> Verdict:
     """Which λ validation prefers, what it reaches on the test set, and what leaving the term out costs."""
-    shown = weights(results)
-    said = (*epochs_caution(results, AUTOMARGIN_NEEDS_EPOCHS), *cautions(results))
-    return Verdict(lead(results), (*_preferred(shown), *_against(results, shown), _paper(shown)), said)
+    shown, found = weights(results), comparisons(results)
+    answers = (*_preferred(shown), *_difference(results, shown), _paper(shown), *findings(results, found))
+    caveats = (*comparison_cautions(found), *automargin_caution(results), *cautions(results))
+    return Verdict(lead(results), answers, caveats, cards(results, found))
 
 
 def _preferred(shown: list[Weight]) -> list[str]:
     """What validation prefers; the test set is for measuring, not for choosing."""
     best = {apart: _best(shown, apart) for apart in (True, False)}
-    far, every = best[True], best[False]
-    if far is None or every is None:
-        return [f"No λ has completed all its folds with queries at {_FAR} yet, so validation prefers none."]
+    apart, pooled = best[True], best[False]
+    if apart is None or pooled is None:
+        return [f"No λ has completed all its folds with queries at {_APART_LABEL} yet, so validation prefers none."]
     return [
-        f"Validation prefers {far.text} for images at least {APART} years apart, with an mAP of "
-        f"{estimate_text(far.values['search', 'mAP', True])}, and {'also' if far is every else every.text} over all "
-        f"years, with {estimate_text(every.values['search', 'mAP', False])}. On the test set {far.text} "
-        f"reaches {estimate_text(far.values['replicate', 'mAP', True])} at {_FAR} and "
-        f"{estimate_text(far.values['replicate', 'mAP', False])} over all years."
+        f"Validation prefers {apart.text} for images at least {APART} years apart, with an mAP of "
+        f"{estimate_text(apart.values['search', 'mAP', True])}, and {'also' if apart is pooled else pooled.text} over "
+        f"all years, with {estimate_text(pooled.values['search', 'mAP', False])}. On the test set {apart.text} "
+        f"reaches {estimate_text(apart.values['replicate', 'mAP', True])} at {_APART_LABEL} and "
+        f"{estimate_text(apart.values['replicate', 'mAP', False])} over all years."
     ]
 
 
@@ -201,17 +205,18 @@ def _best(shown: list[Weight], apart: bool) -> Weight | None:
     return max(usable, key=lambda w: means[w.lam].stat.mean, default=None)
 
 
-def _against(results: Results, shown: list[Weight]) -> list[str]:
+def _difference(results: Results, shown: list[Weight]) -> list[str]:
     """The preferred λ against none at all, paired by seed; against the paper's λ = 1 where none is preferred."""
-    far, by_lam = _best(shown, True), {weight.lam: weight for weight in shown}
-    other = by_lam.get(1.0 if far is by_lam.get(0.0) else 0.0)
-    if far is None or other is None or other is far:
+    apart, by_lam = _best(shown, True), {weight.lam: weight for weight in shown}
+    other = by_lam.get(1.0 if apart is by_lam.get(0.0) else 0.0)
+    if apart is None or other is None or other is apart:
         return []
-    a, b = (_apart_by_seed(results, weight.arm) for weight in (far, other))
+    a, b = (_apart_by_seed(results, weight.arm) for weight in (apart, other))
     paired = paired_difference(a, b)
     if paired.n == 0:
-        return [f"No seed completed both {far.text} and {other.text}, so no difference can be given."]
-    text = f"Paired by seed, {far.text} minus {other.text} is {points(paired.difference)} points of mAP at {_FAR}"
+        return [f"No seed completed both {apart.text} and {other.text}, so no difference can be given."]
+    size = f"{points(paired.difference)} percentage points of mAP at {_APART_LABEL}"
+    text = f"Paired by seed, {apart.text} minus {other.text} is {size}"
     if paired.low is None or paired.high is None:
         return [f"{text} (no interval: {paired.note})."]
     shows = "" if not paired.low <= 0 <= paired.high else ": no difference is shown"
@@ -231,6 +236,14 @@ def _paper(shown: list[Weight]) -> str:
     found = {w.text: value for w in shown if (value := published.lambda_value(w.lam, "mAP", True)) is not None}
     best, worst = (pick(found, key=lambda text: found[text]) for pick in (max, min))
     return (
-        f"For reference, {published.LABEL}, on other images: highest mAP at {_FAR} with {best} ({found[best]} %), "
-        f"lowest with {worst} ({found[worst]} %)."
+        f"For reference, {published.LABEL}, on other images: highest mAP at {_APART_LABEL} with {best} "
+        f"({found[best]} %), lowest with {worst} ({found[worst]} %)."
     )
+
+
+CONTENTS = Contents(
+    verdict=lambda_verdict,
+    tables=(lambda_table,),
+    figures=(lambda_plot,),
+    every_value=lambda_tidy,
+)

@@ -9,24 +9,29 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from reports.parts.overview import caption
+from reports.contents import Contents
+from reports.parts.budget import budget_plot
+from reports.parts.cautions import cautions, epochs_caution
+from reports.parts.costs import cost_plot
+from reports.parts.optimism import optimism_plot
 from reports.parts.tidy import tidy_row, tidy_table
-from reports.parts.verdict import Verdict, cautions, epochs_caution, estimate_text, lead
+from reports.parts.verdict import Verdict, estimate_text, lead
 from reports.reading import published
 from reports.reading.results import Results, Trial
 from reports.reading.summary import Estimate, estimate
+from reports.writing.captions import caption
 from reports.writing.formats import configuration_text, percent, value_text
-from reports.writing.plotting import INK, LOOKS, QUIET, NothingToDraw, Plot
+from reports.writing.plotting import INK, QUIET, NothingToDraw, Plot, line_style
 from reports.writing.tables import Column, Table
 
 LABEL = "published (OAI)"
 LARGE = 1.0
-_SHORT = "Where training breaks down may move with its length."
+_WHY_EPOCHS_MATTER = "Where training breaks down may move with its length."
 
 
 @dataclass(frozen=True)
 class Margin:
-    """One ε: its arm, its validation mAP and CMC top-1 over the folds, and the share of triplets its loss selected."""
+    """One ε: its arm, its validation mAP and CMC top-1 over the folds, and the share of active triplets."""
 
     arm: str
     epsilon: float
@@ -95,7 +100,7 @@ def margin_table(results: Results) -> Table:
         Column("epsilon", "ε"),
         Column("validation_mAP", "mAP", "estimate", group, "validation_n"),
         Column("validation_CMC_1", "CMC top-1", "estimate", group, "validation_n"),
-        Column("to_best", "To the best, points of mAP", "points"),
+        Column("to_best", "Minus the best mAP, percentage points", "points"),
         Column("active_share", "Active triplets, %", "percent"),
         Column("published_mAP_percent", "mAP, %", "published", LABEL),
     ]
@@ -131,7 +136,7 @@ def margin_plot(results: Results) -> Plot:
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         means, errors = ([100 * (math.nan if v is None else v) for v in vs] for vs in _means_and_errors(shown))
-        x, style = [margin.epsilon for margin in shown], LOOKS["Grid search"]
+        x, style = [margin.epsilon for margin in shown], line_style(0)
         axes.errorbar(x, means, yerr=errors, capsize=2, elinewidth=1, label="ours, validation", **style)
         axes.plot(
             list(curve),
@@ -165,11 +170,11 @@ def margin_verdict(results: Results) -> Verdict:
     """Which ε is best, what a margin of 1 and more costs, and what ε = 0 measures."""
     found = margins(results)
     best = _best(found)
-    said = (*epochs_caution(results, _SHORT), *cautions(results))
+    caveats = (*epochs_caution(results, _WHY_EPOCHS_MATTER), *cautions(results))
     if best is None:
-        return Verdict(lead(results), ("No ε has completed all its folds yet.",), said)
+        return Verdict(lead(results), ("No ε has completed all its folds yet.",), caveats)
     first = f"Validation mAP is highest at {best.text}: {estimate_text(best.map)}. {_large(found, best)}"
-    return Verdict(lead(results), (f"{first} {_breaks(found, best)}", *_zero(found, best), _paper()), said)
+    return Verdict(lead(results), (f"{first} {_breaks(found, best)}", *_zero(found, best), _paper()), caveats)
 
 
 def _large(found: Sequence[Margin], best: Margin) -> str:
@@ -180,8 +185,8 @@ def _large(found: Sequence[Margin], best: Margin) -> str:
     high, low = max(means.values()), min(means.values())
     drops = [percent(best.map.stat.mean - value) for value in (high, low)]
     return (
-        f"At ε ≥ {LARGE:g} it lies between {percent(high)} and {percent(low)} %, {drops[0]} to {drops[1]} points below "
-        "the best."
+        f"At ε ≥ {LARGE:g} it lies between {percent(high)} and {percent(low)} %, {drops[0]} to {drops[1]} percentage "
+        "points below the best."
     )
 
 
@@ -199,7 +204,7 @@ def _zero(found: Sequence[Margin], best: Margin) -> list[str]:
     if zero is None:
         return []
     drop = percent(best.map.stat.mean - zero.map.stat.mean)
-    text = f"At ε = 0 it is {estimate_text(zero.map)}, {drop} points below the best"
+    text = f"At ε = 0 it is {estimate_text(zero.map)}, {drop} percentage points below the best"
     if zero.active_share != 0:
         return [f"{text}."]
     return [
@@ -221,3 +226,12 @@ def _paper() -> str:
 
 def _ends(values: list[float]) -> list[float]:
     return sorted({min(values), max(values)})
+
+
+CONTENTS = Contents(
+    verdict=margin_verdict,
+    tables=(margin_table,),
+    figures=(margin_plot,),
+    every_value=margin_tidy,
+    leaves_out=(cost_plot, budget_plot, optimism_plot),  # one arm: nothing to compare its search with
+)

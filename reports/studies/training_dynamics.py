@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
-from reports.parts.overview import caption
-from reports.parts.tidy_arms import tidy_arms_table
-from reports.parts.verdict import Verdict, epochs_caution, generic_verdict
+from reports.contents import Contents
+from reports.parts.cautions import cautions, epochs_caution
+from reports.parts.training.distributions import distributions_plot, movement
+from reports.parts.training.margins import margins_plot
+from reports.parts.training.surfaces import surfaces_plot
+from reports.parts.verdict import Verdict, lead
 from reports.reading import published
 from reports.reading.histories import Histories, at, epochs_of, histories_by_arm, milestones
 from reports.reading.results import Results
 from reports.stats import MeanSE
-from reports.writing.formats import configuration_text, decimal
+from reports.writing.captions import caption
+from reports.writing.formats import decimal
 from reports.writing.tables import Column, Table
 
-_SHORT = "Margins that are still moving have not ended anywhere, and the published end is no target for them."
+_WHY_EPOCHS_MATTER = (
+    "Margins that are still moving have not ended anywhere, and the published end is no target for them."
+)
 _ENTRIES = ("epsilon", "beta", "loss", "delta_mean", "phi_an_mean", "active_share", "batches", "empty_batches")
-
-
-def dynamics_tidy_table(results: Results) -> Table:
-    """`tables/training_dynamics.csv`; its columns are a contract."""
-    return tidy_arms_table(results, {arm["name"]: _setting(results, arm["name"]) for arm in results.arms})
-
-
-def _setting(results: Results, arm: str) -> str:
-    """The one configuration of an arm, in words, whether it has run or not."""
-    declared = next(a for a in results.arms if a["name"] == arm)
-    return configuration_text(results.selected(arm) or declared["configurations"][0])
 
 
 def milestones_table(results: Results) -> Table:
@@ -80,31 +74,31 @@ def _value(stat: MeanSE) -> float | None:
 
 def dynamics_verdict(results: Results) -> Verdict:
     """Where the margins end and where the published ones do, how Δ and φ_an moved, and batches without a triplet."""
-    found, general = histories_by_arm(results), generic_verdict(results)
+    found, caveats = histories_by_arm(results), (*epochs_caution(results, _WHY_EPOCHS_MATTER), *cautions(results))
     if not found:
-        return replace(general, findings=("No replicate is completed yet.",))
+        return Verdict(lead(results), ("No replicate is completed yet.",), caveats)
     labels = {arm["name"]: arm["label"] for arm in results.arms}
     findings = (
         "Margins. " + "; ".join(f"{labels[arm]} {_margins(seeds)}" for arm, seeds in found.items()) + f". {_paper()}.",
         "Similarities of training images, first to last epoch. "
         + "; ".join(f"{labels[arm]}: {movement(seeds)}" for arm, seeds in found.items())
         + ".",
-        "Batches without any triplet to learn from, over all epochs and seeds: "
+        "Batches without any active triplet, over all epochs and seeds: "
         + "; ".join(f"{labels[arm]} {_empty(seeds)}" for arm, seeds in found.items())
         + ".",
     )
-    return replace(general, findings=findings, cautions=(*epochs_caution(results, _SHORT), *general.cautions))
+    return Verdict(lead(results), findings, caveats)
 
 
 def _margins(seeds: Histories) -> str:
     last = epochs_of(seeds)[-1]
     ends = [(sign, at(seeds, name, last)) for name, sign in (("epsilon", "ε"), ("beta", "β"))]
-    said = " and ".join(
+    listed = " and ".join(
         f"{sign} = {decimal(stat.mean, 3)}{'' if stat.se is None else f' ± {decimal(stat.se, 3)}'}"
         for sign, stat in ends
         if not math.isnan(stat.mean)
     )
-    return f"ends at {said or 'no margin that is a number'} (epoch {last}, n = {len(seeds)})"
+    return f"ends at {listed or 'no margin that is a number'} (epoch {last}, n = {len(seeds)})"
 
 
 def _paper() -> str:
@@ -114,15 +108,6 @@ def _paper() -> str:
     return f"Published, AdaTriplet + AutoMargin on OAI: ε = {epsilon} and β = {beta} after {epochs} epochs"
 
 
-def movement(seeds: Histories) -> str:
-    """`mean Δ 0.11 → 0.18, mean φ_an 0.14 → 0.08`, first to last epoch."""
-    epochs = epochs_of(seeds)
-    return ", ".join(
-        f"mean {sign} {decimal(at(seeds, name, epochs[0]).mean, 2)} to {decimal(at(seeds, name, epochs[-1]).mean, 2)}"
-        for name, sign in (("delta_mean", "Δ"), ("phi_an_mean", "φ_an"))
-    )
-
-
 def _empty(seeds: Histories) -> str:
     rows = [row for history in seeds.values() for row in history.values()]
     empty, batches = (sum(row.get(name) or 0 for row in rows) for name in ("empty_batches", "batches"))
@@ -130,3 +115,11 @@ def _empty(seeds: Histories) -> str:
     loss = at(seeds, "loss", epochs_of(seeds)[0]).mean
     where = f" ({int(first)} of them in the first epoch, whose mean loss was {decimal(loss, 2)})" if empty else ""
     return f"{int(empty)} of {int(batches)}{where}"
+
+
+CONTENTS = Contents(
+    verdict=dynamics_verdict,
+    tables=(milestones_table,),
+    figures=(surfaces_plot, margins_plot, distributions_plot),
+    more=(epochs_table,),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,20 +22,10 @@ PNG_DPI = 200
 INK, QUIET, LINE = "#1b1f24", "#5b6470", "#d5dae0"
 
 # Okabe and Ito's colours tell apart for every kind of colour vision; markers and dashes repeat the difference.
-LOOKS: Mapping[str, Mapping[str, Any]] = {
-    "Q1": {"color": "#E69F00", "marker": "v", "linestyle": (0, (1, 1.2))},
-    "Q2": {"color": "#56B4E9", "marker": "^", "linestyle": (0, (3, 1.2))},
-    "WAT": {"color": "#009E73", "marker": "s", "linestyle": (0, (5, 1, 1, 1))},
-    "Grid search": {"color": "#0072B2", "marker": "o", "linestyle": "-"},
-    "AutoMargin": {"color": "#D55E00", "marker": "D", "linestyle": "-"},
-    "AutoMargin (K = 2)": {"color": "#D55E00", "marker": "P", "linestyle": (0, (3, 1.2))},
-    "Random search": {"color": "#009E73", "marker": "s", "linestyle": "-"},
-    "TPE": {"color": "#CC79A7", "marker": "^", "linestyle": "-"},
-    "ASHA": {"color": "#E69F00", "marker": "v", "linestyle": "-"},
-    "Fixed margin": {"color": "#0072B2", "marker": "o", "linestyle": (0, (3, 1.2))},
-}
-_SPARE = ("#CC79A7", "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", INK)
-_SPARE_MARKERS = "osD^vPX*"  # one more than the colours, so that a pair of both comes again late
+BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9"
+_COLOURS = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, INK)
+_MARKERS = "oDsv^PX*"  # one more than the colours, so that a pair of both comes again late
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (2, 1)), (0, (5, 1, 1, 1)), (0, (3, 1.2)))
 
 STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -104,11 +94,13 @@ class Drawing:
     inline: str
 
 
-def look(search: str, position: int = 0) -> dict[str, Any]:
-    """Colour, marker and line of a way to search; unknown ones take spare colours by position."""
-    spare = {"color": _SPARE[position % len(_SPARE)], "marker": _SPARE_MARKERS[position % len(_SPARE_MARKERS)]}
-    spare["linestyle"] = "-"
-    return dict(LOOKS.get(search, spare))
+def line_style(position: int) -> dict[str, Any]:
+    """Colour, marker and dashes of the line at a position: neighbours differ in all three."""
+    return {
+        "color": _COLOURS[position % len(_COLOURS)],
+        "marker": _MARKERS[position % len(_MARKERS)],
+        "linestyle": _DASHES[position % len(_DASHES)],
+    }
 
 
 def render(plot: Plot, source: str) -> Drawing:

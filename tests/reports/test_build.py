@@ -16,8 +16,8 @@ import pytest
 
 import reports
 from reports.build import build_report, status_lines
-from reports.parts.verdict import automargin_verdict
-from reports.reading.cost import use_of
+from reports.parts.verdict import verdict_of_comparisons
+from reports.reading.cost import utilisation_of
 from reports.reading.results import key_of, read_results
 from reports.reading.summary import arm_summaries
 from reports.stats import MeanSE, smallest_difference, smallest_margin
@@ -37,7 +37,7 @@ from tests.support.factories import (
 )
 
 COLUMNS = (
-    "arm,loss,search,n_s,trials,epochs,device_seconds,"
+    "arm,loss,group,search,n_s,trials,epochs,device_seconds,"
     "validation_mAP_mean,validation_mAP_se,validation_n,test_mAP_mean,test_mAP_se,test_n"
 )
 
@@ -56,7 +56,7 @@ def record(out: Path, name: str) -> Path:
     return out / "records" / f"{name}.json"
 
 
-def test_search_cost_is_one_row_an_arm_with_known_values(out: Path) -> None:
+def test_search_cost_is_one_row_per_arm_with_known_values(out: Path) -> None:
     build_report(out)
     header = (out / "report/tables/search_cost.csv").read_text(encoding="utf-8").splitlines()[0]
     assert header == COLUMNS
@@ -102,19 +102,19 @@ def test_tables_show_ours_beside_the_published(out: Path) -> None:
 
 
 def test_verdict_says_numbers_data_and_what_is_not_shown(out: Path) -> None:
-    said = automargin_verdict(read_results(out))
+    said = verdict_of_comparisons(read_results(out))
     assert said.lead.startswith("On phantom images - synthetic, not radiographs (test set: 40 subjects, 146 queries)")
-    assert "mAP of 5.00 %" in said.lead
+    assert "the mAP of a random ranking is 5.00 %" in said.lead
     assert said.findings[1] == (
-        "AdaTriplet: neither is shown to be better, nor the two to be equivalent. Test mAP with AutoMargin "
-        "75.50 ± 0.71 % (n = 5 seeds), with grid search 75.00 ± 0.71 % "
-        "(n = 5 seeds). Paired by seed, AutoMargin minus grid search is +0.50 points, 95 % CI −2.67 to +3.67 "
-        "(p = 0.684, n = 5 pairs). AutoMargin trained N_s = 4 in its search, grid search N_s = 16; grid search took "
-        "4.00 times AutoMargin's device-seconds (576.0 against 144.0)."
+        "AdaTriplet: AutoMargin against grid search: neither is shown to be better, nor the two to be equivalent. Test "
+        "mAP: AutoMargin 75.50 ± 0.71 % (n = 5 seeds), grid search 75.00 ± 0.71 % (n = 5 seeds). Paired by seed, "
+        "AutoMargin minus grid search is +0.50 percentage points, 95 % CI −2.67 to +3.67 (p = 0.684, n = 5 pairs). In "
+        "its search AutoMargin trained N_s = 4, grid search N_s = 16; grid search took 4.00 times the device-seconds "
+        "of AutoMargin (576.0 against 144.0)."
     )
     cautions = " ".join(said.cautions)
     assert "no evidence of equivalence" in cautions
-    assert "So many seeds, varying so much, find a true difference of 4.29 points 80 % of the time." in cautions
+    assert "the minimum detectable difference is 4.29 percentage points (power 80 %)." in cautions
     assert "only 40 subjects" in cautions
     assert "2 of 146 test queries have no match" in cautions
 
@@ -132,10 +132,13 @@ def test_paired_differences_say_how_large_they_are_and_what_could_be_found(out: 
 @pytest.mark.parametrize(
     ("shift", "answer"),
     [
-        ([0.05, 0.06, 0.05, 0.06, 0.05], "AutoMargin scored higher"),
-        ([-0.05, -0.06, -0.05, -0.06, -0.05], "AutoMargin scored lower"),
-        ([0.001, -0.001, 0.0, 0.001, -0.001], "equivalent within ±1 point"),
-        ([0.003, 0.004, 0.003, 0.004, 0.003], "equivalent within ±1 point, though AutoMargin scored higher"),
+        ([0.05, 0.06, 0.05, 0.06, 0.05], "AutoMargin scored better"),
+        ([-0.05, -0.06, -0.05, -0.06, -0.05], "AutoMargin scored worse"),
+        ([0.001, -0.001, 0.0, 0.001, -0.001], "equivalent within ±1 percentage point"),
+        (
+            [0.003, 0.004, 0.003, 0.004, 0.003],
+            "equivalent within ±1 percentage point, though AutoMargin scored better",
+        ),
         ([0.1, -0.1, 0.0, 0.1, -0.1], "neither is shown to be better, nor the two to be equivalent"),
         ([0.1] * 5, "no answer yet"),
     ],
@@ -149,7 +152,8 @@ def test_the_answer_in_words_follows_the_interval_and_the_equivalence_test(
             metrics={"validation": None, "test": {"mAP": 0.7 + step}},
         )
         edit(record(out, f"triplet_grid.c02.seed{seed}"), metrics={"validation": None, "test": {"mAP": 0.7}})
-    assert automargin_verdict(read_results(out)).findings[0].startswith(f"Triplet: {answer}. Test mAP")
+    said = verdict_of_comparisons(read_results(out)).findings[0]
+    assert said.startswith(f"Triplet: AutoMargin against grid search: {answer}. Test mAP")
 
 
 def test_failed_diverged_and_missing_trials_are_shown_and_not_averaged(out: Path) -> None:
@@ -162,7 +166,7 @@ def test_failed_diverged_and_missing_trials_are_shown_and_not_averaged(out: Path
     # Seeds −0.02 … 0.02 backwards, without seed 3, which has 0: the mean of the rest is 0, their SE is larger.
     assert float(rows["triplet_automargin"]["test_mAP_mean"]) == pytest.approx(0.735)
     assert float(rows["triplet_grid"]["validation_mAP_mean"]) == pytest.approx(0.78 + 0.005)
-    assert rows["triplet_grid"]["trials"] == "12"  # a diverged trial was paid for
+    assert rows["triplet_grid"]["trials"] == "12"  # a diverged trial counts with its cost
     assert rows["triplet_q1"]["trials"] == "2"
     lost = {row["where"]: (row["what"], row["reason"]) for row in table(out, "not_counted")}
     assert lost["triplet_automargin, K_Δ = 2, seed 3"] == ("failed", "RuntimeError: out of memory")
@@ -322,7 +326,7 @@ def test_real_data_are_not_called_synthetic(tmp_path: Path) -> None:
     assert 'class="badge">Data: oai' in text
 
 
-def test_a_study_without_an_entry_has_a_report(out: Path) -> None:
+def test_a_study_without_a_file_has_a_report(out: Path) -> None:
     edit(out / "study.json", study="ablation")
     for path in (out / "records").iterdir():
         edit(path, study="ablation")
@@ -384,16 +388,16 @@ def test_numbers_and_names_are_written_as_agreed() -> None:
 
 def test_utilisation_is_busy_time_over_slots_times_wall(out: Path) -> None:
     results = read_results(out)
-    use = use_of(results.study["executions"], results.trials)
+    use = utilisation_of(results.study["executions"], results.trials)
     assert use.busy_s == pytest.approx(147 * 11.5)
-    assert use.utilisation == pytest.approx(147 * 11.5 / 2400)
-    assert math.isnan(use_of([], results.trials).utilisation)
+    assert use.share == pytest.approx(147 * 11.5 / 2400)
+    assert math.isnan(utilisation_of([], results.trials).share)
 
 
 def test_every_arm_reads_from_its_own_records(out: Path) -> None:
     results = read_results(out)
-    assert len(results.frame) == 147
-    assert set(results.frame["status"]) == {"completed"}
+    assert len(results.trials) == 147
+    assert {trial.status for trial in results.trials} == {"completed"}
     assert {arm.name: arm.configuration for arm in arm_summaries(results)} == {arm: best(arm) for arm in SPACES}
 
 
@@ -414,7 +418,7 @@ def test_a_folder_that_is_no_run_says_so(tmp_path: Path, content: str | None, me
 
 
 def test_reports_import_nothing_heavy() -> None:
-    allowed = {"fmim_core.metric_names"}
+    allowed = {"fmim_core.metric_names", "fmim_core.records"}
     for path in Path(str(reports.__file__)).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
@@ -433,13 +437,13 @@ def test_reports_import_nothing_heavy() -> None:
 
 
 def test_an_arm_below_chance_is_named_with_the_usual_reason(out: Path) -> None:
-    assert not any("Below a random ranking" in said for said in automargin_verdict(read_results(out)).cautions)
+    assert not any("Worse than a random ranking" in said for said in verdict_of_comparisons(read_results(out)).cautions)
     for seed in range(5):
         path = record(out, f"triplet_q1.c00.seed{seed}")
         metrics = json.loads(path.read_text())["metrics"]
         edit(path, metrics={**metrics, "test": {**metrics["test"], "mAP": 0.01}})
-    said = next(said for said in automargin_verdict(read_results(out)).cautions if "Below" in said)
-    assert said.startswith("Below a random ranking: Triplet + Q1. Among equal similarities")
+    said = next(said for said in verdict_of_comparisons(read_results(out)).cautions if "Worse than" in said)
+    assert said.startswith("Worse than a random ranking: Triplet + Q1. Among equal similarities")
 
 
 def test_the_tidy_file_has_every_arm_metric_and_year_beside_the_published_values(out: Path) -> None:

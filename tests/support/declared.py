@@ -16,17 +16,23 @@ Value = Callable[[str, Mapping[str, Any]], float]
 def make_declared_out(out: Path, name: str, value: Value, *, folds: int = 3, replicates: int = 5) -> Path:
     """A complete run of the study `name` under `out`: `value(arm, configuration)` is the mean over folds of mAP.
 
+    A search that proposes its configurations has proposed the corners of its space.
+
     Fold f has (f − 1) / 100 more, seed s `factories.SEEDS[s]` more, which have mean 0, and 0.05 less than the folds.
     """
     study = find(name)
     (out / "records").mkdir(parents=True)
-    declared = [arm.to_json() for arm in study.arms]
+    configurations = {arm.name: arm.listed or list(arm.space.corners()) for arm in study.arms}
+    declared = [arm.to_json() | {"n_s": len(configurations[arm.name])} for arm in study.arms]
     content = factories.study_content(declared, folds if study.search else 0, replicates)
-    content |= {"study": name, "title": study.title, "question": study.question}
+    content |= {"study": name, "title": study.title, "question": study.question, "baseline": study.baseline}
+    content |= {"comparisons": [list(pair) for pair in study.comparison_pairs]}
     factories.write(out / "study.json", content)
+    proposed = {name: [{"configuration": c} for c in configurations[name]] for name in configurations}
+    factories.write(out / "proposals.json", proposed)
     selection = {}
     for arm in study.arms:
-        listed = list(arm.space.configurations())
+        listed = configurations[arm.name]
         best = max(listed, key=lambda c, arm=arm: value(arm.name, c))  # type: ignore[misc]
         score = value(arm.name, best) + (folds - 3) / 200 if study.search else None
         selection[arm.name] = {"configuration": best, "score": score, "metric": "mAP", "scores": []}

@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from studies.declare import Arm
-
 SEEDS = (-0.02, 0.0, -0.01, 0.02, 0.01)
 MARGINS = (0.1, 0.25, 0.5, 0.75)
 YEARS = {1: 40, 2: 38, 4: 30, 6: 22, 8: 16}
@@ -36,6 +34,16 @@ SPACES: dict[str, tuple[str, str, dict[str, tuple[float, ...]]]] = {
     "adatriplet_grid": ("AdaTriplet", "Grid search", {"epsilon": MARGINS, "beta": MARGINS}),
     "adatriplet_automargin": ("AdaTriplet", "AutoMargin", {"k_delta": (2, 4), "k_an": (2, 4)}),
 }
+MARGINS_KINDS = {
+    "Q1": "quartile",
+    "Q2": "quartile",
+    "WAT": "wat",
+    "Grid search": "fixed",
+    "AutoMargin": "automargin",
+}
+COMPARISONS = [["triplet_automargin", "triplet_grid"], ["adatriplet_automargin", "adatriplet_grid"]]
+FACTS = {"uses_results": False, "screens": False, "ordered": False}
+"""What a grid or random search may know: nothing of earlier results."""
 N_S = (1, 1, 4, 4, 2, 1, 1, 16, 4)
 
 
@@ -147,6 +155,9 @@ def study_content(arms: list[dict[str, Any]], folds: int, replicates: int, synth
         "data": data,
         "folds": [{"fold": number, **fold} for number in range(folds)],
         "metric": "mAP",
+        "equivalence_margin": 0.01,
+        "baseline": None,
+        "comparisons": [pair for pair in COMPARISONS if {*pair} <= {arm["name"] for arm in arms}],
         "replicates": replicates,
         "arms": arms,
         "plan": {"search_trials": search, "replicate_trials": replicates * len(arms)},
@@ -173,18 +184,30 @@ def study_content(arms: list[dict[str, Any]], folds: int, replicates: int, synth
     }
 
 
+def arm_content(name: str, loss: str, search: str, margins_kind: str, **others: Any) -> dict[str, Any]:
+    """An arm as study.json holds it, with one configuration in which nothing is set unless `others` says more."""
+    lowered = search if search in ("Q1", "Q2", "WAT", "AutoMargin") else search.lower()
+    arm = {
+        "name": name,
+        "label": f"{loss} + {lowered}",
+        "loss": loss,
+        "loss_kind": loss.lower(),
+        "margins_kind": margins_kind,
+        "group": loss,
+        "search": search,
+        "searcher": {"kind": "grid", "samples": None},
+        "searcher_facts": FACTS,
+        "note": "",
+        "space": {},
+        "configurations": [{}],
+    }
+    arm |= others
+    return {"n_s": len(arm["configurations"]), **arm}
+
+
 def _arm(name: str) -> dict[str, Any]:
     loss, search, space = SPACES[name]
-    listed = configurations(name)
-    return {
-        "name": name,
-        "label": Arm(name=name, search=search, settings=(("loss.kind", loss.lower()),)).label,
-        "loss": loss,
-        "search": search,
-        "space": space,
-        "configurations": listed,
-        "n_s": len(listed),
-    }
+    return arm_content(name, loss, search, MARGINS_KINDS[search], space=space, configurations=configurations(name))
 
 
 def _selected(arm: str, folds: int) -> dict[str, Any]:

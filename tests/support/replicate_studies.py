@@ -24,10 +24,13 @@ def metrics(value: float, chance: float) -> dict[str, float]:
     return found | {"chance_mAP": chance}
 
 
-def write_study(out: Path, name: str, arms: list[dict[str, Any]], records: list[dict[str, Any]]) -> Path:
-    """A study without a search stage: no folds, nothing searched, one configuration an arm."""
+def write_study(
+    out: Path, name: str, arms: list[dict[str, Any]], records: list[dict[str, Any]], baseline: str | None = None
+) -> Path:
+    """A study without a search stage: no folds, nothing searched, one configuration per arm."""
     make_out(out, folds=0, replicates=SEEDS, arms=())
-    edit(out / "study.json", study=name, arms=[{"n_s": 1, "space": {}, **arm} for arm in arms])
+    pairs = [[arm["name"], baseline] for arm in arms if baseline is not None and arm["name"] != baseline]
+    edit(out / "study.json", study=name, arms=arms, baseline=baseline, comparisons=pairs)
     chosen = {a["name"]: {"configuration": a["configurations"][0], "score": None, "scores": []} for a in arms}
     write(out / "selection.json", chosen)
     for record in records:

@@ -1,14 +1,25 @@
-"""AutoMargin against the searches it would replace: who is compared, and with which correction."""
+"""Declared comparisons: who is compared, with which correction, and that labels decide nothing."""
 
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fmim_core.records import read_json, write_json
-from reports.parts.comparisons import contests
+from reports.build import build_report
+from reports.contents import contents_of
+from reports.parts.comparisons import compared_costs, comparisons, paired_table, ratios_table
+from reports.parts.verdict import verdict_of_comparisons
 from reports.reading.results import read_results
-from reports.studies.automargin_vs_grid import paired_table
-from tests.support.factories import make_out
+from reports.stats import paired_difference
+from tests.support.declared import make_declared_out
+from tests.support.factories import FACTS, SEEDS, edit, make_out
+from tests.support.replicate_studies import rows
 
 
 @pytest.fixture
@@ -17,48 +28,193 @@ def out(tmp_path: Path) -> Path:
     return make_out(tmp_path / "out")
 
 
-def sample(out: Path, arm: str) -> None:
-    """Make an arm's search a random one, in study.json."""
+def pairs(out: Path) -> list[tuple[str, str]]:
+    return [(one.a.name, one.b.name) for one in comparisons(read_results(out))]
+
+
+def table(out: Path, name: str) -> list[dict[str, str]]:
+    with (out / "report" / "tables" / f"{name}.csv").open(encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_the_declared_pairs_are_compared_in_their_order(out: Path) -> None:
+    assert pairs(out) == [("triplet_automargin", "triplet_grid"), ("adatriplet_automargin", "adatriplet_grid")]
+    edit(out / "study.json", comparisons=[["adatriplet_grid", "triplet_q1"]])
+    assert pairs(out) == [("adatriplet_grid", "triplet_q1")]
+    (one,) = comparisons(read_results(out))
+    # Grid arms have the same shift of a seed, so the difference is that of the levels for every seed.
+    assert one.paired.difference == pytest.approx(0.80 - 0.42)
+    assert one.heading() == "AdaTriplet + grid search against Triplet + Q1"  # of different groups
+
+
+def test_holm_is_over_all_comparisons(out: Path) -> None:
     study = read_json(out / "study.json")
-    for entry in study["arms"]:
-        if entry["name"] == arm:
-            entry |= {
-                "searcher": {"kind": "random", "samples": len(entry["configurations"])},
-                "search": "Random search",
-                "label": f"{entry['loss']} + random search",
-            }
-    write_json(out / "study.json", study)
-
-
-def test_automargin_is_compared_with_the_grid_of_its_loss_alone(out: Path) -> None:
-    found = contests(read_results(out))
-    assert [(contest.name, contest.rival.name) for contest in found] == [
-        ("Triplet", "triplet_grid"),
-        ("AdaTriplet", "adatriplet_grid"),
-    ]
-    assert "against" not in [column.key for column in paired_table(read_results(out)).columns]
-
-
-def test_and_with_every_sampled_search_where_there_are_some(out: Path) -> None:
-    sample(out, "adatriplet_q1")
-    results = read_results(out)
-    assert [contest.name for contest in contests(results)] == [
-        "Triplet",
-        "AdaTriplet against random search",
-        "AdaTriplet against grid search",
-    ]
-    table = paired_table(results)
-    assert table.title == "AutoMargin minus each other search"
-    assert [(row["loss"], row["against"]) for row in table.rows] == [
-        ("Triplet", "grid search"),
-        ("AdaTriplet", "random search"),
-        ("AdaTriplet", "grid search"),
-    ]
+    write_json(
+        out / "study.json", study | {"comparisons": [*study["comparisons"], ["adatriplet_automargin", "adatriplet_q1"]]}
+    )
+    table = paired_table(read_results(out))
+    assert [(row["a"], row["b"]) for row in table.rows][2] == ("adatriplet_automargin", "adatriplet_q1")
     raw, adjusted = ([row[key] for row in table.rows] for key in ("p", "p_holm"))
     assert min(adjusted) == pytest.approx(3 * min(raw))  # Holm over all three
 
 
 def test_the_margin_is_the_studys(out: Path) -> None:
-    assert contests(read_results(out))[0].tost.margin == 0.01  # of studies that declare none
+    assert {one.equivalence.margin for one in comparisons(read_results(out))} == {0.01}
     write_json(out / "study.json", read_json(out / "study.json") | {"equivalence_margin": 0.05})
-    assert {contest.tost.margin for contest in contests(read_results(out))} == {0.05}
+    assert {one.equivalence.margin for one in comparisons(read_results(out))} == {0.05}
+
+
+def test_an_arm_scored_on_another_task_is_compared_and_not_tested(out: Path) -> None:
+    for seed in range(len(SEEDS)):
+        path = out / "records" / f"triplet_automargin.c00.seed{seed}.json"
+        metrics = json.loads(path.read_text())["metrics"]
+        edit(path, metrics={**metrics, "test": {**metrics["test"], "chance_mAP": 0.1}})
+    table = paired_table(read_results(out))
+    first, second = table.rows
+    assert (first["p"], first["p_holm"], first["p_equivalence"]) == (None, None, None)
+    assert first["difference"] == pytest.approx(0.005)
+    assert second["p_holm"] == second["p"]  # alone in its family
+    assert "scored on another task" in table.notes[1]
+    said = verdict_of_comparisons(read_results(out))
+    assert "scored on different tasks, so not tested" in said.findings[0]
+
+
+def relabelled(out: Path) -> Path:
+    """The same folder with other words for what was called grid search."""
+    arms = json.dumps(read_json(out / "study.json")["arms"])
+    renamed = arms.replace("Grid search", "Raster scan").replace("grid search", "raster scan")
+    assert renamed.count("aster scan") == 2 * 2  # the label and the search of two arms
+    return edit(out / "study.json", arms=json.loads(renamed)).parent
+
+
+def test_renaming_a_label_changes_displayed_text_alone(tmp_path: Path) -> None:
+    first, second = make_out(tmp_path / "first"), relabelled(make_out(tmp_path / "second"))
+    build_report(first)
+    build_report(second)
+    names = sorted(path.name for path in (first / "report/tables").glob("*.csv"))
+    assert names == sorted(path.name for path in (second / "report/tables").glob("*.csv"))
+    for name in names:
+        expected, found = ((out / "report/tables" / name).read_text(encoding="utf-8") for out in (first, second))
+        assert found == expected.replace("Grid search", "Raster scan").replace("grid search", "raster scan"), name
+    before, after = (contents_of(r).verdict(r) for r in map(read_results, (first, second)))
+    assert len(after.findings) == 2
+    assert after.findings == tuple(said.replace("grid search", "raster scan") for said in before.findings)
+    assert [name for name, _ in after.cards[0][1]][1] == "Raster scan, test mAP"
+    assert after.cautions == tuple(said.replace("grid search", "raster scan") for said in before.cautions)
+    assert len(after.cards) == len(before.cards) == 2
+    figures = [sorted(path.name for path in (out / "report/figures").iterdir()) for out in (first, second)]
+    assert figures[0] == figures[1]
+    assert table(second, "adatriplet_arms")[2]["published_mAP_percent"] == "97.0"
+
+
+def search_value(arm: str, configuration: Mapping[str, Any]) -> float:
+    """Two arms of fixed quality, and searches whose best depends on how near a margin comes to 0.5."""
+    fixed = {"automargin": 0.8, "automargin_k2": 0.79}
+    off = sum(abs(value - 0.5) for value in configuration.values()) / 10
+    return fixed.get(arm, 0.75 - off)
+
+
+def test_both_automargin_arms_are_compared_with_all_four_searches(tmp_path: Path) -> None:
+    out = make_declared_out(tmp_path / "out", "automargin_vs_search", search_value)
+    build_report(out)
+    found = table(out, "paired_differences")
+    searches = ("grid", "random", "tpe", "asha")
+    assert [(row["a"], row["b"]) for row in found] == [
+        (arm, search) for arm in ("automargin", "automargin_k2") for search in searches
+    ]
+    by_pair = {(row["a"], row["b"]): float(row["difference"]) for row in found}
+    assert by_pair["automargin_k2", "grid"] == pytest.approx(0.79 - 0.75)
+    assert by_pair["automargin_k2", "asha"] == pytest.approx(0.79 - (0.75 - 0.45 / 10 - 0.5 / 10))
+    said = contents_of(read_results(out)).verdict(read_results(out))
+    assert len(said.findings) == len(said.cards) == 8
+    assert said.findings[4].startswith("AdaTriplet: AutoMargin (K = 2) against grid search: ")
+    published = {row["arm"] for row in table(out, "automargin_vs_search") if row["published_mean"]}
+    assert published == {"grid", "automargin"}
+
+
+def test_the_loss_of_backbones_is_the_triplet_loss_and_the_backbone_their_group(tmp_path: Path) -> None:
+    out = make_declared_out(tmp_path / "out", "backbones", lambda _, c: 0.7 + c.get("epsilon", 0.0) / 10)
+    build_report(out)
+    found = table(out, "search_cost")
+    assert {row["loss"] for row in found} == {"Triplet"}
+    assert list(dict.fromkeys(row["group"] for row in found)) == ["ResNet-18", "ResNet-50", "ConvNeXt-Tiny", "ViT-S/16"]
+    ratios = table(out, "cost_ratios")
+    assert [(row["arm"], row["against"]) for row in ratios] == [
+        (f"{group} + AutoMargin", f"{group} + grid search")
+        for group in ("ResNet-18", "ResNet-50", "ConvNeXt-Tiny", "ViT-S/16")
+    ]
+    assert {float(row["n_s"]) for row in ratios} == {2.0}
+
+
+def own_study(out: Path, **changes: Any) -> Path:
+    """The arms as a study of a user's own, for which there is no file in `reports/studies`."""
+    edit(out / "study.json", study="mine", **changes)
+    for path in (out / "records").iterdir():
+        edit(path, study="mine")
+    return out
+
+
+def test_a_study_of_ones_own_with_a_baseline_has_the_whole_comparison(tmp_path: Path) -> None:
+    arms = ["triplet_q2", "triplet_grid", "triplet_automargin"]
+    declared = [["triplet_grid", "triplet_q2"], ["triplet_automargin", "triplet_q2"]]
+    out = own_study(make_out(tmp_path / "out", arms=arms), baseline="triplet_q2", comparisons=declared)
+    page = build_report(out).read_text(encoding="utf-8")
+    found = table(out, "paired_differences")
+    assert [(row["a"], row["b"]) for row in found] == [
+        ("triplet_grid", "triplet_q2"),
+        ("triplet_automargin", "triplet_q2"),
+    ]
+    shift = dict(enumerate(SEEDS[::-1]))
+    expected = paired_difference(
+        {seed: 0.785 + step for seed, step in shift.items()}, {seed: 0.63 + step for seed, step in enumerate(SEEDS)}
+    )
+    row = found[1]
+    assert float(row["difference"]) == pytest.approx(expected.difference)
+    assert (float(row["low"]), float(row["high"])) == (pytest.approx(expected.low), pytest.approx(expected.high))
+    assert all(row[name] for name in ("g", "p", "p_holm", "p_equivalence", "smallest_difference", "smallest_margin"))
+    said = verdict_of_comparisons(read_results(out))
+    assert said.findings[1].startswith("Triplet: AutoMargin against Q2: AutoMargin scored better.")
+    assert [heading for heading, _ in said.cards] == [
+        "Triplet: grid search vs Q2",
+        "Triplet: AutoMargin vs Q2",
+    ]
+    assert "Triplet: AutoMargin vs Q2" in page
+    figures = {path.stem for path in (out / "report/figures").iterdir()}
+    assert {"map_by_year", "retrieval_samples", "expected_best", "map_vs_search_cost"} <= figures
+    tidy = table(out, "mine")
+    assert len(tidy) == 3 * 3 * 6
+    assert {row["setting"] for row in tidy if row["arm"] == "triplet_grid"} == {"ε = 0.5"}
+
+
+def test_a_study_without_comparisons_shows_none(tmp_path: Path) -> None:
+    out = own_study(make_out(tmp_path / "out", arms=["triplet_q2", "triplet_grid"]), comparisons=[])
+    build_report(out)
+    assert not (out / "report/tables/paired_differences.csv").exists()
+    assert not (out / "report/tables/cost_ratios.csv").exists()
+    said = verdict_of_comparisons(read_results(out))
+    assert said.cards == ()
+    assert said.findings[1] == "Triplet + grid search (ε = 0.5): test mAP 73.00 ± 0.71 % (n = 5 seeds)."
+
+
+def test_costs_are_compared_within_a_group_and_as_declared(out: Path) -> None:
+    results = read_results(out)
+    triplet = [pair for pair in compared_costs(results) if pair[0].startswith("triplet")]
+    assert triplet == [(f"triplet_{arm}", "triplet_grid") for arm in ("q1", "q2", "wat", "automargin")]
+    edit(out / "study.json", comparisons=[["adatriplet_grid", "triplet_grid"]])
+    assert compared_costs(read_results(out)) == [("adatriplet_grid", "triplet_grid")]
+    assert float(rows(ratios_table(read_results(out)))[0]["n_s"]) == 4 / 16
+
+
+def test_a_search_that_screens_owes_its_other_folds_to_what_came_to_its_end(out: Path) -> None:
+    study = read_json(out / "study.json")
+    arms = [
+        arm | ({"searcher_facts": FACTS | {"screens": True}} if arm["name"] == "triplet_grid" else {})
+        for arm in study["arms"]
+    ]
+    edit(out / "study.json", arms=arms)
+    edit(out / "records" / "triplet_grid.c00.fold0.json", status="stopped")
+    for fold in (1, 2):
+        (out / "records" / f"triplet_grid.c00.fold{fold}.json").unlink()
+    results = read_results(out)
+    assert [trial.status for trial in results.of("triplet_grid", "search")].count("missing") == 0
+    assert len(results.of("triplet_grid", "search")) == 1 + 3 * 3

@@ -12,7 +12,8 @@ import pytest
 
 from reports.build import build_report
 from reports.parts.budget import CONFIGURATIONS, DEVICE_SECONDS, area, budget_plot, budget_table, curves
-from reports.parts.costs import paid_table, ratios_table, time_table
+from reports.parts.comparisons import ratios_table
+from reports.parts.costs import accounting_table, time_table
 from reports.parts.optimism import optimism_plot, optimism_table
 from reports.parts.prediction import prediction_table
 from reports.reading.attempts import covered
@@ -21,7 +22,7 @@ from reports.reading.results import read_results
 from reports.stats import cost_ratio
 from reports.writing.formats import duration
 from reports.writing.tables import Table
-from tests.support.factories import SPACES, configurations, edit, level, make_out, spoil, write
+from tests.support.factories import FACTS, SPACES, configurations, edit, level, make_out, spoil, write
 from tests.support.replicate_studies import assert_drawn, rows
 
 TRIPLET = [arm for arm in SPACES if arm.startswith("triplet")]
@@ -65,7 +66,7 @@ def by_arm(table: Table, stage: str = "search") -> dict[str, dict[str, str]]:
 
 
 def test_each_arm_and_stage_is_accounted_for_by_itself(out: Path) -> None:
-    table = paid_table(read_results(out))
+    table = accounting_table(read_results(out))
     grid = by_arm(table)["Triplet + grid search"]
     assert (grid["n_s"], grid["trials"], grid["stopped"], grid["failed"], grid["repeated"]) == (
         "4",
@@ -81,22 +82,22 @@ def test_each_arm_and_stage_is_accounted_for_by_itself(out: Path) -> None:
     assert by_arm(table, "replicate")["All arms"]["trials"] == "25"
     assert float(by_arm(table, "all")["All arms"]["device_seconds"]) == 12.0 * (36 + 25)
     assert "energy_kj" not in grid
-    assert "No driver told the energy" in table.caption
+    assert "Energy was not measured" in table.caption
 
 
-def test_failed_attempts_are_paid_for_counted_and_shown(out: Path) -> None:
+def test_failed_attempts_cost_count_and_are_shown(out: Path) -> None:
     path = record(out, "triplet_grid.c00.fold0")
     edit(path, attempts=[ATTEMPT])
     edit_cost(path, wall_s=15.0, energy_j=1000.0, resumed=1)
     results = read_results(out)
-    table = paid_table(results)
+    table = accounting_table(results)
     grid = by_arm(table)["Triplet + grid search"]
     assert (grid["trials"], grid["repeated"], grid["epochs"]) == ("12", "1", "74")
     assert grid["images"] == str(12 * 8064 + 100)
     assert (float(grid["device_seconds"]), float(grid["wasted"])) == (144.0 + 6 * 0.5, 3.0)
     # 03:05:02 to 03:05:17, and eight seconds before 03:00:10.
     assert float(grid["wall_s"]) == pytest.approx(15.0 + 8.0)
-    assert table.notes[0].startswith("1 times a trial was interrupted and went on from a checkpoint")
+    assert table.notes[0].startswith("1 times a trial was interrupted and resumed from a checkpoint")
     build_report(out)
     cost = search_cost(results, "triplet_grid")
     assert (cost.device_seconds, cost.epochs, cost.n_s, cost.trials) == (147.0, 74, 4, 12)
@@ -106,13 +107,13 @@ def test_energy_and_waiting_are_shown_where_every_record_tells_them(out: Path) -
     for path in (out / "records").iterdir():
         edit_cost(path, wall_s=13.5, energy_j=250.0)
     results = read_results(out)
-    assert float(by_arm(paid_table(results))["Triplet + grid search"]["energy_kj"]) == 12 * 0.25
+    assert float(by_arm(accounting_table(results))["Triplet + grid search"]["energy_kj"]) == 12 * 0.25
     assert float(by_arm(time_table(results))["Triplet + grid search"]["outside"]) == pytest.approx(12 * 1.5)
     edit_cost(record(out, "triplet_grid.c00.fold0"), energy_j=None)
-    assert by_arm(paid_table(read_results(out)))["Triplet + grid search"]["energy_kj"] == ""
+    assert by_arm(accounting_table(read_results(out)))["Triplet + grid search"]["energy_kj"] == ""
 
 
-def test_records_of_earlier_versions_have_no_waiting_and_nothing_else_missing(out: Path) -> None:
+def test_records_without_wall_time_have_no_waiting_and_nothing_else_missing(out: Path) -> None:
     row = by_arm(time_table(read_results(out)))["Triplet + grid search"]
     assert row["outside"] == ""
     assert [float(row[part]) for part in ("startup_s", "data_s", "train_s", "eval_s")] == [6.0, 6.0, 120.0, 12.0]
@@ -150,7 +151,7 @@ def test_no_trial_costs_nothing() -> None:
     assert (cost.trials, cost.device_seconds, cost.energy_j, cost.wall_s) == (0, 0, None, 0.0)
 
 
-def test_ratios_against_the_grid_are_those_of_the_totals_by_fold(out: Path) -> None:
+def test_cost_ratios_are_those_of_the_totals_by_fold(out: Path) -> None:
     for number in range(2):
         for fold in range(3):
             edit_cost(record(out, f"triplet_automargin.c{number:02d}.fold{fold}"), train_s=10.0 + fold)
@@ -166,16 +167,15 @@ def test_ratios_against_the_grid_are_those_of_the_totals_by_fold(out: Path) -> N
     assert any("Triplet + Q1: no variance: the ratio is 4" in note for note in table.notes)
 
 
-def searched_by(out: Path, arm: str, kind: str) -> None:
-    """Say in study.json how an arm searched."""
+def searched_by(out: Path, arm: str, **facts: bool) -> None:
+    """Say in study.json what is true of an arm's search."""
     study = json.loads((out / "study.json").read_text())
-    edit(
-        out / "study.json", arms=[a | ({"searcher": {"kind": kind}} if a["name"] == arm else {}) for a in study["arms"]]
-    )
+    arms = [a | ({"searcher_facts": FACTS | facts} if a["name"] == arm else {}) for a in study["arms"]]
+    edit(out / "study.json", arms=arms)
 
 
 def test_a_search_that_screens_has_a_ratio_without_an_interval(out: Path) -> None:
-    searched_by(out, "triplet_automargin", "asha")
+    searched_by(out, "triplet_automargin", screens=True, ordered=True)
     edit_cost(record(out, "triplet_automargin.c00.fold0"), train_s=20.0)
     table = ratios_table(read_results(out))
     row = by_arm(table)["Triplet + AutoMargin"]
@@ -196,13 +196,13 @@ def trapezoids(values: list[float]) -> float:
 
 def test_areas_are_over_the_range_that_the_arms_of_a_loss_share(out: Path) -> None:
     found = curves(read_results(out))
-    areas = {curve.arm["name"]: area(curve, CONFIGURATIONS, found) for curve in found}
+    areas = {curve.arm.name: area(curve, CONFIGURATIONS, found) for curve in found}
     for arm in ("triplet_grid", "triplet_automargin"):
         scores = [level(arm, c) for c in configurations(arm)]
         assert areas[arm] == pytest.approx(trapezoids([draws(scores, b) for b in range(1, 5)]))
     assert areas["triplet_q2"] == pytest.approx(0.63)
     # Each configuration costs 36 s, so the same range in another unit, up to 144 s.
-    seconds = {curve.arm["name"]: area(curve, DEVICE_SECONDS, found) for curve in found}
+    seconds = {curve.arm.name: area(curve, DEVICE_SECONDS, found) for curve in found}
     assert seconds == pytest.approx(areas)
     table = budget_table(read_results(out))
     assert table.notes[0] == "Triplet: areas from 1 to 4 configurations and from 36 to 144 device-seconds."
@@ -214,10 +214,10 @@ def test_areas_are_over_the_range_that_the_arms_of_a_loss_share(out: Path) -> No
 
 
 def test_an_adaptive_search_has_its_best_so_far_in_its_own_order(out: Path) -> None:
-    searched_by(out, "triplet_grid", "tpe")
+    searched_by(out, "triplet_grid", uses_results=True, ordered=True)
     spoil(record(out, "triplet_grid.c01.fold2"), "failed")
     found = curves(read_results(out))
-    (curve,) = [one for one in found if one.arm["name"] == "triplet_grid"]
+    (curve,) = [one for one in found if one.arm.name == "triplet_grid"]
     scores = [level("triplet_grid", c) for c in configurations("triplet_grid")]
     best = [scores[0], scores[0], max(scores[0], scores[2]), max(scores[0], scores[2], scores[3])]
     assert curve.ordered
@@ -230,7 +230,7 @@ def test_an_adaptive_search_has_its_best_so_far_in_its_own_order(out: Path) -> N
 
 
 def test_a_configuration_that_cost_nothing_does_not_break_the_curve(out: Path) -> None:
-    searched_by(out, "triplet_grid", "tpe")
+    searched_by(out, "triplet_grid", uses_results=True, ordered=True)
     for fold in range(3):
         edit_cost(record(out, f"triplet_grid.c01.fold{fold}"), device_share=0.0)
     found = curves(read_results(out))
@@ -247,7 +247,7 @@ def test_costs_that_are_not_known_leave_no_area_over_them(out: Path) -> None:
 
 def test_the_budget_figure_leaves_out_single_values_that_would_squeeze_it(out: Path) -> None:
     plot = budget_plot(read_results(out))
-    assert plot.caption.count("Not drawn, far below: Triplet + Q1 42.0 %; Triplet + Q2 63.0 %.") == 1
+    assert plot.caption.count("Not drawn, far worse: Triplet + Q1 42.0 %; Triplet + Q2 63.0 %.") == 1
     assert "Triplet + AutoMargin from 78.1 % to 78.3 % with 2" in plot.alt
     assert_drawn(plot)
 
@@ -295,14 +295,14 @@ CALIBRATION = {
 }
 
 
-def test_a_prediction_is_compared_with_the_truth(out: Path) -> None:
+def test_a_prediction_is_compared_with_what_was_measured(out: Path) -> None:
     write(out / "calibration.json", CALIBRATION)
     table = prediction_table(read_results(out))
     found = {row["what"]: row for row in rows(table)}
-    assert float(found["Wall time, s"]["off"]) == pytest.approx(20.0)
+    assert float(found["Wall time, s"]["error"]) == pytest.approx(20.0)
     for name in ("Trials", "Epochs", "Training images", "Device-seconds"):
-        assert float(found[name]["off"]) == 0.0, name
-    assert float(found["Peak memory of a trial, MB"]["off"]) == pytest.approx(20.0)
+        assert float(found[name]["error"]) == 0.0, name
+    assert float(found["Peak memory of a trial, MB"]["error"]) == pytest.approx(20.0)
     assert table.notes == [
         "Predicted 16 min 40 s for 2 trials at once on the CPU (no GPU is used), measured 20 min 0 s (+20 %)."
     ]

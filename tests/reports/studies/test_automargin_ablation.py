@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from reports.parts.comparisons import comparisons
 from reports.reading.results import read_results
 from reports.stats import holm, paired_difference, smallest_difference
 from reports.studies import automargin_ablation as ablation
 from reports.writing.plotting import NothingToDraw
 from reports.writing.tables import to_csv
+from tests.support.factories import arm_content
 from tests.support.replicate_studies import COLUMNS, SEEDS, assert_drawn, record, rows, write_study
 
 # Test mAP by seed. "better" is 2.9, 3.0 and 3.1 points over the reference; "side" has another chance level.
@@ -21,16 +23,13 @@ SIDE = {"identity_side": (0.3, 0.35, 0.5)}
 @pytest.fixture
 def settings(tmp_path: Path) -> Path:
     values, configuration = ABLATION | SIDE, {"k_delta": 2, "k_an": 2}
-    arms = [
-        {"name": a, "label": a, "loss": "AdaTriplet", "search": f"change {a}", "configurations": [configuration]}
-        for a in values
-    ]
+    arms = [arm_content(a, "AdaTriplet", f"change {a}", "automargin", configurations=[configuration]) for a in values]
     made = [
         record(a, configuration, seed, value, 0.1 if a in SIDE else 0.2)
         for a, row in values.items()
         for seed, value in enumerate(row)
     ]
-    return write_study(tmp_path / "out", "automargin_ablation", arms, made)
+    return write_study(tmp_path / "out", "automargin_ablation", arms, made, baseline="reference")
 
 
 def test_differences_are_paired_by_seed(settings: Path) -> None:
@@ -43,7 +42,7 @@ def test_differences_are_paired_by_seed(settings: Path) -> None:
     assert (found["change reference"]["difference"], found["change reference"]["p_holm"]) == ("", "")
 
 
-def test_another_question_is_shown_but_not_tested(settings: Path) -> None:
+def test_an_arm_scored_on_another_task_is_shown_but_not_tested(settings: Path) -> None:
     results = read_results(settings)
     raw = {
         arm: paired_difference(dict(enumerate(ABLATION[arm])), dict(enumerate(ABLATION["reference"]))).p
@@ -56,8 +55,11 @@ def test_another_question_is_shown_but_not_tested(settings: Path) -> None:
     side = found["identity_side"]
     assert (side["p_holm"], float(side["chance_mAP"])) == ("", pytest.approx(0.1))
     assert float(side["difference"]) == pytest.approx((0.3 + 0.35 + 0.5) / 3 - 0.6)
-    assert "“change identity_side” (chance mAP 10.00 %) asks another question than the reference" in table.notes[0]
-    assert "is not a training effect and is not tested" in ablation.ablation_verdict(results).cautions[0]
+    assert (
+        "“change identity_side” (chance mAP 10.00 %): scored on another task than the arm it is compared with"
+        in table.notes[0]
+    )
+    assert "is not an effect of training and is not tested" in ablation.ablation_verdict(results).cautions[0]
 
 
 def test_the_answer_names_the_settings_that_matter(settings: Path) -> None:
@@ -71,7 +73,8 @@ def test_the_answer_names_the_settings_that_matter(settings: Path) -> None:
     least = smallest_difference(0.01, 3, alpha=0.025).value
     assert least is not None
     assert unclear.endswith(
-        f"a true difference of {100 * least:.2f} points 80 % of the time, if it is the largest of the 2."
+        f"the minimum detectable difference is {100 * least:.2f} percentage points (power 80 %), if it is the largest "
+        "of the 2."
     )
 
 
@@ -91,7 +94,7 @@ def test_the_tidy_table_and_forest_of_the_ablation(settings: Path) -> None:
 def test_a_partial_ablation_says_what_is_missing(settings: Path) -> None:
     (settings / "records/better.c00.seed0.json").unlink()
     results = read_results(settings)
-    change = next(c for c in ablation.changes(results) if c.arm.name == "better")
+    change = next(c for c in comparisons(results) if c.a.name == "better")
     assert (change.paired.n, change.paired.missing) == (2, (0,))
     assert "“change better”: without a partner: replicate 0." in ablation.ablation_table(results).notes
     assert "except change better n = 2" in ablation.forest_plot(results).caption

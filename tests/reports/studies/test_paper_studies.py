@@ -89,7 +89,7 @@ def test_lambda_table_has_validation_and_test_and_the_verdict_answers(tmp_path: 
         "and also over all years, with 85.00 ± 0.58 % (n = 3 folds). On the test set λ = 0.5 reaches 72.32 ± 0.71 % "
         "(n = 5 seeds) at ≥ 6 years and 80.00 ± 0.71 % (n = 5 seeds) over all years."
     )
-    assert said[1].startswith("Paired by seed, λ = 0.5 minus λ = 0 is +5.00 points of mAP at ≥ 6 years")
+    assert said[1].startswith("Paired by seed, λ = 0.5 minus λ = 0 is +5.00 percentage points of mAP at ≥ 6 years")
     assert said[2] == (
         "For reference, published (OAI, 5-fold CV), on other images: highest mAP at ≥ 6 years with λ = 1 (96.3 %), "
         "lowest with λ = 2 (94.5 %)."
@@ -125,9 +125,12 @@ def test_margins_have_a_row_an_epsilon_and_the_verdict_names_the_break(tmp_path:
     said = contents_of(read_results(out)).verdict(read_results(out)).findings
     assert said[0] == (
         "Validation mAP is highest at ε = 0.3: 85.00 ± 0.58 % (n = 3 folds). At ε ≥ 1 it lies between 20.00 and "
-        "17.00 %, 65.00 to 68.00 points below the best. Above 0.3 it first falls below half of the best at ε = 1."
+        "17.00 %, 65.00 to 68.00 percentage points below the best. Above 0.3 it first falls below half of the best at "
+        "ε = 1."
     )
-    assert said[1].startswith("At ε = 0 it is 30.00 ± 0.58 % (n = 3 folds), 55.00 points below the best: semi-hard")
+    assert said[1].startswith(
+        "At ε = 0 it is 30.00 ± 0.58 % (n = 3 folds), 55.00 percentage points below the best: semi-hard"
+    )
     assert said[2].endswith("96 % at ε = 0.2 to 0.4, 28 to 10 % at ε ≥ 1, and 6 % at ε = 0.")
 
 
@@ -157,7 +160,7 @@ def test_selected_values_stand_beside_the_published_ones(tmp_path: Path) -> None
     assert float(grid["spread"]) == pytest.approx(0.845 - 0.805)
     assert float(found["SCT", "Grid search"]["spread"]) == pytest.approx(0.15)
     said = contents_of(read_results(out)).verdict(read_results(out)).findings
-    assert said[1].startswith("Most is at stake for SCT + grid search (15.00 points)")
+    assert said[1].startswith("Most is at stake for SCT + grid search (15.00 percentage points)")
     assert said[2].startswith("4 of 9 are the published choice for OAI, made on other images: WAT")
 
 
@@ -196,7 +199,9 @@ def test_the_papers_all_is_the_mean_over_queries_and_the_report_says_so(tmp_path
     by_hand = sum(n * v for n, v in zip(sizes, (92.1, 91.2, 85.8, 79.4, 73.3, 71.3), strict=True)) / sum(sizes)
     assert (one.printed, one.pooled) == pytest.approx((83.2, by_hand))
     out = make_declared_out(tmp_path / "baselines", "baselines", value)
-    assert "gives the printed “All” to ±0.06 points in 42 of 42 rows" in build_report(out).read_text(encoding="utf-8")
+    assert "gives the printed “All” to ±0.06 percentage points in 42 of 42 rows" in build_report(out).read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("name", ["baselines", "unlisted"])

@@ -10,18 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reports.parts import dynamics_figures, surfaces
+from reports.parts.tidy import every_value_table
+from reports.parts.training import distributions, surfaces
+from reports.parts.training.margins import adaptive_margins_plot, margins_plot
 from reports.reading.histories import at, density, histories, milestones
 from reports.reading.results import read_results
 from reports.studies import training_dynamics as dynamics
 from reports.writing.plotting import NothingToDraw
 from reports.writing.tables import to_csv
-from tests.support.factories import edit, spoil, write
+from tests.support.factories import arm_content, edit, spoil, write
 from tests.support.replicate_studies import COLUMNS, SEEDS, assert_drawn, record, rows, write_study
 
 BINS = 80
 LOSS = {"adatriplet_automargin": "AdaTriplet", "triplet_automargin": "Triplet", "triplet_fixed": "Triplet"}
 SEARCH = {"adatriplet_automargin": "AutoMargin", "triplet_automargin": "AutoMargin", "triplet_fixed": "Fixed margin"}
+MARGINS_KIND = {"adatriplet_automargin": "automargin", "triplet_automargin": "automargin", "triplet_fixed": "fixed"}
 CONFIGURATION: dict[str, dict[str, float]] = {
     "adatriplet_automargin": {"k_delta": 2, "k_an": 2},
     "triplet_automargin": {"k_delta": 2},
@@ -72,7 +75,7 @@ def surface(label: str, lam: float | None) -> dict[str, Any]:
 @pytest.fixture
 def training(tmp_path: Path) -> Path:
     arms = [
-        {"name": a, "label": f"{LOSS[a]} + {SEARCH[a]}", "loss": LOSS[a], "search": SEARCH[a], "configurations": [c]}
+        arm_content(a, LOSS[a], SEARCH[a], MARGINS_KIND[a], label=f"{LOSS[a]} + {SEARCH[a]}", configurations=[c])
         for a, c in CONFIGURATION.items()
     ]
     made = [record(a, c, seed, 0.6 + seed / 10, 0.2) for a, c in CONFIGURATION.items() for seed in range(SEEDS)]
@@ -83,7 +86,7 @@ def training(tmp_path: Path) -> Path:
 
 
 def test_the_tidy_table_of_training_dynamics(training: Path) -> None:
-    table = dynamics.dynamics_tidy_table(read_results(training))
+    table = every_value_table(read_results(training))
     assert table.name == "training_dynamics"
     assert to_csv(table).splitlines()[0] == COLUMNS
     found = {(row["arm"], row["metric"], row["year"]): row for row in rows(table)}
@@ -133,19 +136,23 @@ def test_densities_pool_the_counts_of_all_seeds(training: Path) -> None:
 def test_milestones_and_splits() -> None:
     assert milestones([1, 2, 3]) == [1, 2, 3]
     assert milestones(range(1, 101)) == [1, 26, 51, 75, 100]
-    edges, heights = dynamics_figures.split(np.array([0.0, 1.0, 2.0]), np.array([3.0, 5.0]), 1.25)
+    edges, heights = distributions.split(np.array([0.0, 1.0, 2.0]), np.array([3.0, 5.0]), 1.25)
     assert (edges.tolist(), heights.tolist()) == ([0.0, 1.0, 1.25, 2.0], [3.0, 5.0, 5.0])
     for outside in (-1.0, 0.0, 1.0, 2.5, math.nan):
-        same, _ = dynamics_figures.split(np.array([0.0, 1.0, 2.0]), np.array([3.0, 5.0]), outside)
+        same, _ = distributions.split(np.array([0.0, 1.0, 2.0]), np.array([3.0, 5.0]), outside)
         assert same.tolist() == [0.0, 1.0, 2.0]
 
 
 def test_the_figures_of_training_dynamics_are_drawn(training: Path) -> None:
     results = read_results(training)
-    plots = [dynamics_figures.margins_plot(results), dynamics_figures.distributions_plot(results)]
+    plots = [margins_plot(results), distributions.distributions_plot(results)]
     for plot in plots:
         assert "phantom images - synthetic, not radiographs" in plot.caption
         assert_drawn(plot)
+    adaptive = adaptive_margins_plot(results)
+    assert "Triplet + AutoMargin, last epoch: ε 0.20" in adaptive.alt
+    assert "Fixed margin" not in adaptive.alt
+    assert_drawn(adaptive)
     field = surfaces.surfaces_plot(results)
     assert "without data" in field.caption
     assert "AdaTriplet (ε = 0.25, β = 0.1, λ = 1)" in field.alt
@@ -172,13 +179,13 @@ def test_a_partial_training_is_reported_as_far_as_it_goes(training: Path) -> Non
     spoil(training / "records/triplet_automargin.c00.seed0.json", "failed")
     results = read_results(training)
     assert at(histories(results, "triplet_automargin"), "loss", 1).n == 2
-    found = {row["arm"]: row["n"] for row in rows(dynamics.dynamics_tidy_table(results))}
+    found = {row["arm"]: row["n"] for row in rows(every_value_table(results))}
     assert found == {"adatriplet_automargin": "3", "triplet_automargin": "2", "triplet_fixed": "0"}
     assert {row["arm"] for row in rows(dynamics.milestones_table(results))} == {
         "AdaTriplet + AutoMargin",
         "Triplet + AutoMargin",
     }
-    for make in (dynamics_figures.margins_plot, dynamics_figures.distributions_plot):
+    for make in (margins_plot, distributions.distributions_plot):
         plot = make(results)
         assert "Triplet + AutoMargin n = 2 of 3" in plot.caption
         assert_drawn(plot)
@@ -189,7 +196,7 @@ def test_a_training_that_has_not_begun(training: Path) -> None:
         path.unlink()
     results = read_results(training)
     assert dynamics.dynamics_verdict(results).findings == ("No replicate is completed yet.",)
-    for make in (dynamics_figures.margins_plot, dynamics_figures.distributions_plot):
+    for make in (margins_plot, distributions.distributions_plot):
         with pytest.raises(NothingToDraw, match="no replicate is completed yet"):
             make(results)
 
@@ -199,4 +206,4 @@ def test_records_without_histograms_have_no_distributions(training: Path) -> Non
         history = json.loads(path.read_text(encoding="utf-8"))["history"]
         edit(path, history=[{k: v for k, v in row.items() if not k.endswith("histogram")} for row in history])
     with pytest.raises(NothingToDraw, match="no completed replicate recorded histograms"):
-        dynamics_figures.distributions_plot(read_results(training))
+        distributions.distributions_plot(read_results(training))

@@ -1,10 +1,9 @@
-"""The figures of `training_dynamics`: margins and loss over the epochs, and the distributions of Δ and φ_an."""
+"""The figure of the distributions of Δ and φ_an over the epochs: Figs. 2(b) and 2(c) of the paper."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -14,76 +13,16 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from reports.parts.figures import seeds_phrase
-from reports.parts.overview import caption
-from reports.reading import published
 from reports.reading.histories import Histories, at, density, epochs_of, histories_by_arm, milestones
 from reports.reading.results import Results
-from reports.studies.training_dynamics import movement
-from reports.writing.plotting import QUIET, NothingToDraw, Plot, band
+from reports.writing.captions import caption, seeds_phrase
+from reports.writing.formats import decimal
+from reports.writing.plotting import NothingToDraw, Plot
 
-_LINES = (
-    {"color": "#D55E00", "linestyle": "-", "marker": "D"},
-    {"color": "#0072B2", "linestyle": (0, (5, 1.2)), "marker": "o"},
-    {"color": "#009E73", "linestyle": (0, (2, 1)), "marker": "s"},
-)
 _HARD, _MARGIN = "#E69F00", "#B84A00"
 # name of the histogram, its range, the margin that bounds its hard part, its sign in a figure
 DELTA = ("delta_histogram", (-2.0, 2.0), "epsilon", "Δ")
 PHI_AN = ("phi_an_histogram", (-1.0, 1.0), "beta", "$φ_{an}$")
-
-
-def margins_plot(results: Results) -> Plot:
-    """ε(t), β(t) and the loss of every arm, with the paper's Fig. 3(a)."""
-    found = histories_by_arm(results)
-    if not found:
-        raise NothingToDraw("no replicate is completed yet")
-    labels = {arm["name"]: arm["label"] for arm in results.arms}
-    last = max(epoch for arm in found.values() for epoch in epochs_of(arm))
-
-    def draw(figure: Figure) -> None:
-        panels = figure.subplots(3, 1, sharex=True)
-        for name, label, axes in zip(("epsilon", "beta", "loss"), ("ε", "β", "loss"), panels, strict=True):
-            paper = published.dynamics(name)
-            kept = paper[paper.index < last]  # the paper counts epochs from 0, records from 1
-            axes.plot(kept.index + 1, kept, color=QUIET, lw=0.8, label=published_label())
-            for position, (arm, seeds) in enumerate(found.items()):
-                _line(axes, seeds, name, label=labels[arm], **_LINES[position % len(_LINES)])
-            axes.set_ylabel(label)
-        panels[-1].set_xlabel("epoch")
-        panels[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
-        handles, names = panels[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper center", ncols=2, columnspacing=1)
-
-    text = (
-        f"The margins ε(t) and β(t) in force in each epoch, and the mean loss: mean over seeds, band ± SE, "
-        f"{seeds_phrase(results)}; no band for one seed. Thin grey line: {published_label()}, read from Fig. 3(a) of "
-        f"the paper (100 epochs), its first {last} epochs. Triplet has no β."
-    )
-    alt = " ".join(f"{labels[arm]}, last epoch: {_ends(seeds)}." for arm, seeds in found.items())
-    return Plot("margins_over_epochs", "Margins and loss over the epochs", caption(results, text), alt, 4.4, draw)
-
-
-def published_label() -> str:
-    return "published (OAI, AdaTriplet)"
-
-
-def _line(axes: Axes, seeds: Histories, name: str, **style: Any) -> None:
-    epochs = epochs_of(seeds)
-    stats = [at(seeds, name, epoch) for epoch in epochs]
-    if all(math.isnan(stat.mean) for stat in stats):
-        return
-    every = max(1, len(epochs) // 10)  # a marker for each epoch of a long training would hide its line
-    errors = [math.nan if stat.se is None else stat.se for stat in stats]
-    band(axes, epochs, [stat.mean for stat in stats], errors, markersize=3, markevery=every, **style)
-
-
-def _ends(seeds: Histories) -> str:
-    end = {label: at(seeds, name, epochs_of(seeds)[-1]).mean for name, label in _SAID.items()}
-    return ", ".join(f"{label} {value:.2f}" for label, value in end.items() if not math.isnan(value))
-
-
-_SAID = {"epsilon": "ε", "beta": "β", "loss": "loss"}
 
 
 def distributions_plot(results: Results) -> Plot:
@@ -114,7 +53,7 @@ def distributions_plot(results: Results) -> Plot:
     text = (
         "Distributions of Δ = φ_ap − φ_an over triplets (top) and of φ_an over negative pairs (bottom) in epochs from "
         "the first (top ridge, dark) to the last (bottom ridge, light), as in Figs. 2(b) and 2(c) of the paper; one "
-        f"column an arm, seeds pooled ({seeds_phrase(results)}). Heights are densities, in each panel relative to its "
+        f"column per arm, seeds pooled ({seeds_phrase(results)}). Heights are densities, in each panel relative to its "
         "highest. Vertical mark: the mean margin of that epoch, ε for Δ, β for φ_an (Triplet has none); filled "
         "orange: the hard part, Δ < ε or φ_an > β."
     )
@@ -133,7 +72,7 @@ def _shown(seeds: Histories, kind: Kind) -> dict[int, np.ndarray]:
 
 
 def _ridges(axes: Axes, seeds: Histories, kind: Kind) -> None:
-    """One step line an epoch, the first on top; what lies on the hard side of the epoch's margin is filled."""
+    """One step line per epoch, the first on top; what lies on the hard side of the epoch's margin is filled."""
     ridges = _shown(seeds, kind)
     top = max((one.max() for one in ridges.values()), default=1.0)
     for place, (epoch, heights) in enumerate(ridges.items()):
@@ -178,3 +117,12 @@ def _range(drawn: Mapping[str, Histories], kind: Kind) -> tuple[float, float]:
         return low, high
     room = 0.03 * (max(ends) - min(ends))
     return max(low, min(ends) - room), min(high, max(ends) + room)
+
+
+def movement(seeds: Histories) -> str:
+    """`mean Δ 0.11 → 0.18, mean φ_an 0.14 → 0.08`, first to last epoch."""
+    epochs = epochs_of(seeds)
+    return ", ".join(
+        f"mean {sign} {decimal(at(seeds, name, epochs[0]).mean, 2)} to {decimal(at(seeds, name, epochs[-1]).mean, 2)}"
+        for name, sign in (("delta_mean", "Δ"), ("phi_an_mean", "φ_an"))
+    )

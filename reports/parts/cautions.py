@@ -1,0 +1,104 @@
+"""What any reader should know before using the numbers of a report, each with its number."""
+
+from __future__ import annotations
+
+from reports.reading.results import Results
+from reports.reading.summary import arm_summaries, chance_name, test_fact
+from reports.writing.formats import decimal
+
+FEW_SUBJECTS = 100
+PAPER_EPOCHS = 100
+ADAPTIVE_MARGINS = {"automargin"}  # kinds of margins that follow the training
+_AUTOMARGIN_NEEDS_EPOCHS = "AutoMargin adapts its margins once an epoch, so a short training tells little about it."
+
+
+def cautions(results: Results) -> list[str]:
+    """What any reader should know before using the numbers, each with its number."""
+    data = results.study["data"]
+    test, sentences = data.get("test") or {}, []
+    if results.study.get("preset") == "smoke":
+        sentences.append("The preset smoke only checks that everything runs: its numbers are no results.")
+    if data.get("synthetic"):
+        sentences.append(
+            "The images are synthetic phantoms: they show how the methods behave here, not how they do on radiographs."
+        )
+    subjects = test.get("subjects")
+    if subjects is not None and subjects < FEW_SUBJECTS:
+        sentences.append(
+            f"The test set has only {subjects} subjects: one subject more or less matched moves "
+            f"{results.metric.label} by about {decimal(100 / max(subjects, 1), 1)} percentage points, and no ± here "
+            "covers that."
+        )
+    sentences.append(
+        "A test ± is the SE over seeds on one fixed set of subjects: it covers training noise, not the choice of "
+        "subjects."
+        + (
+            " A validation ± is over folds, which differ in subjects but share training data; the two do not compare."
+            if results.searched
+            else ""
+        )
+    )
+    without, queries = (test_fact(results, name) for name in ("queries_without_match", "queries"))
+    if without is not None and queries is not None:
+        sentences.append(
+            f"{int(without)} of {int(queries)} test queries have no match in the gallery."
+            if without
+            else f"Each of the {int(queries)} test queries has a match in the gallery."
+        )
+    sentences += _below_chance(results, test_fact(results, chance_name(results))) + _in_the_folds(results)
+    sentences += [f"Another run with the same seed: {note}." for note in _notes(results)]
+    n = int(results.study["replicates"])
+    if n < 5:
+        sentences.append(f"{n} seed{'s' if n != 1 else ''} planned: intervals from so few are wide or do not exist.")
+    return sentences
+
+
+def _notes(results: Results) -> list[str]:
+    """What the searchers declare of themselves, each once."""
+    return list(dict.fromkeys(arm["note"] for arm in results.arms if arm.get("note")))
+
+
+def _in_the_folds(results: Results) -> list[str]:
+    """What happened in development: validation queries left out, and subjects with too few images for a batch."""
+    folds, sentences = results.study["folds"], []
+    without, scored = (
+        sum(fold.get(f"validation_queries{rest}", 0) for fold in folds) for rest in ("_without_match", "")
+    )
+    if without:
+        sentences.append(
+            f"{without} of {without + scored} validation queries have no match in their gallery: they are left out, "
+            "not scored 0."
+        )
+    final = [t.record for t in results.trials if t.record and t.stage == "replicate"]
+    return sentences + [
+        f"{warning}." for warning in sorted({w for record in final for w in record.get("warnings") or []})
+    ]
+
+
+def _below_chance(results: Results, chance: float | None) -> list[str]:
+    """Arms whose model tells nobody apart: a collapsed embedding, not a bad margin, is the usual reason."""
+    if chance is None:
+        return []
+    sign = 1 if results.metric.higher_is_better else -1
+    collapsed = [arm.label for arm in arm_summaries(results) if sign * arm.test.stat.mean < sign * chance]
+    if not collapsed:
+        return []
+    return [
+        f"Worse than a random ranking: {', '.join(collapsed)}. Among equal similarities the non-matching images "
+        "rank first, so embeddings that have collapsed to one point score like this."
+    ]
+
+
+def automargin_caution(results: Results) -> list[str]:
+    """That a short training tells little of margins that adapt, where an arm has such margins."""
+    adapts = any(arm["margins_kind"] in ADAPTIVE_MARGINS for arm in results.arms)
+    return epochs_caution(results, _AUTOMARGIN_NEEDS_EPOCHS) if adapts else []
+
+
+def epochs_caution(results: Results, why: str) -> list[str]:
+    """That trials trained for fewer epochs than the paper's, and why this matters; none if they did not."""
+    epochs = {int(t.cost("epochs")) for t in results.trials if t.status == "completed" and t.cost("epochs") > 0}
+    if not epochs or min(epochs) >= PAPER_EPOCHS:
+        return []
+    given = " or ".join(map(str, sorted(epochs)))
+    return [f"Trials trained for {given} epochs, the paper's for {PAPER_EPOCHS}. {why}"]

@@ -1,0 +1,114 @@
+"""An account of every trial: how many ended how, what does not count and why, and the executions of the study."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+
+from reports.reading.cost import utilisation_of
+from reports.reading.results import Results
+from reports.reading.validation import STATUSES
+from reports.sections import Section, in_every_study
+from reports.writing.captions import caption
+from reports.writing.formats import configuration_text
+from reports.writing.tables import Column, Table
+
+
+@in_every_study(Section.COST_DETAILS)
+def status_table(results: Results) -> Table:
+    """How many trials of each arm and stage ended how."""
+    rows = []
+    for arm in results.arms:
+        for stage, unit in results.stages.items():
+            trials = results.of(arm["name"], stage)
+            counts = Counter(trial.status for trial in trials)
+            unknown = results.unproposed(arm) if stage == "search" else 0
+            planned = len(trials) + unknown or int(results.study["replicates"])
+            row = {"arm": arm["label"], "stage": f"{stage} ({unit}s)", "planned": planned}
+            rows.append(row | {status: counts[status] for status in STATUSES} | {"missing": planned - len(trials)})
+            rows[-1]["missing"] += counts["missing"]
+    columns = [Column("arm", "Arm"), Column("stage", "Stage"), Column("planned", "Planned", "count")]
+    columns += [Column(name, name.capitalize(), "count") for name in (*STATUSES, "missing")]
+    text = (
+        "Trials planned and how they ended. Only completed trials enter a mean; n says how many did. Stopped: ended "
+        "early by an arm's own search, which did not train that configuration on the other folds then."
+    )
+    return Table("trial_status", "Trials by status", caption(results, text), columns, rows)
+
+
+@in_every_study(Section.COSTS)
+def failures_table(results: Results) -> Table:
+    """Every failed, diverged, missing and superseded trial, and every file that does not count, with its reason.
+
+    A stopped trial is none of these: it ended as its search meant it to.
+    """
+    rows = [
+        {
+            "what": trial.status,
+            "where": f"{trial.arm}, {configuration_text(trial.configuration)}, {trial.unit}",
+        }
+        | {"reason": trial.reason, "file": trial.file or ""}
+        for trial in results.trials
+        if trial.status not in ("completed", "stopped")
+    ]
+    rows += [
+        {"what": "not counted", "where": problem.where, "reason": problem.why, "file": ""}
+        for problem in results.problems
+    ]
+    columns = [
+        Column("what", "Status"),
+        Column("where", "Trial or file"),
+        Column("reason", "Reason"),
+        Column("file", "Record"),
+    ]
+    text = "Trials and files that no number in this report uses."
+    return Table("not_counted", "Not counted", caption(results, text), columns, rows, empty="None: every trial counts.")
+
+
+@in_every_study(Section.COSTS)
+def executions_table(results: Results) -> Table:
+    """Each start of the study, and how well its slots were used in all."""
+    rows = [dict(execution) for execution in results.study.get("executions", [])]
+    used = utilisation_of(rows, [*results.trials, *results.superseded]).share
+    share = "not known yet" if math.isnan(used) else f"{100 * used:.1f} %"
+    columns = [
+        Column("started_at", "Started"),
+        Column("ended_at", "Ended"),
+        Column("wall_s", "Wall s", "seconds"),
+        Column("slots", "Slots", "count"),
+        Column("backend", "Backend"),
+        Column("device", "Device"),
+        Column("trials", "Trials", "count"),
+        Column("exit_code", "Exit", "count"),
+    ]
+    text = f"Executions of this study. Utilisation, trials' data + training + evaluation / (slots × wall): {share}."
+    return Table("executions", "Executions", caption(results, text), columns, rows)
+
+
+@in_every_study(Section.FILES)
+def all_trials_table(results: Results) -> Table:
+    """One row per planned trial with its record's file name, so that every mean can be traced."""
+    metric = results.metric
+    rows = [
+        {
+            "arm": t.arm,
+            "configuration": json.dumps(dict(t.configuration)),
+            "stage": t.stage,
+            "replicate": t.replicate,
+        }
+        | {
+            "status": t.status,
+            metric.name: t.metric(metric.name),
+            "device_seconds": t.device_seconds,
+            "record": t.file or "",
+        }
+        for t in results.trials
+    ]
+    columns = [Column(name, name.capitalize()) for name in ("arm", "configuration", "stage")]
+    columns += [Column("replicate", "Fold or seed", "count"), Column("status", "Status")]
+    columns += [Column(metric.name, f"{metric.label}, %", "percent"), Column("device_seconds", "Device s", "seconds")]
+    columns += [Column("record", "Record")]
+    where = "on validation in the search stage, on the test set in the replicate stage"
+    text = f"Every planned trial; {metric.label} is {where}."
+    return Table("trials", "Every trial", caption(results, text), columns, rows)

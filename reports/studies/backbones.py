@@ -1,0 +1,8 @@
+"""The report of `backbones`: what every compared study has, and the margins over the epochs on each backbone."""
+
+from __future__ import annotations
+
+from reports.contents import Contents
+from reports.parts.training.margins import adaptive_margins_plot
+
+CONTENTS = Contents(figures=(adaptive_margins_plot,))

@@ -1,0 +1,115 @@
+"""How a report finds its parts: the guide in reports/README.md, followed to the letter."""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import reports.parts
+import reports.studies
+from reports.build import build_report
+from reports.contents import Contents, contents_of
+from reports.parts.years import year_plot
+from reports.reading.results import read_results
+from reports.sections import parts_of_every_study
+from studies.catalogue import names
+from tests.support.declared import make_declared_out
+from tests.support.factories import edit, make_out
+from tests.support.paths import ROOT
+
+GUIDE = (ROOT / "reports" / "README.md").read_text(encoding="utf-8")
+
+
+def guide_files() -> dict[str, str]:
+    """The files that the guide writes, by path."""
+    blocks = re.findall(r"```python\n# (reports/\S+)\n(.*?)```", GUIDE, flags=re.DOTALL)
+    return dict(blocks)
+
+
+@pytest.fixture
+def followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    """The guide's files, as if they lay in the packages."""
+    files = guide_files()
+    before = set(sys.modules)
+    for package in (reports.parts, reports.studies):
+        folder = tmp_path / package.__name__
+        folder.mkdir()
+        monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
+    for path, code in files.items():
+        package, name = Path(path).parent.as_posix().replace("/", "."), Path(path).name
+        (tmp_path / package / name).write_text(code, encoding="utf-8")
+    yield files
+    for name in set(sys.modules) - before:
+        if name.startswith(("reports.parts.", "reports.studies.")):
+            del sys.modules[name]
+
+
+def own(out: Path) -> Path:
+    edit(out / "study.json", study="my_study")
+    for path in (out / "records").iterdir():
+        edit(path, study="my_study")
+    return out
+
+
+def test_the_guide_writes_a_part_and_a_study() -> None:
+    assert list(guide_files()) == ["reports/parts/warnings_by_arm.py", "reports/studies/my_study.py"]
+
+
+def test_one_file_adds_a_table_to_every_study(followed: dict[str, str], tmp_path: Path) -> None:
+    out = make_out(tmp_path / "grid")
+    edit(out / "records" / "triplet_q1.c00.seed0.json", warnings=["few images"])
+    without_search = make_declared_out(tmp_path / "baselines", "baselines", lambda arm, _: 0.5 + len(arm) / 100)
+    for each in (out, own(make_out(tmp_path / "mine")), without_search):
+        page = build_report(each).read_text(encoding="utf-8")
+        assert 'id="warnings_by_arm"' in page
+    with (out / "report/tables/warnings_by_arm.csv").open(encoding="utf-8") as stream:
+        found = {row["arm"]: row["warnings"] for row in csv.DictReader(stream)}
+    assert (found["Triplet + Q1"], found["Triplet + Q2"]) == ("1", "0")
+
+
+def test_a_studys_file_is_found_by_being_there(followed: dict[str, str], tmp_path: Path) -> None:
+    out = own(make_out(tmp_path / "out"))
+    contents = contents_of(read_results(out))
+    assert contents.leaves_out == (year_plot,)
+    build_report(out)
+    figures = {path.stem for path in (out / "report/figures").iterdir()}
+    assert "margins_over_epochs" in figures
+    assert "map_by_year" not in figures
+
+
+def test_without_a_file_a_study_has_what_every_study_has(tmp_path: Path) -> None:
+    out = own(make_out(tmp_path / "out"))
+    assert contents_of(read_results(out)) == Contents()
+    edit(out / "study.json", study="a.b")
+    assert contents_of(read_results(out)) == Contents()
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_study_of_the_catalogue_has_a_file(name: str, tmp_path: Path) -> None:
+    out = make_out(tmp_path / "out")
+    edit(out / "study.json", study=name)
+    assert isinstance(contents_of(read_results(out)), Contents)
+    assert (ROOT / "reports" / "studies" / f"{name}.py").read_text(encoding="utf-8").count(
+        "\nCONTENTS = Contents("
+    ) == 1
+
+
+def test_parts_have_names_of_their_own_and_are_listed_once() -> None:
+    names = [part.name for part in parts_of_every_study()]
+    assert len(names) == len(set(names))
+    assert {"search_cost_table", "paired_table", "year_plot", "failures_table"} <= set(names)
+
+
+def test_no_folder_of_reports_has_more_than_a_dozen_modules() -> None:
+    folders = {path.parent for path in (ROOT / "reports").rglob("*.py")}
+    crowded = {
+        folder.name: count
+        for folder in folders
+        if (count := len([path for path in folder.glob("*.py") if path.name != "__init__.py"])) > 12
+    }
+    assert crowded == {}

@@ -1,0 +1,149 @@
+"""The study's own metric: it names the columns it fills, it decides what is best, and its direction is respected."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fmim_core.metric_names import METRICS, Metric
+from reports.build import build_report, status_lines
+from reports.parts.budget import CONFIGURATIONS, Curve, area, curves
+from reports.parts.comparisons import comparisons
+from reports.parts.verdict import findings, verdict_of_comparisons
+from reports.reading.results import read_results
+from reports.stats import best_so_far, expected_best, left_out_optimism, optimism
+from tests.support.factories import best, edit, level, make_out
+
+LOWER = Metric("error", "error rate", higher_is_better=False)
+OFFSET = -0.08  # CMC top-1 minus mAP in the synthetic records
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """A study of a user's own that selects by CMC top-1."""
+    out = make_out(tmp_path / "out", arms=["triplet_q2", "triplet_grid", "triplet_automargin"])
+    edit(out / "study.json", study="mine", metric="CMC_1")
+    for path in (out / "records").iterdir():
+        edit(path, study="mine")
+    selection = json.loads((out / "selection.json").read_text())
+    changed = {arm: one | {"metric": "CMC_1", "score": one["score"] + OFFSET} for arm, one in selection.items()}
+    (out / "selection.json").write_text(json.dumps(changed))
+    return out
+
+
+def table(out: Path, name: str) -> list[dict[str, str]]:
+    with (out / "report" / "tables" / f"{name}.csv").open(encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_the_primary_columns_are_the_metrics(out: Path) -> None:
+    build_report(out)
+    for row in table(out, "search_cost"):
+        expected = level(row["arm"], best(row["arm"]))
+        assert float(row["validation_CMC_1_mean"]) == pytest.approx(expected + OFFSET)
+        assert float(row["test_CMC_1_mean"]) == pytest.approx(expected - 0.05 + OFFSET)
+    assert float(table(out, "trials")[0]["CMC_1"]) == pytest.approx(0.63 - 0.01 + OFFSET)
+    assert float(table(out, "by_year")[1]["year_2_mean"]) == pytest.approx(0.78 - 0.05 + OFFSET + 1 / 50)
+    budget = {row["arm"]: row for row in table(out, "search_budget")}
+    scores = sorted(level("triplet_grid", {"epsilon": epsilon}) + OFFSET for epsilon in (0.1, 0.25, 0.5, 0.75))
+    assert float(budget["Triplet + grid search"]["one"]) == pytest.approx(sum(scores) / 4)
+    chosen = {row["configuration"]: row for row in table(out, "configurations") if row["selected"]}
+    assert float(chosen["ε = 0.5"]["validation_CMC_1_mean"]) == pytest.approx(0.78 + OFFSET)
+    assert float(chosen["ε = 0.5"]["pooled"]) == pytest.approx(0.78 + OFFSET)
+    for row in table(out, "selection_optimism"):
+        assert float(row["optimism"]) == pytest.approx(0.05)
+        assert float(row["validation_mean"]) == pytest.approx(float(row["test_mean"]) + 0.05)
+    row = table(out, "paired_differences")[0]
+    assert (row["a"], float(row["difference"])) == ("triplet_automargin", pytest.approx(0.005))
+
+
+def test_captions_figures_and_sentences_say_the_metric_and_no_other(out: Path) -> None:
+    page = build_report(out).read_text(encoding="utf-8")
+    captions = re.findall(r"<caption>.*?</caption>|<figcaption>.*?</figcaption>", page, flags=re.DOTALL)
+    assert sum("CMC top-1" in caption for caption in captions) >= 8
+    assert not [caption for caption in captions if "mAP" in caption]
+    said = verdict_of_comparisons(read_results(out))
+    assert "Test CMC top-1: AutoMargin 65.50 ± 0.71 %" in said.findings[0]
+    assert "mAP" not in " ".join((said.lead, *said.findings, *said.cautions))
+    assert {"cmc_1_by_year", "cmc_1_vs_search_cost"} <= {path.stem for path in (out / "report/figures").iterdir()}
+    assert status_lines(read_results(out)) == []  # the recorded selection scores are of this metric
+
+
+def test_values_that_are_not_a_number_are_those_of_the_metric(out: Path) -> None:
+    path = out / "records" / "triplet_q2.c00.seed0.json"
+    metrics = json.loads(path.read_text())["metrics"]
+    edit(path, metrics={**metrics, "test": {**metrics["test"], "CMC_1": math.nan}})
+    assert status_lines(read_results(out)) == [
+        "The CMC top-1 of 1 completed trials is not a number: triplet_q2.c00.seed0."
+    ]
+
+
+def test_an_unknown_metric_is_refused(out: Path) -> None:
+    edit(out / "study.json", metric="F1")
+    with pytest.raises(ValueError, match=f"metric 'F1' is unknown; there are {', '.join(METRICS)}"):
+        read_results(out)
+
+
+def test_the_best_so_far_is_the_lowest_where_lower_is_better() -> None:
+    found = best_so_far([0.4, math.nan, 0.6, 0.3], [1.0, 1.0, 1.0, 1.0], higher_is_better=False)
+    assert found.best == (0.4, 0.4, 0.4, 0.3)
+    assert best_so_far([math.nan, 0.6, 0.3], higher_is_better=False).best[1:] == (0.6, 0.3)
+
+
+def test_the_expected_best_is_the_expected_minimum_where_lower_is_better() -> None:
+    scores = [0.5, 0.2, 0.9]
+    for b in (1, 2, 3):
+        draws = [min(draw) for draw in itertools.product(scores, repeat=b)]
+        found = expected_best(scores, b, higher_is_better=False)
+        mean = sum(draws) / len(draws)
+        assert found.expected == pytest.approx((mean,))
+        assert found.variance == pytest.approx((sum((draw - mean) ** 2 for draw in draws) / len(draws),))
+
+
+def test_optimism_is_positive_where_the_winner_looked_too_good() -> None:
+    validation, fresh = {0: 0.20, 1: 0.22}, {0: 0.30, 1: 0.34}
+    lower = optimism(validation, fresh, higher_is_better=False)
+    higher = optimism(validation, fresh)
+    assert lower.optimism == pytest.approx(0.11)
+    assert higher.optimism == pytest.approx(-0.11)
+    assert (lower.low, lower.high) == (pytest.approx(-higher.high), pytest.approx(-higher.low))
+    scores = {"a": {0: 0.1, 1: 0.3, 2: 0.2}, "b": {0: 0.3, 1: 0.1, 2: 0.3}}
+    found = left_out_optimism(scores, higher_is_better=False)
+    assert found.winners == {0: "b", 1: "a", 2: "a"}  # the lowest mean of the other folds; of equal ones the first
+    assert found.by_fold == pytest.approx({0: 0.3 - 0.2, 1: 0.3 - 0.15, 2: 0.2 - 0.2})
+    mirrored = left_out_optimism({c: {f: -v for f, v in by_fold.items()} for c, by_fold in scores.items()})
+    assert mirrored.by_fold == pytest.approx(found.by_fold)
+
+
+def test_better_and_worse_follow_the_direction(out: Path) -> None:
+    for seed in range(5):
+        for arm, value in (("triplet_automargin.c00", 0.8 + seed / 1000), ("triplet_grid.c02", 0.7)):
+            edit(out / "records" / f"{arm}.seed{seed}.json", metrics={"validation": None, "test": {"CMC_1": value}})
+    results = read_results(out)
+    (one,) = comparisons(results)
+    assert one.better
+    assert "AutoMargin scored better." in findings(results, [one])[0]
+    other = replace(one, metric=LOWER)
+    assert not other.better
+    assert "AutoMargin scored worse. Test error rate:" in findings(results, [other])[0]
+
+
+def test_a_budget_curve_goes_on_downwards_where_lower_is_better(out: Path) -> None:
+    (grid,) = [curve for curve in curves(read_results(out)) if curve.arm.name == "triplet_grid"]
+    scores = (0.5, 0.2, 0.9)
+    drawn = expected_best(scores, range(1, 4), [1.0, 1.0, 1.0], higher_is_better=False)
+    curve = Curve(grid.arm, LOWER, False, drawn.expected, (), drawn.costs, scores, 0)
+    budgets, best_scores = curve.until(CONFIGURATIONS, 5.0)
+    assert budgets[-1] >= 5
+    assert best_scores == pytest.approx(expected_best(scores, range(1, 7), higher_is_better=False).expected)
+    assert list(best_scores) == sorted(best_scores, reverse=True)
+    assert area(curve, CONFIGURATIONS, [curve]) == pytest.approx(
+        sum((a + b) / 2 for a, b in itertools.pairwise(drawn.expected)) / 2
+    )
