@@ -233,9 +233,7 @@ class Study(Config):
     @model_validator(mode="after")
     def _names_are_known_and_distinct(self) -> Self:
         if self.metric not in METRICS:
-            raise ValueError(
-                f"metric {self.metric!r} of study {self.name!r} is unknown; there are {', '.join(METRICS)}"
-            )
+            raise ValueError(f"study {self.name!r}: unknown metric {self.metric!r}; there are {', '.join(METRICS)}")
         for names in ([arm.name for arm in self.arms], [preset.name for preset in self.presets]):
             repeated = [name for name, count in Counter(names).items() if count > 1]
             if repeated:

@@ -12,9 +12,10 @@ from typing import Any
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.phantom import PhantomSource
-from fmim_core.records import Record
-from fmim_core.training.trainer import Row, Seconds, TrainResult
-from fmim_core.trial.trial import Place, Trial, TrialSpec
+from fmim_core.records import EpochRow, Record
+from fmim_core.training.trainer import Seconds, TrainResult
+from fmim_core.trial.spec import TrialSpec
+from fmim_core.trial.trial import RunSettings, Trial
 from search_spaces.domain import Choice, Space
 from studies.declare import Arm, Study
 from studies.plan import Plan
@@ -25,6 +26,7 @@ from studies.runner.dispatcher import Dispatcher
 from studies.runner.tracking.mlflow_runs import Identity
 from studies.runner.tracking.tracker import Tracker
 from tests.benchmarks.measurement import resident_mib
+from tests.support.documents import epoch_row
 
 FOLDS = 5  # as in the paper: 34 configurations are 170 trials
 
@@ -36,8 +38,8 @@ class NoTraining:
 
     def __init__(self, spec: TrialSpec) -> None:
         self._epochs = spec.train.epochs
-        self._scores = dict.fromkeys(("mAP", "mAP@R", "CMC@1", "mAP/year_1", "mAP/year_2"), spec.number / 1e5)
-        self.history: list[Row] = []
+        self._scores = dict.fromkeys(("mAP", "mAP_at_R", "CMC_1", "mAP/year_1", "mAP/year_2"), spec.number / 1e5)
+        self.history: list[EpochRow] = []
         self.warnings: list[str] = []
         self.seconds = Seconds()
 
@@ -45,10 +47,9 @@ class NoTraining:
     def done(self) -> bool:
         return len(self.history) == self._epochs
 
-    def run_epoch(self) -> Row:
+    def run_epoch(self) -> EpochRow:
         epoch = len(self.history) + 1
-        numbers = dict.fromkeys(("loss", "epsilon", "delta_mean", "phi_an_mean", "phi_ap_mean", "active_share"), 0.5)
-        self.history.append({"epoch": epoch} | numbers | {"validation_mAP": self._scores["mAP"], "seconds": 0.0})
+        self.history.append(epoch_row(epoch, validation_mAP=self._scores["mAP"]))
         return self.history[-1]
 
     def finish(self) -> TrainResult:
@@ -91,7 +92,7 @@ class Watch:
     def started(self, spec: TrialSpec) -> None:
         pass
 
-    def epoch(self, spec: TrialSpec, row: Row) -> None:
+    def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
         pass
 
     def finished(self, spec: TrialSpec, record: Record) -> None:
@@ -116,7 +117,7 @@ def run_idle(trials: int, folder: Path, resources: Resources, slots: int) -> Idl
     with tracker(folder) as mirror:
         start = time.perf_counter()
         dispatcher = Dispatcher(plan, bank, out, {}, [watch, mirror])
-        run_ray(dispatcher, Place(out, "cpu"), resources, slots, trials, IdleTrial)
+        run_ray(dispatcher, RunSettings(out, "cpu"), resources, slots, trials, IdleTrial)
         trials_s = time.perf_counter() - start
         assert mirror.settle(3600)
         mirrored_s = time.perf_counter() - start

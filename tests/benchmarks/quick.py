@@ -26,8 +26,9 @@ STUDY, PRESET, EVERY = "automargin_vs_grid", "quick", 10
 ONE_TRIAL = """
 import sys
 from pathlib import Path
-from fmim_core.trial.trial import Place, Trial, TrialSpec
-Trial(TrialSpec.model_validate_json(sys.argv[1]), Place(Path(sys.argv[2]), "cpu")).run()
+from fmim_core.trial.spec import TrialSpec
+from fmim_core.trial.trial import RunSettings, Trial
+Trial(TrialSpec.model_validate_json(sys.argv[1]), RunSettings(Path(sys.argv[2]), "cpu")).run()
 """
 
 
@@ -47,7 +48,7 @@ def _compare(folder: Path, preset: str, every: int) -> Iterator[Measurement]:
     whole = seconds([*command, "--gpus-per-trial", "0", "--tracking-uri", "sqlite:///mlflow.db"], folder)
     records = list(read_records(folder / "study"))
     slots = read_json(folder / "study" / "study.json")["executions"][-1]["slots"]
-    training = sum(record["cost"][part] for record in records for part in ("data_s", "train_s", "eval_s"))
+    training = sum(record.cost[part] for record in records for part in ("data_s", "train_s", "eval_s"))
     what = f"{STUDY}, {preset}: {len(records)} trials in {slots} slots, report included"
     note = f"training is {training / (slots * whole):.0%} of slots × wall time"
     yield Measurement("quick", what, whole, "training alone, over the slots", training / slots, note=note)
@@ -65,9 +66,9 @@ def _in_fresh_processes(folder: Path, preset: str, records: Sequence[Record]) ->
     specs = {spec.id: spec for spec in plan.possible(bank, lambda arm: ())}
     found = []
     for record in records:
-        spec = specs[record["trial"]]
+        spec = specs[record.trial]
         found.append(seconds(["-c", ONE_TRIAL, spec.model_dump_json(), str(folder / "alone")], folder))
-        assert read_json(record_path(folder / "alone", spec.id))["status"] == record["status"]
+        assert read_json(record_path(folder / "alone", spec.id)).status == record.status
     return found
 
 

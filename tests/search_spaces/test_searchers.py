@@ -98,8 +98,8 @@ def test_arms_with_searchers_are_data_that_hashes_pickles_and_is_json() -> None:
         written = json.loads(each.model_dump_json())
         read = type(each.searcher).model_validate(written["searcher"])
         assert Arm.model_validate(written | {"searcher": read}) == each
-    assert arms[1].to_json()["searcher"]["start"] == [{"epsilon": 0.5, "lam": 1.0, "beta": 0.25}]
-    assert arms[0].to_json()["space"]["beta"] == {"low": 0.0, "high": 1.0, "scale": "linear"}
+    assert arms[1].entry().searcher["start"] == [{"epsilon": 0.5, "lam": 1.0, "beta": 0.25}]
+    assert arms[0].entry().space["beta"] == {"low": 0.0, "high": 1.0, "scale": "linear"}
 
 
 def test_a_budget_is_what_there_is_to_train() -> None:

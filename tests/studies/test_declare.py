@@ -41,28 +41,31 @@ def test_comparisons_that_make_no_sense_are_refused(given: dict[str, object], me
 
 
 def test_an_arms_loss_and_margins_follow_from_its_settings_and_its_group_is_for_display() -> None:
-    plain = arm("x", ("loss.kind", "adatriplet"), ("margins.kind", "automargin"), search="AutoMargin").to_json()
-    assert (plain["loss"], plain["loss_kind"], plain["margins_kind"]) == ("AdaTriplet", "adatriplet", "automargin")
-    assert (plain["group"], plain["search"], plain["label"]) == ("AdaTriplet", "AutoMargin", "AdaTriplet + AutoMargin")
-    backbone = arm("x", search="Grid search", group="ResNet-18").to_json()
-    assert (backbone["loss"], backbone["group"], backbone["label"]) == (
+    plain = arm("x", ("loss.kind", "adatriplet"), ("margins.kind", "automargin"), search="AutoMargin").entry()
+    assert (plain.loss, plain.loss_kind, plain.margins_kind) == ("AdaTriplet", "adatriplet", "automargin")
+    assert (plain.group, plain.search, plain.label) == ("AdaTriplet", "AutoMargin", "AdaTriplet + AutoMargin")
+    backbone = arm("x", search="Grid search", group="ResNet-18").entry()
+    assert (backbone.loss, backbone.group, backbone.label) == (
         "Triplet",
         "ResNet-18",
         "ResNet-18 + grid search",
     )
-    sct = arm("x", ("loss.kind", "sct")).to_json()
-    assert (sct["loss"], sct["margins_kind"], sct["group"], sct["label"]) == ("SCT", "none", "SCT", "SCT")
+    sct = arm("x", ("loss.kind", "sct")).entry()
+    assert (sct.loss, sct.margins_kind, sct.group, sct.label) == ("SCT", "none", "SCT", "SCT")
 
 
 def test_an_arm_needs_a_loss_that_exists() -> None:
     with pytest.raises(ValueError, match=r"arm 'x': its settings name no loss; add one, e.g. \('loss.kind', 'triplet'"):
         Arm(name="x", settings=())
-    with pytest.raises(ValueError, match="arm 'x': unknown loss 'tripletx'; there are triplet, adatriplet, sct"):
-        arm("x", ("loss.kind", "tripletx")).to_json()
+    with pytest.raises(
+        ValueError,
+        match=r"unknown loss kind 'tripletx'; there are adatriplet, .* Did you mean 'triplet'",
+    ):
+        arm("x", ("loss.kind", "tripletx")).entry()
 
 
 def test_study_json_says_what_searches_are_not_how_they_are_called() -> None:
-    arms = {each.name: each.to_json()["searcher_facts"] for each in catalogue.find("automargin_vs_search").arms}
+    arms = {each.name: each.entry().searcher_facts.model_dump() for each in catalogue.find("automargin_vs_search").arms}
     plain = {"uses_results": False, "screens": False, "ordered": False}
     for name in ("automargin", "automargin_k2", "grid", "random"):
         assert arms[name] == plain

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import signal
 import subprocess
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 from mlflow import MlflowClient
 
-from fmim_core.records import read_json, read_records
+from fmim_core.records import StudyFile, read_records
 from tests.studies.test_command_line import fmim
 from tests.support.comparison import comparable_records
 from tests.support.paths import NIH_MANIFEST, ROOT, needs_nih
@@ -84,12 +83,12 @@ def test_interrupted_on_ray_and_uninterrupted_inline_give_identical_records(on_r
 
 
 def test_nothing_ran_twice_and_the_interruptions_are_on_record(on_ray: Path) -> None:
-    executions = read_json(on_ray / "runs" / STUDY / "study.json")["executions"]
-    assert [execution["exit_code"] for execution in executions] == [130, None, 0]
+    executions = StudyFile.read(on_ray / "runs" / STUDY / "study.json").executions
+    assert [execution.exit_code for execution in executions] == [130, None, 0]
     records = list(read_records(on_ray / "runs" / STUDY))
-    last = executions[-1]["started_at"]
-    assert executions[-1]["trials"] == sum(record["started_at"] > last for record in records) <= 86 - 30
-    assert Counter(record["status"] for record in records) == {"completed": 86}
+    last = executions[-1].started_at
+    assert executions[-1].trials == sum(record.started_at > last for record in records) <= 86 - 30
+    assert Counter(record.status for record in records) == {"completed": 86}
 
 
 def test_the_tracker_ends_with_every_trial_finished_and_none_running(on_ray: Path) -> None:
@@ -129,11 +128,8 @@ def test_real_radiographs_run_and_are_reported_honestly(tmp_path: Path) -> None:
     done = fmim(STUDY, "--preset", "smoke", "--data", NIH_MANIFEST, "--epochs", 1, "--backend", "inline", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     out = tmp_path / "runs" / STUDY
-    test = next(record for record in read_records(out) if record["stage"] == "replicate")["metrics"]["test"]
-    assert (
-        test["queries"] + test["queries_without_match"]
-        == json.loads((out / "study.json").read_text())["data"]["test"]["queries"]
-    )
+    test = next(record for record in read_records(out) if record.stage == "replicate").metrics.test
+    assert test["queries"] + test["queries_without_match"] == StudyFile.read(out / "study.json").data.test.queries
     page = (out / "report" / "index.html").read_text(encoding="utf-8")
     assert "synthetic, not radiographs" not in page
     assert "15 subjects" in page

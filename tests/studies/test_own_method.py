@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from fmim_core.data.sets.phantom import PhantomSource
-from fmim_core.records import read_json, read_records
+from fmim_core.records import StudyFile, read_records
 from studies.presets import SMOKE
 from tests.support.paths import ROOT
 
@@ -94,6 +94,6 @@ def test_the_pages_study_runs_on_the_pages_data_set(project: Path, tmp_path: Pat
     searched = [record for record in records if record["configuration"] == {"tau": 0.1, "peak": 0.5}]
     # ε after one of ten epochs: 0.5 (1 − cos 18°)/2.
     assert [row["epsilon"] for row in searched[0]["history"]] == [0.0, pytest.approx(0.0122358709)]
-    assert read_json(out / "study.json")["data"]["name"] == "named_files"
+    assert StudyFile.read(out / "study.json").data.name == "named_files"
     with (out / "report" / "tables" / "search_cost.csv").open() as file:
         assert [row["n_s"] for row in csv.DictReader(file)] == ["4"]

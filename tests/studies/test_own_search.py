@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fmim_core.records import read_json, read_records
+from fmim_core.records import ProposalsFile, StudyFile, read_records
 from tests.support.paths import ROOT
 
 PAGE = (ROOT / "search_spaces" / "README.md").read_text(encoding="utf-8")
@@ -68,27 +68,27 @@ def run(project: Path, heading: str, searcher: str, *options: str) -> Path:
 
 def test_the_page_on_ones_own_searcher_works_as_it_stands(project: Path) -> None:
     out = run(project, "Your own searcher", "OneAtATime")
-    (arm,) = read_json(out / "study.json")["arms"]
-    assert arm["searcher_facts"] == {"uses_results": True, "screens": False, "ordered": True}
-    entries = read_json(out / "proposals.json")["mine"]
-    assert [len(entry["values"]) for entry in entries] == [0, 0, 1, 2, 3, 4]
+    (arm,) = StudyFile.read(out / "study.json").arms
+    assert arm.searcher_facts.model_dump() == {"uses_results": True, "screens": False, "ordered": True}
+    entries = ProposalsFile.read(out / "proposals.json").arms["mine"]
+    assert [len(entry.values) for entry in entries] == [0, 0, 1, 2, 3, 4]
     for number, entry in enumerate(entries[2:], start=2):
-        best = max(range(len(entry["values"])), key=lambda n, values=entry["values"]: (values[n], n))
-        near, changed = entries[best]["configuration"], ("epsilon", "beta")[number % 2]
-        assert {name for name, value in entry["configuration"].items() if near[name] != value} == {changed}
-    assert {record["status"] for record in read_records(out)} == {"completed"}
+        best = max(range(len(entry.values)), key=lambda n, values=entry.values: (values[n], n))
+        near, changed = entries[best].configuration, ("epsilon", "beta")[number % 2]
+        assert {name for name, value in entry.configuration.items() if near[name] != value} == {changed}
+    assert {record.status for record in read_records(out)} == {"completed"}
     assert len(list(read_records(out))) == 6 * 2 + 1
 
 
 def test_the_page_on_ones_own_stopping_rule_works_as_it_stands(project: Path) -> None:
     out = run(project, "Your own stopping rule", "MedianStopped", "--epochs", "3")
-    (arm,) = read_json(out / "study.json")["arms"]
-    assert arm["searcher_facts"] == {"uses_results": False, "screens": True, "ordered": True}
+    (arm,) = StudyFile.read(out / "study.json").arms
+    assert arm.searcher_facts.model_dump() == {"uses_results": False, "screens": True, "ordered": True}
     records = list(read_records(out))
     seen: dict[int, list[float]] = {}
     for number in range(6):  # one after the other, so that the rule can be followed by hand
-        (record,) = [each for each in records if each["trial"] == f"mine.c{number:02d}.fold0"]
-        values = [row["validation_mAP"] for row in record["history"]]
+        (record,) = [each for each in records if each.trial == f"mine.c{number:02d}.fold0"]
+        values = [row.validation_mAP for row in record.history]
         ends = len(values)
         for epoch in (1, 2):
             means = sorted(sum(other[:epoch]) / epoch for other in seen.values() if len(other) >= epoch)
@@ -96,7 +96,7 @@ def test_the_page_on_ones_own_stopping_rule_works_as_it_stands(project: Path) ->
             if max(values[:epoch]) < middle:
                 ends = epoch
                 break
-        assert (record["status"], len(values)) == ("stopped" if ends < 3 else "completed", ends)
+        assert (record.status, len(values)) == ("stopped" if ends < 3 else "completed", ends)
         seen[number] = values[: min(ends, 2)]
-        assert (f"mine.c{number:02d}.fold1" in {each["trial"] for each in records}) == (ends == 3)
-    assert {record["status"] for record in records} == {"stopped", "completed"}
+        assert (f"mine.c{number:02d}.fold1" in {each.trial for each in records}) == (ends == 3)
+    assert {record.status for record in records} == {"stopped", "completed"}

@@ -14,7 +14,7 @@ from PIL import Image
 from rich.console import Console
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import read_json, read_records
+from fmim_core.records import StudyFile, read_records
 from reports.build import build_report
 from studies.exit_codes import DONE
 from studies.options import Options
@@ -87,7 +87,7 @@ def test_everything_is_where_it_was_asked_for(both: tuple[Path, Path]) -> None:
         results = folder / "results"
         kinds = {path.name for path in results.iterdir()} - {"tracked.db-shm", "tracked.db-wal"}
         assert {"study", "tracked.db", "mlflow-artifacts"} <= kinds
-        assert {record["status"] for record in read_records(results / "study")} == {"completed"}
+        assert {record.status for record in read_records(results / "study")} == {"completed"}
         assert (results / "study" / "report" / "index.html").is_file()
     (bank,) = (here / "runs" / "banks").glob("data-*")
     assert Bank.open(bank).count == 54
@@ -106,5 +106,5 @@ def test_the_tracker_has_the_artifacts_beside_its_database(both: tuple[Path, Pat
     client = MlflowClient(f"sqlite:///{both[0]}/results/tracked.db")
     experiment = client.get_experiment_by_name("automargin_vs_grid")
     assert experiment.artifact_location.startswith((both[0] / "results" / "mlflow-artifacts").as_uri())
-    uri = read_json(both[0] / "results" / "study" / "study.json")["executions"][0]["tracking_uri"]
+    uri = StudyFile.read(both[0] / "results" / "study" / "study.json").executions[0].tracking_uri
     assert uri == f"sqlite:///{both[0]}/results/tracked.db"

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import FINAL, Record, record_path, write_json
-from fmim_core.trial.trial import TrialSpec, blank_record
+from fmim_core.records import Record, Status
+from fmim_core.trial.spec import TrialSpec
 from search_spaces.domain import Choice, Space, Uniform
 from search_spaces.searcher import Searcher
 from studies.declare import Arm, Study
 from studies.plan import Plan
 from studies.runner.dispatcher import Dispatcher
+from studies.selection import Outcome
+from tests.support.documents import epoch_row, trial_record
 from tests.support.mini_study import MINI
 
 Metric = Callable[[TrialSpec, int], float]
@@ -52,21 +54,11 @@ def plan_of(*arms: Arm, seed: int = 0, replicates: int = 1, epochs: int = 9, fol
     return Plan(study, preset, seed, replicates, epochs)
 
 
-def record_of(spec: TrialSpec, status: str, epochs: int, metric: Metric, name: str = "mAP") -> Record:
+def record_of(spec: TrialSpec, status: Status, epochs: int, metric: Metric, name: str = "mAP") -> Record:
     """A record as a trial leaves it after so many epochs; by any other metric than `name`, the worst is the best."""
-    history = [{"epoch": epoch, f"validation_{name}": metric(spec, epoch)} for epoch in range(1, epochs + 1)]
-    record = blank_record(spec, "2026-01-01T00:00:00.000Z") | {"status": status, "history": history}
-    value = {"mAP": 1 - metric(spec, epochs)} | {name: metric(spec, epochs)} if epochs else None
-    if status == "completed":
-        record["metrics"] = {
-            "validation": None,
-            "test": None,
-            "validation" if spec.stage == "search" else "test": value,
-        }
-    if status == "stopped":
-        record["stopped"] = {"after_epoch": epochs, "kept_epoch": epochs, "validation": value}
-    record["cost"] = record["cost"] | {"epochs": epochs, "train_s": 1.0 * epochs, "device_share": 1.0}
-    return record
+    history = [epoch_row(epoch, validation_mAP=metric(spec, epoch)) for epoch in range(1, epochs + 1)]
+    values = {"mAP": 1 - metric(spec, epochs)} | {name: metric(spec, epochs)} if epochs else None
+    return trial_record(spec, status, values, history)
 
 
 class Simulation:
@@ -79,11 +71,11 @@ class Simulation:
         self.idle_after: list[int] = []  # how many had begun whenever a slot was free and there was nothing for it
 
     def run(
-        self, slots: int = 1, seed: int = 0, kill_after: int | None = None, bad: Mapping[str, str] | None = None
+        self, slots: int = 1, seed: int = 0, kill_after: int | None = None, bad: Mapping[str, Status] | None = None
     ) -> Dispatcher:
         """Run with so many trials at once, whose epochs come in random order, until `kill_after` are over."""
-        final = {trial: record for trial, record in self.records.items() if record["status"] in FINAL}
-        dispatcher = Dispatcher(self.plan, self._bank, self.out, final)
+        done = {trial: Outcome.of(record, with_history=True) for trial, record in self.records.items()}
+        dispatcher = Dispatcher(self.plan, self._bank, self.out, done)
         rng, running, over = random.Random(seed), dict[str, list[Any]](), 0
         while over != kill_after:
             while len(running) < slots and (spec := dispatcher.next()) is not None:
@@ -100,11 +92,11 @@ class Simulation:
                 del running[entry[0].id]
                 over += 1
                 self.records[entry[0].id] = record
-                write_json(record_path(self.out, entry[0].id), record)
+                record.save(self.out)
                 dispatcher.finished(entry[0], record)
         return dispatcher
 
-    def _epoch(self, dispatcher: Dispatcher, entry: list[Any], status: str) -> Record | None:
+    def _epoch(self, dispatcher: Dispatcher, entry: list[Any], status: Status) -> Record | None:
         entry[1] += 1
         (spec, epoch), name = entry, self.plan.study.metric
         if status != "completed":
@@ -112,7 +104,7 @@ class Simulation:
         if epoch == spec.train.epochs:
             return record_of(spec, "completed", epoch, self._metric, name)
         so_far = record_of(spec, "stopped", epoch, self._metric, name)
-        return None if not spec.rungs or dispatcher.goes_on(spec, so_far["history"]) else so_far
+        return None if not spec.rungs or dispatcher.goes_on(spec, so_far.history) else so_far
 
     def configurations(self, name: str) -> list[dict[str, Any]]:
         """The distinct configurations of an arm's search trials, in the order of their numbers."""
@@ -124,7 +116,7 @@ class Simulation:
     def mean(self, name: str, number: int) -> float:
         """The mean over folds of a configuration."""
         values = [
-            self.records[f"{name}.c{number:02d}.fold{fold}"]["metrics"]["validation"][self.plan.study.metric]
+            self.records[f"{name}.c{number:02d}.fold{fold}"].metrics.validation[self.plan.study.metric]
             for fold in range(self.plan.preset.folds)
         ]
         return math.fsum(values) / len(values)

@@ -202,7 +202,7 @@ def test_nobody_is_on_both_sides_in_a_trial(seed: int, tmp_path: Path, monkeypat
     validated: list[str] = []
     for spec in (*first_search_trials(plan, bank), first_replicates(plan, bank)[0]):
         seen.clear()
-        assert Trial(spec, RunSettings(tmp_path, "cpu")).run()["status"] == "completed"
+        assert Trial(spec, RunSettings(tmp_path, "cpu")).run().status == "completed"
         (first, train), *evaluated = seen
         assert first == "train"
         assert evaluated
@@ -221,15 +221,15 @@ def test_a_plan_tells_the_sizes_of_every_fold_and_names_a_year_that_one_lacks() 
     rows += [("p3", "L", 96.0), ("odd", "", 12.0), ("unknown", "", np.nan)]
     images = image_set(rows)
     folds = mini_plan().check(ImageSet(np.zeros((len(rows), 28, 28), np.uint8), *list(vars(images).values())[1:]))
-    assert [fold["fold"] for fold in folds] == [0, 1]
-    assert [fold["train_subjects"] + fold["validation_subjects"] for fold in folds] == [14, 14]
-    assert sum(fold["validation_images"] for fold in folds) == len(rows)
-    assert sum(fold["validation_gallery"] for fold in folds) == 24
-    assert sum(fold["validation_queries"] for fold in folds) == 25
-    assert sum(fold["validation_queries_without_match"] for fold in folds) == 1
-    with_p3 = [fold["validation_queries_by_year"] for fold in folds].index({"4": 12, "8": 1})
-    assert folds[1 - with_p3]["validation_queries_by_year"] == {"4": 12}
-    assert [fold["validation_years_missing"] for fold in folds] == ([[], [8]] if with_p3 == 0 else [[8], []])
+    assert [fold.fold for fold in folds] == [0, 1]
+    assert [fold.train_subjects + fold.validation_subjects for fold in folds] == [14, 14]
+    assert sum(fold.validation_images for fold in folds) == len(rows)
+    assert sum(fold.validation_gallery for fold in folds) == 24
+    assert sum(fold.validation_queries for fold in folds) == 25
+    assert sum(fold.validation_queries_without_match for fold in folds) == 1
+    with_p3 = [fold.validation_queries_by_year for fold in folds].index({"4": 12, "8": 1})
+    assert folds[1 - with_p3].validation_queries_by_year == {"4": 12}
+    assert [fold.validation_years_missing for fold in folds] == ([[], [8]] if with_p3 == 0 else [[8], []])
     shown = Console(file=io.StringIO(), width=200)
     warn_of_folds(folds, shown)
     assert shown.file.getvalue() == f"fold {1 - with_p3} has no validation query of year 8\n"

@@ -213,7 +213,7 @@ def test_a_study_that_cannot_be_compiled_is_neither_run_nor_timed(
     start: Callable[[Plan, Options, Console], object], tmp_path: Path
 ) -> None:
     preset = Preset.model_validate(MINI.model_dump() | {"settings": (*MINI.settings, ("compile", "cudagraphs"))})
-    study = Study.model_validate(MINI_STUDY.model_dump() | {"presets": (preset,)})
+    study = Study(**dict(MINI_STUDY) | {"presets": (preset,)})
     options = Options(study.name, out=tmp_path / "out", backend="inline", gpus_per_trial=0.0, banks=tmp_path / "banks")
     with pytest.raises(ValueError, match="'cudagraphs' needs an NVIDIA GPU, but the training runs on cpu: use 'none'"):
         start(Plan(study, preset, 0, 1), options, Console(quiet=True))

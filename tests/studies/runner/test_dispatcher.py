@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import Record
-from fmim_core.trial.trial import TrialSpec, blank_record
+from fmim_core.records import Configuration, FixedSelection, Record, SelectionFile, Status
+from fmim_core.trial.spec import TrialSpec
 from studies import catalogue
 from studies.declare import Arm, Preset, Study
 from studies.plan import Plan
 from studies.runner.dispatcher import Dispatcher
-from studies.selection import select
+from studies.selection import Outcome, select
+from tests.support.documents import AT, trial_record
 from tests.support.mini_study import mini_plan
 
 
-def made_record(spec: TrialSpec, value: float | None, status: str = "completed") -> Record:
+def made_record(spec: TrialSpec, value: float, status: Status = "completed") -> Record:
     """A record as a trial would leave it; `value` is its mAP."""
-    part = "validation" if spec.stage == "search" else "test"
-    metrics = {"validation": None, "test": None} | ({part: {"mAP": value}} if status == "completed" else {})
-    return blank_record(spec, "2026-01-01T00:00:00.000Z") | {"status": status, "metrics": metrics}
+    return trial_record(spec, status, {"mAP": value})
+
+
+def outcomes(records: Mapping[str, Record]) -> dict[str, Outcome]:
+    """What a run finds of them."""
+    return {trial: Outcome.of(record) for trial, record in records.items()}
+
+
+def fixed(folder: Path) -> dict[str, FixedSelection]:
+    """The selections on disk, by arm."""
+    return SelectionFile.read(folder / "selection.json").arms
 
 
 def score(spec: TrialSpec) -> float:
@@ -32,7 +41,7 @@ def score(spec: TrialSpec) -> float:
     return 0.5 + 0.1 * (spec.number == 1) + 0.01 * spec.replicate
 
 
-def run(dispatcher: Dispatcher, slots: int = 1, bad: dict[str, str] | None = None, seed: int = 0) -> list[TrialSpec]:
+def run(dispatcher: Dispatcher, slots: int = 1, bad: dict[str, Status] | None = None, seed: int = 0) -> list[TrialSpec]:
     """Run everything with `slots` trials at once that end in random order; returns the order of starts."""
     rng, running, order = random.Random(seed), [], []
     while True:
@@ -109,8 +118,8 @@ def test_without_a_search_replicates_start_at_once(tiny_bank: Bank, tmp_path: Pa
     assert [(spec.arm, spec.stage) for spec in order[:2]] == [("softtriple", "replicate")] * 2
     assert len(order) == 14
     assert dispatcher.complete
-    chosen = json.loads((tmp_path / "selection.json").read_text())["arcface"]
-    assert (chosen["configuration"], chosen["score"]) == ({"margin_degrees": 14.3}, None)
+    chosen = fixed(tmp_path)["arcface"]
+    assert (chosen.configuration, chosen.score) == ({"margin_degrees": 14.3}, None)
 
 
 def test_a_study_without_a_search_leaves_no_choice() -> None:
@@ -169,8 +178,8 @@ def test_the_winner_is_on_disk_before_its_first_replicate_is_handed_out(tiny_ban
     dispatcher = Dispatcher(mini_plan(), tiny_bank, tmp_path, {})
     while (spec := dispatcher.next()) is not None:
         if spec.stage == "replicate":
-            chosen = json.loads((tmp_path / "selection.json").read_text())[spec.arm]
-            assert chosen["configuration"] == spec.configuration
+            chosen = fixed(tmp_path)[spec.arm]
+            assert chosen.configuration == spec.configuration
         dispatcher.finished(spec, made_record(spec, score(spec)))
 
 
@@ -182,8 +191,8 @@ def test_resuming_hands_out_the_plan_minus_what_is_final(tiny_bank: Bank, tmp_pa
         spec = first.next()
         records[spec.id] = made_record(spec, score(spec), status)
         first.finished(spec, records[spec.id])
-    failed = [name for name, record in records.items() if record["status"] == "failed"]
-    order = run(Dispatcher(plan, tiny_bank, tmp_path, records))
+    failed = [name for name, record in records.items() if record.status == "failed"]
+    order = run(Dispatcher(plan, tiny_bank, tmp_path, outcomes(records)))
     started = [spec.id for spec in order]
     assert set(started) & set(records) == set(failed)
 
@@ -194,7 +203,7 @@ def test_a_failed_trial_alone_is_started_again_and_then_nothing(tiny_bank: Bank,
     records: dict[str, Record] = {}
     starts = []
     for broken in ({"triplet_grid.c00.fold1": "failed"}, {}, {}):
-        dispatcher = Dispatcher(plan, tiny_bank, tmp_path, records)
+        dispatcher = Dispatcher(plan, tiny_bank, tmp_path, outcomes(records))
         order = []
         while (spec := dispatcher.next()) is not None:
             order.append(spec)
@@ -229,30 +238,27 @@ def test_a_winner_keeps_its_time_and_a_changed_one_stays_in_sight(tiny_bank: Ban
     plan = mini_plan()
     broken = Dispatcher(plan, tiny_bank, tmp_path, {})
     run(broken, bad={"triplet_grid.c01.fold0": "failed"})
-    before = json.loads((tmp_path / "selection.json").read_text())
+    before = fixed(tmp_path)
     records = {
         spec.id: made_record(spec, score(spec))
         for spec in plan.possible(tiny_bank, lambda arm: ())
         if spec.stage == "search"
     }
-    run(Dispatcher(plan, tiny_bank, tmp_path, records))
-    after = json.loads((tmp_path / "selection.json").read_text())
+    run(Dispatcher(plan, tiny_bank, tmp_path, outcomes(records)))
+    after = fixed(tmp_path)
     assert after["adatriplet_automargin"] == before["adatriplet_automargin"]
-    assert after["triplet_grid"]["configuration"] == {"epsilon": 0.5}
-    assert [old["configuration"] for old in after["triplet_grid"]["previous"]] == [{"epsilon": 0.25}]
+    assert after["triplet_grid"].configuration == {"epsilon": 0.5}
+    assert [old.configuration for old in after["triplet_grid"].previous] == [{"epsilon": 0.25}]
 
 
 def test_selection_is_the_best_mean_and_the_first_among_equals() -> None:
-    def records(*values: list[float]) -> list[list[Record]]:
-        return [
-            [{"status": "completed", "fold": f, "metrics": {"validation": {"mAP": v}}} for f, v in enumerate(folds)]
-            for folds in values
-        ]
+    def found(*values: list[float]) -> list[list[Outcome]]:
+        return [[Outcome("a", f, "completed", {"mAP": v}) for f, v in enumerate(folds)] for folds in values]
 
     configurations = [{"epsilon": 0.1}, {"epsilon": 0.2}, {"epsilon": 0.3}]
-    chosen = select(configurations, 2, records([0.5, 0.7], [0.8, 0.6], [0.6, 0.8]), "mAP")
+    chosen = select(configurations, 2, found([0.5, 0.7], [0.8, 0.6], [0.6, 0.8]), "mAP")
     assert (chosen.number, chosen.score) == (1, pytest.approx(0.7))
-    undefined = select(configurations, 2, records([0.1, 0.1], [0.9, math.nan], [0.2, 0.2]), "mAP")
+    undefined = select(configurations, 2, found([0.1, 0.1], [0.9, math.nan], [0.2, 0.2]), "mAP")
     assert undefined.configuration == {"epsilon": 0.3}
     assert undefined.scores[1].excluded == "1 of 2 folds: 1 undefined"
 
@@ -278,14 +284,17 @@ def test_declarations_refuse_what_makes_no_sense() -> None:
 def test_baselines_can_take_what_hyperparameter_selection_selected() -> None:
     study = catalogue.find("baselines")
     source = catalogue.find("hyperparameter_selection")
-    winners = {
-        arm.name: {"configuration": list(arm.space.configurations())[-1]} for arm in source.arms if arm.space.size
-    }
-    arms = {arm.name: list(arm.space.configurations()) for arm in study.with_winners(winners).arms}
+    last = {arm.name: list(arm.space.configurations())[-1] for arm in source.arms if arm.space.size}
+
+    def selection(winners: Mapping[str, Configuration | None]) -> SelectionFile:
+        rest = {"number": 0, "score": 0.5, "metric": "mAP", "scores": (), "selected_at": AT}
+        return SelectionFile(arms={name: FixedSelection(configuration=one, **rest) for name, one in winners.items()})
+
+    arms = {arm.name: list(arm.space.configurations()) for arm in study.with_winners(selection(last)).arms}
     assert arms["sct"] == [{"lam": 2.0}]
     assert arms["contrastive"] == [{"m_neg": 1.0, "m_pos": 0.75}]
     assert arms["adatriplet"] == [{"k_delta": 4, "k_an": 4}]
     with pytest.raises(ValueError, match="arm 'arcface' takes margin_degrees from the winner of 'arcface_grid'"):
-        study.with_winners({**winners, "arcface_grid": {"configuration": None}})
+        study.with_winners(selection({**last, "arcface_grid": None}))
     with pytest.raises(ValueError, match="leave out --selected"):
-        source.with_winners(winners)
+        source.with_winners(selection(last))

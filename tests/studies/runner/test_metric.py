@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +12,13 @@ from rich.console import Console
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.metric_names import METRICS, Metric
-from fmim_core.records import read_json, read_records
+from fmim_core.records import ProposalsFile, SelectionFile, StudyFile, read_records
 from search_spaces.searchers import Random
 from studies.plan import Plan
 from studies.runner.progress import ArmState, Progress
 from studies.runner.run_study import DONE, Options, run_plan
 from studies.runner.search.tpe import TPE
+from studies.selection import Outcome
 from tests.studies.runner.forecast.test_calibrate import invented, predicted
 from tests.support.mini_study import mini_plan
 from tests.support.simulation import Simulation, arm, hill, plan_of
@@ -46,10 +46,11 @@ def test_selection_search_and_progress_go_by_the_studys_metric(tiny_bank: Bank, 
         means = [simulation.mean(name, number) for number in range(6)]
         assert (selection.metric, selection.score) == ("CMC_1", pytest.approx(max(means)))
         assert selection.number == means.index(max(means))
-    last = json.loads((tmp_path / "proposals.json").read_text())["tpe"][-1]
-    assert last["values"] == pytest.approx([simulation.mean("tpe", number) for number in range(5)])
+    last = ProposalsFile.read(tmp_path / "proposals.json").arms["tpe"][-1]
+    assert last.values == pytest.approx([simulation.mean("tpe", number) for number in range(5)])
     screen = Console(record=True, width=200, file=(tmp_path / "screen.txt").open("w"), force_terminal=True)
-    with Progress(plan, 1, simulation.records, screen) as progress:
+    outcomes = {trial: Outcome.of(record) for trial, record in simulation.records.items()}
+    with Progress(plan, 1, outcomes, screen) as progress:
         screen.print(progress.table())
     best = max(hill(spec, 9) for spec in simulation.started if (spec.arm, spec.stage) == ("random", "search"))
     shown = screen.export_text()
@@ -72,15 +73,15 @@ def test_a_real_study_selects_by_its_metric(tmp_path: Path) -> None:
         banks=tmp_path / "banks",
     )
     assert run_plan(by_cmc(mini_plan(replicates=1)), options, Console(quiet=True)) == DONE
-    assert read_json(tmp_path / "study" / "study.json")["metric"] == "CMC_1"
-    selection = read_json(tmp_path / "study" / "selection.json")["triplet_grid"]
+    assert StudyFile.read(tmp_path / "study" / "study.json").metric == "CMC_1"
+    selection = SelectionFile.read(tmp_path / "study" / "selection.json").arms["triplet_grid"]
     found = {
         number: fmean(
-            record["metrics"]["validation"]["CMC_1"]
+            record.metrics.validation["CMC_1"]
             for record in read_records(tmp_path / "study")
-            if record["trial"].startswith(f"triplet_grid.c{number:02d}.fold")
+            if record.trial.startswith(f"triplet_grid.c{number:02d}.fold")
         )
         for number in range(2)
     }
-    assert [score["mean"] for score in selection["scores"]] == pytest.approx([found[0], found[1]])
-    assert (selection["metric"], selection["score"]) == ("CMC_1", pytest.approx(max(found.values())))
+    assert [score.mean for score in selection.scores] == pytest.approx([found[0], found[1]])
+    assert (selection.metric, selection.score) == ("CMC_1", pytest.approx(max(found.values())))

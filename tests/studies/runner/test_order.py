@@ -12,7 +12,8 @@ import pytest
 from fmim_core.data.bank.bank import Bank
 from fmim_core.models.base import multiply_adds
 from fmim_core.records import Record, read_records
-from fmim_core.trial.trial import Place, TrialSpec
+from fmim_core.trial.spec import TrialSpec
+from fmim_core.trial.trial import RunSettings
 from search_spaces.domain import Choice, Space, Uniform
 from search_spaces.searcher import Searcher
 from search_spaces.searchers import Grid, Random
@@ -23,6 +24,7 @@ from studies.runner.backends.inline import run_inline
 from studies.runner.dispatcher import Dispatcher
 from studies.runner.forecast.forecast import Slots
 from studies.runner.search.tpe import TPE
+from studies.selection import Outcome
 from studies.workload import Workload
 from tests.support.mini_study import MINI
 from tests.support.simulation import record_of
@@ -114,7 +116,7 @@ def test_after_an_interruption_the_rest_comes_in_the_same_order(tiny_bank: Bank,
         for spec in done:
             running.finished(spec, record(spec))
         ready = [spec for spec in due(running) if spec.stage == "replicate"]
-        resumed = due(Dispatcher(FIXED, tiny_bank, out, {spec.id: record(spec) for spec in done}))
+        resumed = due(Dispatcher(FIXED, tiny_bank, out, {spec.id: Outcome.of(record(spec)) for spec in done}))
         assert resumed == [*ready, *(spec for spec in every if spec not in done)]
         assert resumed == in_order(FIXED, resumed)
 
@@ -227,10 +229,10 @@ def test_the_order_changes_no_result(tiny_bank: Bank, tmp_path: Path) -> None:
         out = tmp_path / kind.__name__
         (out / "records").mkdir(parents=True)
         dispatcher = kind(plan, tiny_bank, out, {})
-        run_inline(dispatcher, Place(out, "cpu"), threads=1)
-        records = sorted(read_records(out), key=lambda record: record["started_at"])
-        winners = {name: selection.to_json() for name, selection in dispatcher.selections.items()}
-        found[kind] = [record["trial"] for record in records], winners, {r["trial"]: r["metrics"] for r in records}
+        run_inline(dispatcher, RunSettings(out, "cpu"), threads=1)
+        records = sorted(read_records(out), key=lambda record: record.started_at)
+        winners = dict(dispatcher.selections)
+        found[kind] = [record.trial for record in records], winners, {r.trial: r.metrics for r in records}
     (new, *results), (old, *same) = found.values()
     assert new != old
     assert len(new) == plan.trials

@@ -21,7 +21,16 @@ import pytest
 from mlflow import MlflowClient
 from rich.console import Console
 
-from fmim_core.records import read_json, read_records, record_path, write_json
+from fmim_core.records import (
+    Execution,
+    Record,
+    SelectionFile,
+    StudyFile,
+    read_json,
+    read_records,
+    record_path,
+    write_json,
+)
 from reports.build import build_report
 from studies.exit_codes import DONE
 from studies.options import Options
@@ -70,48 +79,43 @@ def runs_of(root: Path) -> list[Any]:
     return list(client.search_runs([experiment.experiment_id], max_results=1000))
 
 
-def executions(root: Path) -> list[dict[str, Any]]:
-    return list(read_json(root / "study" / "study.json")["executions"])
+def executions(root: Path) -> list[Execution]:
+    return list(StudyFile.read(root / "study" / "study.json").executions)
 
 
 def test_the_plan_is_run_whole(finished: Path) -> None:
     records = list(read_records(finished / "study"))
-    assert Counter((r["arm"], r["stage"], r["status"]) for r in records) == {
+    assert Counter((r.arm, r.stage, r.status) for r in records) == {
         ("triplet_grid", "search", "completed"): 4,
         ("triplet_grid", "replicate", "completed"): 2,
         ("adatriplet_automargin", "search", "completed"): 2,
         ("adatriplet_automargin", "replicate", "completed"): 2,
     }
-    chosen = read_json(finished / "study" / "selection.json")
+    chosen = SelectionFile.read(finished / "study" / "selection.json").arms
     for record in records:
-        if record["stage"] == "replicate":
-            assert record["configuration"] == chosen[record["arm"]]["configuration"]
-            assert record["test_opened_at"] >= chosen[record["arm"]]["selected_at"]
+        if record.stage == "replicate":
+            assert record.configuration == chosen[record.arm].configuration
+            assert record.test_opened_at >= chosen[record.arm].selected_at
 
 
 def test_study_json_holds_the_plan_the_data_and_the_execution(finished: Path) -> None:
-    study = read_json(finished / "study" / "study.json")
-    assert study["plan"] == {"search_trials": 6, "replicate_trials": 4}
-    assert [(arm["name"], arm["n_s"]) for arm in study["arms"]] == [("adatriplet_automargin", 1), ("triplet_grid", 2)]
-    assert [fold["train_subjects"] + fold["validation_subjects"] for fold in study["folds"]] == [12, 12]
-    assert (study["data"]["name"], study["data"]["synthetic"], study["data"]["test"]["subjects"]) == (
-        "phantom",
-        True,
-        6,
-    )
+    study = StudyFile.read(finished / "study" / "study.json")
+    assert (study.plan.search_trials, study.plan.replicate_trials) == (6, 4)
+    assert [(arm.name, arm.n_s) for arm in study.arms] == [("adatriplet_automargin", 1), ("triplet_grid", 2)]
+    assert [fold.train_subjects + fold.validation_subjects for fold in study.folds] == [12, 12]
+    assert (study.data.name, study.data.synthetic, study.data.test.subjects) == ("phantom", True, 6)
     execution = executions(finished)[0]
-    assert (execution["trials"], execution["exit_code"], execution["slots"]) == (10, 0, 1)
+    assert (execution.trials, execution.exit_code, execution.slots) == (10, 0, 1)
 
 
 def test_the_first_replicates_leave_samples_and_the_report_shows_them(finished: Path) -> None:
     out = finished / "study"
-    sampled = {record["trial"]: record["samples"] for record in read_records(out) if record["samples"]}
+    sampled = {record.trial: record.samples for record in read_records(out) if record.samples}
     assert set(sampled) == {"triplet_grid.c00.seed0", "triplet_grid.c01.seed0", "adatriplet_automargin.c00.seed0"} & {
-        record["trial"] for record in read_records(out)
+        record.trial for record in read_records(out)
     }
-    rows = {
-        str(s[key]) for samples in sampled.values() for s in samples for key in ("query_row", "truth_row", "top_row")
-    }
+    samples = [sample for of_it in sampled.values() for sample in of_it]
+    rows = {str(row) for one in samples for row in (one.query_row, one.truth_row, one.top_row)}
     assert {path.stem for path in (out / "samples").glob("*.png")} == rows
     assert (out / "report" / "figures" / "retrieval_samples.png").is_file()
 
@@ -119,7 +123,7 @@ def test_the_first_replicates_leave_samples_and_the_report_shows_them(finished: 
 def test_the_same_command_again_runs_nothing(copy: Path) -> None:
     before = comparable_records(copy / "study")
     assert run(copy) == DONE
-    assert executions(copy)[-1]["trials"] == 0
+    assert executions(copy)[-1].trials == 0
     assert comparable_records(copy / "study") == before
 
 
@@ -129,14 +133,14 @@ def test_resuming_runs_what_is_missing_or_failed_and_gives_the_same_records(copy
     failed = record_path(copy / "study", "adatriplet_automargin.c00.seed1")
     write_json(failed, read_json(failed) | {"status": "failed"})
     assert run(copy) == DONE
-    assert executions(copy)[-1]["trials"] == 2
+    assert executions(copy)[-1].trials == 2
     assert comparable_records(copy / "study") == before
-    assert [attempt["status"] for attempt in read_json(failed)["attempts"]] == ["failed"]
+    assert [attempt.status for attempt in Record.read(failed).attempts] == ["failed"]
 
 
 def test_more_replicates_extend_a_study(copy: Path) -> None:
     assert run(copy, replicates=3) == DONE
-    assert executions(copy)[-1]["trials"] == 2  # one more for each arm
+    assert executions(copy)[-1].trials == 2  # one more for each arm
 
 
 @pytest.mark.parametrize(
@@ -177,7 +181,7 @@ def test_every_trial_is_a_child_run_with_parameters_steps_cost_and_its_record(fi
     assert {run.info.status for run in [parent, *runs.values()]} == {"FINISHED"}
     assert {run.data.tags["mlflow.parentRunId"] for run in runs.values()} == {parent.info.run_id}
     run = runs["adatriplet_automargin.c00.fold1"]
-    record = read_json(record_path(finished / "study", "adatriplet_automargin.c00.fold1"))
+    record = Record.read(record_path(finished / "study", "adatriplet_automargin.c00.fold1"))
     assert run.data.params == {
         "arm": "adatriplet_automargin",
         "stage": "search",
@@ -187,13 +191,13 @@ def test_every_trial_is_a_child_run_with_parameters_steps_cost_and_its_record(fi
     }
     for name in ("loss", "epsilon", "beta", "delta_mean", "phi_an_mean", "validation_mAP"):
         history = [(metric.step, metric.value) for metric in client.get_metric_history(run.info.run_id, name)]
-        assert history == [(row["epoch"], row[name]) for row in record["history"]]
-    assert run.data.metrics["validation/mAP_at_R"] == record["metrics"]["validation"]["mAP_at_R"]
-    assert run.data.metrics["validation/mAP/year_4"] == record["metrics"]["validation"]["mAP/year_4"]
+        assert history == [(row.epoch, getattr(row, name)) for row in record.history]
+    assert run.data.metrics["validation/mAP_at_R"] == record.metrics.validation["mAP_at_R"]
+    assert run.data.metrics["validation/mAP/year_4"] == record.metrics.validation["mAP/year_4"]
     for name in ("train_s", "wall_s"):
-        assert run.data.metrics[f"cost/{name}"] == record["cost"][name]
+        assert run.data.metrics[f"cost/{name}"] == getattr(record.cost, name)
     mirrored = json.loads(Path(client.download_artifacts(run.info.run_id, "record.json")).read_text())
-    assert mirrored["config"] == record["config"]
+    assert mirrored["config"] == record.config
     names = {item.path for item in client.list_artifacts(parent.info.run_id)}
     assert {"report", "study.json", "selection.json"} <= names
     assert {"report/index.html", "report/figures", "report/tables"} <= {
@@ -224,7 +228,7 @@ def test_runs_left_running_by_a_killed_process_are_closed(copy: Path) -> None:
     stale = next(run for run in runs_of(copy) if run.data.tags.get("fmim.trial") == "triplet_grid.c00.fold1")
     client.update_run(stale.info.run_id, "RUNNING")
     record_path(copy / "study", "triplet_grid.c00.fold1").unlink()
-    identity = Identity("automargin_vs_grid", read_json(copy / "study" / "study.json")["id"], "mini")
+    identity = Identity("automargin_vs_grid", StudyFile.read(copy / "study" / "study.json").id, "mini")
     troubles = Tracker(f"sqlite:///{copy}/mlflow.db", identity, []).close("KILLED", [])
     assert troubles == []
     assert client.get_run(stale.info.run_id).info.status == "KILLED"
@@ -242,7 +246,7 @@ def test_tracker_trouble_never_stops_training(tmp_path: Path) -> None:
     )
     console = Console(record=True, quiet=False, width=200, file=(tmp_path / "screen.txt").open("w"))
     assert run_plan(plan, options, console) == DONE
-    assert Counter(record["status"] for record in read_records(tmp_path / "study")) == {"completed": 8}
+    assert Counter(record.status for record in read_records(tmp_path / "study")) == {"completed": 8}
     screen = console.export_text()
     assert "MLflow: MlflowException" in screen
     assert "the next start mirrors them" in screen
@@ -334,5 +338,5 @@ def test_a_sqlite_path_is_resolved_once(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_margins_of_a_loss_without_beta_stay_not_a_number(finished: Path) -> None:
-    record = read_json(record_path(finished / "study", "triplet_grid.c00.fold1"))
-    assert all(math.isnan(row["beta"]) for row in record["history"])
+    record = Record.read(record_path(finished / "study", "triplet_grid.c00.fold1"))
+    assert all(math.isnan(row.beta) for row in record.history)

@@ -18,6 +18,7 @@ from fmim_core.data.oai.files import VISITS
 from fmim_core.data.oai.paper import PARTS, QUERIES, differences_from_paper
 from fmim_core.data.splits import subject_folds
 from fmim_core.data.tables.listing import FileSource
+from fmim_core.records import StudyFile
 from tests.studies.test_command_line import fmim
 from tests.support.oai_folders import (
     IDS,
@@ -262,7 +263,7 @@ def test_a_study_runs_on_a_folder(tmp_path: Path) -> None:
         assert record["data"]["files"]["metadata/Enrollees.txt"] == checksum
         assert record["data"]["release"] == "clinical 1.2; enrollees 25"
         assert (record["config"]["augmentation"]["mean"], record["config"]["augmentation"]["std"]) == (0.5, 0.3)
-    data = json.loads((tmp_path / "out" / "study.json").read_text())["data"]
+    data = StudyFile.read(tmp_path / "out" / "study.json").data
     assert (data["kind"], data["test"]["subjects"], data["details"]["split"]["test"]) == ("oai", 12, "C")
 
 

@@ -21,7 +21,7 @@ from fmim_core.data.sets.chestxray14 import FOLDER_DEPTH, ChestXray14
 from fmim_core.data.sets.chestxray14_table import COLUMNS, OPTIONAL, release_of, years_of_age
 from fmim_core.data.tables.listing import FileSource, Listing
 from fmim_core.data.tables.reading import read_table
-from fmim_core.records import read_json, read_records
+from fmim_core.records import StudyFile, read_records
 from studies.data.sources import find_listing
 from studies.exit_codes import DONE
 from studies.options import Options
@@ -518,14 +518,14 @@ def test_a_study_on_it_says_release_and_checksums_everywhere(tmp_path: Path) -> 
         name: hashlib.sha256((root / name).read_bytes()).hexdigest()
         for name in ("Data_Entry_2017_v2020.csv", "train_val_list.txt", "test_list.txt")
     }
-    data = read_json(options.folder / "study.json")["data"]
-    assert (data["name"], data["kind"], data["release"], data["files"]) == (*["chestxray14"] * 2, "v2020", files)
+    data = StudyFile.read(options.folder / "study.json").data
+    assert (data.name, data.kind, data.release, data.files) == (*["chestxray14"] * 2, "v2020", files)
     assert not data["synthetic"]
     records = list(read_records(options.folder))
     assert len(records) == 8
     for record in records:
-        assert record["status"] == "completed"
+        assert record.status == "completed"
         assert (record["data"]["name"], record["data"]["release"]) == ("chestxray14", "v2020")
         assert record["data"]["files"] == files
-        augmentation = record["config"]["augmentation"]
+        augmentation = record.config["augmentation"]
         assert (augmentation["mean"], augmentation["std"]) == (0.5, 0.5)

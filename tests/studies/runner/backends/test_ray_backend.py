@@ -10,15 +10,14 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import read_json, read_records, record_path
-from fmim_core.trial.cost import no_cost
-from fmim_core.trial.trial import Place, Trial, TrialSpec
+from fmim_core.records import Cost, Record, read_records, record_path
+from fmim_core.trial.spec import TrialSpec
+from fmim_core.trial.trial import RunSettings, Trial
 from studies.exit_codes import DONE
 from studies.options import Options
 from studies.runner.backends.cluster import Resources, _slots, allot, cluster
@@ -26,6 +25,7 @@ from studies.runner.backends.ray_backend import LastReport, record_of_dead_worke
 from studies.runner.dispatcher import Dispatcher
 from studies.runner.run_study import run_plan
 from tests.benchmarks.idle import IdleTrial, Watch, idle_plan
+from tests.support.documents import AT
 from tests.support.mini_study import first_search_trials, mini_plan
 
 
@@ -74,11 +74,11 @@ def test_a_trial_whose_worker_is_killed_is_tried_again_and_the_study_goes_on(tmp
     assert len(killed) == 1
     assert code == DONE
     records = list(read_records(tmp_path / "study"))
-    assert Counter(record["status"] for record in records) == {"completed": 10}
-    (attempt,) = [attempt for record in records for attempt in record["attempts"]]
-    assert (attempt["status"], attempt["error"]["kind"]) == ("failed", "worker died")
-    assert attempt["cost"]["wall_s"] >= attempt["cost"]["lost_s"] > 0
-    assert attempt["cost"]["device_share"] == 1.0
+    assert Counter(record.status for record in records) == {"completed": 10}
+    (attempt,) = [attempt for record in records for attempt in record.attempts]
+    assert (attempt.status, attempt.error.kind) == ("failed", "worker died")
+    assert attempt.cost.wall_s >= attempt.cost.lost_s > 0
+    assert attempt.cost.device_share == 1.0
 
 
 @pytest.mark.parametrize(
@@ -93,25 +93,25 @@ def test_a_dead_worker_leaves_a_failed_record_with_the_reason(
 ) -> None:
     plan = mini_plan()
     spec = first_search_trials(plan, tiny_bank)[0]
-    cost = no_cost() | {"startup_s": 1.0, "train_s": 4.0, "wall_s": 6.0, "epochs": 2, "energy_j": 50.0}
-    so_far: dict[str, Any] = {"started_at": "2026-01-01T00:00:00.000Z", "cost": cost, "attempts": []}
-    record = record_of_dead_worker(spec, message, tmp_path, LastReport(so_far, at=time.monotonic() - 3))
-    assert (record["status"], record["error"]["kind"], record["error"]["message"]) == ("failed", kind, message)
-    assert read_json(record_path(tmp_path, spec.id))["status"] == "failed"
-    paid = record["cost"]
-    assert 3 <= paid["lost_s"] < 13
-    assert paid["wall_s"] == pytest.approx(6.0 + paid["lost_s"])
-    assert (paid["train_s"], paid["epochs"], paid["energy_j"]) == (4.0, 2, None)
-    again = record_of_dead_worker(spec, message, tmp_path, LastReport({"started_at": "x", "cost": no_cost()}))
-    assert [attempt["cost"] for attempt in again["attempts"]] == [paid]
+    cost = Cost(startup_s=1.0, train_s=4.0, wall_s=6.0, epochs=2, energy_j=50.0)
+    record = record_of_dead_worker(spec, message, tmp_path, LastReport(AT, cost, (), at=time.monotonic() - 3))
+    assert record.error is not None
+    assert (record.status, record.error.kind, record.error.message) == ("failed", kind, message)
+    assert Record.read(record_path(tmp_path, spec.id)).status == "failed"
+    paid = record.cost
+    assert 3 <= paid.lost_s < 13
+    assert paid.wall_s == pytest.approx(6.0 + paid.lost_s)
+    assert (paid.train_s, paid.epochs, paid.energy_j) == (4.0, 2, None)
+    again = record_of_dead_worker(spec, message, tmp_path, LastReport(AT, Cost()))
+    assert [attempt.cost for attempt in again.attempts] == [paid]
 
 
 def test_a_record_written_just_before_the_worker_died_stands(tiny_bank: Bank, tmp_path: Path) -> None:
     plan = mini_plan()
     spec = first_search_trials(plan, tiny_bank)[0]
-    Trial(spec, Place(tmp_path, "cpu")).run()
-    last = LastReport({"started_at": "x", "cost": no_cost()})
-    assert record_of_dead_worker(spec, "died", tmp_path, last)["status"] == "completed"
+    Trial(spec, RunSettings(tmp_path, "cpu")).run()
+    last = LastReport(AT, Cost())
+    assert record_of_dead_worker(spec, "died", tmp_path, last).status == "completed"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_slots_count_what_really_fits_on_a_node(node: dict[str, float], cpus: fl
 class FullDisk(Watch):
     """Fails at the third trial's end, as a disk may when a selection is to be written."""
 
-    def finished(self, spec: TrialSpec, record: dict[str, Any]) -> None:
+    def finished(self, spec: TrialSpec, record: Record) -> None:
         super().finished(spec, record)
         if len(self.at) >= 3:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -147,7 +147,7 @@ def test_an_error_of_the_driver_ends_the_run_and_is_raised(tiny_bank: Bank, tmp_
     with cluster(None):
         resources, slots = allot(Resources(1.0, 0.0))
         with pytest.raises(OSError, match="No space left on device"):
-            run_ray(dispatcher, Place(tmp_path, "cpu"), resources, slots, 40, IdleTrial)
+            run_ray(dispatcher, RunSettings(tmp_path, "cpu"), resources, slots, 40, IdleTrial)
     assert 3 <= len(observer.at) <= 3 + 2 * slots
     assert len(list(read_records(tmp_path))) >= 3
 

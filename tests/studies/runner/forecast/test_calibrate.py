@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import Record, read_json, record_path
-from fmim_core.training.trainer import Row
-from fmim_core.trial.trial import Place, Trial, TrialSpec, blank_record
+from fmim_core.records import CalibrationFile, Cost, EpochRow, Record, TrialError, record_path
+from fmim_core.trial.spec import TrialSpec
+from fmim_core.trial.trial import RunSettings, Trial
 from search_spaces.domain import Space, Uniform
 from search_spaces.successive_halving import ASHA
 from studies.declare import Arm
@@ -25,6 +24,7 @@ from studies.runner.forecast.predict import predict_plan
 from studies.runner.search.tpe import TPE
 from studies.workload import Work, Workload
 from tests.studies.test_command_line import fmim
+from tests.support.documents import AT, epoch_row
 from tests.support.mini_study import MINI, MINI_STUDY, first_replicates, first_search_trials, mini_plan
 
 TIMING = Timing(startup=1.0, step=0.5, image=0.25, warm_up=2.0, between=0.125, peak_memory=1e9)
@@ -47,8 +47,8 @@ def test_work_is_counted_as_trials_count_it(tiny_bank: Bank, tmp_path: Path) -> 
     workload = Workload(plan, tiny_bank.development())
     specs = [first_search_trials(plan, tiny_bank)[1], first_replicates(plan, tiny_bank)[1]]
     for spec in specs:
-        cost = Trial(spec, Place(tmp_path, "cpu")).run()["cost"]
-        assert workload.trial(spec.train, spec.fold) == Work(1, cost["epochs"], cost["images"])
+        cost = Trial(spec, RunSettings(tmp_path, "cpu")).run().cost
+        assert workload.trial(spec.train, spec.fold) == Work(1, cost.epochs, cost.images)
     search, replicate = (workload.trial(spec.train, spec.fold) for spec in specs)
     assert workload.search(plan.arms[1]).trials == 4
     assert workload.total == Work(plan.trials, 2 * plan.trials, 6 * search.images + 4 * replicate.images)
@@ -131,21 +131,20 @@ class Nobody:
     """An observer who does not care."""
 
     def started(self, spec: TrialSpec) -> None: ...
-    def epoch(self, spec: TrialSpec, row: Row) -> None: ...
+    def epoch(self, spec: TrialSpec, row: EpochRow) -> None: ...
     def finished(self, spec: TrialSpec, record: Record) -> None: ...
 
 
 def probe_record(spec: TrialSpec, step: float, evaluation: float = 0.5, status: str = "completed") -> Record:
     """The record of a probe whose first epoch takes a second longer than the others."""
     epochs, batches = spec.train.epochs, spec.train.batches.per_epoch or 0
-    history = [
-        {"epoch": e + 1, "batches": batches, "seconds": batches * step + evaluation + (e == 0)} for e in range(epochs)
-    ]
-    cost = {"startup_s": 0.75, "data_s": 0.0, "train_s": epochs * batches * step + 1, "eval_s": epochs * evaluation}
-    cost["wall_s"] = sum(cost.values()) + epochs * 0.25
-    error = None if status == "completed" else {"kind": "Broken", "message": "as it would be"}
-    parts = {"status": status, "history": history, "peak_memory": 5, "error": error}
-    return blank_record(spec, "2026-01-01T00:00:00.000Z") | parts | {"cost": cost}
+    seconds = [batches * step + evaluation + (epoch == 0) for epoch in range(epochs)]
+    history = tuple(epoch_row(epoch + 1, batches=batches, seconds=one) for epoch, one in enumerate(seconds))
+    cost = Cost(startup_s=0.75, train_s=epochs * batches * step + 1, eval_s=epochs * evaluation)
+    cost = cost.model_copy(update={"wall_s": cost.parts_s + epochs * 0.25})
+    error = None if status == "completed" else TrialError(kind="Broken", message="as it would be")
+    parts = {"status": status, "history": history, "peak_memory": 5, "error": error, "cost": cost}
+    return spec.record(AT).changed(parts)
 
 
 def test_probes_warm_up_every_slot_and_size_the_others_by_it(tiny_bank: Bank) -> None:
@@ -176,7 +175,7 @@ def test_a_probe_that_fails_ends_the_calibration_with_its_reason(tiny_bank: Bank
     probes.finished(warm_up, probe_record(warm_up, 1.0, status="failed"))
     assert probes.exhausted
     assert probes.next() is None
-    assert [record["trial"] for record in probes.failed] == [warm_up.id]
+    assert [record.trial for record in probes.failed] == [warm_up.id]
 
 
 def test_a_timing_keeps_warm_up_steps_evaluation_and_waiting_apart(tiny_bank: Bank) -> None:
@@ -200,13 +199,13 @@ def few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration_module, "MEASURED_S", 0.1)
 
 
-def check_prediction(content: Mapping[str, object], found: Forecast, total: Work) -> None:
+def check_prediction(content: CalibrationFile, found: Forecast, total: Work) -> None:
     """Counts are exact; seconds are some."""
     assert Work(found.trials, found.epochs, found.images) == total
     for value in (found.wall_s, found.device_seconds, found.peak_memory):
         assert math.isfinite(value)
         assert value > 0
-    assert content["forecast"] == vars(found)
+    assert content.forecast.model_dump() == vars(found)
 
 
 @pytest.mark.usefixtures("few_seconds")
@@ -216,12 +215,12 @@ def test_a_small_plan_is_predicted_and_nothing_but_the_prediction_is_left(tmp_pa
     options = Options(**vars(options) | {"banks": tmp_path / "banks"})
     with (tmp_path / "screen.txt").open("w") as file:
         found = predict_plan(plan, options, Console(file=file, width=200))
-    content = read_json(tmp_path / "out" / "calibration.json")
+    content = CalibrationFile.read(tmp_path / "out" / "calibration.json")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["calibration.json"]
     assert not record_path(tmp_path / "out", "x").parent.exists()
     check_prediction(content, found, Work(10, 20, found.images))
-    of = {name: content[name] for name in ("study", "preset", "seed", "replicates", "epochs", "slots", "backend")}
-    assert list(of.values()) == ["automargin_vs_grid", "mini", 0, 2, 2, 1, "inline"]
+    assert (content.study, content.preset, content.seed) == ("automargin_vs_grid", "mini", 0)
+    assert (content.replicates, content.epochs, content.slots, content.backend) == (2, 2, 1, "inline")
     screen = (tmp_path / "screen.txt").read_text()
     assert f"10 trials: 6 in the search and 4 replicates; 20 epochs and {found.images} training images" in screen
     assert "predicted from 3 short trials" in screen
@@ -231,7 +230,7 @@ def test_a_small_plan_is_predicted_and_nothing_but_the_prediction_is_left(tmp_pa
 def test_the_command_predicts_on_ray(tmp_path: Path) -> None:
     done = fmim("plan", "automargin_vs_grid", "--preset", "smoke", "--calibrate", "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    content = read_json(tmp_path / "out" / "calibration.json")
-    assert (content["backend"], len(content["calibration"]["timings"])) == ("ray", 7)
-    check_prediction(content, Forecast(**content["forecast"]), Work(86, 172, 33280))
+    content = CalibrationFile.read(tmp_path / "out" / "calibration.json")
+    assert (content.backend, len(content.calibration["timings"])) == ("ray", 7)
+    check_prediction(content, Forecast(**content.forecast.model_dump()), Work(86, 172, 33280))
     assert "for 86 trials" in done.stdout

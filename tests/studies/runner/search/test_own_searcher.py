@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from fmim_core.data.bank.bank import Bank
+from fmim_core.records import ProposalsFile, StudyFile
 from search_spaces.domain import Configuration
 from search_spaces.searcher import History, Sampled
 from search_spaces.searchers import Random
@@ -19,10 +19,11 @@ from search_spaces.stopping import StoppingRule, StoppingState
 from studies.plan import Plan
 from studies.runner.folder import write_study
 from studies.runner.progress import Progress
-from studies.runner.show import show_status
+from studies.runner.status import show_status
+from tests.support.documents import execution, fold_entry
 from tests.support.simulation import Simulation, arm, hill, plan_of
 
-FOLDS = [{"fold": 0}, {"fold": 1}]
+FOLDS = [fold_entry(0), fold_entry(1)]
 
 
 class Halfway(Sampled):
@@ -74,7 +75,7 @@ class Demanding(Sampled):
 
 
 def run(plan: Plan, bank: Bank, out: Path, slots: int = 1) -> Simulation:
-    write_study(out, plan, bank, FOLDS, {"slots": slots, "wall_s": None})
+    write_study(out, plan, bank, FOLDS, execution(slots))
     simulation = Simulation(plan, bank, out)
     assert simulation.run(slots).complete
     return simulation
@@ -87,12 +88,12 @@ def test_an_adaptive_searcher_is_given_its_results_for_every_proposal(
 ) -> None:
     plan = plan_of(arm("halfway", Halfway(samples=9, in_flight=in_flight)), arm("random", Random(samples=9)))
     simulation = run(plan, tiny_bank, tmp_path, slots)
-    entries = json.loads((tmp_path / "proposals.json").read_text())["halfway"]
+    entries = ProposalsFile.read(tmp_path / "proposals.json").arms["halfway"]
     assert len(entries) == 9
     for number, entry in enumerate(entries):
         seen = range(max(0, number - in_flight + 1))
-        assert entry["values"] == pytest.approx([simulation.mean("halfway", n) for n in seen], abs=1e-12)
-    facts = [each["searcher_facts"] for each in json.loads((tmp_path / "study.json").read_text())["arms"]]
+        assert entry.values == pytest.approx([simulation.mean("halfway", n) for n in seen], abs=1e-12)
+    facts = [each.searcher_facts.model_dump() for each in StudyFile.read(tmp_path / "study.json").arms]
     assert facts[0] == {"uses_results": True, "screens": False, "ordered": True}
     assert facts[1] == {"uses_results": False, "screens": False, "ordered": False}
     # What waits for its own results goes first, so that it is not the last to end.
@@ -112,11 +113,11 @@ def test_a_searcher_with_a_stopping_rule_is_stopped_screened_and_counted(tiny_ba
     screen = Console(record=True, width=200, file=(tmp_path / "screen.txt").open("w"))
     progress = Progress(plan, 1, {}, screen)
     simulation = run(plan, tiny_bank, tmp_path / "out", slots=3)
-    searched = [record for record in simulation.records.values() if record["stage"] == "search"]
+    searched = [record for record in simulation.records.values() if record.stage == "search"]
     first = {spec.number: spec for spec in simulation.started if spec.fold == 0 and spec.stage == "search"}
     good = {number for number, spec in first.items() if hill(spec, 2) >= 0.6}
     assert 0 < len(good) < 12
-    assert Counter((r["fold"], r["status"], len(r["history"])) for r in searched) == {
+    assert Counter((r.fold, r.status, len(r.history)) for r in searched) == {
         (0, "stopped", 2): 12 - len(good),
         (0, "completed", 9): len(good),
         (1, "completed", 9): len(good),
@@ -127,7 +128,7 @@ def test_a_searcher_with_a_stopping_rule_is_stopped_screened_and_counted(tiny_ba
     assert progress.line().startswith(f"{total} of {total} trials")
     show_status(tmp_path / "out", screen)
     assert f"{total} of {total} trials are over" in screen.export_text()
-    facts = json.loads((tmp_path / "out" / "study.json").read_text())["arms"][0]["searcher_facts"]
+    facts = StudyFile.read(tmp_path / "out" / "study.json").arms[0].searcher_facts.model_dump()
     assert facts == {"uses_results": False, "screens": True, "ordered": True}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from pathlib import Path
@@ -12,7 +11,8 @@ import optuna
 import pytest
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.trial.trial import TrialSpec
+from fmim_core.records import Metrics, Proposal, ProposalsFile
+from fmim_core.trial.spec import TrialSpec
 from search_spaces.domain import Choice, Space, Uniform
 from search_spaces.searcher import Searcher
 from search_spaces.searchers import QMC, Grid, Random
@@ -33,8 +33,8 @@ PLAN = plan_of(*(arm(*each) for each in SEARCHERS))
 NAMES = [name for name, *_ in SEARCHERS]
 
 
-def proposals(out: Path) -> dict[str, list[dict]]:
-    return json.loads((out / "proposals.json").read_text())
+def proposals(out: Path) -> dict[str, list[Proposal]]:
+    return ProposalsFile.read(out / "proposals.json").arms
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_every_configuration_is_trained_once_on_every_fold_and_recorded_as_it_wa
 ) -> None:
     found = sequential.configurations(name)
     assert len({tuple(c.items()) for c in found}) == len(found) == (12 if name == "grid" else 10)
-    assert [entry["configuration"] for entry in proposals(sequential.out)[name]] == found
+    assert [entry.configuration for entry in proposals(sequential.out)[name]] == found
     searched = [spec for spec in sequential.started if (spec.arm, spec.stage) == (name, "search")]
     assert len({spec.id for spec in searched}) == len(searched)
     for spec in searched:
@@ -126,9 +126,9 @@ def test_an_estimators_proposal_saw_the_first_results_and_no_others(sequential: 
     for name, in_flight in (("tpe", 3), ("tpe_ranges", 1)):
         for number, entry in enumerate(proposals(sequential.out)[name]):
             seen = range(max(0, number - in_flight + 1))
-            assert entry["values"] == pytest.approx([sequential.mean(name, n) for n in seen], abs=1e-12)
+            assert entry.values == pytest.approx([sequential.mean(name, n) for n in seen], abs=1e-12)
     for name in ("grid", "random", "qmc", "asha"):
-        assert {tuple(entry["values"]) for entry in proposals(sequential.out)[name]} == {()}
+        assert {tuple(entry.values) for entry in proposals(sequential.out)[name]} == {()}
 
 
 def test_a_result_changes_what_waits_for_it_and_nothing_before(tiny_bank: Bank, tmp_path: Path) -> None:
@@ -162,8 +162,8 @@ def test_a_sampled_search_killed_after_four_reaches_its_ten_distinct_configurati
     assert len({spec.number for spec in simulation.started}) < 8
     assert simulation.run(slots=2, seed=1).complete
     assert len({tuple(c.items()) for c in simulation.configurations("x")}) == 10
-    searched = [record for record in simulation.records.values() if record["stage"] == "search"]
-    assert Counter(record["status"] for record in searched) == {"completed": 20}
+    searched = [record for record in simulation.records.values() if record.stage == "search"]
+    assert Counter(record.status for record in searched) == {"completed": 20}
 
 
 @pytest.mark.parametrize("kind", [Random, TPE, QMC, ASHA])
@@ -174,7 +174,7 @@ def test_more_samples_go_on_behind_the_first(tiny_bank: Bank, tmp_path: Path, ki
     more = Simulation(plan_of(arm("x", kind(samples=8))), tiny_bank, tmp_path)
     more.records = first.records
     assert more.run(slots=2).complete
-    entries = [entry["configuration"] for entry in proposals(tmp_path)["x"]]
+    entries = [entry.configuration for entry in proposals(tmp_path)["x"]]
     assert entries[:4] == first.configurations("x")
     assert len({tuple(c.items()) for c in entries}) == 8
     assert not {spec.id for spec in more.started} & {spec.id for spec in first.started if spec.stage == "search"}
@@ -228,7 +228,7 @@ def test_a_configuration_with_a_failed_fold_is_told_as_failed_and_what_came_afte
     bad = {"tpe.c01.fold1": "failed", "tpe.c02.fold0": "diverged"}
     assert not simulation.run(bad=bad).complete
     entries = proposals(tmp_path)["tpe"]
-    assert [value is None for value in entries[7]["values"]] == [False, True, True, False, False, False, False]
+    assert [value is None for value in entries[7].values] == [False, True, True, False, False, False, False]
     before = len(simulation.started)
     assert simulation.run().complete
     assert [spec.id for spec in simulation.started[before:] if spec.stage == "search"] == ["tpe.c01.fold1"]
@@ -239,7 +239,7 @@ def test_proposals_are_on_disk_before_a_trial_of_theirs_starts(tiny_bank: Bank, 
     class Watching(Simulation):
         def _epoch(self, dispatcher, entry, status):  # type: ignore[no-untyped-def]
             spec = entry[0]
-            assert proposals(tmp_path)[spec.arm][spec.number]["configuration"] == spec.configuration
+            assert proposals(tmp_path)[spec.arm][spec.number].configuration == spec.configuration
             return super()._epoch(dispatcher, entry, status)
 
     assert Watching(plan_of(arm("tpe", TPE(samples=6))), tiny_bank, tmp_path).run(slots=3).complete
@@ -327,27 +327,27 @@ def halved(tiny_bank: Bank, tmp_path_factory: pytest.TempPathFactory) -> Simulat
 
 
 def search_records(simulation: Simulation) -> list[dict]:
-    return [record for record in simulation.records.values() if record["stage"] == "search"]
+    return [record for record in simulation.records.values() if record.stage == "search"]
 
 
 def test_a_search_that_stops_leaves_what_is_worth_its_epochs(halved: Simulation) -> None:
-    first = [record for record in search_records(halved) if record["fold"] == 0]
-    ends = Counter((record["status"], len(record["history"])) for record in first)
+    first = [record for record in search_records(halved) if record.fold == 0]
+    ends = Counter((record.status, len(record.history)) for record in first)
     assert set(ends) == {("stopped", 1), ("stopped", 3), ("completed", 9)}
     assert ends.total() == 27
     assert 3 <= ends["completed", 9] <= 6  # a ninth, and those that came early
-    best = max(first, key=lambda record: record["history"][0]["validation_mAP"])
-    assert best["status"] == "completed"
-    worst = sorted(first, key=lambda record: record["history"][0]["validation_mAP"])[:5]
-    assert {record["status"] for record in worst} == {"stopped"}
+    best = max(first, key=lambda record: record.history[0].validation_mAP)
+    assert best.status == "completed"
+    worst = sorted(first, key=lambda record: record.history[0].validation_mAP)[:5]
+    assert {record.status for record in worst} == {"stopped"}
 
 
 def test_only_what_survives_the_first_fold_is_trained_on_the_others(halved: Simulation) -> None:
     records = search_records(halved)
-    survivors = {str(r["configuration"]) for r in records if r["fold"] == 0 and r["status"] == "completed"}
-    others = [r for r in records if r["fold"] != 0]
-    assert Counter(str(r["configuration"]) for r in others) == dict.fromkeys(survivors, 2)
-    assert {r["status"] for r in others} == {"completed"}
+    survivors = {str(r.configuration) for r in records if r.fold == 0 and r.status == "completed"}
+    others = [r for r in records if r.fold != 0]
+    assert Counter(str(r.configuration) for r in others) == dict.fromkeys(survivors, 2)
+    assert {r.status for r in others} == {"completed"}
     assert all(not spec.rungs for spec in halved.started if spec.fold != 0)
 
 
@@ -359,15 +359,15 @@ def test_a_stopped_trial_is_never_a_result(tiny_bank: Bank, tmp_path: Path) -> N
 
     simulation = Simulation(plan_of(arm("asha", ASHA(samples=9)), folds=2), tiny_bank, tmp_path, late)
     dispatcher = simulation.run()
-    stopped = [record for record in search_records(simulation) if record["status"] == "stopped"]
-    assert max(record["stopped"]["validation"]["mAP"] for record in stopped) > 0.6
-    assert all(record["metrics"] == {"validation": None, "test": None} for record in stopped)
+    stopped = [record for record in search_records(simulation) if record.status == "stopped"]
+    assert max(record.stopped.validation["mAP"] for record in stopped) > 0.6
+    assert all(record.metrics == Metrics() for record in stopped)
     selection = dispatcher.selections["asha"]
     completed = {n for n in range(9) if f"asha.c{n:02d}.fold1" in simulation.records}
     assert selection.number in completed
     reasons = {score.excluded for score in selection.scores if score.mean is None}
     assert reasons == {"0 of 2 folds: stopped (fold 0)"}
-    assert select([r["configuration"] for r in stopped], 2, [[r] for r in stopped], "mAP").number is None
+    assert select([r.configuration for r in stopped], 2, [[r] for r in stopped], "mAP").number is None
 
 
 def test_an_early_stopping_search_goes_on_after_a_kill_where_it_was(tiny_bank: Bank, tmp_path: Path) -> None:
@@ -389,4 +389,4 @@ def test_a_first_fold_that_failed_is_tried_again_and_then_the_others_follow(tiny
     assert not simulation.run(bad={"asha.c00.fold0": "failed"}).complete
     assert not any(spec.id == "asha.c00.fold1" for spec in simulation.started)
     assert simulation.run().complete
-    assert simulation.records["asha.c00.fold0"]["status"] in ("completed", "stopped")
+    assert simulation.records["asha.c00.fold0"].status in ("completed", "stopped")

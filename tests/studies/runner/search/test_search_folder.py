@@ -12,7 +12,7 @@ from mlflow import MlflowClient
 from rich.console import Console
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import read_json, read_records, record_path
+from fmim_core.records import Metrics, ProposalsFile, Record, SelectionFile, StudyFile, read_records, record_path
 from reports.build import build_report
 from reports.reading.results import read_results
 from reports.reading.summary import arm_summaries
@@ -22,21 +22,21 @@ from search_spaces.successive_halving import ASHA
 from studies.exit_codes import DONE, INTERRUPTED
 from studies.options import Options
 from studies.plan import Plan
-from studies.runner.folder import records_of_plan, write_study
+from studies.runner.folder import outcomes_of_plan, write_study
 from studies.runner.run_study import run_plan
 from studies.runner.search.tpe import TPE
 from studies.runner.status import show_status
 from tests.studies.test_command_line import fmim
 from tests.support.comparison import comparable_records
+from tests.support.documents import execution, fold_entry
 from tests.support.simulation import MIXED, Simulation, arm, plan_of
 
-FOLDS = [{"fold": 0}, {"fold": 1}]
-EXECUTION: dict[str, Any] = {"slots": 2, "wall_s": None}
+FOLDS = [fold_entry(0), fold_entry(1)]
 
 
 def begun(tmp_path: Path, bank: Bank, plan: Plan, **how: Any) -> Simulation:
     """A study's folder on which a simulation has run."""
-    write_study(tmp_path, plan, bank, FOLDS, EXECUTION)
+    write_study(tmp_path, plan, bank, FOLDS, execution())
     simulation = Simulation(plan, bank, tmp_path)
     simulation.run(**how)
     return simulation
@@ -70,7 +70,7 @@ def test_another_space_or_searcher_is_refused_and_the_change_named(
     begun(tmp_path, tiny_bank, plan_of(before))
     files = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
     with pytest.raises(ValueError, match=message):
-        records_of_plan(tmp_path, plan_of(after), tiny_bank)
+        outcomes_of_plan(tmp_path, plan_of(after), tiny_bank)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.json")} == files
 
 
@@ -78,35 +78,35 @@ def test_the_same_plan_and_one_of_more_samples_go_on(tiny_bank: Bank, tmp_path: 
     begun(tmp_path, tiny_bank, plan_of(TPE_ARM))
     for samples in (4, 6):
         plan = plan_of(arm("tpe", TPE(samples=samples, startup=2), MIXED))
-        assert len(records_of_plan(tmp_path, plan, tiny_bank)) == 4 * 2 + 1
+        assert len(outcomes_of_plan(tmp_path, plan, tiny_bank)) == 4 * 2 + 1
     pure = tmp_path / "grid"
     begun(pure, tiny_bank, plan_of(arm("grid", Grid(), GRID)))
-    assert len(records_of_plan(pure, plan_of(arm("grid", Grid(), GRID)), tiny_bank)) == 2 * 2 + 1
+    assert len(outcomes_of_plan(pure, plan_of(arm("grid", Grid(), GRID)), tiny_bank)) == 2 * 2 + 1
 
 
 def test_another_seed_is_refused_even_before_the_first_record(tiny_bank: Bank, tmp_path: Path) -> None:
     begun(tmp_path, tiny_bank, plan_of(TPE_ARM), kill_after=0)
     with pytest.raises(ValueError, match="seed was 0, is 1"):
-        records_of_plan(tmp_path, plan_of(TPE_ARM, seed=1), tiny_bank)
+        outcomes_of_plan(tmp_path, plan_of(TPE_ARM, seed=1), tiny_bank)
 
 
 def test_records_without_their_proposals_are_not_trained_again(tiny_bank: Bank, tmp_path: Path) -> None:
     begun(tmp_path, tiny_bank, plan_of(TPE_ARM))
     (tmp_path / "proposals.json").rename(tmp_path / "elsewhere.json")
     with pytest.raises(ValueError, match=r"its proposals.json does not have \(e.g. tpe.c00.fold0\): put the file back"):
-        records_of_plan(tmp_path, plan_of(TPE_ARM), tiny_bank)
+        outcomes_of_plan(tmp_path, plan_of(TPE_ARM), tiny_bank)
 
 
 def test_study_json_holds_searchers_bounds_budgets_and_what_is_known_beforehand(
     tiny_bank: Bank, tmp_path: Path
 ) -> None:
     plan = plan_of(arm("grid", Grid(), GRID), arm("asha", ASHA(samples=6)))
-    write_study(tmp_path, plan, tiny_bank, FOLDS, EXECUTION)
-    grid, asha = read_json(tmp_path / "study.json")["arms"]
-    assert (grid["n_s"], len(grid["configurations"]), grid["searcher"]["kind"], grid["note"]) == (2, 2, "grid", "")
-    assert (asha["n_s"], asha["configurations"], asha["searcher"]["kind"]) == (6, [], "asha")
-    assert "another run may stop others" in asha["note"]
-    assert asha["space"] == {
+    write_study(tmp_path, plan, tiny_bank, FOLDS, execution())
+    grid, asha = StudyFile.read(tmp_path / "study.json").arms
+    assert (grid.n_s, len(grid.configurations), grid.searcher["kind"], grid.note) == (2, 2, "grid", "")
+    assert (asha.n_s, asha.configurations, asha.searcher["kind"]) == (6, [], "asha")
+    assert "another run may stop others" in asha.note
+    assert asha.space == {
         "epsilon": {"low": 0.05, "high": 1.0, "scale": "linear"},
         "beta": {"low": 0.0, "high": 1.0, "scale": "linear"},
     }
@@ -127,17 +127,13 @@ def table(out: Path, name: str) -> list[dict[str, str]]:
 
 def test_a_report_counts_stopped_trials_as_such_and_averages_none(tiny_bank: Bank, tmp_path: Path) -> None:
     simulation = begun(tmp_path, tiny_bank, STUDY, slots=3)
-    statuses = Counter(
-        r["status"] for r in simulation.records.values() if r["arm"] == "asha" and r["stage"] == "search"
-    )
+    statuses = Counter(r.status for r in simulation.records.values() if r.arm == "asha" and r.stage == "search")
     assert 0 < statuses["stopped"] < 12
     build_report(tmp_path)
     costs = {row["arm"]: row for row in table(tmp_path, "search_cost")}
     assert [costs[name]["n_s"] for name in ("grid", "tpe", "asha")] == ["2", "6", "12"]
     assert int(costs["asha"]["trials"]) == statuses.total()
-    epochs = sum(
-        len(r["history"]) for r in simulation.records.values() if r["arm"] == "asha" and r["stage"] == "search"
-    )
+    epochs = sum(len(r.history) for r in simulation.records.values() if r.arm == "asha" and r.stage == "search")
     assert int(costs["asha"]["epochs"]) == epochs
     status = {(row["arm"], row["stage"]): row for row in table(tmp_path, "trial_status")}
     row = status["AdaTriplet + asha", "search (folds)"]
@@ -217,8 +213,8 @@ def inline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def stopped_records(root: Path) -> list[dict[str, Any]]:
-    return [record for record in read_records(root / "study") if record["status"] == "stopped"]
+def stopped_records(root: Path) -> list[Record]:
+    return [record for record in read_records(root / "study") if record.status == "stopped"]
 
 
 def assert_stopped_cleanly(root: Path) -> None:
@@ -226,29 +222,29 @@ def assert_stopped_cleanly(root: Path) -> None:
     stopped = stopped_records(root)
     assert stopped
     for record in stopped:
-        epochs = len(record["history"])
-        assert record["metrics"] == {"validation": None, "test": None}
-        assert record["stopped"]["after_epoch"] == record["cost"]["epochs"] == epochs == 1
-        assert record["stopped"]["validation"]["mAP"] == record["history"][-1]["validation_mAP"]
-        assert record["cost"]["train_s"] > 0
-        assert record["error"] is None
-        assert not (root / "study" / "checkpoints" / f"{record['trial']}.pt").exists()
+        epochs = len(record.history)
+        assert record.metrics == Metrics()
+        assert record.stopped.after_epoch == record.cost.epochs == epochs == 1
+        assert record.stopped.validation["mAP"] == record.history[-1].validation_mAP
+        assert record.cost.train_s > 0
+        assert record.error is None
+        assert not (root / "study" / "checkpoints" / f"{record.trial}.pt").exists()
     client = MlflowClient(f"sqlite:///{root}/mlflow.db")
     experiment = client.get_experiment_by_name("searches")
     runs = {r.data.tags.get("fmim.trial"): r for r in client.search_runs([experiment.experiment_id], max_results=1000)}
-    assert {runs[record["trial"]].info.status for record in stopped} == {"FINISHED"}
-    assert {runs[record["trial"]].data.tags["fmim.status"] for record in stopped} == {"stopped"}
+    assert {runs[record.trial].info.status for record in stopped} == {"FINISHED"}
+    assert {runs[record.trial].data.tags["fmim.status"] for record in stopped} == {"stopped"}
     assert {r.info.status for r in runs.values()} == {"FINISHED"}
     assert len(runs) == 1 + len(list(read_records(root / "study")))
 
 
 def test_a_real_search_stops_selects_and_is_done(inline: Path) -> None:
     assert_stopped_cleanly(inline)
-    chosen = read_json(inline / "study" / "selection.json")["asha"]["configuration"]
-    assert chosen not in [record["configuration"] for record in stopped_records(inline)]
+    chosen = SelectionFile.read(inline / "study" / "selection.json").arms["asha"].configuration
+    assert chosen not in [record.configuration for record in stopped_records(inline)]
     before = comparable_records(inline / "study")
     assert run(inline) == DONE
-    assert read_json(inline / "study" / "study.json")["executions"][-1]["trials"] == 0
+    assert StudyFile.read(inline / "study" / "study.json").executions[-1].trials == 0
     assert comparable_records(inline / "study") == before
 
 
@@ -262,14 +258,17 @@ def test_ray_proposes_and_trains_the_same_even_interrupted(
 
     def interrupting(self: Any, spec: Any, record: Any) -> None:
         finished(self, spec, record)
-        if len(self._records) == 5:
+        if len(self._outcomes) == 5:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(dispatch.Dispatcher, "finished", interrupting)
         assert run(tmp_path, backend="ray") == INTERRUPTED
     assert run(tmp_path, backend="ray") == DONE
-    assert read_json(tmp_path / "study" / "proposals.json") == read_json(inline / "study" / "proposals.json")
+    assert (
+        ProposalsFile.read(tmp_path / "study" / "proposals.json").arms
+        == ProposalsFile.read(inline / "study" / "proposals.json").arms
+    )
     ours, theirs = (comparable_records(root / "study") for root in (tmp_path, inline))
     exact = [trial for trial in theirs if trial.startswith("tpe")]
     assert {trial: ours[trial] for trial in exact} == {trial: theirs[trial] for trial in exact}

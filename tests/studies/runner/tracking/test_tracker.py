@@ -11,7 +11,8 @@ from mlflow import MlflowClient
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Record
-from fmim_core.trial.trial import Place, TrialSpec, blank_record
+from fmim_core.trial.spec import TrialSpec
+from fmim_core.trial.trial import RunSettings
 from studies.plan import Plan
 from studies.runner.tracking.mlflow_runs import Identity, Runs, TrialUpdate
 from studies.runner.tracking.tracker import Tracker
@@ -24,7 +25,7 @@ EPOCHS = 1100  # more metrics than MLflow takes at once
 def trials(bank: Bank, out: Path, number: int = 1) -> list[tuple[TrialSpec, Record]]:
     plan = Plan(idle_plan(5).study, idle_plan(5).preset, seed=0, replicates=0, epochs=EPOCHS)
     specs = plan.possible(bank, lambda arm: ())[:number]
-    return [(spec, IdleTrial(spec, Place(out, "cpu")).run()) for spec in specs]
+    return [(spec, IdleTrial(spec, RunSettings(out, "cpu")).run()) for spec in specs]
 
 
 def milliseconds(time: str) -> int:
@@ -33,20 +34,18 @@ def milliseconds(time: str) -> int:
 
 def test_a_trial_that_is_over_is_written_whole_with_its_own_times(tiny_bank: Bank, tmp_path: Path) -> None:
     ((spec, record),) = trials(tiny_bank, tmp_path)
-    record |= {"started_at": "2026-01-02T03:04:05.678Z", "ended_at": "2026-01-02T04:04:05.678Z"}
+    record = record.changed({"started_at": "2026-01-02T03:04:05.678Z", "ended_at": "2026-01-02T04:04:05.678Z"})
     runs = Runs(f"sqlite:///{tmp_path}/mlflow.db", IDENTITY)
     runs.connect([])
     runs.write(TrialUpdate(spec.id, beginning=record, record=record))
     client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
     (run,) = client.search_runs(["1"], f"tags.`fmim.trial` = '{spec.id}'")
-    assert (run.info.start_time, run.info.end_time) == tuple(
-        map(milliseconds, (record["started_at"], record["ended_at"]))
-    )
+    assert (run.info.start_time, run.info.end_time) == tuple(map(milliseconds, (record.started_at, record.ended_at)))
     assert run.info.status == "FINISHED"
     assert run.data.tags["fmim.status"] == "completed"
     assert run.data.params == {"arm": "triplet_grid", "stage": "search", "replicate": "0", "epsilon": "0.0"}
     assert [metric.step for metric in client.get_metric_history(run.info.run_id, "loss")] == list(range(1, EPOCHS + 1))
-    assert run.data.metrics["validation/mAP_at_R"] == record["metrics"]["validation"]["mAP@R"]
+    assert run.data.metrics["validation/mAP_at_R"] == record.metrics.validation["mAP_at_R"]
 
 
 def test_what_happens_while_the_store_is_busy_is_put_together(tiny_bank: Bank, tmp_path: Path) -> None:
@@ -60,7 +59,7 @@ def test_what_happens_while_the_store_is_busy_is_put_together(tiny_bank: Bank, t
     blocker.execute("BEGIN EXCLUSIVE")
     for spec, record in ((first, first_record), (second, second_record)):
         tracker.started(spec)
-        for row in record["history"][:100]:
+        for row in record.history[:100]:
             tracker.epoch(spec, row)
     tracker.finished(first, first_record)
     assert not tracker.settle(timeout_s=0.1)
@@ -85,7 +84,7 @@ def test_a_trial_whose_worker_died_before_it_began_has_a_run(tiny_bank: Bank, tm
     plan = idle_plan(5)
     spec = plan.possible(tiny_bank, lambda arm: ())[0]
     tracker = Tracker(f"sqlite:///{tmp_path}/mlflow.db", IDENTITY, [])
-    tracker.finished(spec, blank_record(spec, "2026-01-02T03:04:05.678Z"))
+    tracker.finished(spec, spec.record("2026-01-02T03:04:05.678Z"))
     assert tracker.close("FAILED", []) == []
     client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
     (run,) = client.search_runs(["1"], f"tags.`fmim.trial` = '{spec.id}'")
@@ -96,15 +95,14 @@ def test_a_trial_whose_worker_died_before_it_began_has_a_run(tiny_bank: Bank, tm
 def test_only_records_that_are_not_there_are_written_at_the_next_start(
     status: str, tiny_bank: Bank, tmp_path: Path
 ) -> None:
-    (there, there_record), (_, missing) = trials(tiny_bank, tmp_path, 2)
+    (there, whole), (_, other) = trials(tiny_bank, tmp_path, 2)
     uri = f"sqlite:///{tmp_path}/mlflow.db"
-    for record in (there_record, missing):
-        record |= {"status": status, "history": record["history"][:1]}
+    there_record, missing = (one.changed({"status": status, "history": one.history[:1]}) for one in (whole, other))
     earlier = Tracker(uri, IDENTITY, [there_record])
     assert earlier.close("KILLED", []) == []
     client = MlflowClient(uri)
     (before,) = client.search_runs(["1"], f"tags.`fmim.trial` = '{there.id}'")
     assert Tracker(uri, IDENTITY, iter([there_record, missing])).close("FINISHED", []) == []
     runs = {run.data.tags.get("fmim.trial"): run.info for run in client.search_runs(["1"])}
-    assert set(runs) == {None, there.id, missing["trial"]}
+    assert set(runs) == {None, there.id, missing.trial}
     assert vars(runs[there.id]) == vars(before.info)

@@ -1,0 +1,62 @@
+"""Documents, or parts of them, with every entry: an epoch's row, a trial's record, a fold, an execution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fmim_core.records import Cost, EpochRow, Execution, FoldEntry, Metrics, Record, Status, Stopped
+from fmim_core.trial.spec import TrialSpec
+
+AT = "2026-01-01T00:00:00.000Z"
+ENTRIES: dict[str, Any] = {
+    "loss": 0.5,
+    "epsilon": 0.25,
+    "beta": 0.5,
+    "delta_mean": 0.5,
+    "phi_an_mean": 0.25,
+    "phi_ap_mean": 0.75,
+    "active_share": 0.5,
+    "batches": 5,
+    "empty_batches": 0,
+    "subjects_seen_share": 1.0,
+    "seconds": 0.0,
+}
+
+
+def epoch_row(epoch: int, **entries: Any) -> EpochRow:
+    """An epoch's row; what is not given is as in `ENTRIES`."""
+    return EpochRow.model_validate({"epoch": epoch} | ENTRIES | entries)
+
+
+def trial_record(
+    spec: TrialSpec, status: Status, values: dict[str, float] | None, history: list[EpochRow] | None = None
+) -> Record:
+    """The record of a trial with these values on what its stage measures; only a completed one has them as metrics."""
+    rows = tuple(history or ())
+    split = "validation" if spec.stage == "search" else "test"
+    metrics = Metrics.model_validate({split: values}) if status == "completed" else Metrics()
+    stopped = Stopped(after_epoch=len(rows), kept_epoch=len(rows), validation=values) if status == "stopped" else None
+    cost = Cost(epochs=len(rows), train_s=1.0 * len(rows), device_share=1.0)
+    parts = {"status": status, "metrics": metrics, "stopped": stopped, "history": rows, "cost": cost}
+    return spec.record(AT).changed(parts)
+
+
+def fold_entry(fold: int) -> FoldEntry:
+    """A fold of 8 subjects to train on and 4 to validate with."""
+    return FoldEntry(
+        fold=fold,
+        train_subjects=8,
+        train_images=48,
+        validation_subjects=4,
+        validation_images=24,
+        validation_gallery=8,
+        validation_queries=16,
+        validation_queries_without_match=0,
+        validation_queries_by_year={"1": 8, "4": 8},
+        validation_years_missing=[],
+    )
+
+
+def execution(slots: int = 2) -> Execution:
+    """An execution that has not ended."""
+    return Execution(started_at=AT, slots=slots, backend="inline", device="cpu", tracking_uri="sqlite:////nowhere.db")
