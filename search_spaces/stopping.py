@@ -16,7 +16,7 @@ class StoppingState(ABC):
         """Whether the trial of configuration `number` ends here.
 
         It is called once after each of the rule's epochs, in the order in which parallel trials reach them. A trial
-        that went on from a checkpoint may have passed several of them since, and one of an earlier run that is over
+        that was resumed from a checkpoint may have passed several of them since, and one of an earlier run that is over
         may have passed all: then it is called once, and what it answers for a trial that is over does not count.
 
         Args:

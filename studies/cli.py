@@ -205,7 +205,7 @@ def main() -> None:
         sys.exit(BAD_INPUT)
     except OSError as error:  # a full disk, a folder that may not be written
         Console(stderr=True).print(
-            f"[red]error:[/] {escape(str(error))}. Records so far are safe: the same command goes on from them",
+            f"[red]error:[/] {escape(str(error))}. Records so far are safe: the same command resumes from them",
             highlight=False,
             soft_wrap=True,
         )

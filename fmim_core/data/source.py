@@ -51,7 +51,7 @@ class Source(ABC):
     """A data set before it is decoded into a bank.
 
     description: what it is, in words and facts.
-    index: one row an image with `INDEX_COLUMNS`, its row numbers 0..n-1 being those `read` takes.
+    index: one row per image with `INDEX_COLUMNS`, its row numbers 0..n-1 being those `read` takes.
     fingerprint: a hex digest that changes whenever the index or any image may have changed.
     image_keys: one text an image, which changes whenever the image may have changed and stays when other rows come or
         go, so that a build takes the unchanged images from the one before; None where images do not change one by one.

@@ -52,7 +52,7 @@ class MarginSchedule(ABC):
 
     Most schedules only define `observe`, which sets `margins` for the next epoch. One that follows the batches defines
     `for_batch` too, computes on the device and sets `margins` there. One that remembers more than its margins says so
-    in `state` and `load_state`: a training that was interrupted goes on from them.
+    in `state` and `load_state`: a training that was interrupted resumes from them.
 
     needs_values: whether `observe` reads the values of Δ and φ_an themselves, for quantiles, rather than means alone.
     """

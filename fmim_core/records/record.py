@@ -21,8 +21,8 @@ class Cost(Part):
     """What a trial, or an attempt at it, cost.
 
     `wall_s` has the waiting between epochs in it, which the parts do not have. `resumed` counts interruptions after
-    which the trial went on from a checkpoint: the seconds between the two are in no record, since nobody was left to
-    write them down.
+    which the trial was resumed from a checkpoint: the seconds between the two are in no record, since nobody was left
+    to write them down.
     """
 
     startup_s: float = Field(0.0, description="seconds from nothing to the first epoch, compiling included")
@@ -36,7 +36,7 @@ class Cost(Part):
     device_share: float = Field(0.0, description="of a GPU, or of one CPU core (2.0 for two)")
     epochs: int = 0
     images: int = Field(0, description="training images shown, repeats counted")
-    resumed: int = Field(0, description="interruptions after which the trial went on from a checkpoint")
+    resumed: int = Field(0, description="interruptions after which the trial was resumed from a checkpoint")
 
     @property
     def parts_s(self) -> float:
@@ -58,7 +58,7 @@ class TrialError(Part):
 
 
 class Attempt(Part):
-    """An attempt at a trial that failed and was run again; less what a later one went on from (a checkpoint)."""
+    """An attempt at a trial that failed and was run again; less what a later one resumed from (a checkpoint)."""
 
     status: Status
     cost: Cost

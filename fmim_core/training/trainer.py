@@ -70,7 +70,7 @@ class TrainResult:
 class Training:
     """One training, an epoch at a time: `while not training.done: row = training.run_epoch()`.
 
-    Everything random is derived from (seed, role, epoch), so a run that stops after any epoch and goes on from
+    Everything random is derived from (seed, role, epoch), so a run that stops after any epoch and resumes from
     `state()` computes what the uninterrupted run would have.
 
     Args:

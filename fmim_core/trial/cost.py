@@ -1,6 +1,6 @@
 """What a trial costs, and what earlier attempts at it cost on top.
 
-All that was paid for a trial is `cost` + Σ `attempts`: a failed attempt's cost that a later one went on from (by its
+All that was paid for a trial is `cost` + Σ `attempts`: a failed attempt's cost that a later one resumed from (by its
 checkpoint) is part of the later one's and no longer of the failed one's.
 """
 
@@ -36,7 +36,7 @@ class Meter:
         self._energy = energy_meter(device, self._share)
 
     def resume_from(self, cost: Cost, interrupted: bool) -> None:
-        """The trial goes on from a checkpoint up to which it had cost this, after an interruption or else a failure."""
+        """The trial resumes from a checkpoint up to which it had cost this, after an interruption or else a failure."""
         self._before = cost.model_copy(update={"resumed": cost.resumed + interrupted})
 
     def ready(self) -> None:
@@ -79,7 +79,7 @@ def earlier_attempts(
 
     Args:
         record: the one that the new attempt will replace.
-        carried: the cost up to the checkpoint that the new attempt goes on from; None if it starts anew.
+        carried: the cost up to the checkpoint that the new attempt resumes from; None if it starts anew.
         known: the attempts that this checkpoint lists; where the record is among them, an interruption followed it.
     """
     failed = record is not None and not record.final and record.fingerprint == fingerprint

@@ -50,7 +50,7 @@ class RunSettings:
 class Trial:
     """Runs a trial an epoch at a time and ends in a record, whatever happens: `while not t.over: t.step()`.
 
-    A trial that was interrupted goes on from its last checkpoint. An error in training or evaluation becomes a
+    A trial that was interrupted resumes from its last checkpoint. An error in training or evaluation becomes a
     `failed` record, a non-finite loss a `diverged` one; only an interrupt passes through.
     """
 

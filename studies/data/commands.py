@@ -47,7 +47,7 @@ def describe(
     seed: Seed = 0,
 ) -> None:
     """The paper's tables of a data set: images, subjects, gallery, queries by year; exit code 0 whatever it finds."""
-    from studies.data.inspection import look_at, refuse_existing, write_sheet
+    from studies.data.inspection import inspect_data, refuse_existing, write_sheet
     from studies.data.show import as_json, show_description
 
     if sheet is not None and metadata_only:
@@ -55,13 +55,13 @@ def describe(
     if sheet is not None and sheet.suffix.lower() != ".png":
         raise ValueError(f"--sheet {sheet} is a PNG picture: call it {sheet.with_suffix('.png')}")
     refuse_existing("--sheet", sheet)
-    look = look_at(data, data_root, preset, seed, metadata_only)
+    inspection = inspect_data(data, data_root, preset, seed, metadata_only)
     if json:
-        typer.echo(as_json(look))
+        typer.echo(as_json(inspection))
     else:
-        show_description(look, Console())
+        show_description(inspection, Console())
     if sheet is not None:
-        write_sheet(look, sheet)
+        write_sheet(inspection, sheet)
         Console(stderr=json).print(f"contact sheet: {sheet}", highlight=False, soft_wrap=True)
 
 
@@ -75,23 +75,25 @@ def check(
     seed: Seed = 0,
 ) -> None:
     """Every problem at once, each image decoded and compared. Exit code 2 where an error is found, else 0."""
-    from studies.data.inspection import check_files, look_at, refuse_existing, write_findings
+    from studies.data.inspection import check_files, inspect_data, refuse_existing, write_findings
     from studies.data.show import show_findings
 
     console = Console()
     refuse_existing("--csv", csv)
-    look = look_at(data, data_root, preset, seed, metadata_only)
-    images = f"{len(look.index)} images; none was looked for"
+    inspection = inspect_data(data, data_root, preset, seed, metadata_only)
+    images = f"{len(inspection.index)} images; none was looked for"
     if not metadata_only:
         begun = time.perf_counter()
-        check_files(look, console)
-        images = f"{len(look.rows)} of {len(look.index)} images decoded in {time.perf_counter() - begun:.1f} s"
-    console.print(f"{look.description.name}: {images}", highlight=False)
-    show_findings(look.findings, console)
+        check_files(inspection, console)
+        images = (
+            f"{len(inspection.rows)} of {len(inspection.index)} images decoded in {time.perf_counter() - begun:.1f} s"
+        )
+    console.print(f"{inspection.description.name}: {images}", highlight=False)
+    show_findings(inspection.findings, console)
     if csv is not None:
-        write_findings(look.findings, csv)
+        write_findings(inspection.findings, csv)
         console.print(f"every place: {csv}", highlight=False, soft_wrap=True)
-    if look.findings.errors:
+    if inspection.findings.errors:
         raise typer.Exit(BAD_INPUT)
 
 
@@ -105,22 +107,22 @@ def prepare(
 ) -> None:
     """Check a data set's tables and make the bank that `fmim run` would. Exit code 2 where it cannot be used."""
     from studies.data.banks import bank_of
-    from studies.data.inspection import look_at
+    from studies.data.inspection import inspect_data
     from studies.data.show import show_bank, show_description, show_findings
     from studies.options import BANKS
     from studies.presets import find_preset
 
     console = Console()
-    look = look_at(data, data_root, preset, seed, metadata_only)
+    inspection = inspect_data(data, data_root, preset, seed, metadata_only)
     if metadata_only:
-        show_description(look, console)
+        show_description(inspection, console)
         return
-    show_findings(look.findings, console)
-    if look.findings.errors:
+    show_findings(inspection.findings, console)
+    if inspection.findings.errors:
         hint = "no bank was made; `fmim data check` looks at the images too, and its --csv names every place"
         console.print(hint, highlight=False, soft_wrap=True)
         raise typer.Exit(BAD_INPUT)
-    begun, source, size = time.perf_counter(), look.source(), find_preset(preset).image_size
+    begun, source, size = time.perf_counter(), inspection.source(), find_preset(preset).image_size
     bank, made = bank_of(source, size, BANKS, console)
     show_bank(bank, made, time.perf_counter() - begun, console)
 

@@ -25,7 +25,7 @@ from studies.presets import find_preset
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class Inspection:
     """A data set to look at.
 
     read: an image of a row number, as large as it is. source: what a bank is built from; raises where there are
@@ -42,14 +42,14 @@ class Look:
 
     @cached_property
     def rows(self) -> Sequence[int]:
-        """EpochRow numbers of the images that are there; the others have been told as missing."""
+        """Row numbers of the images that are there; the others have been told as missing."""
         if self.listing is None:
             return range(len(self.index))
         root, paths = self.listing.root, self.listing.paths
         return [row for row, path in enumerate(paths) if isinstance(path, str) and file_state(root / path)]
 
 
-def look_at(data: str, root: Path | None, preset: str, seed: int, metadata_only: bool) -> Look:
+def inspect_data(data: str, root: Path | None, preset: str, seed: int, metadata_only: bool) -> Inspection:
     """The data set that `fmim run` takes with the same options, usable or not.
 
     Raises:
@@ -60,20 +60,20 @@ def look_at(data: str, root: Path | None, preset: str, seed: int, metadata_only:
         phantom = PhantomSource(chosen.phantom)
         read = partial(phantom.read, size=chosen.image_size)
         mirrored = chosen.phantom.mirror_right
-        return Look(phantom.description, phantom.index, Findings(), read, mirrored, lambda: phantom)
+        return Inspection(phantom.description, phantom.index, Findings(), read, mirrored, lambda: phantom)
     listing = find_listing(data, root, seed, metadata_only)
     source = partial(FileSource, listing)
-    return Look(
+    return Inspection(
         listing.description, listing.index, listing.findings, listing.read_whole, listing.mirror_right, source, listing
     )
 
 
-def check_files(look: Look, console: Console) -> None:
+def check_files(inspection: Inspection, console: Console) -> None:
     """Add to the findings what the images themselves tell, and which image files beside a manifest it does not name."""
-    with progress_bar(f"checking {look.description.name}", console) as progress:
-        check_images(look.index, look.rows, look.read, look.findings, progress)
-    if look.listing and look.listing.written_by_user:
-        unnamed_images(look.listing.root, look.listing.paths, look.findings)
+    with progress_bar(f"checking {inspection.description.name}", console) as progress:
+        check_images(inspection.index, inspection.rows, inspection.read, inspection.findings, progress)
+    if inspection.listing and inspection.listing.written_by_user:
+        unnamed_images(inspection.listing.root, inspection.listing.paths, inspection.findings)
 
 
 def refuse_existing(option: str, path: Path | None) -> None:
@@ -91,15 +91,15 @@ def write_findings(findings: Findings, path: Path) -> None:
     write_text(path, text.getvalue())
 
 
-def write_sheet(look: Look, path: Path) -> None:
+def write_sheet(inspection: Inspection, path: Path) -> None:
     """Draw the contact sheet as a PNG file.
 
     Raises:
         ValueError: there is no image to show.
     """
-    lines = sheet_lines(look.index, look.rows)
+    lines = sheet_lines(inspection.index, inspection.rows)
     subjects = len({line.subject for line in lines})
-    title = f"{look.description.name}: {subjects} of {look.index['subject'].nunique()} subjects over their visits"
+    title = f"{inspection.description.name}: {subjects} of {inspection.index['subject'].nunique()} subjects over their visits"
     content = io.BytesIO()
-    contact_sheet(title, lines, look.read, look.mirrored).save(content, "PNG")
+    contact_sheet(title, lines, inspection.read, inspection.mirrored).save(content, "PNG")
     write_bytes(path, content.getvalue())

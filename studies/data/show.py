@@ -15,7 +15,7 @@ from fmim_core.data.describe import Counts, describe
 from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.data.tables.findings import MAX_SHOWN, Findings
 from fmim_core.data.tables.listing import Listing
-from studies.data.inspection import Look
+from studies.data.inspection import Inspection
 from studies.data.sources import PHANTOM
 
 COLORS = {"error": "red", "warning": "yellow", "note": "blue"}
@@ -31,38 +31,38 @@ def show_data_sets(console: Console) -> None:
     console.print(table)
 
 
-def as_json(look: Look) -> str:
+def as_json(inspection: Inspection) -> str:
     """The description as JSON; of each finding the first places."""
-    about = look.description
+    about = inspection.description
     content = {
         "name": about.name,
         "kind": about.kind,
         "release": about.release,
         "files": about.files,
         "about": about.about,
-        "splits": {split: asdict(counts) for split, counts in describe(look.index).items()},
+        "splits": {split: asdict(counts) for split, counts in describe(inspection.index).items()},
         "differences_from_paper": about.details.get("differences_from_paper", []),
         "findings": [
             {"severity": f.severity, "what": f.what, "count": len(f.places), "places": f.places[:MAX_SHOWN]}
-            for f in look.findings
+            for f in inspection.findings
         ],
     }
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
 
 
-def show_description(look: Look, console: Console) -> None:
+def show_description(inspection: Inspection, console: Console) -> None:
     """The paper's two tables, where they come from, and all that was noticed."""
-    about = look.description
+    about = inspection.description
     console.print(f"[bold]{escape(about.name)}[/]: {escape(about.about)}", highlight=False)
     if about.release:
         console.print(f"release {escape(about.release)}", highlight=False)
     for name, sha256 in about.files.items():
         console.print(f"{escape(name)}: SHA-256 {sha256}", highlight=False, soft_wrap=True)
-    splits = describe(look.index)
+    splits = describe(inspection.index)
     console.print(_overview(splits), _by_year(splits))
     for difference in about.details.get("differences_from_paper", []):
         console.print(f"different from the paper: {escape(difference)}", highlight=False)
-    show_findings(look.findings, console)
+    show_findings(inspection.findings, console)
 
 
 def _overview(splits: dict[str, Counts]) -> Table:
@@ -132,7 +132,7 @@ def show_bank(bank: Bank, made: bool, seconds: float, console: Console) -> None:
         soft_wrap=True,
     )
     for warning in bank.warnings[:MAX_SHOWN]:
-        console.print(f"[yellow]look at[/] {escape(warning)}", highlight=False, soft_wrap=True)
+        console.print(f"[yellow]warning:[/] {escape(warning)}", highlight=False, soft_wrap=True)
     if len(bank.warnings) > MAX_SHOWN:
         console.print(f"and {len(bank.warnings) - MAX_SHOWN} more: `fmim data check` names all", highlight=False)
 

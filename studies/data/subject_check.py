@@ -11,7 +11,7 @@ from fmim_core.training.sampler import SubjectSampler
 from studies.plan import Plan
 
 
-def check_enough(plan: Plan, development: ImageSet) -> None:
+def check_subject_counts(plan: Plan, development: ImageSet) -> None:
     """Check the folds and that each can fill a batch.
 
     Raises:

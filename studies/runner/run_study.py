@@ -20,7 +20,7 @@ from fmim_core.data.source import Source
 from fmim_core.records import Execution, FoldEntry, Record, StudyFile, now, record_path
 from studies.data.banks import bank_of
 from studies.data.sources import find_source
-from studies.data.subject_check import check_enough
+from studies.data.subject_check import check_subject_counts
 from studies.exit_codes import DONE, INTERRUPTED, SOME_FAILED
 from studies.options import Options, selection_file
 from studies.plan import Plan
@@ -93,7 +93,7 @@ def check_plan(plan: Plan, options: Options) -> Checked:
     source = find_source(options.data, options.data_root, plan.preset, options.seed)
     plan = replace(plan, data_settings=tuple(source.description.settings.items()))
     development = development_index(source, plan.preset.image_size)
-    check_enough(plan, development)
+    check_subject_counts(plan, development)
     return Checked(plan, source, development, plan.check(development))
 
 

@@ -62,7 +62,7 @@ def record_of(spec: TrialSpec, status: Status, epochs: int, metric: Metric, name
 
 
 class Simulation:
-    """A study's folder that is run, killed and gone on with; `started` are all trials that ever began."""
+    """A study's folder that is run, killed and resumed; `started` are all trials that ever began."""
 
     def __init__(self, plan: Plan, bank: Bank, out: Path, metric: Metric = hill) -> None:
         self.plan, self._bank, self.out, self._metric = plan, bank, out, metric

@@ -1,4 +1,4 @@
-"""Making a bank: every image of a source decoded on all cores, in blocks, so that a build that was stopped goes on."""
+"""Making a bank: every image of a source decoded on all cores, in blocks, so that a stopped build is resumed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def build_bank(source: Source, size: int, root: str | Path, progress: Progress |
 
     The folder is `<name>-<12 hex of source fingerprint and size>`. The bank is built in a folder beside it and
     renamed, so it is there whole or not at all. One process builds it, others wait (`partial.builder`). A build that
-    was stopped, or that found images it cannot use, keeps what it has decoded, and the next one goes on from there.
+    was stopped, or that found images it cannot use, keeps what it has decoded, and the next one resumes from there.
     The bank's own fingerprint covers the decoded content alone: copied images give the same one.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A bank on its way: the folder in which it is built, and what of it is finished when a build goes on."""
+"""A bank on its way: the folder in which it is built, and what of it is finished when a build is resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's own images: a table with one row an image, checked as a whole before anything starts."""
+"""A user's own images: a table with one row per image, checked as a whole before anything starts."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Listing:
     Args:
         origin: the table or folder it was read from, for messages.
         root: the folder that `paths` are relative to.
-        index: `INDEX_COLUMNS` and some of `ABOUT_COLUMNS`, one row an image; a cell that cannot be used is None, and
+        index: `INDEX_COLUMNS` and some of `ABOUT_COLUMNS`, one row per image; a cell that cannot be used is None, and
             an error says so.
         paths: each row's file, None where there is none (an error says so, unless `metadata_only`).
         windows: of rows whose image is only a part of its file.

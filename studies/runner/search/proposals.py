@@ -12,7 +12,7 @@ from search_spaces.domain import Configuration
 class Proposals:
     """Each arm's configurations in order, with the results that each was based on (`values`, None for a failed one).
 
-    What is written stands: a resumed search goes on behind it, whatever becomes of the results it was based on.
+    What is written stands: a resumed search continues after it, whatever becomes of the results it was based on.
     """
 
     def __init__(self, out: Path) -> None:

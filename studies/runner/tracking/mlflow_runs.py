@@ -117,7 +117,7 @@ class TrialUpdate:
 class Runs:
     """The runs of one study folder.
 
-    A resumed study goes on in the same runs; runs that a killed process left RUNNING are closed as KILLED. Runs begin
+    A resumed study continues in the same runs; runs that a killed process left RUNNING are closed as KILLED. Runs begin
     and end when their trials do, whenever that is written. Everything new of a trial goes into as few calls as there
     can be: each is a transaction, which a database on a disk takes milliseconds for.
     """

@@ -56,7 +56,7 @@ def test_a_failed_attempt_is_kept_when_the_trial_runs_again(tiny_bank: Bank, ban
 
 
 def test_what_a_later_attempt_goes_on_from_is_paid_once(tiny_bank: Bank, bank: Path, tmp_path: Path) -> None:
-    """Three epochs, then the test set cannot be opened: the checkpoint after two of them is gone on from."""
+    """Three epochs, then the test set cannot be opened: the checkpoint after two of them is resumed from."""
     spec, settings = replicate(tiny_bank, bank, 3), RunSettings(tmp_path / "out", "cpu", checkpoint_every_s=0.0)
     hidden = (bank / "test.csv").rename(tmp_path / "test.csv")
     failed = Trial(spec, settings).run()

@@ -7,7 +7,7 @@ import pytest
 
 from fmim_core.data.bank.image_set import ImageSet
 from studies import catalogue
-from studies.data.subject_check import _least, check_enough
+from studies.data.subject_check import _least, check_subject_counts
 from studies.plan import Plan
 
 
@@ -27,8 +27,8 @@ def plan(preset: str, study: str = "automargin_vs_grid") -> Plan:
 
 
 def test_enough_is_silent() -> None:
-    check_enough(plan("smoke"), images(16))
-    check_enough(plan("quick"), images(24))
+    check_subject_counts(plan("smoke"), images(16))
+    check_subject_counts(plan("quick"), images(24))
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_enough_is_silent() -> None:
 )
 def test_too_few_are_told_with_what_to_do(preset: str, longitudinal: int, single: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        check_enough(plan(preset), images(longitudinal, single))
+        check_subject_counts(plan(preset), images(longitudinal, single))
 
 
 def test_without_a_search_all_subjects_fill_the_batch() -> None:
     with pytest.raises(ValueError, match=r"each batch needs 8"):
-        check_enough(plan("smoke", "baselines"), images(7))
-    check_enough(plan("smoke", "baselines"), images(8))
+        check_subject_counts(plan("smoke", "baselines"), images(7))
+    check_subject_counts(plan("smoke", "baselines"), images(8))
 
 
 @pytest.mark.parametrize("preset", ["smoke", "quick", "full"])
@@ -66,6 +66,6 @@ def test_without_a_search_all_subjects_fill_the_batch() -> None:
 def test_the_number_that_is_named_is_enough_and_no_less_is(preset: str, study: str) -> None:
     planned = plan(preset, study)
     needed = _least(planned)
-    check_enough(planned, images(needed))
+    check_subject_counts(planned, images(needed))
     with pytest.raises(ValueError, match="each batch needs"):
-        check_enough(planned, images(needed - 1))
+        check_subject_counts(planned, images(needed - 1))

@@ -1,4 +1,4 @@
-"""A searched study's folder: what may be gone on with, what the report makes of it, and the real thing end to end."""
+"""A searched study's folder: what may be resumed, what the report makes of it, and the real thing end to end."""
 
 from __future__ import annotations
 
