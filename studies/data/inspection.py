@@ -99,7 +99,8 @@ def write_sheet(inspection: Inspection, path: Path) -> None:
     """
     lines = sheet_lines(inspection.index, inspection.rows)
     subjects = len({line.subject for line in lines})
-    title = f"{inspection.description.name}: {subjects} of {inspection.index['subject'].nunique()} subjects over their visits"
+    of = inspection.index["subject"].nunique()
+    title = f"{inspection.description.name}: {subjects} of {of} subjects over their visits"
     content = io.BytesIO()
     contact_sheet(title, lines, inspection.read, inspection.mirrored).save(content, "PNG")
     write_bytes(path, content.getvalue())
