@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,6 +80,12 @@ def test_files_stay_small() -> None:
         if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 300
     }
     assert long == {}
+
+
+def test_folders_stay_small() -> None:
+    """About 12 modules side by side can be taken in at a glance."""
+    folders = Counter(path.parent for package in PACKAGES for path in files(package) if path.name != "__init__.py")
+    assert {str(folder.relative_to(ROOT)): count for folder, count in folders.items() if count > 12} == {}
 
 
 def test_every_package_is_installed() -> None:

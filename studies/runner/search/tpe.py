@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import PositiveInt
 
-from search_spaces.domain import Choice, Configuration, LogUniform, Space, Uniform
+from search_spaces.domain import Configuration, Space
 from search_spaces.searcher import History, Sampled
 
 REDRAWS = 10  # it may insist on a point; what it would take next is not worth its time
@@ -50,7 +50,7 @@ class TPE(Sampled):
         import optuna
 
         logging.getLogger("optuna").setLevel(logging.WARNING)
-        distributions = {parameter.name: _distribution(parameter) for parameter in history.space.parameters}
+        distributions = _distributions(history.space)
         told = [
             optuna.trial.create_trial(
                 state=optuna.trial.TrialState.FAIL if value is None else optuna.trial.TrialState.COMPLETE,
@@ -71,15 +71,15 @@ class TPE(Sampled):
             )
             study.add_trials(told)
             asked = study.ask(distributions).params
-            yield {
-                p.name: asked[p.name] if isinstance(p, Choice) else p.rounded(asked[p.name])
-                for p in history.space.parameters
-            }
+            chosen = {choice.name: asked[choice.name] for choice in history.space.choices}
+            yield chosen | {each.name: each.rounded(asked[each.name]) for each in history.space.ranges}
 
 
-def _distribution(parameter: Choice | Uniform | LogUniform) -> Any:
+def _distributions(space: Space) -> dict[str, Any]:
+    """A space's parameters as Optuna has them, by name."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution
 
-    if isinstance(parameter, Choice):
-        return CategoricalDistribution(parameter.values)
-    return FloatDistribution(parameter.low, parameter.high, log=isinstance(parameter, LogUniform))
+    choices = {choice.name: CategoricalDistribution(choice.values) for choice in space.choices}
+    return choices | {
+        each.name: FloatDistribution(each.low, each.high, log=each.scale == "log") for each in space.ranges
+    }
