@@ -58,7 +58,7 @@ class Contents:
 
 def contents_of(results: Results) -> Contents:
     """CONTENTS of `reports/studies/STUDY.py`, or what every study has if there is no such file."""
-    study = results.study["study"]
+    study = results.study.study
     if study not in {module.name for module in pkgutil.iter_modules(studies.__path__)}:
         return Contents()
     contents: Contents = importlib.import_module(f"{studies.__name__}.{study}").CONTENTS
