@@ -37,9 +37,12 @@ def build_report(out: Path) -> Path:
     results = read_results(Path(out))
     contents = contents_of(results)
     verdict, parts, report = contents.verdict(results), contents.parts(results), Path(out) / "report"
-    tables: Tables = {
+    tables: dict[Section, list[Table]] = {
         section: [part(results) for part in found] for section, found in parts.items() if section is not Section.FIGURES
     }
+    names = [table.name for found in tables.values() for table in found]
+    assert len(names) == len(set(names)), f"two tables of one name: {sorted(names)}"
+    tables[Section.FILES].append(contents.tidy(results, names))
     for table in (one for found in tables.values() for one in found):
         for suffix, write in (("csv", to_csv), ("md", markdown), ("tex", latex)):
             write_bytes(report / "tables" / f"{table.name}.{suffix}", write(table).encode())

@@ -192,6 +192,18 @@ class Record(Document):
             raise ValueError(f"completed without {self.split} metrics")
         return self
 
+    @classmethod
+    def of(cls, content: Any, where: str) -> Self:
+        """As of every document. A record's file leaves nothing out: a cost that it does not tell is not zero."""
+        record = super().of(content, where)
+        parts: dict[str, Part] = {"": record, "cost.": record.cost}
+        parts |= {f"attempts.{number}.cost.": attempt.cost for number, attempt in enumerate(record.attempts)}
+        for at, part in parts.items():
+            lacking = [f"{at}{name}" for name in type(part).model_fields if name not in part.model_fields_set]
+            if lacking:
+                raise ValueError(f"{where} is malformed: missing: {', '.join(lacking)}")
+        return record
+
     @property
     def final(self) -> bool:
         """Whether the trial is over: running it again would give the same, while a failed one may be tried again.
