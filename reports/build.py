@@ -37,9 +37,12 @@ def build_report(out: Path) -> Path:
     results = read_results(Path(out))
     contents = contents_of(results)
     verdict, parts, report = contents.verdict(results), contents.parts(results), Path(out) / "report"
-    tables: Tables = {
+    tables: dict[Section, list[Table]] = {
         section: [part(results) for part in found] for section, found in parts.items() if section is not Section.FIGURES
     }
+    names = [table.name for found in tables.values() for table in found]
+    assert len(names) == len(set(names)), f"two tables of one name: {sorted(names)}"
+    tables[Section.FILES].append(contents.tidy(results, names))
     for table in (one for found in tables.values() for one in found):
         for suffix, write in (("csv", to_csv), ("md", markdown), ("tex", latex)):
             write_bytes(report / "tables" / f"{table.name}.{suffix}", write(table).encode())
@@ -53,11 +56,11 @@ def build_report(out: Path) -> Path:
 def status_lines(results: Results) -> list[str]:
     """What is not as planned, one line each; none for a complete and clean run."""
     lines = []
-    waiting = [arm["label"] for arm in results.arms if results.selected(arm["name"]) is None]
+    waiting = [arm.label for arm in results.arms if results.selected(arm.name) is None]
     for stage, unit in (("search", "search trials"), ("replicate", "test replicates")):
         counts = Counter(trial.status for trial in results.trials if trial.stage == stage)
         if stage == "replicate":  # an arm without a selected configuration still owes its seeds
-            counts["missing"] += int(results.study["replicates"]) * len(waiting)
+            counts["missing"] += results.study.replicates * len(waiting)
         else:
             counts["missing"] += sum(map(results.unproposed, results.arms))
         others = ", ".join(f"{counts[s]} {s}" for s in ("failed", "diverged", "missing") if counts[s])
@@ -82,9 +85,7 @@ def _figure(part: Part[Plot], results: Results, report: Path) -> dict[str, Any]:
         plot = part(results)
     except NothingToDraw as nothing:
         return {"plot": None, "why": f"{part.name.removesuffix('_plot')} figure not drawn: {nothing}"}
-    source = (
-        "data: phantom images, synthetic" if results.study["data"].get("synthetic") else f"data: {data_phrase(results)}"
-    )
+    source = "data: phantom images, synthetic" if results.study.data.synthetic else f"data: {data_phrase(results)}"
     drawing: Drawing = render(plot, source)
     write_bytes(report / "figures" / f"{plot.name}.png", drawing.png)
     write_bytes(report / "figures" / f"{plot.name}.svg", drawing.svg)
@@ -99,12 +100,12 @@ def _markdown(
     figures: list[dict[str, Any]],
 ) -> str:
     study = results.study
-    parts = [f"# {to_md(study.get('title', study['study']))}", f"**Data: {to_md(data_phrase(results))}.**"]
+    parts = [f"# {to_md(study.title)}", f"**Data: {to_md(data_phrase(results))}.**"]
     if warnings:
         parts.append(
             "> **This run is not complete or not clean.**\n>\n" + "\n".join(f"> - {to_md(w)}" for w in warnings)
         )
-    parts += [to_md(study.get("question", "")), to_md(verdict.lead), _bullets(verdict.findings)]
+    parts += [to_md(study.question), to_md(verdict.lead), _bullets(verdict.findings)]
     parts += ["What this does and does not show:", _bullets(verdict.cautions)]
     parts += ["## Tables", *map(markdown, tables[Section.TABLES]), "## Figures"]
     for figure in figures:
@@ -130,24 +131,24 @@ def _bullets(lines: Iterable[str]) -> str:
 def provenance(results: Results) -> list[tuple[str, str]]:
     """Where the numbers come from, as names and values."""
     study = results.study
-    data, environment = study["data"], study.get("environment") or {}
+    data = study.data
     ran = [trial.record for trial in results.trials if trial.record]
-    seeds = sorted({record["seed"] for record in ran if record.get("seed") is not None})
-    devices = sorted({str((record.get("cost") or {}).get("device")) for record in ran})
-    opened = sorted(str(record["test_opened_at"]) for record in ran if record.get("test_opened_at"))
+    seeds = sorted({record.seed for record in ran})
+    devices = sorted({record.cost.device for record in ran})
+    opened = sorted(record.test_opened_at for record in ran if record.test_opened_at)
     lines = [
-        ("Study", f"{study['study']}, preset {study.get('preset')}, seed {study.get('seed')}"),
-        ("Study fingerprint", str(study.get("fingerprint"))),
-        ("Created", str(study.get("created_at"))),
-        ("Data", f"{data['name']}: {data.get('about', '')}"),
-        ("Data fingerprint", str(data.get("fingerprint"))),
-        ("Images", f"{data.get('images')} of {data.get('image_size')} × {data.get('image_size')} pixels"),
-        ("Folds and seeds", f"{len(study['folds']) or 'no search, so no'} folds, {study['replicates']} seeds"),
+        ("Study", f"{study.study}, preset {study.preset}, seed {study.seed}"),
+        ("Study fingerprint", study.fingerprint),
+        ("Created", study.created_at),
+        ("Data", f"{data.name}: {data.about}"),
+        ("Data fingerprint", data.fingerprint),
+        ("Images", f"{data.images} of {data.image_size} × {data.image_size} pixels"),
+        ("Folds and seeds", f"{len(study.folds) or 'no search, so no'} folds, {study.replicates} seeds"),
         ("Trial seeds", _shortened(seeds)),
         ("Devices", ", ".join(devices) or "none yet"),
         ("Test set first opened", opened[0] if opened else "not yet"),
-        ("Training", ", ".join(f"{name} = {value}" for name, value in _flat(study.get("train") or {}))),
-        *((f"Environment: {name}", str(value)) for name, value in environment.items()),
+        ("Training", ", ".join(f"{name} = {value}" for name, value in _flat(study.train))),
+        *((f"Environment: {name}", value) for name, value in study.environment.items()),
     ]
     return [(name, value) for name, value in lines if value]
 
@@ -183,7 +184,7 @@ def _page(
     )
     environment.filters["sym"] = lambda text: Markup(to_html(text))
     environment.globals["html_rows"] = html_rows
-    files = {arm["name"]: _record_files(results, arm["name"]) for arm in results.arms}
+    files = {arm.name: _record_files(results, arm.name) for arm in results.arms}
     return environment.get_template("page.html.j2").render(
         study=results.study,
         data_phrase=data_phrase(results),

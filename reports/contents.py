@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reports import studies
@@ -27,7 +27,7 @@ class Contents:
     Args:
         verdict: the answer in words.
         tables, figures, more: its own, before those of every study (`more` is folded on the page).
-        every_value: the tidy table named after the study, `tables/STUDY.csv`.
+        every_value: the tidy table named after the study, `tables/STUDY.csv`; see `tidy`.
         leaves_out: parts of every study for which it has something better.
     """
 
@@ -45,7 +45,6 @@ class Contents:
             Section.TABLES: self.tables,
             Section.FIGURES: self.figures,
             Section.MORE: self.more,
-            Section.FILES: (self.every_value,),
         }
         return {
             section: [
@@ -55,10 +54,15 @@ class Contents:
             for section in Section
         }
 
+    def tidy(self, results: Results, others: Collection[str]) -> Table:
+        """The tidy table, named after the study; STUDY_values where one of the other tables has that name."""
+        table = self.every_value(results)
+        return replace(table, name=f"{table.name}_values") if table.name in others else table
+
 
 def contents_of(results: Results) -> Contents:
     """CONTENTS of `reports/studies/STUDY.py`, or what every study has if there is no such file."""
-    study = results.study["study"]
+    study = results.study.study
     if study not in {module.name for module in pkgutil.iter_modules(studies.__path__)}:
         return Contents()
     contents: Contents = importlib.import_module(f"{studies.__name__}.{study}").CONTENTS

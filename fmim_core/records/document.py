@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from fmim_core.records.files import read_json, write_json
 
 SCHEMA = 2
 """The version of the form of all documents. Raise it when a field is added, removed or means something else."""
+
+
+def _checked_time(text: str) -> str:
+    datetime.fromisoformat(text)  # raises ValueError
+    return text
+
+
+Time = Annotated[str, AfterValidator(_checked_time)]
+"""A time as `now` writes it, ISO 8601."""
 
 
 class Part(BaseModel):
@@ -35,13 +45,13 @@ class Document(Part):
         write_json(path, self.to_json())
 
     @classmethod
-    def read(cls, path: Path) -> Self:
-        """The document in a file.
+    def read(cls, path: Path, where: str = "") -> Self:
+        """The document in a file, which errors call `where`, or else by its path.
 
         Raises:
             ValueError: not JSON, of another version, or not of this form; names the file and what is wrong with it.
         """
-        return cls.of(read_json(path), str(path))
+        return cls.of(read_json(path, where), where or str(path))
 
     @classmethod
     def of(cls, content: Any, where: str) -> Self:

@@ -54,8 +54,8 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
-def read_json(path: Path) -> Any:
-    """The content of a JSON file.
+def read_json(path: Path, where: str = "") -> Any:
+    """The content of a JSON file, which errors call `where`, or else by its path.
 
     Raises:
         ValueError: not JSON; the message names the file.
@@ -63,4 +63,4 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{path} is not readable JSON ({error}): move it aside to go on") from error
+        raise ValueError(f"{where or path} is not readable JSON ({error}): move it aside to go on") from error

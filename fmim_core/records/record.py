@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from fmim_core.metric_names import split_key
-from fmim_core.records.document import Document, Part
+from fmim_core.records.document import Document, Part, Time
 
 Stage = Literal["search", "replicate"]
 Status = Literal["completed", "stopped", "diverged", "failed"]
@@ -41,7 +41,7 @@ class Cost(Part):
     @property
     def parts_s(self) -> float:
         """Seconds of start-up, data, training and evaluation."""
-        return self.startup_s + self.data_s + self.train_s + self.eval_s
+        return math.fsum((self.startup_s, self.data_s, self.train_s, self.eval_s))
 
     @property
     def device_seconds(self) -> float:
@@ -63,8 +63,8 @@ class Attempt(Part):
     status: Status
     cost: Cost
     error: TrialError
-    started_at: str
-    ended_at: str
+    started_at: Time
+    ended_at: Time
 
 
 class SoFar(Part):
@@ -93,6 +93,15 @@ class EpochRow(Part):
     phi_an_histogram: list[int] | None = Field(None, description="counts of φ_an in equal bins over [−1, 1]")
     validation_mAP: float | None = Field(None, description="absent without a validation set")
     seconds: float
+
+    def number(self, name: str) -> float:
+        """The number in the field of that name; NaN where it is absent."""
+        value = dict(self)[name]
+        return math.nan if value is None else float(value)
+
+    def histogram(self, name: str) -> list[int] | None:
+        """The counts in the field of that name; None where they are absent."""
+        return {"delta_histogram": self.delta_histogram, "phi_an_histogram": self.phi_an_histogram}[name]
 
     def validation(self, metric: str) -> float:
         """A validation metric of the epoch, of those that are evaluated after every epoch; NaN where it was not."""
@@ -140,6 +149,11 @@ class RetrievalSample(Part):
     rank: int = Field(description="of the nearest true match; 1 = found")
     years: int
 
+    @property
+    def rows(self) -> tuple[int, int, int]:
+        """Those of the query, its nearest true match and the first image found."""
+        return self.query_row, self.truth_row, self.top_row
+
 
 class Record(Document):
     """Everything about one trial: configuration × replicate."""
@@ -166,8 +180,8 @@ class Record(Document):
     error: TrialError | None = None
     warnings: tuple[str, ...] = ()
     test_opened_at: str | None = Field(None, description="null where the trial never saw the test set")
-    started_at: str
-    ended_at: str
+    started_at: Time
+    ended_at: Time
     environment: dict[str, str] = Field({}, description="machine and versions")
     config: dict[str, Any] = Field({}, description="the whole training configuration")
     data: dict[str, Any] = Field({}, description="name, release and checksums of the data set, and the bank's")
@@ -177,6 +191,18 @@ class Record(Document):
         if self.status == "completed" and self.measured is None:
             raise ValueError(f"completed without {self.split} metrics")
         return self
+
+    @classmethod
+    def of(cls, content: Any, where: str) -> Self:
+        """As of every document. A record's file leaves nothing out: a cost that it does not tell is not zero."""
+        record = super().of(content, where)
+        parts: dict[str, Part] = {"": record, "cost.": record.cost}
+        parts |= {f"attempts.{number}.cost.": attempt.cost for number, attempt in enumerate(record.attempts)}
+        for at, part in parts.items():
+            lacking = [f"{at}{name}" for name in type(part).model_fields if name not in part.model_fields_set]
+            if lacking:
+                raise ValueError(f"{where} is malformed: missing: {', '.join(lacking)}")
+        return record
 
     @property
     def final(self) -> bool:
@@ -200,6 +226,11 @@ class Record(Document):
     def costs(self) -> tuple[Cost, ...]:
         """The record's cost and its attempts'."""
         return (self.cost, *(attempt.cost for attempt in self.attempts))
+
+    @property
+    def device_seconds(self) -> float:
+        """The device-seconds of the trial and of its attempts."""
+        return math.fsum(cost.device_seconds for cost in self.costs)
 
     def path(self, out: Path) -> Path:
         """Where it lies in a study's folder."""

@@ -37,16 +37,16 @@ def configurations_table(results: Results) -> Table:
     """Every configuration of every arm on validation: mean of folds, and pooled over queries."""
     metric, rows = results.metric, []
     for arm in results.arms:
-        chosen = results.selected(arm["name"])
-        for configuration in arm["configurations"]:
-            found = on_validation(results, arm["name"], configuration, metric.name)
+        chosen = results.selected(arm.name)
+        for configuration in arm.configurations:
+            found = on_validation(results, arm.name, configuration, metric.name)
             rows.append(
                 {
-                    "arm": arm["label"],
+                    "arm": arm.label,
                     "configuration": configuration_text(configuration),
                     f"validation_{metric.name}": found,
-                    "pooled": pooled_over_queries(results, arm["name"], configuration),
-                    "selected": "selected" if configuration == chosen else _stop(results, arm["name"], configuration),
+                    "pooled": pooled_over_queries(results, arm.name, configuration),
+                    "selected": "selected" if configuration == chosen else _stop(results, arm.name, configuration),
                 }
             )
     group = f"Validation {metric.label}, %"

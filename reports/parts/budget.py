@@ -98,7 +98,7 @@ def curves(results: Results) -> list[Curve]:
 def _curve(results: Results, arm: ArmSummary) -> Curve | None:
     metric, declared = results.metric, results.arm(arm.name)
     scores, costs = [], []
-    for configuration in declared["configurations"]:
+    for configuration in declared.configurations:
         ran = [trial for trial in results.of(arm.name, "search", configuration) if trial.record is not None]
         if ran:
             found = on_validation(results, arm.name, configuration, metric.name)
@@ -108,7 +108,7 @@ def _curve(results: Results, arm: ArmSummary) -> Curve | None:
     if not any(known):
         return None
     left_out = known.count(False)
-    if declared["searcher_facts"]["ordered"] or results.stops(arm.name):
+    if declared.searcher_facts.ordered or results.stops(arm.name):
         so_far = best_so_far(scores, costs, metric.higher_is_better)
         return Curve(arm, metric, True, so_far.best, (), so_far.costs, (), left_out)
     scores, costs = ([v for v, is_known in zip(values, known, strict=True) if is_known] for values in (scores, costs))

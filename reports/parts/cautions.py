@@ -14,16 +14,15 @@ _AUTOMARGIN_NEEDS_EPOCHS = "AutoMargin adapts its margins once an epoch, so a sh
 
 def cautions(results: Results) -> list[str]:
     """What any reader should know before using the numbers, each with its number."""
-    data = results.study["data"]
-    test, sentences = data.get("test") or {}, []
-    if results.study.get("preset") == "smoke":
+    study, sentences = results.study, []
+    if study.preset == "smoke":
         sentences.append("The preset smoke only checks that everything runs: its numbers are no results.")
-    if data.get("synthetic"):
+    if study.data.synthetic:
         sentences.append(
             "The images are synthetic phantoms: they show how the methods behave here, not how they do on radiographs."
         )
-    subjects = test.get("subjects")
-    if subjects is not None and subjects < FEW_SUBJECTS:
+    subjects = study.data.test.subjects
+    if subjects < FEW_SUBJECTS:
         sentences.append(
             f"The test set has only {subjects} subjects: one subject more or less matched moves "
             f"{results.metric.label} by about {decimal(100 / max(subjects, 1), 1)} percentage points, and no ± here "
@@ -47,7 +46,7 @@ def cautions(results: Results) -> list[str]:
         )
     sentences += _below_chance(results, test_fact(results, chance_name(results))) + _in_the_folds(results)
     sentences += [f"Another run with the same seed: {note}." for note in _notes(results)]
-    n = int(results.study["replicates"])
+    n = study.replicates
     if n < 5:
         sentences.append(f"{n} seed{'s' if n != 1 else ''} planned: intervals from so few are wide or do not exist.")
     return sentences
@@ -55,24 +54,21 @@ def cautions(results: Results) -> list[str]:
 
 def _notes(results: Results) -> list[str]:
     """What the searchers declare of themselves, each once."""
-    return list(dict.fromkeys(arm["note"] for arm in results.arms if arm.get("note")))
+    return list(dict.fromkeys(arm.note for arm in results.arms if arm.note))
 
 
 def _in_the_folds(results: Results) -> list[str]:
     """What happened in development: validation queries left out, and subjects with too few images for a batch."""
-    folds, sentences = results.study["folds"], []
-    without, scored = (
-        sum(fold.get(f"validation_queries{rest}", 0) for fold in folds) for rest in ("_without_match", "")
-    )
+    folds, sentences = results.study.folds, []
+    without = sum(fold.validation_queries_without_match for fold in folds)
+    scored = sum(fold.validation_queries for fold in folds)
     if without:
         sentences.append(
             f"{without} of {without + scored} validation queries have no match in their gallery: they are left out, "
             "not scored 0."
         )
     final = [t.record for t in results.trials if t.record and t.stage == "replicate"]
-    return sentences + [
-        f"{warning}." for warning in sorted({w for record in final for w in record.get("warnings") or []})
-    ]
+    return sentences + [f"{warning}." for warning in sorted({w for record in final for w in record.warnings})]
 
 
 def _below_chance(results: Results, chance: float | None) -> list[str]:
@@ -91,13 +87,14 @@ def _below_chance(results: Results, chance: float | None) -> list[str]:
 
 def automargin_caution(results: Results) -> list[str]:
     """That a short training tells little of margins that adapt, where an arm has such margins."""
-    adapts = any(arm["margins_kind"] in ADAPTIVE_MARGINS for arm in results.arms)
+    adapts = any(arm.margins_kind in ADAPTIVE_MARGINS for arm in results.arms)
     return epochs_caution(results, _AUTOMARGIN_NEEDS_EPOCHS) if adapts else []
 
 
 def epochs_caution(results: Results, why: str) -> list[str]:
     """That trials trained for fewer epochs than the paper's, and why this matters; none if they did not."""
-    epochs = {int(t.cost("epochs")) for t in results.trials if t.status == "completed" and t.cost("epochs") > 0}
+    trained = [t.record.cost.epochs for t in results.trials if t.record and t.status == "completed"]
+    epochs = {number for number in trained if number > 0}
     if not epochs or min(epochs) >= PAPER_EPOCHS:
         return []
     given = " or ".join(map(str, sorted(epochs)))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fmim_core.metric_names import Metric
+from fmim_core.records import ArmEntry
 from reports.reading.cost import cost_of
 from reports.reading.results import Results, Trial
 from reports.reading.summary import ArmSummary, arm_summaries, chance_name, completed
@@ -203,8 +204,8 @@ def ratios_table(results: Results) -> Table:
         ratio = device_ratio(results, against, arm)
         rows.append(
             {
-                "arm": arm["label"],
-                "against": against["label"],
+                "arm": arm.label,
+                "against": against.label,
                 "n_s": _over(cost_against.n_s, cost.n_s),
                 "epochs": _over(cost_against.epochs, cost.epochs),
                 "ratio": ratio.ratio,
@@ -214,7 +215,7 @@ def ratios_table(results: Results) -> Table:
             }
         )
         if ratio.note:
-            notes.append(f"a = {against['label']}, b = {arm['label']}: {ratio.note}.")
+            notes.append(f"a = {against.label}, b = {arm.label}: {ratio.note}.")
     ratio_group, group = "Compared with ÷ arm", "Device-seconds, compared with ÷ arm"
     columns = [
         Column("arm", "Arm"),
@@ -242,21 +243,21 @@ def compared_costs(results: Results) -> list[tuple[str, str]]:
     """
     reference: dict[str, str] = {}
     for a, b in results.comparisons:
-        if results.arm(a)["group"] == results.arm(b)["group"]:
-            reference.setdefault(results.arm(b)["group"], b)
+        if results.arm(a).group == results.arm(b).group:
+            reference.setdefault(results.arm(b).group, b)
     within = [
-        (arm["name"], reference[arm["group"]])
+        (arm.name, reference[arm.group])
         for arm in results.arms
-        if arm["group"] in reference and arm["name"] != reference[arm["group"]]
+        if arm.group in reference and arm.name != reference[arm.group]
     ]
     return list(dict.fromkeys([*within, *results.comparisons]))
 
 
-def device_ratio(results: Results, a: Mapping[str, Any], b: Mapping[str, Any]) -> CostRatio:
+def device_ratio(results: Results, a: ArmEntry, b: ArmEntry) -> CostRatio:
     """Search device-seconds of arm a over those of b, by fold; no interval where folds differ by design."""
     ours, theirs = ({fold: _seconds(results, arm, fold) for fold in _folds(results, arm)} for arm in (a, b))
     found = cost_ratio(ours, theirs)
-    screening = [name for name, arm in (("a", a), ("b", b)) if arm["searcher_facts"]["screens"]]
+    screening = [name for name, arm in (("a", a), ("b", b)) if arm.searcher_facts.screens]
     if not screening:
         return found
     which = " and ".join(screening)
@@ -264,16 +265,16 @@ def device_ratio(results: Results, a: Mapping[str, Any], b: Mapping[str, Any]) -
     return CostRatio(found.ratio, found.n, None, None, found.level, found.missing, why)
 
 
-def _folds(results: Results, arm: Mapping[str, Any]) -> list[int]:
+def _folds(results: Results, arm: ArmEntry) -> list[int]:
     return sorted({trial.replicate for trial in _ran(results, arm)})
 
 
-def _seconds(results: Results, arm: Mapping[str, Any], fold: int) -> float:
+def _seconds(results: Results, arm: ArmEntry, fold: int) -> float:
     return math.fsum(trial.device_seconds for trial in _ran(results, arm) if trial.replicate == fold)
 
 
-def _ran(results: Results, arm: Mapping[str, Any]) -> list[Trial]:
-    return [trial for trial in results.of(arm["name"], "search") if trial.record is not None]
+def _ran(results: Results, arm: ArmEntry) -> list[Trial]:
+    return [trial for trial in results.of(arm.name, "search") if trial.record is not None]
 
 
 def _over(a: float, b: float) -> float | None:

@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from reports.reading.attempts import COST_PARTS
 from reports.reading.cost import Cost, cost_of
 from reports.reading.results import Results
 from reports.reading.summary import ArmSummary, arm_summaries
@@ -166,7 +165,7 @@ def time_table(results: Results) -> Table:
     columns = [
         Column("arm", "Arm"),
         Column("stage", "Stage"),
-        *(Column(part, _PART_LABELS[part], "seconds", "Seconds") for part in COST_PARTS),
+        *(Column(part, label, "seconds", "Seconds") for part, label in _PART_LABELS.items()),
         Column("outside", "Other", "seconds", "Seconds"),
         Column("device_seconds", "Device s", "seconds"),
         Column("peak_gb", "Peak GB", "number"),
@@ -181,7 +180,7 @@ def time_table(results: Results) -> Table:
 def _by_stage(results: Results) -> Iterator[tuple[dict[str, Any], Cost]]:
     """The first columns and the cost of each arm, stage after stage, each with its sum, and of everything."""
     for stage in results.stages:
-        costs = [(arm["label"], cost_of(results.of(arm["name"], stage))) for arm in results.arms]
+        costs = [(arm.label, cost_of(results.of(arm.name, stage))) for arm in results.arms]
         for position, (label, cost) in enumerate(costs):
             yield {"arm": label, "stage": stage, "rule": position == 0, **_n_s(stage, cost.n_s)}, cost
         whole = cost_of(trial for trial in results.trials if trial.stage == stage)

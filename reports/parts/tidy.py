@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fmim_core.records import ArmEntry
 from reports.reading.published import Row, ablation_value
 from reports.reading.results import Results
 from reports.reading.summary import Estimate, on_test, query_years
@@ -25,15 +26,15 @@ def every_value_table(
         settings: what an arm is, by its name; its configuration if nothing else is said.
         published: rows of the paper's Tables 1b and 1c by the names of the arms that stand there.
     """
-    named = settings or {arm["name"]: configuration_text(_configuration(results, arm)) for arm in results.arms}
+    named = settings or {arm.name: configuration_text(_configuration(results, arm)) for arm in results.arms}
     paper = published or {}
     rows = [
         tidy_row(
-            arm["name"],
-            named[arm["name"]],
+            arm.name,
+            named[arm.name],
             metric,
-            on_test(results, arm["name"], metric, year),
-            ablation_value(paper.get(arm["name"]), metric) if year is None else None,
+            on_test(results, arm.name, metric, year),
+            ablation_value(paper.get(arm.name), metric) if year is None else None,
             year,
         )
         for arm in results.arms
@@ -43,10 +44,10 @@ def every_value_table(
     return tidy_table(results, rows, "seed")
 
 
-def _configuration(results: Results, arm: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _configuration(results: Results, arm: ArmEntry) -> Mapping[str, Any] | None:
     """What was selected; without a search the one configuration that was given, whether it has run or not."""
-    given = arm["configurations"]
-    return results.selected(arm["name"]) or (given[0] if given and not results.searched else None)
+    given = arm.configurations
+    return results.selected(arm.name) or (given[0] if given and not results.searched else None)
 
 
 def tidy_row(
@@ -95,5 +96,5 @@ def tidy_table(results: Results, rows: Sequence[Mapping[str, Any]], unit: str) -
         f"Every value of the study in one file, mean and SE over {unit}s; the published values are on other images. "
         "The CSV file has fractions."
     )
-    name = results.study["study"]
+    name = results.study.study
     return Table(name, "Every value", caption(results, text), columns, rows)

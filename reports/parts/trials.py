@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from typing import get_args
 
+from fmim_core.records import Status
 from reports.reading.cost import utilisation_of
 from reports.reading.results import Results
-from reports.reading.validation import STATUSES
 from reports.sections import Section, in_every_study
 from reports.writing.captions import caption
 from reports.writing.formats import configuration_text
 from reports.writing.tables import Column, Table
+
+STATUSES = get_args(Status)
 
 
 @in_every_study(Section.COST_DETAILS)
@@ -21,11 +24,11 @@ def status_table(results: Results) -> Table:
     rows = []
     for arm in results.arms:
         for stage, unit in results.stages.items():
-            trials = results.of(arm["name"], stage)
+            trials = results.of(arm.name, stage)
             counts = Counter(trial.status for trial in trials)
             unknown = results.unproposed(arm) if stage == "search" else 0
-            planned = len(trials) + unknown or int(results.study["replicates"])
-            row = {"arm": arm["label"], "stage": f"{stage} ({unit}s)", "planned": planned}
+            planned = len(trials) + unknown or results.study.replicates
+            row = {"arm": arm.label, "stage": f"{stage} ({unit}s)", "planned": planned}
             rows.append(row | {status: counts[status] for status in STATUSES} | {"missing": planned - len(trials)})
             rows[-1]["missing"] += counts["missing"]
     columns = [Column("arm", "Arm"), Column("stage", "Stage"), Column("planned", "Planned", "count")]
@@ -69,8 +72,9 @@ def failures_table(results: Results) -> Table:
 @in_every_study(Section.COSTS)
 def executions_table(results: Results) -> Table:
     """Each start of the study, and how well its slots were used in all."""
-    rows = [dict(execution) for execution in results.study.get("executions", [])]
-    used = utilisation_of(rows, [*results.trials, *results.superseded]).share
+    executions = results.study.executions
+    rows = [execution.model_dump() for execution in executions]
+    used = utilisation_of(executions, [*results.trials, *results.superseded]).share
     share = "not known yet" if math.isnan(used) else f"{100 * used:.1f} %"
     columns = [
         Column("started_at", "Started"),

@@ -58,9 +58,8 @@ def _arm_findings(results: Results) -> list[str]:
 
 def lead(results: Results) -> str:
     """On which data the answer was found."""
-    test = results.study["data"].get("test") or {}
-    counted = ", ".join(f"{test[name]} {name}" for name in ("subjects", "queries") if name in test)
-    text = f"On {data_phrase(results)}" + (f" (test set: {counted})" if counted else "")
+    test = results.study.data.test
+    text = f"On {data_phrase(results)} (test set: {test.subjects} subjects, {test.queries} queries)"
     chance = test_fact(results, chance_name(results))
     if chance is not None:
         text += f", where the {results.metric.label} of a random ranking is {percent(chance)} %"

@@ -23,7 +23,7 @@ def by_year_table(results: Results) -> Table:
     """The test set by years after baseline."""
     metric, years = results.metric, [*query_years(results), None]
     rows = [
-        {"arm": arm["label"]} | {_name(year): on_test(results, arm["name"], metric.name, year) for year in years}
+        {"arm": arm.label} | {_name(year): on_test(results, arm.name, metric.name, year) for year in years}
         for arm in results.arms
     ]
     group = "Years after baseline (queries), mean ± SE (n)"

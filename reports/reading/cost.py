@@ -6,11 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
 
-from reports.reading import attempts
-from reports.reading.attempts import COST_PARTS
+from fmim_core.records import Attempt, Execution, Record
 from reports.reading.results import Results, Trial, key_of
+
+Span = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,10 @@ class Cost:
         stopped, failed: of the trials (diverged ones have failed). repeated: attempts that failed and were run again.
         resumed: how often one continued from a checkpoint.
         epochs, images, device_seconds, parts: those of earlier attempts with them; `wasted` are the latter's
-            device-seconds. outside: seconds in none of the parts. peak_memory: bytes, the highest.
+            device-seconds. parts: seconds of start-up, data, training and evaluation, by the names of records.
+        outside: seconds in none of the parts. peak_memory: bytes, the highest.
         wall_s: seconds in which at least one of the trials ran.
-        energy_j: None where it was not measured; likewise what is None elsewhere.
+        energy_j: None where it was not measured.
     """
 
     n_s: int
@@ -32,14 +34,14 @@ class Cost:
     failed: int
     repeated: int
     resumed: int
-    epochs: float
-    images: float
+    epochs: int
+    images: int
     device_seconds: float
     wasted: float
     parts: Mapping[str, float]
-    outside: float | None
+    outside: float
     peak_memory: float
-    wall_s: float | None
+    wall_s: float
     energy_j: float | None
 
 
@@ -58,39 +60,49 @@ class Utilisation:
 
 
 def cost_of(trials: Iterable[Trial]) -> Cost:
-    """The cost of these trials; a record without a cost makes the sums not-a-number rather than too small."""
-    ran = [trial for trial in trials if trial.record is not None]
-    records = [trial.record for trial in ran]
-    statuses = Counter(trial.status for trial in ran)
+    """The cost of these trials."""
+    records = [trial.record for trial in trials if trial.record is not None]
+    attempts = [attempt for record in records for attempt in record.attempts]
+    costs = [cost for record in records for cost in record.costs]
+    energies = [cost.energy_j for cost in costs if cost.energy_j is not None]
+    statuses = Counter(record.status for record in records)
     return Cost(
-        n_s=len({key_of(t.configuration) for t in ran}),
-        trials=len(ran),
+        n_s=len({key_of(record.configuration) for record in records}),
+        trials=len(records),
         stopped=statuses["stopped"],
         failed=statuses["failed"] + statuses["diverged"],
-        repeated=sum(len(attempts.attempts(record)) for record in records),
-        resumed=sum(int(cost.get("resumed") or 0) for record in records for cost in attempts.costs(record)),
-        epochs=_sum(attempts.total(record, "epochs") for record in records),
-        images=_sum(attempts.total(record, "images") for record in records),
-        device_seconds=_sum(t.device_seconds for t in ran),
-        wasted=_sum(map(attempts.wasted, records)),
-        parts={part: math.fsum(attempts.total(record, part) for record in records) for part in COST_PARTS},
-        outside=_known(map(attempts.outside, records)),
-        peak_memory=max((float(t.record.get("peak_memory") or 0) for t in ran if t.record), default=math.nan),
-        wall_s=_covered(records),
-        energy_j=_known(attempts.total(record, "energy_j") for record in records) if records else None,
+        repeated=len(attempts),
+        resumed=sum(cost.resumed for cost in costs),
+        epochs=sum(cost.epochs for cost in costs),
+        images=sum(cost.images for cost in costs),
+        device_seconds=math.fsum(record.device_seconds for record in records),
+        wasted=math.fsum(attempt.cost.device_seconds for attempt in attempts),
+        parts={
+            "startup_s": math.fsum(cost.startup_s for cost in costs),
+            "data_s": math.fsum(cost.data_s for cost in costs),
+            "train_s": math.fsum(cost.train_s for cost in costs),
+            "eval_s": math.fsum(cost.eval_s for cost in costs),
+        },
+        outside=math.fsum(cost.wall_s - cost.parts_s for cost in costs),
+        peak_memory=max((float(record.peak_memory or 0) for record in records), default=math.nan),
+        wall_s=covered([*map(_span, records), *map(_span, attempts)]),
+        energy_j=math.fsum(energies) if costs and len(energies) == len(costs) else None,
     )
 
 
-def _known(values: Iterable[float]) -> float | None:
-    total = math.fsum(values)
-    return None if math.isnan(total) else total
+def _span(ran: Record | Attempt) -> Span:
+    """From when to when it ran: the wall seconds before its end, so that interruptions do not count."""
+    end = datetime.fromisoformat(ran.ended_at).timestamp()
+    return end - ran.cost.wall_s, end
 
 
-def _covered(records: Iterable[Mapping[str, Any] | None]) -> float | None:
-    try:
-        return attempts.covered([span for record in records for span in attempts.spans(record)])
-    except ValueError:  # a record does not say when it ran
-        return None
+def covered(found: Sequence[Span]) -> float:
+    """Seconds in which at least one span was running."""
+    total, reached = 0.0, -math.inf
+    for begin, end in sorted(found):
+        total += max(0.0, end - max(begin, reached))
+        reached = max(reached, end)
+    return total
 
 
 def search_cost(results: Results, arm: str) -> Cost:
@@ -98,20 +110,12 @@ def search_cost(results: Results, arm: str) -> Cost:
     return cost_of(results.of(arm, "search"))
 
 
-def utilisation_of(executions: Sequence[Mapping[str, Any]], trials: Iterable[Trial]) -> Utilisation:
+def utilisation_of(executions: Iterable[Execution], trials: Iterable[Trial]) -> Utilisation:
     """Utilisation over all executions that have ended: seconds of data + train + evaluation / (slots × wall)."""
-    ended = [e for e in executions if e.get("wall_s") is not None]
-    busy = math.fsum(
-        attempts.total(t.record, part) for t in trials if t.record for part in ("data_s", "train_s", "eval_s")
-    )
+    ended = [(execution.wall_s, execution.slots) for execution in executions if execution.wall_s is not None]
+    costs = [cost for trial in trials if trial.record for cost in trial.record.costs]
     return Utilisation(
-        wall_s=math.fsum(e["wall_s"] for e in ended),
-        slot_seconds=math.fsum(e["wall_s"] * e["slots"] for e in ended),
-        busy_s=busy,
+        wall_s=math.fsum(wall_s for wall_s, _ in ended),
+        slot_seconds=math.fsum(wall_s * slots for wall_s, slots in ended),
+        busy_s=math.fsum(part for cost in costs for part in (cost.data_s, cost.train_s, cost.eval_s)),
     )
-
-
-def _sum(values: Iterable[float]) -> float:
-    """A sum that stays a whole number when it is one."""
-    total = math.fsum(values)
-    return int(total) if total == total and total.is_integer() else total

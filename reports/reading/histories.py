@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 
+from fmim_core.records import EpochRow
 from reports.reading.results import Results
 from reports.stats import MeanSE, mean_se
 
-History = Mapping[int, Mapping[str, Any]]  # epoch → its row in the record
+History = Mapping[int, EpochRow]  # by epoch
 Histories = Mapping[int, History]  # seed → history
 
 
 def histories(results: Results, arm: str) -> Histories:
     """Seed → epoch → row, of the arm's completed replicates."""
     return {
-        trial.replicate: {int(row["epoch"]): row for row in trial.record["history"]}
+        trial.replicate: {row.epoch: row for row in trial.record.history}
         for trial in results.of(arm, "replicate")
-        if trial.status == "completed" and trial.record and trial.record["history"]
+        if trial.status == "completed" and trial.record and trial.record.history
     }
 
 
 def histories_by_arm(results: Results) -> dict[str, Histories]:
     """The histories of every arm that has one, in plan order."""
-    return {arm["name"]: found for arm in results.arms if (found := histories(results, arm["name"]))}
+    return {arm.name: found for arm in results.arms if (found := histories(results, arm.name))}
 
 
 def epochs_of(found: Histories) -> list[int]:
@@ -35,9 +34,8 @@ def epochs_of(found: Histories) -> list[int]:
 
 
 def at(found: Histories, name: str, epoch: int) -> MeanSE:
-    """Mean ± SE over seeds of one entry of an epoch; a seed that lacks the entry makes it not-a-number."""
-    rows = {seed: history[epoch].get(name) for seed, history in found.items() if epoch in history}
-    return mean_se({seed: math.nan if value is None else value for seed, value in rows.items()})
+    """Mean ± SE over seeds of one number of an epoch; a seed that lacks the number makes it not-a-number."""
+    return mean_se({seed: history[epoch].number(name) for seed, history in found.items() if epoch in history})
 
 
 def milestones(epochs: Iterable[int], most: int = 5) -> list[int]:
@@ -52,7 +50,7 @@ def density(found: Histories, name: str, epoch: int, low: float, high: float) ->
 
     None where no seed counted anything.
     """
-    counts = [history[epoch].get(name) for history in found.values() if epoch in history]
+    counts = [history[epoch].histogram(name) for history in found.values() if epoch in history]
     total = np.sum([np.asarray(c, dtype=float) for c in counts if c], axis=0)
     if not np.any(total > 0):
         return None

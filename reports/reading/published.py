@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from fmim_core.records import ArmEntry
 from reports.stats import MeanSE, averages_over_folds, mean_se
 
 LABEL = "published (OAI, 5-fold CV)"
@@ -38,14 +39,14 @@ def paper_table(name: str) -> pd.DataFrame:
         return pd.read_csv(stream)
 
 
-def loss_name(arm: Mapping[str, Any]) -> str | None:
+def loss_name(arm: ArmEntry) -> str | None:
     """What the paper calls an arm's loss, which follows from the kinds of its loss and margins; None if it has none."""
-    return _NAMED_BY_MARGINS.get(arm["margins_kind"], _LOSS_NAMES.get(arm["loss_kind"]))
+    return _NAMED_BY_MARGINS.get(arm.margins_kind, _LOSS_NAMES.get(arm.loss_kind))
 
 
-def search_name(arm: Mapping[str, Any]) -> str:
+def search_name(arm: ArmEntry) -> str:
     """What the paper's files call the way an arm's values are set: "grid" or "automargin"."""
-    return _SEARCH_NAMES.get(arm["margins_kind"], "grid")
+    return _SEARCH_NAMES.get(arm.margins_kind, "grid")
 
 
 Row = tuple[str, str]
@@ -104,7 +105,7 @@ def margin_curve() -> dict[float, float]:
     return {float(epsilon): float(value) for epsilon, value in zip(table["margin_epsilon"], table["mAP"], strict=True)}
 
 
-def selected(arm: Mapping[str, Any], names: Iterable[str], dataset: str) -> dict[str, float]:
+def selected(arm: ArmEntry, names: Iterable[str], dataset: str) -> dict[str, float]:
     """Suppl. Table 1b: the value the paper selected on "OAI" or "CXR" for each named hyperparameter it lists."""
     table = paper_table("hyperparameters")
     rows = table[(table["method"] == loss_name(arm)) & (table["search"] == search_name(arm))]

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from fmim_core.metric_names import METRICS, Metric, split_key, year_key
-from reports.reading.attempts import device_seconds
-from reports.reading.study import Problem, read_mapping, read_study
-from reports.reading.validation import SPLIT_OF_STAGE, read_record, reason_of
+from fmim_core.records import ArmEntry, MetricValues, Record, SelectionFile, StudyFile
+from reports.reading.study import Problem, read_by_arm, read_study
+from reports.reading.validation import read_record, reason_of
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class Trial:
     status: str
     reason: str = ""
     file: str | None = None
-    record: Mapping[str, Any] | None = None
+    record: Record | None = None
 
     @property
     def name(self) -> str:
-        return self.record["trial"] if self.record else f"{self.arm} {dict(self.configuration)} {self.unit}"
+        return self.record.trial if self.record else f"{self.arm} {dict(self.configuration)} {self.unit}"
 
     @property
     def unit(self) -> str:
@@ -38,24 +38,22 @@ class Trial:
 
     @property
     def device_seconds(self) -> float:
-        """(startup + data + train + evaluation seconds) × device share, earlier attempts' too; NaN if not recorded."""
-        return device_seconds(self.record)
+        """(startup + data + train + evaluation seconds) × device share, earlier attempts' too; NaN without a record."""
+        return self.record.device_seconds if self.record else math.nan
 
     @property
     def years(self) -> list[int]:
         """Years after baseline of which this trial has queries."""
-        split = (self.record or {}).get("metrics", {}).get(SPLIT_OF_STAGE[self.stage]) or {}
-        return sorted({year for name, year in map(split_key, split) if name in METRICS and year is not None})
-
-    def cost(self, name: str) -> float:
-        value = ((self.record or {}).get("cost") or {}).get(name)
-        return math.nan if value is None else float(value)
+        found = map(split_key, self._measured)
+        return sorted({year for name, year in found if name in METRICS and year is not None})
 
     def metric(self, name: str, year: int | None = None) -> float:
         """The metric of the split this stage measures; not-a-number when the record lacks it."""
-        split = (self.record or {}).get("metrics", {}).get(SPLIT_OF_STAGE[self.stage]) or {}
-        value = split.get(name if year is None else year_key(name, year))
-        return math.nan if value is None else float(value)
+        return self._measured.get(name if year is None else year_key(name, year), math.nan)
+
+    @property
+    def _measured(self) -> MetricValues:
+        return (self.record.measured if self.record else None) or {}
 
 
 @dataclass(frozen=True)
@@ -66,17 +64,17 @@ class Results:
     """
 
     out: Path
-    study: Mapping[str, Any]
-    selection: Mapping[str, Any]
+    study: StudyFile
+    selection: SelectionFile
     trials: tuple[Trial, ...]
     superseded: tuple[Trial, ...]
     problems: tuple[Problem, ...]
 
     @property
-    def arms(self) -> list[Mapping[str, Any]]:
-        return list(self.study["arms"])
+    def arms(self) -> list[ArmEntry]:
+        return self.study.arms
 
-    def arm(self, name: str) -> Mapping[str, Any]:
+    def arm(self, name: str) -> ArmEntry:
         """The arm of that name.
 
         Raises:
@@ -85,33 +83,33 @@ class Results:
         return self._arms[name]
 
     @cached_property
-    def _arms(self) -> dict[str, Mapping[str, Any]]:
-        return {arm["name"]: arm for arm in self.arms}
+    def _arms(self) -> dict[str, ArmEntry]:
+        return {arm.name: arm for arm in self.arms}
 
     @property
     def metric(self) -> Metric:
         """The study's primary metric: it selects configurations, and arms are compared by it."""
-        return METRICS[self.study["metric"]]
+        return METRICS[self.study.metric]
 
     @property
     def comparisons(self) -> list[tuple[str, str]]:
         """The pairs of arms (a, b) that the study declared, before it ran, to be compared, as a − b."""
-        return [(a, b) for a, b in self.study["comparisons"]]
+        return self.study.comparisons
 
     @property
     def equivalence_margin(self) -> float:
         """Two arms are on par if their test metrics differ by less than this: the study declared it."""
-        return float(self.study["equivalence_margin"])
+        return self.study.equivalence_margin
 
     @property
     def searched(self) -> bool:
         """Whether the study has a search stage; without one its configurations were given beforehand."""
-        return bool(self.study["folds"])
+        return bool(self.study.folds)
 
     @property
     def selects(self) -> bool:
         """Whether an arm's search has more than one configuration to select from."""
-        return self.searched and any(int(arm["n_s"]) > 1 for arm in self.arms)
+        return self.searched and any(arm.n_s > 1 for arm in self.arms)
 
     @property
     def stages(self) -> dict[str, str]:
@@ -132,9 +130,9 @@ class Results:
             return found
         return [t for t in found if key_of(t.configuration) == key_of(configuration)]
 
-    def unproposed(self, arm: Mapping[str, Any]) -> int:
+    def unproposed(self, arm: ArmEntry) -> int:
         """Search trials of the arm's configurations that its search has not proposed yet."""
-        return (int(arm["n_s"]) - len(arm["configurations"])) * len(self.study["folds"])
+        return (arm.n_s - len(arm.configurations)) * len(self.study.folds)
 
     def stops(self, arm: str) -> bool:
         """Whether the arm's search has stopped trials, so that its completed ones are no sample of its space."""
@@ -142,7 +140,7 @@ class Results:
 
     def selected(self, arm: str) -> Mapping[str, Any] | None:
         """The arm's selected configuration; None while none is fixed."""
-        return (self.selection.get(arm) or {}).get("configuration")
+        return self.selection.winner(arm)
 
 
 def key_of(configuration: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
@@ -161,13 +159,13 @@ def read_results(out: Path) -> Results:
     """
     problems: list[Problem] = []
     study = read_study(out, problems)
-    selection = read_mapping(out / "selection.json", problems, "no configuration counts as selected")
+    selection = read_by_arm(SelectionFile, out / "selection.json", problems, "no configuration counts as selected")
     records = _records(out, study, problems)
     planned = _plan(study, selection, records)
     trials = [_trial(key, configuration, records.pop(key, None)) for key, configuration in planned.items()]
     superseded = []
     for key, (file, record) in records.items():
-        trial = _trial(key, record["configuration"], (file, record))
+        trial = _trial(key, record.configuration, (file, record))
         why = _why_unplanned(trial, study, selection)
         if why.startswith("superseded"):
             superseded.append(trial)
@@ -177,37 +175,33 @@ def read_results(out: Path) -> Results:
 
 
 Key = tuple[str, tuple[tuple[str, Any], ...], str, int]
+Records = dict[Key, tuple[str, Record]]
 
 
-Records = dict[Key, tuple[str, dict[str, Any]]]
-
-
-def _plan(study: Mapping[str, Any], selection: Mapping[str, Any], records: Records) -> dict[Key, Mapping[str, Any]]:
+def _plan(study: StudyFile, selection: SelectionFile, records: Records) -> dict[Key, Mapping[str, Any]]:
     """Every trial that should exist: each configuration on each fold, each selected configuration with each seed."""
     plan: dict[Key, Mapping[str, Any]] = {}
-    for arm in study["arms"]:
-        for configuration in arm["configurations"]:
+    for arm in study.arms:
+        for configuration in arm.configurations:
             for fold in _folds_due(study, arm, configuration, records):
-                plan[arm["name"], key_of(configuration), "search", fold] = configuration
-        chosen = (selection.get(arm["name"]) or {}).get("configuration")
+                plan[arm.name, key_of(configuration), "search", fold] = configuration
+        chosen = selection.winner(arm.name)
         if chosen is not None:
-            for seed in range(int(study["replicates"])):
-                plan[arm["name"], key_of(chosen), "replicate", seed] = chosen
+            for seed in range(study.replicates):
+                plan[arm.name, key_of(chosen), "replicate", seed] = chosen
     return plan
 
 
-def _folds_due(
-    study: Mapping[str, Any], arm: Mapping[str, Any], configuration: Mapping[str, Any], records: Records
-) -> list[int]:
+def _folds_due(study: StudyFile, arm: ArmEntry, configuration: Mapping[str, Any], records: Records) -> list[int]:
     """All folds; the first alone if the search screens on it and the configuration has not come to its end."""
-    folds = [int(fold["fold"]) for fold in study["folds"]]
-    if not arm["searcher_facts"]["screens"]:
+    folds = [fold.fold for fold in study.folds]
+    if not arm.searcher_facts.screens:
         return folds
-    _, screened = records.get((arm["name"], key_of(configuration), "search", folds[0]), ("", {"status": "missing"}))
-    return folds if screened["status"] == "completed" else folds[:1]
+    _, screened = records.get((arm.name, key_of(configuration), "search", folds[0]), ("", None))
+    return folds if screened and screened.status == "completed" else folds[:1]
 
 
-def _records(out: Path, study: Mapping[str, Any], problems: list[Problem]) -> Records:
+def _records(out: Path, study: StudyFile, problems: list[Problem]) -> Records:
     """The well-formed records of this study by (arm, configuration, stage, replicate); others become problems."""
     found: Records = {}
     folder = out / "records"
@@ -216,36 +210,36 @@ def _records(out: Path, study: Mapping[str, Any], problems: list[Problem]) -> Re
         if record is None:
             problems.append(Problem(f"records/{path.name}", why))
             continue
-        key: Key = (record["arm"], key_of(record["configuration"]), record["stage"], int(record["replicate"]))
+        key: Key = (record.arm, key_of(record.configuration), record.stage, record.replicate)
         if key not in found:
             found[key] = (path.name, record)
             continue
         # The runner names a record after its trial; of two that say they are one trial, that one is the original.
-        keep, drop = sorted([found[key], (path.name, record)], key=lambda r: r[0] != f"{r[1]['trial']}.json")
+        keep, drop = sorted([found[key], (path.name, record)], key=lambda r: r[0] != f"{r[1].trial}.json")
         found[key] = keep
         problems.append(Problem(f"records/{drop[0]}", f"duplicate of {keep[0]}: not counted"))
     return found
 
 
-def _trial(key: Key, configuration: Mapping[str, Any], found: tuple[str, dict[str, Any]] | None) -> Trial:
+def _trial(key: Key, configuration: Mapping[str, Any], found: tuple[str, Record] | None) -> Trial:
     arm, _, stage, replicate = key
     if found is None:
         return Trial(arm, configuration, stage, replicate, "missing", "no record: not run yet, or not readable")
     file, record = found
-    return Trial(arm, configuration, stage, replicate, record["status"], reason_of(record), file, record)
+    return Trial(arm, configuration, stage, replicate, record.status, reason_of(record), file, record)
 
 
-def _why_unplanned(trial: Trial, study: Mapping[str, Any], selection: Mapping[str, Any]) -> str:
-    arms = {arm["name"]: arm for arm in study["arms"]}
+def _why_unplanned(trial: Trial, study: StudyFile, selection: SelectionFile) -> str:
+    arms = {arm.name: arm for arm in study.arms}
     if trial.arm not in arms:
         return f"not in the plan: arm {trial.arm!r} is unknown"
-    if key_of(trial.configuration) not in {key_of(c) for c in arms[trial.arm]["configurations"]}:
+    if key_of(trial.configuration) not in {key_of(c) for c in arms[trial.arm].configurations}:
         return f"not in the plan: configuration {dict(trial.configuration)} is not one of the arm's"
     if trial.stage == "search":
         return f"not in the plan: fold {trial.replicate} is not one of the study's"
-    chosen = (selection.get(trial.arm) or {}).get("configuration")
+    chosen = selection.winner(trial.arm)
     if chosen is None:
         return "superseded: the arm has no selected configuration"
     if key_of(chosen) != key_of(trial.configuration):
         return f"superseded: {dict(trial.configuration)} is not the selected configuration {dict(chosen)}"
-    return f"not in the plan: seed {trial.replicate} of {study['replicates']} planned"
+    return f"not in the plan: seed {trial.replicate} of {study.replicates} planned"

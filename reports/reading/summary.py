@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fmim_core.records import ArmEntry
 from reports.reading.cost import Cost, search_cost
 from reports.reading.results import Results, Trial
 from reports.stats import MeanSE, averages_over_folds, mean_se
@@ -69,12 +70,12 @@ def estimate(trials: list[Trial], metric: str, of: int, unit: str, year: int | N
 def on_validation(results: Results, arm: str, configuration: Mapping[str, Any] | None, metric: str) -> Estimate:
     """A configuration's metric over the folds; no values without a configuration."""
     trials = [] if configuration is None else results.of(arm, "search", configuration)
-    return estimate(trials, metric, len(results.study["folds"]), "fold")
+    return estimate(trials, metric, len(results.study.folds), "fold")
 
 
 def on_test(results: Results, arm: str, metric: str, year: int | None = None) -> Estimate:
     """The selected configuration's test metric over the seeds, of one year after baseline if given."""
-    return estimate(results.of(arm, "replicate"), metric, int(results.study["replicates"]), "seed", year)
+    return estimate(results.of(arm, "replicate"), metric, results.study.replicates, "seed", year)
 
 
 def over_years(trial: Trial, metric: str, least: int) -> float | None:
@@ -108,15 +109,15 @@ def arm_summaries(results: Results) -> list[ArmSummary]:
     return [_summary(results, arm) for arm in results.arms]
 
 
-def _summary(results: Results, arm: Mapping[str, Any]) -> ArmSummary:
-    name, chosen, metric = arm["name"], results.selected(arm["name"]), results.metric.name
+def _summary(results: Results, arm: ArmEntry) -> ArmSummary:
+    name, chosen, metric = arm.name, results.selected(arm.name), results.metric.name
     return ArmSummary(
         name=name,
-        label=arm["label"],
-        loss=arm["loss"],
-        group=arm["group"],
-        search=arm["search"],
-        planned_n_s=int(arm["n_s"]),
+        label=arm.label,
+        loss=arm.loss,
+        group=arm.group,
+        search=arm.search,
+        planned_n_s=arm.n_s,
         configuration=chosen,
         cost=search_cost(results, name),
         validation=on_validation(results, name, chosen, metric),
@@ -126,7 +127,7 @@ def _summary(results: Results, arm: Mapping[str, Any]) -> ArmSummary:
 
 def over_configurations(results: Results, arm: str, metric: str) -> Estimate:
     """Mean ± SE of a validation metric over an arm's configurations, of those that completed every fold."""
-    configurations = results.arm(arm)["configurations"]
+    configurations = results.arm(arm).configurations
     found = [on_validation(results, arm, configuration, metric) for configuration in configurations]
     values = {i: e.stat.mean for i, e in enumerate(found) if e.complete}
     return Estimate(mean_se(values), len(configurations), "configuration")
@@ -162,9 +163,10 @@ def selection_problems(results: Results) -> list[str]:
     """Arms whose recorded selection score is not the mean of their records: one of the two is stale."""
     found = []
     for arm in results.arms:
-        chosen = results.selection.get(arm["name"]) or {}
-        score, metric = chosen.get("score"), chosen.get("metric", results.metric.name)
-        ours = on_validation(results, arm["name"], chosen.get("configuration"), metric).stat.mean
-        if score is not None and not math.isclose(score, ours, abs_tol=1e-9):
-            found.append(f"{arm['label']}: selected with a score of {score:.6f}, its records now give {ours:.6f}")
+        chosen = results.selection.arms.get(arm.name)
+        if chosen is None or chosen.score is None:
+            continue
+        ours = on_validation(results, arm.name, chosen.configuration, chosen.metric).stat.mean
+        if not math.isclose(chosen.score, ours, abs_tol=1e-9):
+            found.append(f"{arm.label}: selected with a score of {chosen.score:.6f}, its records now give {ours:.6f}")
     return found

@@ -26,7 +26,7 @@ _SAME, _OTHER, _ZERO = "#0072B2", "#A8500A", "#7A828C"
 
 def ablation_tidy_table(results: Results) -> Table:
     """`tables/automargin_ablation.csv`; its columns are a contract."""
-    return every_value_table(results, {arm["name"]: arm["search"] for arm in results.arms})
+    return every_value_table(results, {arm.name: arm.search for arm in results.arms})
 
 
 def ablation_table(results: Results) -> Table:
@@ -75,7 +75,7 @@ def ablation_table(results: Results) -> Table:
 
 
 def _configuration(results: Results) -> str:
-    listed = dict.fromkeys(configuration_text(c) for arm in results.arms for c in arm["configurations"])
+    listed = dict.fromkeys(configuration_text(c) for arm in results.arms for c in arm.configurations)
     return " or ".join(listed)
 
 
@@ -148,7 +148,7 @@ def interval_text(paired: PairedDifference) -> str:
 def ablation_verdict(results: Results) -> Verdict:
     """Which settings matter, with numbers."""
     found, label = comparisons(results), results.metric.label
-    reference = next((arm for arm in arm_summaries(results) if arm.name == results.study["baseline"]), None)
+    reference = next((arm for arm in arm_summaries(results) if arm.name == results.study.baseline), None)
     first = (
         "There is no reference arm."
         if reference is None

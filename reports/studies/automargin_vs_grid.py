@@ -53,7 +53,7 @@ def adatriplet_table(results: Results) -> Table:
 
 
 def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Table:
-    arms = [arm for arm in arm_summaries(results) if results.arm(arm.name)["loss_kind"] == loss_kind]
+    arms = [arm for arm in arm_summaries(results) if results.arm(arm.name).loss_kind == loss_kind]
     rows = [
         {
             "search": arm.search,
@@ -90,25 +90,25 @@ def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Tabl
 def grid_table(results: Results) -> Table:
     """Suppl. Table 3: every AdaTriplet configuration, and mean ± SE over configurations."""
     rows: list[Mapping[str, Any]] = []
-    for arm in (one for one in results.arms if one["name"] in (GRID, AUTOMARGIN)):
+    for arm in (one for one in results.arms if one.name in (GRID, AUTOMARGIN)):
         search = published.search_name(arm)
         rows += [
             {
                 "rule": bool(rows) and number == 0,
-                "search": arm["search"],
+                "search": arm.search,
                 "configuration": configuration_text(configuration),
-                "validation_mAP": on_validation(results, arm["name"], configuration, "mAP"),
+                "validation_mAP": on_validation(results, arm.name, configuration, "mAP"),
                 "published_oai_percent": published.grid_value(search, configuration, "OAI"),
                 "published_cxr_percent": published.grid_value(search, configuration, "CXR"),
             }
-            for number, configuration in enumerate(arm["configurations"])
+            for number, configuration in enumerate(arm.configurations)
         ]
         rows.append(
             {
                 "total": True,
-                "search": arm["search"],
-                "configuration": f"Mean ± SE of {len(arm['configurations'])} configurations",
-                "validation_mAP": over_configurations(results, arm["name"], "mAP"),
+                "search": arm.search,
+                "configuration": f"Mean ± SE of {len(arm.configurations)} configurations",
+                "validation_mAP": over_configurations(results, arm.name, "mAP"),
                 "published_oai_percent": published.grid_mean_se(search, "OAI"),
                 "published_cxr_percent": published.grid_mean_se(search, "CXR"),
             }
@@ -160,14 +160,14 @@ def heat_plot(results: Results) -> Plot:
         widths = [len(panel.columns) for panel in shown]
         axes = figure.subplots(1, len(shown), width_ratios=widths, squeeze=False)[0]
         for panel, ax in zip(shown, axes, strict=True):
-            image = _heat(ax, panel, norm, len(results.study["folds"]))
+            image = _heat(ax, panel, norm, len(results.study.folds))
         bar = figure.colorbar(image, ax=list(axes), location="bottom", aspect=40, pad=0.03)
         bar.set_label("validation mAP (%)")
         bar.outline.set_visible(False)
 
     text = (
         "Validation mAP in % of every AdaTriplet configuration: mean of folds, below it ± SE, "
-        f"n = {len(results.study['folds'])} folds where no other n is given. The panels share the colour scale, "
+        f"n = {len(results.study.folds)} folds where no other n is given. The panels share the colour scale, "
         "from the lowest value to the highest. A dash: no completed fold."
     )
     alt = "Heat maps of validation mAP. " + " ".join(_describe(panel) for panel in shown)
@@ -175,14 +175,14 @@ def heat_plot(results: Results) -> Plot:
 
 
 def _panel(results: Results, arm: str, down: str, across: str) -> Panel | None:
-    declared = next((a for a in results.arms if a["name"] == arm), None)
+    declared = next((a for a in results.arms if a.name == arm), None)
     if declared is None:
         return None
-    found = {(c[down], c[across]): on_validation(results, arm, c, "mAP").stat for c in declared["configurations"]}
+    found = {(c[down], c[across]): on_validation(results, arm, c, "mAP").stat for c in declared.configurations}
     rows, columns = (sorted({key[i] for key in found}) for i in (0, 1))
     none = mean_se([])
     cells = [[found.get((row, column), none) for column in columns] for row in rows]
-    return Panel(declared["search"], down, across, rows, columns, cells)
+    return Panel(declared.search, down, across, rows, columns, cells)
 
 
 def _heat(axes: Axes, panel: Panel, norm: Normalize, folds: int) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fmim_core.records import ArmEntry
 from reports.contents import Contents
 from reports.parts.cautions import cautions, epochs_caution
 from reports.parts.comparisons import comparisons
@@ -56,8 +57,8 @@ def _name(year: int | None) -> str:
 def ours_table(results: Results) -> Table:
     """Every loss by metric and years after baseline, in the form of Suppl. Tables 4 and 5."""
     rows = [
-        {"rule": metric != "mAP" and number == 0, "metric": METRICS[metric], "loss": arm["group"]}
-        | {_name(year): on_test(results, arm["name"], metric, year) for year in _years(results)}
+        {"rule": metric != "mAP" and number == 0, "metric": METRICS[metric], "loss": arm.group}
+        | {_name(year): on_test(results, arm.name, metric, year) for year in _years(results)}
         for metric in METRICS
         for number, arm in enumerate(results.arms)
     ]
@@ -78,7 +79,7 @@ def _head(results: Results, year: int | None) -> str:
 
 
 def _given(results: Results) -> str:
-    given = "; ".join(f"{arm['group']} {configuration_text(arm['configurations'][0])}" for arm in results.arms)
+    given = "; ".join(f"{arm.group} {configuration_text(arm.configurations[0])}" for arm in results.arms)
     return f"Hyperparameters are given, as the paper selected them on OAI: {given}."
 
 
@@ -100,7 +101,7 @@ def _pooled_note() -> str:
 def published_table(results: Results) -> Table:
     """The paper's values for OAI in the same form, for the years that the test set has, too."""
     rows = [
-        {"rule": metric != "mAP" and number == 0, "metric": METRICS[metric], "loss": arm["group"]}
+        {"rule": metric != "mAP" and number == 0, "metric": METRICS[metric], "loss": arm.group}
         | {_name(year): published.by_year(published.loss_name(arm), metric, year) for year in _shared_years(results)}
         for metric in METRICS
         for number, arm in enumerate(results.arms)
@@ -122,10 +123,10 @@ def baselines_tidy(results: Results) -> Table:
     """Every loss, metric and year, beside the published value for OAI."""
     rows = [
         tidy_row(
-            arm["name"],
-            f"{arm['group']}, {configuration_text(arm['configurations'][0])}",
+            arm.name,
+            f"{arm.group}, {configuration_text(arm.configurations[0])}",
             metric,
-            on_test(results, arm["name"], metric, year),
+            on_test(results, arm.name, metric, year),
             published.by_year(published.loss_name(arm), metric, year),
             year,
         )
@@ -147,7 +148,7 @@ def years_plot(results: Results) -> Plot:
         panels = figure.subplots(len(METRICS), columns, sharex=True, sharey="row", squeeze=False)
         for row, metric in zip(panels, METRICS, strict=True):
             for arm in results.arms:
-                ours = [on_test(results, arm["name"], metric, year).stat for year in years]
+                ours = [on_test(results, arm.name, metric, year).stat for year in years]
                 _line(row[0], years, ours, arm, 100)
                 if shared:
                     theirs = [published.by_year(published.loss_name(arm), metric, year) for year in shared]
@@ -167,35 +168,34 @@ def years_plot(results: Results) -> Plot:
         f"one seed), in the form of Fig. 4 of the paper.{beside}"
     )
     alt = f"Test mAP from year {years[0]} to year {years[-1]}: " + "; ".join(
-        f"{arm['group']} from {_percent_of_year(results, arm, years[0])} to "
-        f"{_percent_of_year(results, arm, years[-1])} %"
+        f"{arm.group} from {_percent_of_year(results, arm, years[0])} to {_percent_of_year(results, arm, years[-1])} %"
         for arm in results.arms
     )
     return Plot("performance_by_year", "Performance by years after baseline", caption(results, text), alt, 5.4, draw)
 
 
-def _line(axes: Axes, years: list[int], found: list[MeanSE], arm: Mapping[str, Any], scale: float) -> None:
+def _line(axes: Axes, years: list[int], found: list[MeanSE], arm: ArmEntry, scale: float) -> None:
     own = LOSS_LOOKS.get(published.loss_name(arm) or "", {"color": INK, "marker": "."})
     style = {**own, "markersize": 3, "linewidth": 1.1}
     errors = [math.nan if stat.se is None else scale * stat.se for stat in found]
-    band(axes, years, [scale * stat.mean for stat in found], errors, label=arm["group"], **style)
+    band(axes, years, [scale * stat.mean for stat in found], errors, label=arm.group, **style)
 
 
-def _percent_of_year(results: Results, arm: Mapping[str, Any], year: int) -> str:
-    return percent(on_test(results, arm["name"], "mAP", year).stat.mean, 1)
+def _percent_of_year(results: Results, arm: ArmEntry, year: int) -> str:
+    return percent(on_test(results, arm.name, "mAP", year).stat.mean, 1)
 
 
 def baselines_verdict(results: Results) -> Verdict:
     """Which losses find a person best over all years, which keep that over the years, and what the paper found."""
-    every = {arm["name"]: on_test(results, arm["name"], "mAP") for arm in results.arms}
+    every = {arm.name: on_test(results, arm.name, "mAP") for arm in results.arms}
     known = {name: value for name, value in every.items() if value.stat.n and not math.isnan(value.stat.mean)}
     caveats = (*epochs_caution(results, _WHY_EPOCHS_MATTER), *cautions(results))
     if not known:
         return Verdict(lead(results), ("No loss has a completed test replicate yet.",), caveats)
     best, worst = _extremes({name: value.stat.mean for name, value in known.items()})
     first = (
-        f"Over all years test mAP is highest with {results.arm(best)['group']}, {estimate_text(known[best])}, and "
-        f"lowest with {results.arm(worst)['group']}, {estimate_text(known[worst])}."
+        f"Over all years test mAP is highest with {results.arm(best).group}, {estimate_text(known[best])}, and "
+        f"lowest with {results.arm(worst).group}, {estimate_text(known[worst])}."
     )
     found = comparisons(results)
     answers = (first, *_fall(results, known), *_paper(results), *findings(results, found))
@@ -223,7 +223,7 @@ def _fall(results: Results, known: Mapping[str, Estimate]) -> list[str]:
 
     def described(name: str) -> str:
         values = f"{percent(first[name])} to {percent(last[name])} %, {percent(falls[name])} percentage points"
-        return f"{results.arm(name)['group']} ({values})"
+        return f"{results.arm(name).group} ({values})"
 
     ends = f"From year {years[0]} to year {years[-1]}"
     return [f"{ends} mAP falls most with {described(most)} and least with {described(least)}."]
@@ -231,7 +231,7 @@ def _fall(results: Results, known: Mapping[str, Estimate]) -> list[str]:
 
 def _paper(results: Results) -> list[str]:
     """What the paper printed of these losses, for reference."""
-    found = {arm["group"]: published.by_year(published.loss_name(arm), "mAP", None) for arm in results.arms}
+    found = {arm.group: published.by_year(published.loss_name(arm), "mAP", None) for arm in results.arms}
     values = {loss: stat for loss, stat in found.items() if stat is not None}
     if not values:
         return []

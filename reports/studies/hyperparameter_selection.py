@@ -60,11 +60,11 @@ def methods(results: Results) -> list[Method]:
     """Every method, in plan order."""
     found = []
     for arm, summary in zip(results.arms, arm_summaries(results), strict=True):
-        scores = [(c, on_validation(results, arm["name"], c, "mAP")) for c in arm["configurations"]]
-        names = list(arm["configurations"][0])
+        scores = [(c, on_validation(results, arm.name, c, "mAP")) for c in arm.configurations]
+        names = list(arm.configurations[0])
         paper = {data: published.selected(arm, names, data) for data in ("OAI", "CXR")}
-        selected_map = on_validation(results, arm["name"], summary.configuration, "mAP")
-        found.append(Method(summary, published.search_name(arm), selected_map, arm.get("space") or {}, scores, paper))
+        selected_map = on_validation(results, arm.name, summary.configuration, "mAP")
+        found.append(Method(summary, published.search_name(arm), selected_map, arm.space, scores, paper))
     return found
 
 
@@ -133,7 +133,7 @@ def selection_tidy(results: Results) -> Table:
 
 
 def _grid_value(results: Results, method: Method, configuration: Mapping[str, Any]) -> float | None:
-    of_adatriplet = results.arm(method.arm.name)["loss_kind"] == "adatriplet"
+    of_adatriplet = results.arm(method.arm.name).loss_kind == "adatriplet"
     return published.grid_value(method.search, configuration, "OAI") if of_adatriplet else None
 
 
@@ -173,7 +173,7 @@ def selection_plot(results: Results) -> Plot:
 
     text = (
         "Validation mAP of every configuration of every method, one dot each (mean over folds, "
-        f"n = {len(results.study['folds'])} planned). Diamond: the selected one with its SE; no bar for one fold."
+        f"n = {len(results.study.folds)} planned). Diamond: the selected one with its SE; no bar for one fold."
     )
     alt = "Validation mAP by method: " + "; ".join(_range(method) for method in shown)
     return Plot("map_by_method", "What each method's values reach", caption(results, text), alt, 3.2, draw)

@@ -46,11 +46,11 @@ class Weight:
 
 def weights(results: Results) -> list[Weight]:
     """Every λ of the study, in plan order."""
-    return [_weight(results, arm["name"], float(arm["configurations"][0]["lam"])) for arm in results.arms]
+    return [_weight(results, arm.name, float(arm.configurations[0]["lam"])) for arm in results.arms]
 
 
 def _weight(results: Results, arm: str, lam: float) -> Weight:
-    planned = {"search": len(results.study["folds"]), "replicate": int(results.study["replicates"])}
+    planned = {"search": len(results.study.folds), "replicate": results.study.replicates}
     values = {}
     for (stage, unit), metric in product(results.stages.items(), METRICS):
         trials, of = results.of(arm, stage), planned[stage]
@@ -141,7 +141,7 @@ def lambda_plot(results: Results) -> Plot:
 def _seeds(results: Results, shown: list[Weight]) -> str:
     found = {weight.text: weight.values["replicate", "mAP", False] for weight in shown}
     short = [f"{name} n = {value.n_text}" for name, value in found.items() if not value.complete]
-    return f"n = {results.study['replicates']}" + (f" except {', '.join(short)}" if short else "")
+    return f"n = {results.study.replicates}" + (f" except {', '.join(short)}" if short else "")
 
 
 def _mean(weight: Weight, apart: bool) -> str:

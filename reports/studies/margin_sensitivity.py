@@ -47,12 +47,12 @@ class Margin:
 
 def margins(results: Results) -> list[Margin]:
     """Every ε of every arm, from small to large."""
-    found = [_margin(results, arm["name"], c["epsilon"]) for arm in results.arms for c in arm["configurations"]]
+    found = [_margin(results, arm.name, c["epsilon"]) for arm in results.arms for c in arm.configurations]
     return sorted(found, key=lambda margin: margin.epsilon)
 
 
 def _margin(results: Results, arm: str, epsilon: float) -> Margin:
-    trials, of = results.of(arm, "search", {"epsilon": epsilon}), len(results.study["folds"])
+    trials, of = results.of(arm, "search", {"epsilon": epsilon}), len(results.study.folds)
     done = [trial for trial in trials if trial.status == "completed"]
     return Margin(
         arm=arm,
@@ -65,8 +65,7 @@ def _margin(results: Results, arm: str, epsilon: float) -> Margin:
 
 
 def _shares(trial: Trial) -> list[float]:
-    rows = (trial.record or {}).get("history", [])
-    return [math.nan if row.get("active_share") is None else float(row["active_share"]) for row in rows]
+    return [row.active_share for row in trial.record.history] if trial.record else []
 
 
 def _mean(values: Any) -> float:
@@ -151,7 +150,7 @@ def margin_plot(results: Results) -> Plot:
         axes.set(xlabel="margin ε", ylabel="validation mAP (%)", ylim=(0, 102))
         figure.legend(loc="outside upper center", ncols=2, columnspacing=1)
 
-    of = len(results.study["folds"])
+    of = len(results.study.folds)
     short = ", ".join(f"{margin.text} n = {margin.map.n_text}" for margin in shown if not margin.map.complete)
     text = (
         f"Validation mAP of the triplet loss by its margin (mean ± SE over folds, n = {of}"

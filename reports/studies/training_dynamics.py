@@ -38,7 +38,7 @@ def epochs_table(results: Results) -> Table:
 
 
 def _epochs_table(results: Results, name: str, title: str, choose: Callable[[Iterable[int]], list[int]]) -> Table:
-    labels = {arm["name"]: arm["label"] for arm in results.arms}
+    labels = {arm.name: arm.label for arm in results.arms}
     rows: list[dict[str, Any]] = []
     for arm, seeds in histories_by_arm(results).items():
         for position, epoch in enumerate(choose(epochs_of(seeds))):
@@ -77,7 +77,7 @@ def dynamics_verdict(results: Results) -> Verdict:
     found, caveats = histories_by_arm(results), (*epochs_caution(results, _WHY_EPOCHS_MATTER), *cautions(results))
     if not found:
         return Verdict(lead(results), ("No replicate is completed yet.",), caveats)
-    labels = {arm["name"]: arm["label"] for arm in results.arms}
+    labels = {arm.name: arm.label for arm in results.arms}
     findings = (
         "Margins. " + "; ".join(f"{labels[arm]} {_margins(seeds)}" for arm, seeds in found.items()) + f". {_paper()}.",
         "Similarities of training images, first to last epoch. "
@@ -110,11 +110,11 @@ def _paper() -> str:
 
 def _empty(seeds: Histories) -> str:
     rows = [row for history in seeds.values() for row in history.values()]
-    empty, batches = (sum(row.get(name) or 0 for row in rows) for name in ("empty_batches", "batches"))
-    first = sum(history[min(history)].get("empty_batches") or 0 for history in seeds.values())
+    empty, batches = sum(row.empty_batches for row in rows), sum(row.batches for row in rows)
+    first = sum(history[min(history)].empty_batches for history in seeds.values())
     loss = at(seeds, "loss", epochs_of(seeds)[0]).mean
-    where = f" ({int(first)} of them in the first epoch, whose mean loss was {decimal(loss, 2)})" if empty else ""
-    return f"{int(empty)} of {int(batches)}{where}"
+    where = f" ({first} of them in the first epoch, whose mean loss was {decimal(loss, 2)})" if empty else ""
+    return f"{empty} of {batches}{where}"
 
 
 CONTENTS = Contents(

@@ -8,8 +8,8 @@ from reports.reading.summary import arm_summaries
 
 def data_phrase(results: Results) -> str:
     """Which data the numbers are on, as every caption says it."""
-    data = results.study["data"]
-    return "phantom images - synthetic, not radiographs" if data.get("synthetic") else str(data["name"])
+    data = results.study.data
+    return "phantom images - synthetic, not radiographs" if data.synthetic else data.name
 
 
 def caption(results: Results, text: str) -> str:
@@ -19,7 +19,7 @@ def caption(results: Results, text: str) -> str:
 
 def seeds_phrase(results: Results) -> str:
     """`n = 5`, and the arms of which fewer seeds count."""
-    arms, planned = arm_summaries(results), results.study["replicates"]
+    arms, planned = arm_summaries(results), results.study.replicates
     short = [f"{arm.label} n = {arm.test.n_text}" for arm in arms if not arm.test.complete]
     return f"n = {planned}" + (f" except {', '.join(short)}" if short else "")
 

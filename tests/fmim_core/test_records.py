@@ -12,10 +12,12 @@ import pytest
 
 from fmim_core.records import (
     SCHEMA,
+    Attempt,
     Cost,
     EpochRow,
     Metrics,
     Record,
+    TrialError,
     read_json,
     read_record,
     read_records,
@@ -85,6 +87,9 @@ def test_what_an_epoch_does_not_have_is_not_written() -> None:
     ("change", "message"),
     [
         (lambda c: c.pop("fold"), "fold: is missing"),
+        (lambda c: c.pop("cost"), "is malformed: missing: cost$"),
+        (lambda c: c["cost"].pop("eval_s"), r"is malformed: missing: cost\.eval_s$"),
+        (lambda c: c.update(ended_at="noon"), "ended_at: Value error, Invalid isoformat string: 'noon'"),
         (lambda c: c.update(colour="red"), "colour: is unknown"),
         (lambda c: c.update(status="done"), "status: Input should be 'completed'"),
         (lambda c: c["history"][0].pop("loss"), "history.0.loss: is missing"),
@@ -111,6 +116,23 @@ def test_json_of_another_shape_is_refused_by_its_name(tmp_path: Path, content: s
         Record.read(tmp_path / "x.json")
 
 
+def test_errors_call_a_file_as_they_are_told(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("{")
+    with pytest.raises(ValueError, match=r"^the record is not readable JSON"):
+        Record.read(tmp_path / "x.json", "the record")
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"^the record has schema None"):
+        Record.read(tmp_path / "x.json", "the record")
+
+
+def test_an_epochs_numbers_and_histograms_are_found_by_name() -> None:
+    assert (ROW.number("epsilon"), ROW.number("batches")) == (0.25, 5.0)
+    assert math.isnan(ROW.number("beta"))
+    assert math.isnan(ROW.number("validation_mAP"))
+    counted = ROW.model_copy(update={"delta_histogram": [1, 2]})
+    assert (counted.histogram("delta_histogram"), counted.histogram("phi_an_histogram")) == ([1, 2], None)
+
+
 def test_a_failed_record_alone_may_be_tried_again() -> None:
     statuses = ("completed", "stopped", "diverged", "failed")
     assert [record(status=status).final for status in statuses] == [True, True, True, False]
@@ -119,6 +141,8 @@ def test_a_failed_record_alone_may_be_tried_again() -> None:
 def test_device_seconds_are_all_seconds_times_the_share() -> None:
     cost = Cost(startup_s=1, data_s=2, train_s=3, eval_s=4, lost_s=5, wall_s=99, device_share=0.5)
     assert (cost.parts_s, cost.device_seconds) == (10, 7.5)
+    attempt = Attempt(status="failed", cost=cost, error=TrialError(), started_at=AT, ended_at=AT)
+    assert record(cost=Cost(train_s=1, device_share=1.0), attempts=(attempt,)).device_seconds == 8.5
     assert record(metrics=Metrics(test={"mAP": 1.0}), stage="replicate", fold=None).measured == {"mAP": 1.0}
 
 

@@ -82,6 +82,17 @@ def test_a_studys_file_is_found_by_being_there(followed: dict[str, str], tmp_pat
     assert "map_by_year" not in figures
 
 
+@pytest.mark.parametrize("name", ["trials", "search_cost"])
+def test_a_study_called_like_a_table_has_its_tidy_file_under_another_name(name: str, tmp_path: Path) -> None:
+    out = make_out(tmp_path / "out")
+    for path in (out / "study.json", *(out / "records").iterdir()):
+        edit(path, study=name)
+    build_report(out)
+    tables = out / "report" / "tables"
+    assert "setting" not in (tables / f"{name}.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert (tables / f"{name}_values.csv").read_text(encoding="utf-8").startswith("arm,setting,metric,year,mean")
+
+
 def test_without_a_file_a_study_has_what_every_study_has(tmp_path: Path) -> None:
     out = own(make_out(tmp_path / "out"))
     assert contents_of(read_results(out)) == Contents()

@@ -33,8 +33,9 @@ def out(tmp_path: Path) -> Path:
     for path in (out / "records").iterdir():
         edit(path, study="mine")
     selection = json.loads((out / "selection.json").read_text())
-    changed = {arm: one | {"metric": "CMC_1", "score": one["score"] + OFFSET} for arm, one in selection.items()}
-    (out / "selection.json").write_text(json.dumps(changed))
+    arms = selection["arms"]
+    changed = {arm: one | {"metric": "CMC_1", "score": one["score"] + OFFSET} for arm, one in arms.items()}
+    edit(out / "selection.json", arms=changed)
     return out
 
 

@@ -23,26 +23,26 @@ def make_declared_out(out: Path, name: str, value: Value, *, folds: int = 3, rep
     study = find(name)
     (out / "records").mkdir(parents=True)
     configurations = {arm.name: arm.listed or list(arm.space.corners()) for arm in study.arms}
-    declared = [arm.to_json() | {"n_s": len(configurations[arm.name])} for arm in study.arms]
+    declared = [arm.entry().model_dump() | {"n_s": len(configurations[arm.name])} for arm in study.arms]
     content = factories.study_content(declared, folds if study.search else 0, replicates)
     content |= {"study": name, "title": study.title, "question": study.question, "baseline": study.baseline}
     content |= {"comparisons": [list(pair) for pair in study.comparison_pairs]}
     factories.write(out / "study.json", content)
-    proposed = {name: [{"configuration": c} for c in configurations[name]] for name in configurations}
-    factories.write(out / "proposals.json", proposed)
+    proposed = {name: [{"configuration": c, "values": []} for c in configurations[name]] for name in configurations}
+    factories.write(out / "proposals.json", factories.by_arm(proposed))
     selection = {}
     for arm in study.arms:
         listed = configurations[arm.name]
         best = max(listed, key=lambda c, arm=arm: value(arm.name, c))  # type: ignore[misc]
         score = value(arm.name, best) + (folds - 3) / 200 if study.search else None
-        selection[arm.name] = {"configuration": best, "score": score, "metric": "mAP", "scores": []}
+        selection[arm.name] = factories.selection_content(best, listed.index(best), score)
         for number, configuration in enumerate(listed):
             mean = value(arm.name, configuration)
             for fold in range(folds if study.search else 0):
                 _write(out, name, arm, number, configuration, "search", fold, mean + (fold - 1) / 100)
             for seed in range(replicates if configuration == best else 0):
                 _write(out, name, arm, number, configuration, "replicate", seed, mean - 0.05 + factories.SEEDS[seed])
-    factories.write(out / "selection.json", selection)
+    factories.write(out / "selection.json", factories.by_arm(selection))
     factories.write_sample_images(out)
     return out
 
@@ -57,20 +57,15 @@ def _write(
     replicate: int,
     value: float,
 ) -> None:
-    metrics = factories.metrics_of(value, 0.05)
-    history = {"epoch": 1, "loss": 0.1, "active_share": 0.0 if configuration.get("epsilon") == 0 else 0.5}
-    record = {
-        "trial": factories.trial_name(arm.name, number, stage, replicate),
-        "study": study,
-        "arm": arm.name,
-        "configuration": dict(configuration),
-        "stage": stage,
-        "replicate": replicate,
-        "status": "completed",
-        "metrics": {"validation" if stage == "search" else "test": metrics},
-        "history": [history],
-        "cost": {"train_s": 1.0, "eval_s": 1.0, "data_s": 0.0, "startup_s": 0.0, "device_share": 1.0, "epochs": 1},
-    }
-    if stage == "replicate" and replicate == 0:
-        record["samples"] = factories.SAMPLES
+    record = factories.record_content(
+        arm.name,
+        configuration,
+        number,
+        stage,
+        replicate,
+        factories.metrics_of(value, 0.05),
+        study=study,
+        history=[factories.epoch_content(1, active_share=0.0 if configuration.get("epsilon") == 0 else 0.5)],
+        cost={"train_s": 1.0, "eval_s": 1.0, "wall_s": 2.0, "device_share": 1.0, "epochs": 1},
+    )
     factories.write(out / "records" / f"{record['trial']}.json", record)

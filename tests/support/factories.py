@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from fmim_core.records import SCHEMA, Record
+
 SEEDS = (-0.02, 0.0, -0.01, 0.02, 0.01)
 MARGINS = (0.1, 0.25, 0.5, 0.75)
 YEARS = {1: 40, 2: 38, 4: 30, 6: 22, 8: 16}
@@ -77,7 +79,7 @@ def make_out(
     arms = list(arms)
     (out / "records").mkdir(parents=True)
     write(out / "study.json", study_content([_arm(arm) for arm in arms], folds, replicates, synthetic))
-    write(out / "selection.json", {arm: _selected(arm, folds) for arm in arms})
+    write(out / "selection.json", by_arm({arm: _selected(arm, folds) for arm in arms}))
     for arm in arms:
         for number, configuration in enumerate(configurations(arm)):
             for fold in range(folds):
@@ -114,6 +116,11 @@ def write(path: Path, value: Any) -> Path:
     return path
 
 
+def by_arm(arms: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of selection.json or proposals.json."""
+    return {"schema": SCHEMA, "arms": dict(arms)}
+
+
 def edit(path: Path, **changes: Any) -> Path:
     """Overwrites some keys of a JSON file."""
     return write(path, {**json.loads(path.read_text(encoding="utf-8")), **changes})
@@ -128,23 +135,29 @@ def spoil(path: Path, status: str, message: str = "CUDA out of memory") -> Path:
 def study_content(arms: list[dict[str, Any]], folds: int, replicates: int, synthetic: bool = True) -> dict[str, Any]:
     """The content of study.json, of `automargin_vs_grid` unless some keys are replaced."""
     search = sum(len(arm["configurations"]) for arm in arms) * folds
-    part = {"images": 640, "subjects": 160, "queries": 480, "gallery": 160}
-    test = {"images": 186, "subjects": 40, "queries": 146, "gallery": 40}
+    part = {"images": 640, "subjects": 160, "queries": 480, "queries_without_match": 0, "gallery": 160}
+    test = {"images": 186, "subjects": 40, "queries": 146, "queries_without_match": 2, "gallery": 40}
     data = {
         "name": "phantom" if synthetic else "oai",
         "kind": "phantom" if synthetic else "manifest",
         "synthetic": synthetic,
         "about": PHANTOM if synthetic else "knee radiographs of the Osteoarthritis Initiative",
+        "release": "1",
+        "files": {},
         "fingerprint": "d" * 64,
         "image_size": 70,
         "details": {"subjects": 200},
         "images": 826,
-        "development": part,
-        "test": test,
+        "warnings": [],
+        "development": part | {"years": {"0": 160, "4": 480}},
+        "test": test | {"years": {"0": 40, **{str(year): queries for year, queries in YEARS.items()}}},
     }
     fold = {"train_subjects": 107, "train_images": 427, "validation_subjects": 53, "validation_images": 213}
+    fold |= {"validation_gallery": 53, "validation_queries": 160, "validation_queries_without_match": 0}
+    by_year = {"validation_queries_by_year": {"4": 160}, "validation_years_missing": []}
     return {
-        "schema": 1,
+        "schema": SCHEMA,
+        "id": "e" * 32,
         "study": "automargin_vs_grid",
         "title": "AutoMargin against grid search",
         "question": "Is AutoMargin as good as a grid search over margins, and what did the search cost?",
@@ -153,7 +166,7 @@ def study_content(arms: list[dict[str, Any]], folds: int, replicates: int, synth
         "created_at": "2026-01-02T03:04:05Z",
         "fingerprint": "a" * 64,
         "data": data,
-        "folds": [{"fold": number, **fold} for number in range(folds)],
+        "folds": [{"fold": number, **fold, **by_year} for number in range(folds)],
         "metric": "mAP",
         "equivalence_margin": 0.01,
         "baseline": None,
@@ -166,7 +179,6 @@ def study_content(arms: list[dict[str, Any]], folds: int, replicates: int, synth
             "python": "3.12.3",
             "torch": "2.14.0",
             "cpu": "2 cores",
-            "gpu": None,
             "git_commit": "c0ffee1",
         },
         "executions": [
@@ -177,6 +189,7 @@ def study_content(arms: list[dict[str, Any]], folds: int, replicates: int, synth
                 "slots": 2,
                 "backend": "ray",
                 "device": "cpu",
+                "tracking_uri": "sqlite:///mlflow.db",
                 "trials": search + replicates * len(arms),
                 "exit_code": 0,
             }
@@ -213,20 +226,27 @@ def _arm(name: str) -> dict[str, Any]:
 def _selected(arm: str, folds: int) -> dict[str, Any]:
     scores = [
         {
+            "number": number,
             "configuration": c,
             "mean": level(arm, c) + (folds - 3) / 200,
             "n": folds,
             "of": folds,
             "excluded": None,
         }
-        for c in configurations(arm)
+        for number, c in enumerate(configurations(arm))
     ]
     score = level(arm, best(arm)) + (folds - 3) / 200
+    return selection_content(best(arm), configurations(arm).index(best(arm)), score) | {"scores": scores}
+
+
+def selection_content(configuration: Mapping[str, Any], number: int, score: float | None) -> dict[str, Any]:
+    """What selection.json says of an arm, without the scores of its configurations."""
     return {
-        "configuration": best(arm),
+        "number": number,
+        "configuration": dict(configuration),
         "score": score,
         "metric": "mAP",
-        "scores": scores,
+        "scores": [],
         "selected_at": "2026-01-02T03:14:05Z",
     }
 
@@ -242,16 +262,41 @@ def _record(arm: str, number: int, stage: str, replicate: int) -> dict[str, Any]
         "eval_s": 1.0,
         "data_s": 0.5,
         "startup_s": 0.5,
+        "wall_s": 12.0,
         "device": "cpu",
         "device_share": 1.0,
     }
-    return {
-        "schema": 1,
+    return record_content(
+        arm,
+        configuration,
+        number,
+        stage,
+        replicate,
+        metrics,
+        history=[_epoch(arm, configuration, epoch, replicate) for epoch in range(1, EPOCHS + 1)],
+        cost={**cost, "epochs": EPOCHS, "images": 8064},
+        peak_memory=600_000_000,
+    )
+
+
+def record_content(
+    arm: str,
+    configuration: Mapping[str, Any],
+    number: int,
+    stage: str,
+    replicate: int,
+    metrics: Mapping[str, float],
+    **others: Any,
+) -> dict[str, Any]:
+    """A completed record of `automargin_vs_grid` as its file holds it, unless `others` says otherwise."""
+    search = stage == "search"
+    content = {
+        "schema": SCHEMA,
         "trial": trial_name(arm, number, stage, replicate),
         "study": "automargin_vs_grid",
         "preset": "quick",
         "arm": arm,
-        "configuration": configuration,
+        "configuration": dict(configuration),
         "stage": stage,
         "replicate": replicate,
         "fold": replicate if search else None,
@@ -259,18 +304,13 @@ def _record(arm: str, number: int, stage: str, replicate: int) -> dict[str, Any]
         "status": "completed",
         "fingerprint": "b" * 64,
         "metrics": {"validation": metrics if search else None, "test": None if search else metrics},
-        "history": [_epoch(arm, configuration, epoch, replicate) for epoch in range(1, EPOCHS + 1)],
-        "cost": {**cost, "epochs": EPOCHS, "images": 8064},
-        "peak_memory": 600_000_000,
-        "error": None,
-        "warnings": [],
         "samples": SAMPLES if not search and replicate == 0 else [],
         "test_opened_at": None if search else "2026-01-02T03:15:05Z",
         "started_at": "2026-01-02T03:05:05Z",
         "ended_at": "2026-01-02T03:05:17Z",
         "environment": {"python": "3.12.3", "torch": "2.14.0"},
-        "config": {"loss": SPACES[arm][0]},
     }
+    return Record.model_validate(content | others).to_json()
 
 
 def metrics_of(value: float, chance: float) -> dict[str, float]:
@@ -293,17 +333,32 @@ def _epoch(arm: str, configuration: Mapping[str, float], epoch: int, replicate: 
     beta = configuration.get("beta", 0.4) if SPACES[arm][0] == "AdaTriplet" else math.nan
     if "k_an" in configuration:
         beta = 1 + (phi_an - 1) / configuration["k_an"] if epoch > 1 else 0.0
-    return {
+    return epoch_content(
+        epoch,
+        loss=0.3 * math.exp(-epoch / 3) + replicate / 500,
+        epsilon=math.nan if SPACES[arm][1] == "WAT" else epsilon,
+        beta=beta,
+        delta_mean=delta,
+        phi_an_mean=phi_an,
+        phi_ap_mean=delta + phi_an,
+        seconds=1.9,
+    )
+
+
+def epoch_content(epoch: int, **others: Any) -> dict[str, Any]:
+    """A row of a record's history, with invented numbers unless `others` gives them."""
+    row: dict[str, Any] = {
         "epoch": epoch,
-        "loss": 0.3 * math.exp(-epoch / 3) + replicate / 500,
-        "epsilon": math.nan if SPACES[arm][1] == "WAT" else epsilon,
-        "beta": beta,
-        "delta_mean": delta,
-        "phi_an_mean": phi_an,
-        "phi_ap_mean": delta + phi_an,
+        "loss": 0.1,
+        "epsilon": 0.25,
+        "beta": math.nan,
+        "delta_mean": 0.5,
+        "phi_an_mean": 0.2,
+        "phi_ap_mean": 0.7,
         "active_share": 0.5,
         "batches": 12,
         "empty_batches": 0,
         "subjects_seen_share": 1.0,
-        "seconds": 1.9,
+        "seconds": 1.0,
     }
+    return row | others

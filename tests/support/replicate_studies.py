@@ -10,7 +10,7 @@ from typing import Any
 
 from reports.writing.plotting import Plot, render
 from reports.writing.tables import Table, to_csv
-from tests.support.factories import edit, make_out, write
+from tests.support.factories import by_arm, edit, make_out, record_content, selection_content, write
 
 COLUMNS = "arm,setting,metric,year,mean,se,n,published_mean,published_se"
 SEEDS = 3
@@ -31,30 +31,20 @@ def write_study(
     make_out(out, folds=0, replicates=SEEDS, arms=())
     pairs = [[arm["name"], baseline] for arm in arms if baseline is not None and arm["name"] != baseline]
     edit(out / "study.json", study=name, arms=arms, baseline=baseline, comparisons=pairs)
-    chosen = {a["name"]: {"configuration": a["configurations"][0], "score": None, "scores": []} for a in arms}
-    write(out / "selection.json", chosen)
+    chosen = {arm["name"]: selection_content(arm["configurations"][0], 0, None) for arm in arms}
+    write(out / "selection.json", by_arm(chosen))
     for record in records:
         write(out / "records" / f"{record['trial']}.json", record | {"study": name})
     return out
 
 
 def record(arm: str, configuration: Mapping[str, float], seed: int, value: float, chance: float) -> dict[str, Any]:
-    """A completed replicate without a history."""
+    """A completed replicate without a history and without samples."""
     parts = {"train_s": 1.0, "eval_s": 1.0, "data_s": 1.0, "startup_s": 1.0, "device": "cpu", "device_share": 1.0}
-    return {
-        "trial": f"{arm}.c00.seed{seed}",
-        "arm": arm,
-        "configuration": configuration,
-        "stage": "replicate",
-        "replicate": seed,
-        "seed": seed,
-        "status": "completed",
-        "metrics": {"validation": None, "test": metrics(value, chance)},
-        "history": [],
-        "cost": {**parts, "epochs": 3},
-        "error": None,
-        "warnings": [],
-    }
+    cost = {**parts, "wall_s": 4.0, "epochs": 3}
+    return record_content(
+        arm, configuration, 0, "replicate", seed, metrics(value, chance), seed=seed, samples=[], cost=cost
+    )
 
 
 def rows(table: Table) -> list[dict[str, str]]:

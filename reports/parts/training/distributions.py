@@ -32,7 +32,7 @@ def distributions_plot(results: Results) -> Plot:
     if not drawn:
         why = "no completed replicate recorded histograms" if found else "no replicate is completed yet"
         raise NothingToDraw(why)
-    labels = {arm["name"]: arm["label"] for arm in results.arms}
+    labels = {arm.name: arm.label for arm in results.arms}
 
     def draw(figure: Figure) -> None:
         grid = figure.subplots(2, len(drawn), sharex="row", squeeze=False)

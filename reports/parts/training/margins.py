@@ -23,12 +23,12 @@ _PUBLISHED = "published (OAI, AdaTriplet)"
 
 def margins_plot(results: Results) -> Plot:
     """ε(t), β(t) and the loss of every arm, with the paper's."""
-    return margins_of(results, [arm["name"] for arm in results.arms])
+    return margins_of(results, [arm.name for arm in results.arms])
 
 
 def adaptive_margins_plot(results: Results) -> Plot:
     """The same of the arms whose margins follow the training."""
-    return margins_of(results, [arm["name"] for arm in results.arms if arm["margins_kind"] in ADAPTIVE_MARGINS])
+    return margins_of(results, [arm.name for arm in results.arms if arm.margins_kind in ADAPTIVE_MARGINS])
 
 
 def margins_of(results: Results, arms: Sequence[str]) -> Plot:
@@ -40,7 +40,7 @@ def margins_of(results: Results, arms: Sequence[str]) -> Plot:
     found = {arm: seeds for arm, seeds in histories_by_arm(results).items() if arm in arms}
     if not found:
         raise NothingToDraw("no replicate is completed yet")
-    labels = {arm: results.arm(arm)["label"] for arm in found}
+    labels = {arm: results.arm(arm).label for arm in found}
     last = max(epoch for seeds in found.values() for epoch in epochs_of(seeds))
 
     def draw(figure: Figure) -> None:

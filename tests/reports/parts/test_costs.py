@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
+from fmim_core.records import SCHEMA
 from reports.build import build_report
 from reports.parts.budget import CONFIGURATIONS, DEVICE_SECONDS, area, budget_plot, budget_table, curves
 from reports.parts.comparisons import ratios_table
 from reports.parts.costs import accounting_table, time_table
 from reports.parts.optimism import optimism_plot, optimism_table
 from reports.parts.prediction import prediction_table
-from reports.reading.attempts import covered
-from reports.reading.cost import cost_of, search_cost
+from reports.reading.cost import cost_of, covered, search_cost
 from reports.reading.results import read_results
 from reports.stats import cost_ratio
 from reports.writing.formats import duration
@@ -40,6 +40,7 @@ ATTEMPT = {
         "device_share": 0.5,
         "epochs": 2,
         "images": 100,
+        "resumed": 0,
     },
     "error": {"kind": "worker died", "message": "gone"},
     "started_at": "2026-01-02T03:00:00Z",
@@ -113,9 +114,9 @@ def test_energy_and_waiting_are_shown_where_every_record_tells_them(out: Path) -
     assert by_arm(accounting_table(read_results(out)))["Triplet + grid search"]["energy_kj"] == ""
 
 
-def test_records_without_wall_time_have_no_waiting_and_nothing_else_missing(out: Path) -> None:
+def test_seconds_are_shown_by_kind(out: Path) -> None:
     row = by_arm(time_table(read_results(out)))["Triplet + grid search"]
-    assert row["outside"] == ""
+    assert float(row["outside"]) == 0.0
     assert [float(row[part]) for part in ("startup_s", "data_s", "train_s", "eval_s")] == [6.0, 6.0, 120.0, 12.0]
     assert float(row["peak_gb"]) == 0.6
 
@@ -127,23 +128,40 @@ def test_a_worker_that_died_costs_what_it_was_at(out: Path) -> None:
     assert (cost.failed, cost.device_seconds) == (1, 11 * 12.0 + 5.5)
 
 
-def test_attempts_that_are_not_attempts_make_a_record_not_count(out: Path) -> None:
-    for name, attempts in (("fold0", "none"), ("fold1", [{"cost": 1}]), ("fold2", [{"cost": {"train_s": "long"}}])):
-        edit(record(out, f"triplet_grid.c00.{name}"), attempts=attempts)
-    problems = {problem.where: problem.why for problem in read_results(out).problems}
-    assert len(problems) == 3
-    assert problems["records/triplet_grid.c00.fold1.json"].startswith("malformed: attempts is not a list")
-    assert "is 'long', not a number" in problems["records/triplet_grid.c00.fold2.json"]
+LONG = {**ATTEMPT, "cost": {**ATTEMPT["cost"], "train_s": "long"}}
+FREE = {**ATTEMPT, "cost": {}}
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "said"),
+    [
+        ("attempts", "none", "attempts: Input should be a valid tuple (given 'none')"),
+        (
+            "attempts",
+            [{"cost": 1}],
+            "attempts.0.status: is missing; attempts.0.cost: Input should be a valid dictionary",
+        ),
+        ("attempts", [LONG], "attempts.0.cost.train_s: Input should be a valid number"),
+        ("attempts", [FREE], "missing: attempts.0.cost.startup_s, attempts.0.cost.data_s"),
+        ("cost", {}, "missing: cost.startup_s, cost.data_s, cost.train_s"),
+        ("cost", None, "cost: Input should be a valid dictionary or instance of Cost (given 'None')"),
+        ("started_at", None, "started_at: Input should be a valid string (given 'None')"),
+        ("ended_at", "yesterday", "ended_at: Value error, Invalid isoformat string: 'yesterday' (given 'yesterday')"),
+    ],
+)
+def test_a_record_that_does_not_say_what_it_cost_does_not_count(out: Path, part: str, value: Any, said: str) -> None:
+    path = edit(record(out, "triplet_grid.c00.fold0"), **{part: value})
+    results = read_results(out)
+    (problem,) = results.problems
+    assert problem.where == f"records/{path.name}"
+    assert problem.why.startswith(f"the record is malformed: {said}")
+    cost = search_cost(results, "triplet_grid")
+    assert (cost.trials, cost.device_seconds, cost.wall_s) == (11, 11 * 12.0, 12.0)
 
 
 def test_wall_time_counts_seconds_that_overlap_once() -> None:
     assert covered([(5, 12), (0, 10), (20, 21), (2, 3)]) == 13
     assert covered([]) == 0
-
-
-def test_wall_time_is_not_known_where_a_record_does_not_say_when_it_ran(out: Path) -> None:
-    edit(record(out, "triplet_grid.c00.fold0"), started_at=None)
-    assert search_cost(read_results(out), "triplet_grid").wall_s is None
 
 
 def test_no_trial_costs_nothing() -> None:
@@ -237,8 +255,9 @@ def test_a_configuration_that_cost_nothing_does_not_break_the_curve(out: Path) -
     assert all(area(curve, DEVICE_SECONDS, found) is not None for curve in found)
 
 
-def test_costs_that_are_not_known_leave_no_area_over_them(out: Path) -> None:
-    edit(record(out, "triplet_grid.c00.fold0"), cost={})
+def test_a_search_that_cost_nothing_leaves_no_area_over_its_costs(out: Path) -> None:
+    for path in (out / "records").glob("triplet_grid.*"):
+        edit_cost(path, device_share=0.0)
     found = curves(read_results(out))
     assert [area(curve, DEVICE_SECONDS, found) for curve in found] == [None] * 5
     assert None not in [area(curve, CONFIGURATIONS, found) for curve in found]
@@ -284,14 +303,21 @@ FORECAST = {
     "peak_memory": 5e8,
 }
 CALIBRATION = {
+    "schema": SCHEMA,
+    "made_at": "2026-01-02T03:00:00Z",
+    "study": "automargin_vs_grid",
     "preset": "quick",
     "seed": 0,
     "replicates": 5,
     "epochs": 6,
     "data_fingerprint": "d" * 64,
-    "slots": 2,
+    "backend": "ray",
     "device": "the CPU (no GPU is used)",
+    "slots": 2,
+    "device_share": 1.0,
     "forecast": FORECAST,
+    "preparation_s": 1.0,
+    "calibration": {},
 }
 
 
@@ -320,7 +346,9 @@ def test_a_run_that_is_not_over_is_not_compared(out: Path) -> None:
     ("content", "said"),
     [
         (None, "No prediction: fmim plan automargin_vs_grid --calibrate"),
-        ("{", "calibration.json cannot be read"),
+        ("{", "calibration.json is not readable JSON"),
+        (json.dumps(CALIBRATION | {"schema": 1}), f"calibration.json has schema 1, this version reads {SCHEMA}"),
+        (json.dumps(CALIBRATION | {"epochs": "many"}), "calibration.json is malformed: epochs: Input should be"),
         (json.dumps(CALIBRATION | {"preset": "smoke", "seed": 1}), "preset smoke, not quick; seed 1, not 0"),
         (json.dumps(CALIBRATION | {"data_fingerprint": "x"}), "of another plan (other data)"),
     ],

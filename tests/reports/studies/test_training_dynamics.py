@@ -48,6 +48,7 @@ def epoch_row(arm: str, epoch: int, seed: int) -> dict[str, Any]:
         "phi_an_mean": 0.3 / epoch,
         "phi_ap_mean": 0.8,
         "active_share": 0.25,
+        "subjects_seen_share": 1.0,
         "batches": 10,
         "empty_batches": 10 if auto and epoch == 1 else 0,
         "seconds": 1.0,
@@ -126,11 +127,13 @@ def test_densities_pool_the_counts_of_all_seeds(training: Path) -> None:
     assert found is not None
     assert found.sum() * 4 / BINS == pytest.approx(1.0)
     assert found[44] == pytest.approx(20.0)  # everything in one bin of width 0.05
-    seeds[1][2]["delta_histogram"] = one_bin(10, 200)  # seeds count 100, 200, 300: a third moves
-    moved = density(seeds, "delta_histogram", 2, -2.0, 2.0)
+    other = seeds[1][2].model_copy(update={"delta_histogram": one_bin(10, 200)})
+    moved_seeds = {**seeds, 1: {**seeds[1], 2: other}}  # seeds count 100, 200, 300: a third moves
+    moved = density(moved_seeds, "delta_histogram", 2, -2.0, 2.0)
     assert moved is not None
     assert (moved[10], moved[44]) == (pytest.approx(20 / 3), pytest.approx(40 / 3))
-    assert density(seeds, "no_histogram", 2, -2.0, 2.0) is None
+    nothing = {seed: {2: history[2].model_copy(update={"phi_an_histogram": None})} for seed, history in seeds.items()}
+    assert density(nothing, "phi_an_histogram", 2, -1.0, 1.0) is None
 
 
 def test_milestones_and_splits() -> None:
