@@ -36,8 +36,13 @@ def epochs_of(found: Histories) -> list[int]:
 
 def at(found: Histories, name: str, epoch: int) -> MeanSE:
     """Mean ± SE over seeds of one entry of an epoch; a seed that lacks the entry makes it not-a-number."""
+    return mean_se(values_at(found, name, epoch))
+
+
+def values_at(found: Histories, name: str, epoch: int) -> dict[int, float]:
+    """Seed → one entry of an epoch, of the seeds that trained it; not-a-number where a seed lacks the entry."""
     rows = {seed: history[epoch].get(name) for seed, history in found.items() if epoch in history}
-    return mean_se({seed: math.nan if value is None else value for seed, value in rows.items()})
+    return {seed: math.nan if value is None else value for seed, value in rows.items()}
 
 
 def milestones(epochs: Iterable[int], most: int = 5) -> list[int]:
