@@ -190,7 +190,8 @@ def _panel(results: Results, arm: str, down: str, across: str) -> Panel | None:
 
 
 def _heat(axes: Axes, panel: Panel, norm: Normalize, folds: int) -> None:
-    seaborn.heatmap(panel.means, cmap="viridis", norm=norm, cbar=False, ax=axes)
+    # Edges of the cells' own colours: without them the background shows between the cells of an SVG.
+    seaborn.heatmap(panel.means, cmap="viridis", norm=norm, cbar=False, linewidths=0.5, linecolor="face", ax=axes)
     axes.set(title=panel.title, xlabel=_SYMBOLS[panel.across], ylabel=_SYMBOLS[panel.down])
     axes.grid(False)
     axes.tick_params(length=0, rotation=0)

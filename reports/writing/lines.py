@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 
 ByReplicate = Mapping[int, Mapping[Any, float]] | Mapping[float, Mapping[Any, float]]
 SE = ("se", 1)  # seaborn's name of sd(ddof = 1) / √n, none for n = 1, as `mean_se` has it; its default is a bootstrap
-_BAND: Mapping[str, Any] = {"alpha": 0.2, "linewidth": 0}
+_BAND_ALPHA = 0.2
 _BARS: Mapping[str, Any] = {"elinewidth": 1, "capsize": 2}
 _NONE: Mapping[Any, float] = {None: math.nan}
 _EDGE: Mapping[str, Any] = {"markeredgecolor": "auto", "markeredgewidth": 1.0}  # of markers: the line's colour
@@ -43,11 +43,17 @@ def unbroken(frame: pd.DataFrame) -> list[pd.DataFrame]:
 
 def mean_line(axes: Axes, frame: pd.DataFrame, *, bars: bool = False, label: str = "_", **style: Any) -> None:
     """The means over replicates of a frame of `replicates`, with ± SE as a band or as bars."""
-    errors = {"err_style": "bars", "err_kws": _BARS} if bars else {"err_style": "band", "err_kws": _BAND}
+    errors = (
+        {"err_style": "bars", "err_kws": _BARS}
+        if bars
+        else {"err_style": "band", "err_kws": {"alpha": _BAND_ALPHA, "linewidth": 0}}
+    )
     _draw(axes, unbroken(frame), label, {"errorbar": SE, **errors}, style)
 
 
-def value_line(axes: Axes, frame: pd.DataFrame, *, band_alpha: float = 0.2, label: str = "_", **style: Any) -> None:
+def value_line(
+    axes: Axes, frame: pd.DataFrame, *, band_alpha: float = _BAND_ALPHA, label: str = "_", **style: Any
+) -> None:
     """The values y of x, one row each, with a band from `low` to `high` where the frame has these columns."""
     pieces = unbroken(frame)
     _draw(axes, pieces, label, {"estimator": None, "errorbar": None}, style)

@@ -1,4 +1,4 @@
-"""The look of the figures, and saving them: no pyplot, no global state, the same bytes each time."""
+"""The look of the figures, and saving them: none of pyplot's figures or state, the same bytes each time."""
 
 from __future__ import annotations
 
