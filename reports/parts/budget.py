@@ -9,6 +9,7 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -20,6 +21,7 @@ from reports.sections import Section, a_choice, in_every_study
 from reports.stats import area_under, best_so_far, expected_best
 from reports.writing.captions import caption
 from reports.writing.formats import decimal, percent
+from reports.writing.lines import value_line
 from reports.writing.looks import Look, looks, panels, shared_legend
 from reports.writing.plotting import NothingToDraw, Plot
 from reports.writing.tables import Column, Table
@@ -228,14 +230,14 @@ def _draw(axes: Axes, curve: Curve, unit: str, high: float, style: Look) -> None
     if not budgets:
         return
     steps = {"drawstyle": "steps-post"} if curve.ordered else {}
-    means = [100 * value for value in best]
-    axes.plot(budgets, means, **{**style.line, **steps}, markevery=[len(budgets) - 1], label=style.label)
+    means = 100 * np.asarray(best)
+    frame = pd.DataFrame({"x": budgets, "y": means})
     if curve.sd and curve.n > 1:
-        spread = [100 * sd for sd in curve.sd]
-        low, high_side = ([m + sign * sd for m, sd in zip(means, spread, strict=True)] for sign in (-1, 1))
-        axes.fill_between(budgets, low, high_side, color=style.line["color"], alpha=0.15, linewidth=0)
+        frame = frame.assign(low=means - 100 * np.asarray(curve.sd), high=means + 100 * np.asarray(curve.sd))
+    end = [len(budgets) - 1]
+    value_line(axes, frame, band_alpha=0.15, **{**style.line, **steps}, markevery=end, label=style.label)
     further, beyond = curve.until(unit, high)
     rest = [x for x in further if budgets[-1] <= x < high] + [high]
     if high > budgets[-1]:
-        heights = 100 * np.interp(rest, further, beyond)
-        axes.plot(rest, heights, color=style.line["color"], linestyle=(0, (1, 2)), linewidth=0.9)
+        frame = pd.DataFrame({"x": rest, "y": 100 * np.interp(rest, further, beyond)})
+        value_line(axes, frame, color=style.line["color"], linestyle=(0, (1, 2)), linewidth=0.9)

@@ -15,6 +15,7 @@ from reports.reading.summary import ArmSummary, arm_summaries
 from reports.sections import Section, a_choice, a_search_stage, in_every_study
 from reports.writing.captions import caption, seeds_phrase
 from reports.writing.formats import percent
+from reports.writing.lines import mean_line, replicates
 from reports.writing.looks import Look, aside, looks, marker_legend
 from reports.writing.plotting import NothingToDraw, Plot
 from reports.writing.tables import Column, Table
@@ -105,18 +106,8 @@ def cost_plot(results: Results) -> Plot:
 
 
 def _cost_point(axes: Axes, x: float, arm: ArmSummary, style: Look) -> None:
-    error = None if arm.test.stat.se is None else 100 * arm.test.stat.se
-    axes.errorbar(
-        x,
-        100 * arm.test.stat.mean,
-        yerr=error,
-        color=style.line["color"],
-        marker=style.line["marker"],
-        fillstyle=style.face,
-        markeredgewidth=1.1,
-        elinewidth=1,
-        capsize=2,
-    )
+    point = {**style.line, "linestyle": "", "fillstyle": style.face, "markeredgewidth": 1.1}
+    mean_line(axes, replicates({x: arm.test.values}, scale=100), bars=True, **point)
 
 
 @in_every_study(Section.COST_DETAILS)

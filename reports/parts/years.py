@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,8 +12,9 @@ from reports.reading.summary import ArmSummary, arm_summaries, on_test, queries_
 from reports.sections import Section, in_every_study
 from reports.writing.captions import caption, seeds_phrase
 from reports.writing.formats import percent
+from reports.writing.lines import mean_line, replicates
 from reports.writing.looks import Look, looks, panels, shared_legend
-from reports.writing.plotting import NothingToDraw, Plot, band
+from reports.writing.plotting import NothingToDraw, Plot
 from reports.writing.tables import Column, Table
 
 
@@ -80,10 +80,8 @@ def year_plot(results: Results) -> Plot:
 
 
 def _line(axes: Axes, results: Results, arm: ArmSummary, years: list[int], style: Look) -> None:
-    found = [on_test(results, arm.name, results.metric.name, year).stat for year in years]
-    means = [100 * stat.mean for stat in found]
-    errors: list[Any] = [math.nan if stat.se is None else 100 * stat.se for stat in found]
-    band(axes, range(len(years)), means, errors, label=style.label, **style.line)
+    found = {x: on_test(results, arm.name, results.metric.name, year).values for x, year in enumerate(years)}
+    mean_line(axes, replicates(found, scale=100), label=style.label, **style.line)
 
 
 def _tick(results: Results, year: int) -> str:

@@ -35,7 +35,12 @@ def epochs_of(found: Histories) -> list[int]:
 
 def at(found: Histories, name: str, epoch: int) -> MeanSE:
     """Mean ± SE over seeds of one number of an epoch; a seed that lacks the number makes it not-a-number."""
-    return mean_se({seed: history[epoch].number(name) for seed, history in found.items() if epoch in history})
+    return mean_se(values_at(found, name, epoch))
+
+
+def values_at(found: Histories, name: str, epoch: int) -> dict[int, float]:
+    """Seed → one number of an epoch, of the seeds that trained it; not-a-number where a seed lacks the number."""
+    return {seed: history[epoch].number(name) for seed, history in found.items() if epoch in history}
 
 
 def milestones(epochs: Iterable[int], most: int = 5) -> list[int]:

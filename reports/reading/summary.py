@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from fmim_core.records import ArmEntry
@@ -15,11 +16,16 @@ from reports.stats import MeanSE, averages_over_folds, mean_se
 
 @dataclass(frozen=True)
 class Estimate:
-    """Mean ± SE over the replicates that completed, of `of` planned; `unit` says what a replicate is."""
+    """Replicate → value of those that completed, of `of` planned; `unit` says what a replicate is."""
 
-    stat: MeanSE
+    values: Mapping[Any, float]
     of: int
     unit: str  # fold, seed or configuration
+
+    @cached_property
+    def stat(self) -> MeanSE:
+        """Their mean ± SE."""
+        return mean_se(self.values)
 
     @property
     def complete(self) -> bool:
@@ -64,7 +70,7 @@ def completed(trials: list[Trial], metric: str, year: int | None = None) -> dict
 
 def estimate(trials: list[Trial], metric: str, of: int, unit: str, year: int | None = None) -> Estimate:
     """Mean ± SE of a metric over the completed ones of these trials."""
-    return Estimate(mean_se(completed(trials, metric, year)), of, unit)
+    return Estimate(completed(trials, metric, year), of, unit)
 
 
 def on_validation(results: Results, arm: str, configuration: Mapping[str, Any] | None, metric: str) -> Estimate:
@@ -92,7 +98,7 @@ def over_years(trial: Trial, metric: str, least: int) -> float | None:
 def estimate_over_years(trials: list[Trial], metric: str, least: int, of: int, unit: str) -> Estimate:
     """Mean ± SE of `over_years` over the completed trials that have such queries."""
     found = {t.replicate: over_years(t, metric, least) for t in trials if t.status == "completed"}
-    return Estimate(mean_se({key: value for key, value in found.items() if value is not None}), of, unit)
+    return Estimate({key: value for key, value in found.items() if value is not None}, of, unit)
 
 
 def pooled_over_queries(results: Results, arm: str, configuration: Mapping[str, Any]) -> float:
@@ -130,7 +136,7 @@ def over_configurations(results: Results, arm: str, metric: str) -> Estimate:
     configurations = results.arm(arm).configurations
     found = [on_validation(results, arm, configuration, metric) for configuration in configurations]
     values = {i: e.stat.mean for i, e in enumerate(found) if e.complete}
-    return Estimate(mean_se(values), len(configurations), "configuration")
+    return Estimate(values, len(configurations), "configuration")
 
 
 def test_fact(results: Results, name: str) -> float | None:

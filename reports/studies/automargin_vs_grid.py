@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import seaborn
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
@@ -143,25 +145,27 @@ class Panel:
     cells: list[list[MeanSE]]
 
     @property
-    def means(self) -> np.ndarray:
-        return np.array([[100 * cell.mean for cell in row] for row in self.cells])
+    def means(self) -> pd.DataFrame:
+        """In percent, with the values of the hyperparameters as they are displayed beside the cells."""
+        down, across = ([f"{value:g}" for value in values] for values in (self.rows, self.columns))
+        return pd.DataFrame([[100 * cell.mean for cell in row] for row in self.cells], down, across)
 
 
 def heat_plot(results: Results) -> Plot:
     """Validation mAP over ε × β, with AutoMargin's K_Δ × K_an beside it on the same colours."""
     panels = [_panel(results, GRID, "epsilon", "beta"), _panel(results, AUTOMARGIN, "k_delta", "k_an")]
-    shown = [panel for panel in panels if panel and not np.isnan(panel.means).all()]
+    shown = [panel for panel in panels if panel and not panel.means.isna().all(axis=None)]
     if not shown:
         raise NothingToDraw("no AdaTriplet configuration has a completed fold yet")
-    values = np.concatenate([panel.means.ravel() for panel in shown])
+    values = np.concatenate([panel.means.to_numpy().ravel() for panel in shown])
     norm = Normalize(np.nanmin(values), np.nanmax(values))
 
     def draw(figure: Figure) -> None:
         widths = [len(panel.columns) for panel in shown]
         axes = figure.subplots(1, len(shown), width_ratios=widths, squeeze=False)[0]
         for panel, ax in zip(shown, axes, strict=True):
-            image = _heat(ax, panel, norm, len(results.study.folds))
-        bar = figure.colorbar(image, ax=list(axes), location="bottom", aspect=40, pad=0.03)
+            _heat(ax, panel, norm, len(results.study.folds))
+        bar = figure.colorbar(axes[0].collections[0], ax=list(axes), location="bottom", aspect=40, pad=0.03)
         bar.set_label("validation mAP (%)")
         bar.outline.set_visible(False)
 
@@ -185,21 +189,18 @@ def _panel(results: Results, arm: str, down: str, across: str) -> Panel | None:
     return Panel(declared.search, down, across, rows, columns, cells)
 
 
-def _heat(axes: Axes, panel: Panel, norm: Normalize, folds: int) -> Any:
-    image = axes.imshow(panel.means, cmap="viridis", norm=norm, aspect="auto")
+def _heat(axes: Axes, panel: Panel, norm: Normalize, folds: int) -> None:
+    # Edges of the cells' own colours: without them the background shows between the cells of an SVG.
+    seaborn.heatmap(panel.means, cmap="viridis", norm=norm, cbar=False, linewidths=0.5, linecolor="face", ax=axes)
     axes.set(title=panel.title, xlabel=_SYMBOLS[panel.across], ylabel=_SYMBOLS[panel.down])
-    axes.set_xticks(range(len(panel.columns)), [f"{value:g}" for value in panel.columns])
-    axes.set_yticks(range(len(panel.rows)), [f"{value:g}" for value in panel.rows])
     axes.grid(False)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0, rotation=0)
     for y, row in enumerate(panel.cells):
         for x, cell in enumerate(row):
-            _annotate(axes, x, y, cell, norm, folds)
-    return image
+            _annotate(axes, x + 0.5, y + 0.5, cell, norm, folds)
 
 
-def _annotate(axes: Axes, x: int, y: int, cell: MeanSE, norm: Normalize, folds: int) -> None:
+def _annotate(axes: Axes, x: float, y: float, cell: MeanSE, norm: Normalize, folds: int) -> None:
     if math.isnan(cell.mean):
         axes.text(x, y, "–", ha="center", va="center")
         return
@@ -215,15 +216,16 @@ def _annotate(axes: Axes, x: int, y: int, cell: MeanSE, norm: Normalize, folds: 
 
 
 def _describe(panel: Panel) -> str:
-    best = np.unravel_index(np.nanargmax(panel.means), panel.means.shape)
-    worst = np.unravel_index(np.nanargmin(panel.means), panel.means.shape)
+    means = panel.means.to_numpy()
+    best = np.unravel_index(np.nanargmax(means), means.shape)
+    worst = np.unravel_index(np.nanargmin(means), means.shape)
 
     def at(index: Any) -> str:
         configuration: Mapping[str, Any] = {
             panel.down: panel.rows[index[0]],
             panel.across: panel.columns[index[1]],
         }
-        return f"{panel.means[index]:.1f} % at {configuration_text(configuration)}"
+        return f"{means[index]:.1f} % at {configuration_text(configuration)}"
 
     return f"{panel.title}: highest {at(best)}, lowest {at(worst)}."
 

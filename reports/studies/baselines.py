@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from matplotlib.axes import Axes
+import pandas as pd
 from matplotlib.figure import Figure
 
 from fmim_core.records import ArmEntry
@@ -19,10 +19,10 @@ from reports.parts.years import by_year_table, year_plot
 from reports.reading import published
 from reports.reading.results import Results
 from reports.reading.summary import Estimate, on_test, queries_of_year, query_years
-from reports.stats import MeanSE
 from reports.writing.captions import caption, data_phrase, seeds_phrase
 from reports.writing.formats import configuration_text, decimal, percent
-from reports.writing.plotting import INK, NothingToDraw, Plot, band
+from reports.writing.lines import mean_line, replicates, value_line
+from reports.writing.plotting import INK, NothingToDraw, Plot
 from reports.writing.tables import Column, Table
 
 METRICS = {"mAP": "mAP", "mAP_at_R": "mAP@R", "CMC_1": "CMC top-1"}
@@ -148,11 +148,10 @@ def years_plot(results: Results) -> Plot:
         panels = figure.subplots(len(METRICS), columns, sharex=True, sharey="row", squeeze=False)
         for row, metric in zip(panels, METRICS, strict=True):
             for arm in results.arms:
-                ours = [on_test(results, arm.name, metric, year).stat for year in years]
-                _line(row[0], years, ours, arm, 100)
+                ours = {year: on_test(results, arm.name, metric, year).values for year in years}
+                mean_line(row[0], replicates(ours, scale=100), label=arm.group, **_style(arm))
                 if shared:
-                    theirs = [published.by_year(published.loss_name(arm), metric, year) for year in shared]
-                    _line(row[1], shared, [t or MeanSE(math.nan, None, 0, None) for t in theirs], arm, 1)
+                    value_line(row[1], _published_frame(arm, metric, shared), **_style(arm))
             row[0].set_ylabel(f"{METRICS[metric]} (%)")
         for axes, title in zip(panels[0], ("Ours, test", "Published (OAI)"), strict=False):
             axes.set_title(title)
@@ -174,11 +173,17 @@ def years_plot(results: Results) -> Plot:
     return Plot("performance_by_year", "Performance by years after baseline", caption(results, text), alt, 5.4, draw)
 
 
-def _line(axes: Axes, years: list[int], found: list[MeanSE], arm: ArmEntry, scale: float) -> None:
+def _style(arm: ArmEntry) -> dict[str, Any]:
     own = LOSS_LOOKS.get(published.loss_name(arm) or "", {"color": INK, "marker": "."})
-    style = {**own, "markersize": 3, "linewidth": 1.1}
-    errors = [math.nan if stat.se is None else scale * stat.se for stat in found]
-    band(axes, years, [scale * stat.mean for stat in found], errors, label=arm.group, **style)
+    return {**own, "markersize": 3, "linewidth": 1.1}
+
+
+def _published_frame(arm: ArmEntry, metric: str, years: Sequence[int]) -> pd.DataFrame:
+    """The published means by year, with their ± SE; not a number where the paper has none."""
+    found = {year: published.by_year(published.loss_name(arm), metric, year) for year in years}
+    rows = [(year, one.mean, one.se) if one else (year, None, None) for year, one in found.items()]
+    frame = pd.DataFrame(rows, columns=["x", "y", "se"], dtype=float)
+    return frame.assign(low=frame["y"] - frame["se"], high=frame["y"] + frame["se"])
 
 
 def _percent_of_year(results: Results, arm: ArmEntry, year: int) -> str:

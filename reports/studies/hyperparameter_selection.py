@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
+import seaborn
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reports.contents import Contents
@@ -18,6 +21,7 @@ from reports.reading.results import Results, key_of
 from reports.reading.summary import ArmSummary, Estimate, arm_summaries, on_validation
 from reports.writing.captions import caption
 from reports.writing.formats import SYMBOLS, configuration_text, percent, value_text
+from reports.writing.lines import SE
 from reports.writing.plotting import BLUE, INK, VERMILLION, NothingToDraw, Plot
 from reports.writing.tables import Column, Table
 
@@ -145,26 +149,10 @@ def selection_plot(results: Results) -> Plot:
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
-        for row, method in enumerate(shown):
-            means = [100 * score.stat.mean for _, score in method.scores]
-            colour = _COLOURS[method.search]
-            axes.plot(means, [row] * len(means), "o", color=colour, alpha=0.45, markersize=4.5, markeredgewidth=0)
-            if method.selected_map.stat.n:
-                se = method.selected_map.stat.se
-                axes.errorbar(
-                    100 * method.selected_map.stat.mean,
-                    row,
-                    xerr=None if se is None else 100 * se,
-                    color=colour,
-                    marker="D",
-                    markersize=5,
-                    markeredgecolor=INK,
-                    markeredgewidth=0.9,
-                    elinewidth=1,
-                    capsize=2,
-                )
+        _every_configuration(axes, shown)
+        _selected(axes, shown)
         axes.set_yticks(range(len(shown)), [method.arm.label.replace(" + ", "\n+ ") for method in shown])
-        axes.set(xlabel="validation mAP (%)", ylim=(len(shown) - 0.4, -0.6))
+        axes.set(xlabel="validation mAP (%)", ylabel="", ylim=(len(shown) - 0.4, -0.6))
         axes.grid(axis="y", visible=False)
         for search, label in {method.search: method.arm.search for method in shown}.items():
             axes.plot([], [], "o", color=_COLOURS[search], alpha=0.45, label=label)
@@ -177,6 +165,56 @@ def selection_plot(results: Results) -> Plot:
     )
     alt = "Validation mAP by method: " + "; ".join(_range(method) for method in shown)
     return Plot("map_by_method", "What each method's values reach", caption(results, text), alt, 3.2, draw)
+
+
+def _every_configuration(axes: Axes, shown: Sequence[Method]) -> None:
+    rows = [
+        {"method": method.arm.name, "search": method.search, "mAP": 100 * score.stat.mean}
+        for method in shown
+        for _, score in method.scores
+    ]
+    seaborn.stripplot(
+        pd.DataFrame(rows),
+        x="mAP",
+        y="method",
+        order=[method.arm.name for method in shown],
+        hue="search",
+        palette=_COLOURS,
+        jitter=False,
+        size=4.5,
+        alpha=0.45,
+        legend=False,
+        ax=axes,
+    )
+
+
+def _selected(axes: Axes, shown: Sequence[Method]) -> None:
+    """Mean ± SE over folds; none where a fold's value is not a number, for seaborn would leave it out."""
+    rows = [
+        {"method": method.arm.name, "search": method.search, "fold": fold, "mAP": 100 * value}
+        for method in shown
+        if not math.isnan(method.selected_map.stat.mean)
+        for fold, value in method.selected_map.values.items()
+    ]
+    seaborn.pointplot(
+        pd.DataFrame(rows, columns=["method", "search", "fold", "mAP"]),
+        x="mAP",
+        y="method",
+        order=[method.arm.name for method in shown],
+        hue="search",
+        palette=_COLOURS,
+        errorbar=SE,
+        linestyles="none",
+        markers="D",
+        markersize=5,
+        markeredgecolor=INK,
+        markeredgewidth=0.9,
+        capsize=0.2,
+        err_kws={"linewidth": 1},
+        zorder=4,
+        legend=False,
+        ax=axes,
+    )
 
 
 def _range(method: Method) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -22,13 +23,15 @@ from reports.reading.summary import Estimate, estimate, estimate_over_years, ove
 from reports.stats import paired_difference
 from reports.writing.captions import caption
 from reports.writing.formats import configuration_text, p_text, percent, points
+from reports.writing.lines import mean_line, replicates, value_line
 from reports.writing.plotting import BLUE, VERMILLION, NothingToDraw, Plot
 from reports.writing.tables import Column, Table
 
 APART = 6
 METRICS = {"mAP": "mAP", "CMC_1": "CMC top-1"}
 _APART_LABEL = f"≥ {APART} years"
-_COLOURS = {True: VERMILLION, False: BLUE}
+# By whether only queries at least 6 years apart count.
+_COLOURS, _MARKERS, _ASIDE = {True: VERMILLION, False: BLUE}, {True: "s", False: "o"}, {True: 0.06, False: -0.06}
 
 
 @dataclass(frozen=True)
@@ -149,26 +152,19 @@ def _mean(weight: Weight, apart: bool) -> str:
 
 
 def _ours(axes: Axes, shown: list[Weight], metric: str, apart: bool) -> None:
-    found = [weight.values["replicate", metric, apart].stat for weight in shown]
-    axes.errorbar(
-        [x + (0.06 if apart else -0.06) for x in range(len(found))],
-        [100 * stat.mean for stat in found],
-        yerr=[math.nan if stat.se is None else 100 * stat.se for stat in found],
-        color=_COLOURS[apart],
-        marker="s" if apart else "o",
-        capsize=2,
-        elinewidth=1,
-        label=f"ours, {_APART_LABEL if apart else 'all years'}",
-    )
+    found = {x + _ASIDE[apart]: weight.values["replicate", metric, apart].values for x, weight in enumerate(shown)}
+    label = f"ours, {_APART_LABEL if apart else 'all years'}"
+    frame = replicates(found, scale=100)
+    mean_line(axes, frame, bars=True, label=label, color=_COLOURS[apart], marker=_MARKERS[apart])
 
 
 def _theirs(axes: Axes, shown: list[Weight], metric: str, apart: bool) -> None:
-    values = [published.lambda_value(weight.lam, metric, apart) for weight in shown]
-    axes.plot(
-        [x + (0.06 if apart else -0.06) for x in range(len(shown))],
-        [math.nan if value is None else value for value in values],
+    values = {x + _ASIDE[apart]: published.lambda_value(weight.lam, metric, apart) for x, weight in enumerate(shown)}
+    value_line(
+        axes,
+        pd.Series(values, name="y", dtype=float).rename_axis("x").reset_index(),
         color=_COLOURS[apart],
-        marker="s" if apart else "o",
+        marker=_MARKERS[apart],
         fillstyle="none",
         linestyle=(0, (3, 1.5)),
         linewidth=0.9,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from reports.contents import Contents
@@ -21,6 +22,7 @@ from reports.reading.results import Results, Trial
 from reports.reading.summary import Estimate, estimate
 from reports.writing.captions import caption
 from reports.writing.formats import configuration_text, percent, value_text
+from reports.writing.lines import mean_line, replicates, value_line
 from reports.writing.plotting import INK, QUIET, NothingToDraw, Plot, line_style
 from reports.writing.tables import Column, Table
 
@@ -131,20 +133,13 @@ def margin_plot(results: Results) -> Plot:
     if not shown:
         raise NothingToDraw("no ε has a completed fold yet")
     curve, chance = published.margin_curve(), _mean(margin.chance for margin in shown)
+    ours = replicates({margin.epsilon: margin.map.values for margin in shown}, scale=100)
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
-        means, errors = ([100 * (math.nan if v is None else v) for v in vs] for vs in _means_and_errors(shown))
-        x, style = [margin.epsilon for margin in shown], line_style(0)
-        axes.errorbar(x, means, yerr=errors, capsize=2, elinewidth=1, label="ours, validation", **style)
-        axes.plot(
-            list(curve),
-            [100 * v for v in curve.values()],
-            color=INK,
-            lw=0.9,
-            ls=(0, (4, 2)),
-            label=f"{LABEL}, other images",
-        )
+        mean_line(axes, ours, bars=True, label="ours, validation", **line_style(0))
+        paper = pd.DataFrame({"x": list(curve), "y": [100 * value for value in curve.values()]})
+        value_line(axes, paper, color=INK, linewidth=0.9, linestyle=(0, (4, 2)), label=f"{LABEL}, other images")
         if not math.isnan(chance):
             axes.axhline(100 * chance, color=QUIET, lw=0.9, ls=(0, (1, 1.5)), label="random ranking, ours")
         axes.set(xlabel="margin ε", ylabel="validation mAP (%)", ylim=(0, 102))
@@ -159,10 +154,6 @@ def margin_plot(results: Results) -> Plot:
     )
     alt = "Validation mAP by ε: " + ", ".join(f"{percent(m.map.stat.mean, 1)} % at {m.epsilon:g}" for m in shown)
     return Plot("map_by_margin", "mAP by margin", caption(results, text), alt, 2.9, draw)
-
-
-def _means_and_errors(shown: Sequence[Margin]) -> tuple[list[float], list[float | None]]:
-    return [margin.map.stat.mean for margin in shown], [margin.map.stat.se for margin in shown]
 
 
 def margin_verdict(results: Results) -> Verdict:

@@ -1,4 +1,4 @@
-"""The look of the figures, and saving them: no pyplot, no global state, the same bytes each time."""
+"""The look of the figures, and saving them: none of pyplot's figures or state, the same bytes each time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib
-import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
@@ -112,6 +110,7 @@ def render(plot: Plot, source: str) -> Drawing:
             figure.supxlabel(source, fontsize=7, color=QUIET, x=0.99, ha="right")
         png, svg = io.BytesIO(), io.BytesIO()
         FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
+        figure.set_layout_engine("none")  # the SVG keeps the positions that the PNG was laid out with
         FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})
     return Drawing(png.getvalue(), svg.getvalue(), inline_svg(svg.getvalue().decode(), plot.name, plot.alt))
 
@@ -136,13 +135,3 @@ def inline_svg(svg: str, name: str, alt: str) -> str:
 
 def _plain(text: str) -> str:
     return re.sub(r"<[^>]+>", "", to_html(text))
-
-
-def band(axes: Axes, x: Any, mean: Any, se: Any, **style: Any) -> None:
-    """A line with its ± SE band; where there is no SE there is no band."""
-    low, high = (
-        np.asarray(mean, float) - np.asarray(se, float),
-        np.asarray(mean, float) + np.asarray(se, float),
-    )
-    axes.plot(x, mean, **style)
-    axes.fill_between(x, low, high, color=style["color"], alpha=0.2, linewidth=0)

@@ -13,7 +13,7 @@ from studies.exit_codes import BAD_INPUT, DONE
 from tests.studies.test_command_line import fmim
 from tests.support.factories import make_out
 
-TRAINING = {"torch", "torchvision", "ray", "mlflow", "optuna", "matplotlib"}
+TRAINING = {"torch", "torchvision", "ray", "mlflow", "optuna", "matplotlib", "seaborn"}
 TABLES = {"pandas", "scipy"}
 STUDY = "automargin_vs_grid"
 

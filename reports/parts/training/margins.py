@@ -6,16 +6,18 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from reports.parts.cautions import ADAPTIVE_MARGINS
 from reports.reading import published
-from reports.reading.histories import Histories, at, epochs_of, histories_by_arm
+from reports.reading.histories import Histories, at, epochs_of, histories_by_arm, values_at
 from reports.reading.results import Results
 from reports.writing.captions import caption, seeds_phrase
-from reports.writing.plotting import QUIET, NothingToDraw, Plot, band, line_style
+from reports.writing.lines import mean_line, replicates, unbroken, value_line
+from reports.writing.plotting import QUIET, NothingToDraw, Plot, line_style
 
 _SERIES = {"epsilon": "ε", "beta": "β", "loss": "loss"}
 _PUBLISHED = "published (OAI, AdaTriplet)"
@@ -48,7 +50,8 @@ def margins_of(results: Results, arms: Sequence[str]) -> Plot:
         for (name, label), axes in zip(_SERIES.items(), rows, strict=True):
             paper = published.dynamics(name)
             kept = paper[paper.index < last]  # the paper counts epochs from 0, records from 1
-            axes.plot(kept.index + 1, kept, color=QUIET, lw=0.8, label=_PUBLISHED)
+            frame = pd.DataFrame({"x": kept.index + 1, "y": kept.to_numpy()})
+            value_line(axes, frame, color=QUIET, linewidth=0.8, label=_PUBLISHED)
             for position, (arm, seeds) in enumerate(found.items()):
                 _line(axes, seeds, name, label=labels[arm], **line_style(position))
             axes.set_ylabel(label)
@@ -68,12 +71,10 @@ def margins_of(results: Results, arms: Sequence[str]) -> Plot:
 
 def _line(axes: Axes, seeds: Histories, name: str, **style: Any) -> None:
     epochs = epochs_of(seeds)
-    stats = [at(seeds, name, epoch) for epoch in epochs]
-    if all(math.isnan(stat.mean) for stat in stats):
-        return
+    frame = replicates({epoch: values_at(seeds, name, epoch) for epoch in epochs})
     every = max(1, len(epochs) // 10)  # a marker for each epoch of a long training would hide its line
-    errors = [math.nan if stat.se is None else stat.se for stat in stats]
-    band(axes, epochs, [stat.mean for stat in stats], errors, markersize=3, markevery=every, **style)
+    if unbroken(frame):
+        mean_line(axes, frame, markersize=3, markevery=every, **style)
 
 
 def _ends(seeds: Histories) -> str:
