@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import EpochRow, Metrics
+from fmim_core.records import EpochRow, Metrics, now
 from fmim_core.seeding import derive_seed
 from fmim_core.trial.spec import TrialSpec
 from studies.plan import Plan
@@ -128,7 +128,7 @@ class Slots:
             metrics = Metrics(validation={self.metric: score}, test={self.metric: score})
             status = "completed" if over else "stopped"
             parts = {"status": status, "history": tuple(history), "metrics": metrics}
-            self.dispatcher.finished(spec, spec.record("").changed(parts))
+            self.dispatcher.finished(spec, spec.record(now()).changed(parts))
             self.free += 1
 
     def _train(self, spec: TrialSpec, after: int, before: float = 0.0) -> None:

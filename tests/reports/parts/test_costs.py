@@ -22,6 +22,7 @@ from reports.reading.results import read_results
 from reports.stats import cost_ratio
 from reports.writing.formats import duration
 from reports.writing.tables import Table
+from tests.support.calibration import CALIBRATION
 from tests.support.factories import FACTS, SPACES, configurations, edit, level, make_out, spoil, write
 from tests.support.replicate_studies import assert_drawn, rows
 
@@ -292,33 +293,6 @@ def test_optimism_is_validation_minus_fresh_seeds_and_that_of_a_left_out_fold(ou
     assert found["Triplet + Q1"]["left_out"] == ""
     assert float(found["Triplet + Q1"]["low"]) < 0.05 < float(found["Triplet + Q1"]["high"])
     assert_drawn(optimism_plot(read_results(out)))
-
-
-FORECAST = {
-    "trials": 61,
-    "epochs": 366,
-    "images": 491904,
-    "wall_s": 1000.0,
-    "device_seconds": 732.0,
-    "peak_memory": 5e8,
-}
-CALIBRATION = {
-    "schema": SCHEMA,
-    "made_at": "2026-01-02T03:00:00Z",
-    "study": "automargin_vs_grid",
-    "preset": "quick",
-    "seed": 0,
-    "replicates": 5,
-    "epochs": 6,
-    "data_fingerprint": "d" * 64,
-    "backend": "ray",
-    "device": "the CPU (no GPU is used)",
-    "slots": 2,
-    "device_share": 1.0,
-    "forecast": FORECAST,
-    "preparation_s": 1.0,
-    "calibration": {},
-}
 
 
 def test_a_prediction_is_compared_with_what_was_measured(out: Path) -> None:

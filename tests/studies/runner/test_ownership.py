@@ -10,7 +10,8 @@ from rich.console import Console
 from studies.runner.forecast.predict import predict
 from studies.runner.run_study import Options, prepare, run_study
 from tests.studies.test_command_line import fmim
-from tests.support.factories import edit, make_out
+from tests.support.calibration import CALIBRATION
+from tests.support.factories import edit, make_out, write
 
 BOTH = "belongs to the study 'automargin_vs_grid', not to 'lambda_sweep': give another --out, or --fresh to move it"
 
@@ -51,7 +52,7 @@ def test_another_studys_folder_is_refused_with_both_names(tmp_path: Path, comman
 
 def test_a_folder_with_another_studys_forecast_alone_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
-    (tmp_path / "x" / "calibration.json").write_text('{"study": "automargin_vs_grid"}')
+    write(tmp_path / "x" / "calibration.json", CALIBRATION)
     refused(tmp_path, tmp_path / "x", BOTH)
 
 
@@ -84,7 +85,7 @@ def test_ones_own_folder_is_accepted_with_all_that_a_study_writes(tmp_path: Path
     edit(out / "study.json", study="lambda_sweep")
     for name in ("proposals.json", "surfaces.json", ".lock", ".study.json.4711.part"):
         (out / name).write_text("{}")
-    (out / "calibration.json").write_text('{"study": "lambda_sweep"}')
+    write(out / "calibration.json", CALIBRATION | {"study": "lambda_sweep"})
     for name in ("checkpoints", "report"):
         (out / name).mkdir()
     prepare(options(tmp_path, out))
