@@ -89,11 +89,11 @@ def test_the_pages_study_runs_on_the_pages_data_set(project: Path, tmp_path: Pat
     out = tmp_path / "runs" / "smooth_cosine"
     records = list(read_records(out))
     assert len(records) == 4 * 2 + 2
-    assert {record["status"] for record in records} == {"completed"}
-    assert {record["config"]["model"]["kind"] for record in records} == {"patches"}
-    searched = [record for record in records if record["configuration"] == {"tau": 0.1, "peak": 0.5}]
+    assert {record.status for record in records} == {"completed"}
+    assert {record.config["model"]["kind"] for record in records} == {"patches"}
+    searched = [record for record in records if record.configuration == {"tau": 0.1, "peak": 0.5}]
     # ε after one of ten epochs: 0.5 (1 − cos 18°)/2.
-    assert [row["epsilon"] for row in searched[0]["history"]] == [0.0, pytest.approx(0.0122358709)]
+    assert [row.epsilon for row in searched[0].history] == [0.0, pytest.approx(0.0122358709)]
     assert StudyFile.read(out / "study.json").data.name == "named_files"
     with (out / "report" / "tables" / "search_cost.csv").open() as file:
         assert [row["n_s"] for row in csv.DictReader(file)] == ["4"]

@@ -264,7 +264,7 @@ def test_a_study_runs_on_a_folder(tmp_path: Path) -> None:
         assert record["data"]["release"] == "clinical 1.2; enrollees 25"
         assert (record["config"]["augmentation"]["mean"], record["config"]["augmentation"]["std"]) == (0.5, 0.3)
     data = StudyFile.read(tmp_path / "out" / "study.json").data
-    assert (data["kind"], data["test"]["subjects"], data["details"]["split"]["test"]) == ("oai", 12, "C")
+    assert (data.kind, data.test.subjects, data.details["split"]["test"]) == ("oai", 12, "C")
 
 
 def test_the_program_names_what_a_folder_lacks(tmp_path: Path) -> None:
