@@ -19,7 +19,7 @@ from tests.studies.test_command_line import fmim
 from tests.support.comparison import comparable_records
 from tests.support.paths import NIH_MANIFEST, ROOT, needs_nih
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("main_job")]
+pytestmark = pytest.mark.slow
 STUDY = "automargin_vs_grid"
 
 
