@@ -24,20 +24,8 @@ from reports.reading.results import key_of, read_results
 from reports.reading.summary import arm_summaries
 from reports.stats import MeanSE, smallest_difference, smallest_margin
 from reports.writing.formats import configuration_text, decimal, mean_se_text, points, to_html, to_md, to_tex
-from tests.support.factories import (
-    N_S,
-    SPACES,
-    YEARS,
-    best,
-    by_arm,
-    configurations,
-    edit,
-    level,
-    make_out,
-    spoil,
-    write,
-    write_record,
-)
+from tests.support.factories import N_S, SPACES, best, configurations, level, make_out, write_record
+from tests.support.file_contents import YEARS, by_arm, edit, spoil, write
 
 COLUMNS = (
     "arm,loss,group,search,n_s,trials,epochs,device_seconds,"

@@ -19,7 +19,8 @@ from reports.parts.comparisons import comparisons
 from reports.parts.verdict import findings, verdict_of_comparisons
 from reports.reading.results import read_results
 from reports.stats import best_so_far, expected_best, left_out_optimism, optimism
-from tests.support.factories import best, edit, level, make_out
+from tests.support.factories import best, level, make_out
+from tests.support.file_contents import edit
 
 LOWER = Metric("error", "error rate", higher_is_better=False)
 OFFSET = -0.08  # CMC top-1 minus mAP in the synthetic records

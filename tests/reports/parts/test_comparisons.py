@@ -18,7 +18,8 @@ from reports.parts.verdict import verdict_of_comparisons
 from reports.reading.results import read_results
 from reports.stats import paired_difference
 from tests.support.declared import make_declared_out
-from tests.support.factories import FACTS, SEEDS, edit, make_out
+from tests.support.factories import SEEDS, make_out
+from tests.support.file_contents import FACTS, edit
 from tests.support.replicate_studies import rows
 
 

@@ -23,7 +23,8 @@ from reports.stats import cost_ratio
 from reports.writing.formats import duration
 from reports.writing.tables import Table
 from tests.support.calibration import CALIBRATION
-from tests.support.factories import FACTS, SPACES, configurations, edit, level, make_out, spoil, write
+from tests.support.factories import SPACES, configurations, level, make_out
+from tests.support.file_contents import FACTS, edit, spoil, write
 from tests.support.replicate_studies import assert_drawn, rows
 
 TRIPLET = [arm for arm in SPACES if arm.startswith("triplet")]

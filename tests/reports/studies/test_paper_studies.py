@@ -20,7 +20,7 @@ from reports.reading.results import read_results
 from reports.reading.summary import over_years
 from reports.writing.formats import configuration_text, to_tex
 from tests.support.declared import make_declared_out
-from tests.support.factories import YEARS, edit, spoil
+from tests.support.file_contents import YEARS, edit, spoil
 
 STUDIES = ("lambda_sweep", "margin_sensitivity", "hyperparameter_selection", "baselines")
 COLUMNS = ["arm", "setting", "metric", "year", "mean", "se", "n", "published_mean", "published_se"]
