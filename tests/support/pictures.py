@@ -20,6 +20,37 @@ from tests.support.paths import ROOT
 SIZE = 8
 COUNT = 1000  # four blocks: 256, 256, 256, 232
 
+ROWS = [  # subject, side, months, split; the names are what a careless reader turns into NaN or numbers
+    ("NA", "L", 0.0, "train"),
+    ("NA", "R", 17.999999999999996, "train"),
+    ("007", "", 0.0, "train"),
+    ("t,1", "", 0.0, "test"),
+    ("7", "", np.nan, "train"),
+    ('t"2"', "", 30.0, "test"),
+    ("007", "", 18.0, "train"),
+    ("名", "", 0.1 + 0.2, "train"),
+]
+
+
+class Tiny(Source):
+    """A source of eight images, each of a level that tells its row."""
+
+    fingerprint = "tiny"
+    description = SourceDescription("tiny", "phantom", True, "Eight images.", {"noise": 0.5})
+
+    def __init__(self, rows: list = ROWS, bad: tuple[int, ...] = ()) -> None:
+        self.index = pd.DataFrame(rows, columns=["subject", "side", "months", "split"])
+        self.index["image"] = [f"i{n}.png" for n in range(len(rows))]
+        self.bad, self.reads = bad, 0
+
+    def read(self, row_number: int, size: int) -> np.ndarray:
+        self.reads += 1
+        if row_number in self.bad:
+            raise ImageProblem(f"i{row_number}.png", "empty")
+        image = np.full((size, size), 10 * (row_number % 8) + 100, np.uint8)
+        image[0] = 255
+        return image
+
 
 class Pictures(Source):
     """Images that tell their name; counts what is read. `names` are those of the images in the index."""
