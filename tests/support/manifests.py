@@ -1,4 +1,4 @@
-"""Reads tables as manifests."""
+"""Manifests of given content, and what is read of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,28 @@ from pathlib import Path
 import pandas as pd
 
 from fmim_core.data.sets.manifest import manifest
+from fmim_core.data.tables.listing import FileSource, Listing
+
+GOOD = """image,subject,months,side,split
+x/a.png,007,0,R,train
+x/b.png,007,12.5,left,dev
+x/c.png,NA,,,train_val
+x/d.png,9,0,l,test
+x/e.png,9,24,RIGHT,Test
+"""
+
+
+def source(folder: Path, content: str | bytes = GOOD, **options: object) -> FileSource:
+    """The images that table.csv of this content names, in the folder."""
+    path = folder / "table.csv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return FileSource(manifest(path, **options))  # type: ignore[arg-type]
+
+
+def manifest_of(folder: Path, content: str) -> Listing:
+    """What table.csv of this content lists, with everything that was found about it."""
+    (folder / "table.csv").write_text(content, encoding="utf-8")
+    return manifest(folder / "table.csv")
 
 
 def read(content: bytes, name: str = "table.csv") -> pd.DataFrame:
