@@ -1,8 +1,6 @@
 """Retrieval metrics against a slow oracle, published definitions, other libraries, and hand-computed values."""
 
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,52 +11,10 @@ from pytorch_metric_learning.utils.inference import CustomKNN
 from sklearn.metrics import average_precision_score
 
 from fmim_core import metrics
-from fmim_core.metric_names import CMC_RANKS, METRICS, Metric, split_key, year_key
+from fmim_core.metric_names import METRICS, split_key
 from fmim_core.metrics import retrieval
 from tests.oracles import retrieval as oracle
-
-
-def scenario(seed, tied, same_set=False, queries=24, gallery=31, identities=9):
-    """Random embeddings, identities and years. Tied ones repeat few vectors, a zero vector among them."""
-    rng = np.random.default_rng(seed)
-    width = int(rng.integers(1, 5)) if tied else int(rng.integers(2, 20))
-
-    def draw(n):
-        return rng.integers(-1, 2, (n, width)).astype(float) if tied else rng.standard_normal((n, width))
-
-    images, image_ids = draw(gallery), rng.integers(0, identities, gallery)
-    if same_set:
-        return images, images, image_ids, image_ids, rng.integers(1, 4, gallery)
-    ids = rng.integers(0, identities + 2, queries)  # some have no match
-    return draw(queries), images, ids, image_ids, rng.integers(1, 4, queries)
-
-
-def clustered(queries, gallery, identities, width=16, seed=0):
-    """Untied float32 embeddings around a centre for each identity."""
-    generator = torch.Generator().manual_seed(seed)
-    ids, image_ids = torch.arange(queries) % identities, torch.arange(gallery) % identities
-    centres = torch.randn(identities, width, generator=generator)
-    noise = torch.randn(queries + gallery, width, generator=generator)
-    vectors = centres[torch.cat([ids, image_ids])] + noise
-    return vectors[:queries], vectors[queries:], ids, image_ids
-
-
-def ranked(pattern):
-    """A query and a gallery, most similar image first, that match where `pattern` has a 1."""
-    angles = torch.linspace(0.1, 1.5, len(pattern), dtype=torch.float64)
-    images = torch.stack([angles.cos(), angles.sin()], dim=1)
-    return torch.tensor([[1.0, 0.0]], dtype=torch.float64), images, [1], [int(match) for match in pattern]
-
-
-def equal(a, b, tolerance=1e-12):
-    assert a.keys() == b.keys()
-    assert a == pytest.approx(b, abs=tolerance, rel=0, nan_ok=True)
-
-
-def by_names(*data, **options):
-    result = retrieval(*data, **options)
-    return {name: result[name] for name in METRICS}
-
+from tests.support.embeddings import by_names, clustered, equal, ranked, scenario
 
 # Agreement with the oracle --------------------------------------------------------------------------------------------
 
@@ -193,111 +149,6 @@ def test_agrees_with_scikit_learn_on_untied_data():
     assert retrieval(query, gallery, ids, image_ids)["mAP"] == pytest.approx(np.mean(expected), abs=1e-12)
 
 
-# Ties, order and precision --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("vector", [[0.0, 0.0, 0.0], [0.3, -1.7, 0.9]])
-def test_a_collapsed_embedding_scores_the_worst_possible(vector):
-    ids = [0] * 3 + [1] * 17
-    result = retrieval(np.tile(vector, (1, 1)), np.tile(vector, (20, 1)), [0], ids)
-    assert result["mAP"] == pytest.approx((1 / 18 + 2 / 19 + 3 / 20) / 3, abs=1e-15)
-    assert [result[name] for name in ("mAP_at_R", "CMC_1", "CMC_5", "CMC_10")] == [0, 0, 0, 0]
-    assert result["mAP"] < result["chance_mAP"]
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("width", [3, 128, 500])
-def test_duplicates_tie_wherever_they_are(width, dtype):
-    """Equal vectors under different identities: the match must come after all of its copies, in every block."""
-    generator = torch.Generator().manual_seed(width)
-    copies, size = 7, 301
-    query = torch.randn(40, width, generator=generator, dtype=dtype)
-    gallery = torch.randn(size, width, generator=generator, dtype=dtype).abs().neg() * query[:1].sign()
-    places = torch.randperm(size, generator=generator)[:copies]
-    gallery[places] = query[0]  # the nearest to query 0, copies times over
-    image_ids = torch.ones(size, dtype=torch.int64)
-    image_ids[places[-1]] = 0
-    vectors = [metrics._Exact.of(side, dtype == torch.float64) for side in (query[:1], gallery)]
-    matches = metrics._Matches.find(np.array([0]), image_ids.numpy(), False)
-    for tile in ((1, 1), (1, 13), (8, 64), (8, 1000)):
-        assert metrics._score(*vectors, matches, tile)["mAP"].tolist() == [1 / copies]
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("seed", range(3))
-def test_order_of_gallery_and_queries_changes_nothing(seed, dtype):
-    query, gallery, ids, image_ids = clustered(97, 203, 30, width=67)
-    gallery = torch.cat([gallery[:150], gallery[:53]]).to(dtype)  # copies, under other identities
-    query, years = query.to(dtype), torch.arange(97) % 3
-    generator = torch.Generator().manual_seed(seed)
-    here, there = torch.randperm(203, generator=generator), torch.randperm(97, generator=generator)
-    expected = retrieval(query, gallery, ids, image_ids, years)
-    assert retrieval(query, gallery[here], ids, image_ids[here], years) == expected
-    equal(retrieval(query[there], gallery, ids[there], image_ids, years[there]), expected, 1e-15)
-
-
-@pytest.mark.parametrize("double", [False, True])
-@pytest.mark.parametrize("width", [1, 64, 512, 2048])
-def test_similarities_are_exact_in_any_order_of_summation(width, double):
-    generator = torch.Generator().manual_seed(width)
-    a, b = (
-        metrics._Exact.of(torch.rand(20, width, generator=generator, dtype=torch.float64), double) for _ in range(2)
-    )
-    similarities, order = a.similarity(b), torch.randperm(width, generator=generator)
-    for part in (a, b):
-        assert torch.equal(part.coarse * 2**26, (part.coarse * 2**26).round())
-    shuffled = [metrics._Exact(part.coarse[:, order], part.fine[:, order] if double else None) for part in (a, b)]
-    assert torch.equal(shuffled[0].similarity(shuffled[1]), similarities)
-    one_by_one = [[x.similarity(y).item() for y in (b[j : j + 1] for j in range(20))] for x in (a[3:4], a[19:20])]
-    assert one_by_one == [similarities[3].tolist(), similarities[19].tolist()]
-
-
-def test_float64_is_not_cut_to_float32():
-    gallery = np.array([[1.0, 1.0 + 2e-12], [1.0, 1.0 + 1e-12], [1.0, 1.0]])
-    assert [retrieval(np.array([[0.0, 1.0]]), gallery, [1], np.roll([1, 0, 0], i))["mAP"] for i in range(3)] == [
-        1,
-        1 / 2,
-        1 / 3,
-    ]
-
-
-def test_similarities_are_as_accurate_as_the_type():
-    generator = torch.Generator().manual_seed(0)
-    rows = torch.randn(2, 200, 128, generator=generator, dtype=torch.float64)
-    truth = np.array([[oracle.cosine(a, b) for b in rows[1, :50].tolist()] for a in rows[0, :50].tolist()])
-    for double, tolerance in ((False, 3e-8), (True, 1e-14)):
-        a, b = (metrics._Exact.of(side[:50], double) for side in rows)
-        np.testing.assert_allclose(a.similarity(b).numpy(), truth, rtol=0, atol=tolerance)
-
-
-def test_lengths_do_not_matter_however_small_or_large():
-    query, gallery, ids, image_ids = clustered(20, 30, 6)
-    scale = torch.tensor([2.0**-140, 1.0, 2.0**120])[torch.arange(30) % 3, None].double()
-    expected = retrieval(query.double(), gallery.double(), ids, image_ids)
-    assert retrieval(query.double() * 2.0**600, gallery.double() * scale * 2.0**-900, ids, image_ids) == expected
-
-
-def test_every_way_to_give_the_same_data_gives_the_same_result():
-    query, gallery, ids, image_ids = (part[:30] for part in clustered(30, 60, 10))
-    expected = retrieval(query, gallery, ids, image_ids)
-    names, image_names = ([f"subject {i}" for i in side.tolist()] for side in (ids, image_ids))
-    assert retrieval(query.numpy(), gallery.numpy(), ids.tolist(), image_ids.numpy().astype("int16")) == expected
-    assert retrieval(query, gallery, names, np.array(image_names, dtype=object)) == expected
-    assert retrieval(query.T.contiguous().T, gallery.requires_grad_(), ids, image_ids) == expected
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert retrieval(query, gallery, ids, image_ids) == expected
-    for dtype in (torch.float16, torch.bfloat16):
-        halves = [side.detach().to(dtype) for side in (query, gallery)]
-        assert retrieval(*halves, ids, image_ids) == retrieval(*(half.float() for half in halves), ids, image_ids)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_a_gpu_gives_the_same_result():
-    query, gallery, ids, image_ids = clustered(300, 500, 40, width=128)
-    result = retrieval(query.cuda(), gallery, ids.cuda(), image_ids)
-    equal(result, retrieval(query, gallery, ids, image_ids))
-
-
 # Bad input ------------------------------------------------------------------------------------------------------------
 
 
@@ -329,27 +180,3 @@ def test_bad_input_is_named(change, message):
 def test_one_set_has_one_list_of_identities():
     with pytest.raises(ValueError, match="they name the same images"):
         retrieval(torch.ones(2, 2), torch.ones(2, 2), [1, 2], [2, 1], same_set=True)
-
-
-# Names ----------------------------------------------------------------------------------------------------------------
-
-
-def test_metric_names_need_no_torch():
-    code = "import sys, fmim_core.metric_names; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_the_table_names_what_retrieval_returns():
-    result = retrieval(*ranked([1, 0]))
-    assert set(METRICS) <= set(result)
-    assert METRICS["mAP_at_R"] == Metric("mAP_at_R", "mAP@R", higher_is_better=True, unit="fraction")
-    assert [name for name in METRICS if name.startswith("CMC")] == [f"CMC_{k}" for k in CMC_RANKS]
-
-
-def test_year_keys_go_there_and_back():
-    assert year_key("mAP_at_R", 4) == "mAP_at_R/year_4"
-    assert split_key("mAP_at_R/year_4") == ("mAP_at_R", 4)
-    assert split_key("queries_without_match") == ("queries_without_match", None)
-    for wrong in ("mAP/year_x", "mAP/4", "mAP/"):
-        with pytest.raises(ValueError, match="mAP/year_4"):
-            split_key(wrong)

@@ -19,7 +19,8 @@ from reports.reading.results import read_results
 from reports.sections import parts_of_every_study
 from studies.catalogue import names
 from tests.support.declared import make_declared_out
-from tests.support.factories import edit, make_out
+from tests.support.factories import make_out
+from tests.support.file_contents import edit
 from tests.support.paths import ROOT
 
 GUIDE = (ROOT / "reports" / "README.md").read_text(encoding="utf-8")

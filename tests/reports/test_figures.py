@@ -18,7 +18,8 @@ from reports.reading.summary import arm_summaries, on_test, on_validation, query
 from reports.studies.automargin_vs_grid import heat_plot
 from reports.studies.hyperparameter_selection import selection_plot
 from tests.support.drawn import bands, intervals, lines, panels
-from tests.support.factories import MARGINS, make_out, spoil
+from tests.support.factories import MARGINS, make_out
+from tests.support.file_contents import spoil
 
 ARMS = ["triplet_grid", "triplet_automargin", "adatriplet_grid", "adatriplet_automargin"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import json
 import math
@@ -19,7 +18,9 @@ from reports.parts.comparisons import comparisons
 from reports.parts.verdict import findings, verdict_of_comparisons
 from reports.reading.results import read_results
 from reports.stats import best_so_far, expected_best, left_out_optimism, optimism
-from tests.support.factories import best, edit, level, make_out
+from tests.support.factories import best, level, make_out
+from tests.support.file_contents import edit
+from tests.support.out_folders import table
 
 LOWER = Metric("error", "error rate", higher_is_better=False)
 OFFSET = -0.08  # CMC top-1 minus mAP in the synthetic records
@@ -37,11 +38,6 @@ def out(tmp_path: Path) -> Path:
     changed = {arm: one | {"metric": "CMC_1", "score": one["score"] + OFFSET} for arm, one in arms.items()}
     edit(out / "selection.json", arms=changed)
     return out
-
-
-def table(out: Path, name: str) -> list[dict[str, str]]:
-    with (out / "report" / "tables" / f"{name}.csv").open(encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
 
 
 def test_the_primary_columns_are_the_metrics(out: Path) -> None:

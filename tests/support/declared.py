@@ -8,7 +8,7 @@ from typing import Any
 
 from studies.catalogue import find
 from studies.declare import Arm
-from tests.support import factories
+from tests.support import factories, file_contents
 
 Value = Callable[[str, Mapping[str, Any]], float]
 
@@ -24,26 +24,26 @@ def make_declared_out(out: Path, name: str, value: Value, *, folds: int = 3, rep
     (out / "records").mkdir(parents=True)
     configurations = {arm.name: arm.listed or list(arm.space.corners()) for arm in study.arms}
     declared = [arm.entry().model_dump() | {"n_s": len(configurations[arm.name])} for arm in study.arms]
-    content = factories.study_content(declared, folds if study.search else 0, replicates)
+    content = file_contents.study_content(declared, folds if study.search else 0, replicates)
     content |= {"study": name, "title": study.title, "question": study.question, "baseline": study.baseline}
     content |= {"comparisons": [list(pair) for pair in study.comparison_pairs]}
-    factories.write(out / "study.json", content)
+    file_contents.write(out / "study.json", content)
     proposed = {name: [{"configuration": c, "values": []} for c in configurations[name]] for name in configurations}
-    factories.write(out / "proposals.json", factories.by_arm(proposed))
+    file_contents.write(out / "proposals.json", file_contents.by_arm(proposed))
     selection = {}
     for arm in study.arms:
         listed = configurations[arm.name]
         best = max(listed, key=lambda c, arm=arm: value(arm.name, c))  # type: ignore[misc]
         score = value(arm.name, best) + (folds - 3) / 200 if study.search else None
-        selection[arm.name] = factories.selection_content(best, listed.index(best), score)
+        selection[arm.name] = file_contents.selection_content(best, listed.index(best), score)
         for number, configuration in enumerate(listed):
             mean = value(arm.name, configuration)
             for fold in range(folds if study.search else 0):
                 _write(out, name, arm, number, configuration, "search", fold, mean + (fold - 1) / 100)
             for seed in range(replicates if configuration == best else 0):
                 _write(out, name, arm, number, configuration, "replicate", seed, mean - 0.05 + factories.SEEDS[seed])
-    factories.write(out / "selection.json", factories.by_arm(selection))
-    factories.write_sample_images(out)
+    file_contents.write(out / "selection.json", file_contents.by_arm(selection))
+    file_contents.write_sample_images(out)
     return out
 
 
@@ -57,15 +57,15 @@ def _write(
     replicate: int,
     value: float,
 ) -> None:
-    record = factories.record_content(
+    record = file_contents.record_content(
         arm.name,
         configuration,
         number,
         stage,
         replicate,
-        factories.metrics_of(value, 0.05),
+        file_contents.metrics_of(value, 0.05),
         study=study,
-        history=[factories.epoch_content(1, active_share=0.0 if configuration.get("epsilon") == 0 else 0.5)],
+        history=[file_contents.epoch_content(1, active_share=0.0 if configuration.get("epsilon") == 0 else 0.5)],
         cost={"train_s": 1.0, "eval_s": 1.0, "wall_s": 2.0, "device_share": 1.0, "epochs": 1},
     )
-    factories.write(out / "records" / f"{record['trial']}.json", record)
+    file_contents.write(out / "records" / f"{record['trial']}.json", record)

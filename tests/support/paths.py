@@ -9,7 +9,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 REAL_DATA = ROOT.parent / "shared" / "data"
 NIH_MANIFEST = REAL_DATA / "nih" / "images64_manifest.csv"
+ODD = REAL_DATA / "odd"
 
 needs_nih = pytest.mark.skipif(
     not NIH_MANIFEST.exists(), reason="the real ChestX-ray14 sample is not beside the project"
 )
+needs_odd = pytest.mark.skipif(not ODD.is_dir(), reason="no shared/data/odd beside the repository")

@@ -10,7 +10,8 @@ from typing import Any
 
 from reports.writing.plotting import Plot, render
 from reports.writing.tables import Table, to_csv
-from tests.support.factories import by_arm, edit, make_out, record_content, selection_content, write
+from tests.support.factories import make_out
+from tests.support.file_contents import by_arm, edit, record_content, selection_content, write
 
 COLUMNS = "arm,setting,metric,year,mean,se,n,published_mean,published_se"
 SEEDS = 3

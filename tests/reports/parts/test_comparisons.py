@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +17,9 @@ from reports.parts.verdict import verdict_of_comparisons
 from reports.reading.results import read_results
 from reports.stats import paired_difference
 from tests.support.declared import make_declared_out
-from tests.support.factories import FACTS, SEEDS, edit, make_out
+from tests.support.factories import SEEDS, make_out
+from tests.support.file_contents import FACTS, edit
+from tests.support.out_folders import table
 from tests.support.replicate_studies import rows
 
 
@@ -30,11 +31,6 @@ def out(tmp_path: Path) -> Path:
 
 def pairs(out: Path) -> list[tuple[str, str]]:
     return [(one.a.name, one.b.name) for one in comparisons(read_results(out))]
-
-
-def table(out: Path, name: str) -> list[dict[str, str]]:
-    with (out / "report" / "tables" / f"{name}.csv").open(encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
 
 
 def test_the_declared_pairs_are_compared_in_their_order(out: Path) -> None:

@@ -1,32 +1,23 @@
-"""What a report says of costs: accounting, ratios, budgets, optimism, predictions; from records with known numbers."""
+"""What a report says of costs: accounting, kinds of seconds, attempts and ratios; from records with known numbers."""
 
 from __future__ import annotations
 
-import itertools
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fmim_core.records import SCHEMA
 from reports.build import build_report
-from reports.parts.budget import CONFIGURATIONS, DEVICE_SECONDS, area, budget_plot, budget_table, curves
 from reports.parts.comparisons import ratios_table
 from reports.parts.costs import accounting_table, time_table
-from reports.parts.optimism import optimism_plot, optimism_table
-from reports.parts.prediction import prediction_table
 from reports.reading.cost import cost_of, covered, search_cost
 from reports.reading.results import read_results
 from reports.stats import cost_ratio
 from reports.writing.formats import duration
-from reports.writing.tables import Table
-from tests.support.calibration import CALIBRATION
-from tests.support.factories import FACTS, SPACES, configurations, edit, level, make_out, spoil, write
-from tests.support.replicate_studies import assert_drawn, rows
+from tests.support.file_contents import edit, spoil
+from tests.support.out_folders import by_arm, edit_cost, record, searched_by
 
-TRIPLET = [arm for arm in SPACES if arm.startswith("triplet")]
 ATTEMPT = {
     "status": "failed",
     "cost": {
@@ -47,24 +38,6 @@ ATTEMPT = {
     "started_at": "2026-01-02T03:00:00Z",
     "ended_at": "2026-01-02T03:00:10Z",
 }
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    """The five arms with the triplet loss: N_s 1, 1, 4, 4 and 2; every trial takes 12 s, 6 epochs and 8064 images."""
-    return make_out(tmp_path / "out", arms=TRIPLET)
-
-
-def record(out: Path, name: str) -> Path:
-    return out / "records" / f"{name}.json"
-
-
-def edit_cost(path: Path, **changes: Any) -> None:
-    edit(path, cost={**json.loads(path.read_text())["cost"], **changes})
-
-
-def by_arm(table: Table, stage: str = "search") -> dict[str, dict[str, str]]:
-    return {row["arm"]: row for row in rows(table) if row.get("stage", stage) == stage}
 
 
 def test_each_arm_and_stage_is_accounted_for_by_itself(out: Path) -> None:
@@ -186,13 +159,6 @@ def test_cost_ratios_are_those_of_the_totals_by_fold(out: Path) -> None:
     assert any("Triplet + Q1: no variance: the ratio is 4" in note for note in table.notes)
 
 
-def searched_by(out: Path, arm: str, **facts: bool) -> None:
-    """Say in study.json what is true of an arm's search."""
-    study = json.loads((out / "study.json").read_text())
-    arms = [a | ({"searcher_facts": FACTS | facts} if a["name"] == arm else {}) for a in study["arms"]]
-    edit(out / "study.json", arms=arms)
-
-
 def test_a_search_that_screens_has_a_ratio_without_an_interval(out: Path) -> None:
     searched_by(out, "triplet_automargin", screens=True, ordered=True)
     edit_cost(record(out, "triplet_automargin.c00.fold0"), train_s=20.0)
@@ -200,143 +166,6 @@ def test_a_search_that_screens_has_a_ratio_without_an_interval(out: Path) -> Non
     row = by_arm(table)["Triplet + AutoMargin"]
     assert (float(row["ratio"]), row["low"]) == (pytest.approx(144 / 82), "")
     assert any("Triplet + AutoMargin: the first fold of b screens" in note for note in table.notes)
-
-
-def draws(scores: list[float], b: int) -> float:
-    """The expected best of b draws with replacement, by the distribution of the maximum."""
-    ranked = sorted(scores)
-    shares = [(i / len(ranked)) ** b for i in range(len(ranked) + 1)]
-    return sum(score * (high - low) for score, (low, high) in zip(ranked, itertools.pairwise(shares), strict=True))
-
-
-def trapezoids(values: list[float]) -> float:
-    return sum((a + b) / 2 for a, b in itertools.pairwise(values)) / (len(values) - 1)
-
-
-def test_areas_are_over_the_range_that_the_arms_of_a_loss_share(out: Path) -> None:
-    found = curves(read_results(out))
-    areas = {curve.arm.name: area(curve, CONFIGURATIONS, found) for curve in found}
-    for arm in ("triplet_grid", "triplet_automargin"):
-        scores = [level(arm, c) for c in configurations(arm)]
-        assert areas[arm] == pytest.approx(trapezoids([draws(scores, b) for b in range(1, 5)]))
-    assert areas["triplet_q2"] == pytest.approx(0.63)
-    # Each configuration costs 36 s, so the same range in another unit, up to 144 s.
-    seconds = {curve.arm.name: area(curve, DEVICE_SECONDS, found) for curve in found}
-    assert seconds == pytest.approx(areas)
-    table = budget_table(read_results(out))
-    assert table.notes[0] == "Triplet: areas from 1 to 4 configurations and from 36 to 144 device-seconds."
-    row = by_arm(table)["Triplet + grid search"]
-    scores = [level("triplet_grid", c) for c in configurations("triplet_grid")]
-    assert float(row["one"]) == pytest.approx(sum(scores) / 4)
-    assert float(row["one_sd"]) == pytest.approx(math.sqrt(sum((s - sum(scores) / 4) ** 2 for s in scores) / 4))
-    assert float(row["all"]) == pytest.approx(draws(scores, 4))
-
-
-def test_an_adaptive_search_has_its_best_so_far_in_its_own_order(out: Path) -> None:
-    searched_by(out, "triplet_grid", uses_results=True, ordered=True)
-    spoil(record(out, "triplet_grid.c01.fold2"), "failed")
-    found = curves(read_results(out))
-    (curve,) = [one for one in found if one.arm.name == "triplet_grid"]
-    scores = [level("triplet_grid", c) for c in configurations("triplet_grid")]
-    best = [scores[0], scores[0], max(scores[0], scores[2]), max(scores[0], scores[2], scores[3])]
-    assert curve.ordered
-    assert curve.best == pytest.approx(best)
-    assert curve.device_seconds == (36.0, 72.0, 108.0, 144.0)
-    assert area(curve, CONFIGURATIONS, found) == pytest.approx(sum(best[:3]) / 3)
-    row = by_arm(budget_table(read_results(out)))["Triplet + grid search"]
-    assert (row["curve"], row["one_sd"], row["all_sd"]) == ("so far", "", "")
-    assert "Triplet + grid search: configurations without a score: 1." in budget_table(read_results(out)).notes
-
-
-def test_a_configuration_that_cost_nothing_does_not_break_the_curve(out: Path) -> None:
-    searched_by(out, "triplet_grid", uses_results=True, ordered=True)
-    for fold in range(3):
-        edit_cost(record(out, f"triplet_grid.c01.fold{fold}"), device_share=0.0)
-    found = curves(read_results(out))
-    assert all(area(curve, DEVICE_SECONDS, found) is not None for curve in found)
-
-
-def test_a_search_that_cost_nothing_leaves_no_area_over_its_costs(out: Path) -> None:
-    for path in (out / "records").glob("triplet_grid.*"):
-        edit_cost(path, device_share=0.0)
-    found = curves(read_results(out))
-    assert [area(curve, DEVICE_SECONDS, found) for curve in found] == [None] * 5
-    assert None not in [area(curve, CONFIGURATIONS, found) for curve in found]
-    assert_drawn(budget_plot(read_results(out)))
-
-
-def test_the_budget_figure_leaves_out_single_values_that_would_squeeze_it(out: Path) -> None:
-    plot = budget_plot(read_results(out))
-    assert plot.caption.count("Not drawn, far worse: Triplet + Q1 42.0 %; Triplet + Q2 63.0 %.") == 1
-    assert "Triplet + AutoMargin from 78.1 % to 78.3 % with 2" in plot.alt
-    assert_drawn(plot)
-
-
-def test_optimism_is_validation_minus_fresh_seeds_and_that_of_a_left_out_fold(out: Path) -> None:
-    # On the first fold the second configuration looks best, on the others the third does.
-    path = record(out, "triplet_grid.c01.fold0")
-    metrics = json.loads(path.read_text())["metrics"]
-    edit(path, metrics={**metrics, "validation": {**metrics["validation"], "mAP": 0.96}})
-    found = by_arm(optimism_table(read_results(out)))
-    scores = {
-        c: [level("triplet_grid", configurations("triplet_grid")[c]) + (f - 1) / 100 for f in range(3)]
-        for c in range(4)
-    }
-    scores[1][0] = 0.96
-    terms = []
-    for left_out in range(3):
-        others = {c: sum(v for f, v in enumerate(values) if f != left_out) / 2 for c, values in scores.items()}
-        winner = max(others, key=lambda c: others[c])
-        terms.append(others[winner] - scores[winner][left_out])
-    assert float(found["Triplet + grid search"]["left_out"]) == pytest.approx(sum(terms) / 3)
-    assert float(found["Triplet + grid search"]["optimism"]) == pytest.approx(0.05)
-    assert found["Triplet + Q1"]["left_out"] == ""
-    assert float(found["Triplet + Q1"]["low"]) < 0.05 < float(found["Triplet + Q1"]["high"])
-    assert_drawn(optimism_plot(read_results(out)))
-
-
-def test_a_prediction_is_compared_with_what_was_measured(out: Path) -> None:
-    write(out / "calibration.json", CALIBRATION)
-    table = prediction_table(read_results(out))
-    found = {row["what"]: row for row in rows(table)}
-    assert float(found["Wall time, s"]["error"]) == pytest.approx(20.0)
-    for name in ("Trials", "Epochs", "Training images", "Device-seconds"):
-        assert float(found[name]["error"]) == 0.0, name
-    assert float(found["Peak memory of a trial, MB"]["error"]) == pytest.approx(20.0)
-    assert table.notes == [
-        "Predicted 16 min 40 s for 2 trials at once on the CPU (no GPU is used), measured 20 min 0 s (+20 %)."
-    ]
-
-
-def test_a_run_that_is_not_over_is_not_compared(out: Path) -> None:
-    write(out / "calibration.json", CALIBRATION)
-    record(out, "triplet_grid.c00.fold0").unlink()
-    table = prediction_table(read_results(out))
-    assert {row["measured"] for row in rows(table)} == {""}
-    assert "not all of it has run yet" in table.notes[0]
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (None, "No prediction: fmim plan automargin_vs_grid --calibrate"),
-        ("{", "calibration.json is not readable JSON"),
-        (json.dumps(CALIBRATION | {"schema": 1}), f"calibration.json has schema 1, this version reads {SCHEMA}"),
-        (json.dumps(CALIBRATION | {"epochs": "many"}), "calibration.json is malformed: epochs: Input should be"),
-        (json.dumps(CALIBRATION | {"preset": "smoke", "seed": 1}), "preset smoke, not quick; seed 1, not 0"),
-        (json.dumps(CALIBRATION | {"data_fingerprint": "x"}), "of another plan (other data)"),
-    ],
-)
-def test_without_a_prediction_of_this_plan_the_report_says_so(out: Path, content: str | None, said: str) -> None:
-    if content is not None:
-        (out / "calibration.json").write_text(content)
-    table = prediction_table(read_results(out))
-    assert (len(table.rows), said in table.empty) == (0, True)
-
-
-def test_other_slots_than_predicted_are_named(out: Path) -> None:
-    write(out / "calibration.json", CALIBRATION | {"slots": 4})
-    assert prediction_table(read_results(out)).notes[1] == "The run had 2 trials at once."
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from reports.stats import holm, paired_difference, smallest_difference
 from reports.studies import automargin_ablation as ablation
 from reports.writing.plotting import NothingToDraw
 from reports.writing.tables import to_csv
-from tests.support.factories import arm_content
+from tests.support.file_contents import arm_content
 from tests.support.replicate_studies import COLUMNS, SEEDS, assert_drawn, record, rows, write_study
 
 # Test mAP by seed. "better" is 2.9, 3.0 and 3.1 points over the reference; "side" has another chance level.

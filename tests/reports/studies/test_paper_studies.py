@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 import shutil
@@ -20,7 +19,8 @@ from reports.reading.results import read_results
 from reports.reading.summary import over_years
 from reports.writing.formats import configuration_text, to_tex
 from tests.support.declared import make_declared_out
-from tests.support.factories import YEARS, edit, spoil
+from tests.support.file_contents import YEARS, edit, spoil
+from tests.support.out_folders import table
 
 STUDIES = ("lambda_sweep", "margin_sensitivity", "hyperparameter_selection", "baselines")
 COLUMNS = ["arm", "setting", "metric", "year", "mean", "se", "n", "published_mean", "published_se"]
@@ -42,11 +42,6 @@ def value(arm: str, configuration: Mapping[str, Any]) -> float:
 
 def make(tmp_path: Path, study: str, **options: Any) -> Path:
     return make_declared_out(tmp_path / study, study, value, **options)
-
-
-def table(out: Path, name: str) -> list[dict[str, str]]:
-    with (out / "report" / "tables" / f"{name}.csv").open(encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
 
 
 def tidy(out: Path) -> dict[tuple[str, str, str, str], dict[str, str]]:

@@ -18,7 +18,7 @@ from reports.reading.results import read_results
 from reports.studies import training_dynamics as dynamics
 from reports.writing.plotting import NothingToDraw
 from reports.writing.tables import to_csv
-from tests.support.factories import arm_content, edit, spoil, write
+from tests.support.file_contents import arm_content, edit, spoil, write
 from tests.support.replicate_studies import COLUMNS, SEEDS, assert_drawn, record, rows, write_study
 
 BINS = 80

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import multiprocessing
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import urllib.request
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +28,10 @@ from studies.exit_codes import DONE
 from studies.options import Options
 from studies.runner.ownership import locked
 from studies.runner.run_study import run_plan
-from studies.runner.tracking.mlflow_runs import Identity, check_tracking_uri, safe_names
+from studies.runner.tracking.mlflow_runs import Identity
 from studies.runner.tracking.tracker import Tracker
 from tests.support.comparison import comparable_records
 from tests.support.mini_study import mini_plan
-from tests.support.services import free_port, wait_for
 
 
 def run(root: Path, out: str = "study", **changes: Any) -> int:
@@ -232,109 +223,6 @@ def test_runs_left_running_by_a_killed_process_are_closed(copy: Path) -> None:
     troubles = Tracker(f"sqlite:///{copy}/mlflow.db", identity, []).close("KILLED", [])
     assert troubles == []
     assert client.get_run(stale.info.run_id).info.status == "KILLED"
-
-
-def test_tracker_trouble_never_stops_training(tmp_path: Path) -> None:
-    plan = mini_plan(replicates=1)
-    options = Options(
-        study="automargin_vs_grid",
-        out=tmp_path / "study",
-        backend="inline",
-        gpus_per_trial=0.0,
-        tracking_uri="http://127.0.0.1:9",  # nobody listens there
-        banks=tmp_path / "banks",
-    )
-    console = Console(record=True, quiet=False, width=200, file=(tmp_path / "screen.txt").open("w"))
-    assert run_plan(plan, options, console) == DONE
-    assert Counter(record.status for record in read_records(tmp_path / "study")) == {"completed": 8}
-    screen = console.export_text()
-    assert "MLflow: MlflowException" in screen
-    assert "the next start mirrors them" in screen
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
-    """A real MLflow server on this machine; its address."""
-    address = f"http://127.0.0.1:{(port := free_port())}"
-    store = [
-        "--backend-store-uri",
-        f"sqlite:///{tmp_path}/server.db",
-        "--artifacts-destination",
-        str(tmp_path / "kept"),
-    ]
-    command = [sys.executable, "-m", "mlflow", "server", *store, "--port", str(port), "--workers", "1"]
-
-    def healthy() -> bool:
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/health") as answer:
-            assert answer.read() == b"OK"
-            return True
-        return False
-
-    with (tmp_path / "server.log").open("w") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
-    try:
-        wait_for(healthy, process, tmp_path / "server.log", seconds=90)
-        yield address
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(timeout=30)
-
-
-def test_a_server_takes_the_runs_and_the_report(server: str, tmp_path: Path) -> None:
-    plan = mini_plan(replicates=1)
-    options = Options(
-        study="automargin_vs_grid",
-        out=tmp_path / "study",
-        backend="inline",
-        gpus_per_trial=0.0,
-        tracking_uri=server,
-        banks=tmp_path / "banks",
-    )
-    assert run_plan(plan, options, Console(quiet=True)) == DONE
-    client = MlflowClient(server)
-    experiment = client.get_experiment_by_name("automargin_vs_grid")
-    runs = client.search_runs([experiment.experiment_id])
-    assert Counter(run.info.status for run in runs) == {"FINISHED": 9}
-    (parent,) = [run for run in runs if "fmim.trial" not in run.data.tags]
-    assert {"report", "study.json", "selection.json"} <= {i.path for i in client.list_artifacts(parent.info.run_id)}
-
-
-def _finish_one(root: str, number: int) -> None:
-    identity = Identity("race", f"study{number}", "mini")
-    troubles = Tracker(f"sqlite:///{root}/new.db", identity, []).close("FINISHED", [])
-    assert troubles == []
-
-
-def test_four_programs_may_start_at_once_on_a_database_that_does_not_exist(tmp_path: Path) -> None:
-    """Of four plain MLflow clients on a new sqlite file, three died."""
-    context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_finish_one, args=(str(tmp_path), number)) for number in range(4)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0] * 4
-    client = MlflowClient(f"sqlite:///{tmp_path}/new.db")
-    experiment = client.get_experiment_by_name("race")
-    assert Counter(run.info.status for run in client.search_runs([experiment.experiment_id])) == {"FINISHED": 4}
-
-
-def test_names_are_made_safe_in_one_place_and_two_must_not_become_one() -> None:
-    assert safe_names(["mAP@R", "CMC_1", "a%b[0]"]) == {"mAP@R": "mAP_at_R", "CMC_1": "CMC_1", "a%b[0]": "a_b_0_"}
-    with pytest.raises(ValueError, match=r"'a%b' and 'a\[b' are both 'a_b'"):
-        safe_names(["a%b", "a[b"])
-
-
-@pytest.mark.parametrize("uri", ["./mlruns", "file:///tmp/mlruns", "mlruns", "ftp://host/x"])
-def test_a_folder_as_a_store_is_refused_before_anything_starts(uri: str) -> None:
-    with pytest.raises(ValueError, match="not in a folder"):
-        check_tracking_uri(uri)
-
-
-def test_a_sqlite_path_is_resolved_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert check_tracking_uri("sqlite:///runs/mlflow.db") == f"sqlite:///{tmp_path}/runs/mlflow.db"
-    assert check_tracking_uri("http://127.0.0.1:5000") == "http://127.0.0.1:5000"
 
 
 def test_margins_of_a_loss_without_beta_stay_not_a_number(finished: Path) -> None:

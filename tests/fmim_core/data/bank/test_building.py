@@ -1,4 +1,4 @@
-"""Building a bank: going on after a crash or with mended images, several builders at once, and bounded memory."""
+"""Building a bank: several builders at once, with and without locks, any number of workers, bounded memory and room."""
 
 from __future__ import annotations
 
@@ -6,217 +6,23 @@ import errno
 import fcntl
 import json
 import os
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from fmim_core.data.bank import blocks, building, partial
-from fmim_core.data.bank.bank import FILES, Bank
+from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
-from fmim_core.data.images.reading import ImageProblem
-from fmim_core.data.sets.manifest import manifest
-from fmim_core.data.source import Source, SourceDescription
-from fmim_core.data.tables.listing import FileSource
-from tests.support.paths import ROOT
-
-SIZE = 8
-COUNT = 1000  # four blocks: 256, 256, 256, 232
-
-
-class Pictures(Source):
-    """Images that tell their name; counts what is read. `names` are those of the images in the index."""
-
-    description = SourceDescription("pictures", "manifest", True, "Pictures of numbers.")
-
-    def __init__(self, names: Sequence[int] = range(COUNT), bad: Sequence[int] = (), version: str = "1") -> None:
-        count = len(names)
-        self.index = pd.DataFrame({"image": [f"{n}.png" for n in names], "subject": [f"s{n // 4}" for n in names]})
-        self.index = self.index.assign(side="", months=0.0, split=["train"] * (count - 40) + ["test"] * 40)
-        self.names, self.bad, self.version = list(names), set(bad), version
-        self.fingerprint = f"{version} {self.names}"
-        self.reads: list[int] = []
-
-    def read(self, row_number: int, size: int) -> np.ndarray:
-        name = self.names[row_number]
-        self.reads.append(name)
-        if name in self.bad:
-            raise ImageProblem(f"{name}.png", "empty")
-        if name % 100 == 7:
-            return np.full((size, size), 9, np.uint8)
-        return np.random.default_rng(name).integers(0, 256, (size, size), np.uint8)
-
-
-class Files(Pictures):
-    """Pictures in files: those whose name is in `mended` were written anew after the others."""
-
-    def __init__(
-        self, names: Sequence[int] = range(COUNT), bad: Sequence[int] = (), mended: Sequence[int] = ()
-    ) -> None:
-        super().__init__(names, bad, version=f"mended {mended}")
-        self.image_keys = [f"{n} {n in mended}" for n in names]
-
-
-def content(bank: Bank) -> dict[str, bytes]:
-    return {name: (bank.path / name).read_bytes() for name in FILES}
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Bank:
-    """The bank of all pictures, built at one go."""
-    return build_bank(Pictures(), SIZE, tmp_path_factory.mktemp("whole"))
-
-
-def interrupted(source: Pictures, root: Path, after: int) -> Path:
-    """The folder that a build leaves which Ctrl-C stops after so many images."""
-
-    def stop(done: int, total: int) -> None:
-        if done == after:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        build_bank(source, SIZE, root, stop)
-    (folder,) = root.iterdir()
-    return folder
-
-
-def flip(path: Path, position: int) -> None:
-    """Change one bit of a file."""
-    with path.open("r+b") as file:
-        file.seek(position)
-        byte = file.read(1)[0]
-        file.seek(position)
-        file.write(bytes([byte ^ 1]))
-
-
-KILLED = """
-import os, signal
-from tests.fmim_core.data.bank.test_building import *
-
-class Killed(Pictures):
-    def read(self, row_number, size):
-        if row_number == 700:  # in the third block, which is begun when the first is finished
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().read(row_number, size)
-
-building.cores = lambda: 2  # as many cores as that have several blocks on the way
-build_bank(Killed(), SIZE, sys.argv[1])
-"""
-
-
-def start(code: str, root: Path) -> subprocess.Popen[str]:
-    """Python code that runs in a process of its own, with the folder as its argument."""
-    command = [sys.executable, "-c", code, str(root)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def test_a_killed_build_goes_on_and_ends_with_the_same_bank(tmp_path: Path, whole: Bank) -> None:
-    assert start(KILLED, tmp_path).wait(timeout=120) == -signal.SIGKILL
-    (folder,) = tmp_path.iterdir()
-    assert folder.name == f".{whole.path.name}.partial"
-    rest, steps = Pictures(), list[tuple[int, int]]()
-    bank = build_bank(rest, SIZE, tmp_path, lambda *step: steps.append(step))
-    assert 232 + 256 <= len(rest.reads) <= 744
-    assert set(range(512, COUNT)) <= set(rest.reads)
-    assert min(rest.reads) == COUNT - len(rest.reads)
-    assert content(bank) == content(whole)
-    assert steps == sorted(steps)
-    assert (steps[0], steps[-1]) == ((256, COUNT), (COUNT, COUNT))
-    assert list(tmp_path.iterdir()) == [bank.path]
-
-
-def test_a_finished_block_that_was_damaged_is_decoded_again(tmp_path: Path, whole: Bank) -> None:
-    folder = interrupted(Pictures(), tmp_path, after=700)
-    flip(folder / "bank" / "images.u8", 300 * SIZE**2)
-    rest = Pictures()
-    assert content(build_bank(rest, SIZE, tmp_path)) == content(whole)
-    assert sorted(rest.reads) == list(range(256, COUNT))
-
-
-@pytest.mark.parametrize("left", [0, 1, 100, -1])
-def test_a_torn_log_costs_the_block_that_it_was_about_to_tell_of(tmp_path: Path, whole: Bank, left: int) -> None:
-    log = interrupted(Pictures(), tmp_path, after=700) / "blocks.jsonl"
-    first, second = filter(None, log.read_text().splitlines())
-    log.write_text(f"{first}\n{second[:left]}")
-    rest = Pictures()
-    assert content(build_bank(rest, SIZE, tmp_path)) == content(whole)
-    assert sorted(rest.reads) == list(range(256, COUNT))
-
-
-def test_mending_some_images_costs_decoding_those_alone(tmp_path: Path, whole: Bank) -> None:
-    first = Files(bad=[3, 600])
-    with pytest.raises(
-        ValueError, match=r"2 of 1000 images cannot be used:\n  3\.png: empty\n  600\.png: empty\nThe others"
-    ):
-        build_bank(first, SIZE, tmp_path)
-    assert sorted(first.reads) == list(range(COUNT))  # the bad ones are all found in one pass
-    mended = Files(mended=[3, 600])
-    assert content(build_bank(mended, SIZE, tmp_path)) == content(whole)
-    assert sorted(mended.reads) == [3, 600]
-    assert len(list(tmp_path.iterdir())) == 1
-
-
-def test_leaving_images_out_and_adding_some_costs_decoding_the_new_ones_alone(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="2 of 1000"):
-        build_bank(Files(bad=[3, 600]), SIZE, tmp_path / "a")
-    names = [n for n in (*range(500, 1010), *range(500)) if n not in (3, 600)]
-    others = Files(names)
-    bank = build_bank(others, SIZE, tmp_path / "a")
-    assert sorted(others.reads) == list(range(1000, 1010))
-    assert content(bank) == content(build_bank(Files(names), SIZE, tmp_path / "b"))
-    assert len(list((tmp_path / "a").iterdir())) == 1
-
-
-def test_images_that_could_not_be_read_are_tried_again_alone(tmp_path: Path, whole: Bank) -> None:
-    for source in (Pictures(bad=[3, 600]), Pictures(bad=[600])):
-        with pytest.raises(ValueError, match="cannot be used"):
-            build_bank(source, SIZE, tmp_path)
-    assert sorted(source.reads) == [3, 600]
-    last = Pictures()
-    assert content(build_bank(last, SIZE, tmp_path)) == content(whole)
-    assert last.reads == [600]
-
-
-def test_nothing_is_taken_from_images_that_have_changed_or_were_built_at_another_size(tmp_path: Path) -> None:
-    interrupted(Pictures(), tmp_path / "a", after=700)
-    for source, size in ((Pictures(version="2"), SIZE), (Files(), SIZE), (Pictures(), 16)):
-        build_bank(source, size, tmp_path / "a")
-        assert len(source.reads) == COUNT
-    assert len([path for path in (tmp_path / "a").iterdir() if path.name.endswith(".partial")]) == 1
-
-
-def test_a_mended_file_of_a_manifest_is_the_only_one_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from PIL import Image
-
-    lines = ["image,subject,months,side,split"]
-    for n in range(6):
-        Image.fromarray(np.arange(n, n + 100, dtype=np.uint8).reshape(10, 10)).save(tmp_path / f"{n}.png")
-        lines.append(f"{n}.png,s{n // 2},{n % 2 * 12},R,{'test' if n < 2 else 'train'}")
-    (tmp_path / "m.csv").write_text("\n".join(lines))
-    good = (tmp_path / "4.png").read_bytes()
-    (tmp_path / "4.png").write_bytes(b"")
-    with pytest.raises(ValueError, match="1 of 6 images"):
-        build_bank(FileSource(manifest(tmp_path / "m.csv")), 10, tmp_path / "banks")
-    (tmp_path / "4.png").write_bytes(good)
-    reads, read = list[int](), FileSource.read
-    monkeypatch.setattr(FileSource, "read", lambda self, row, size: (reads.append(row), read(self, row, size))[1])
-    bank = build_bank(FileSource(manifest(tmp_path / "m.csv")), 10, tmp_path / "banks")
-    assert reads == [4]
-    assert bank.images[4, 0].tolist() == list(range(13, 3, -1))  # right images are mirrored
-    unmirrored = FileSource(manifest(tmp_path / "m.csv", mirror_right=False))
-    assert not set(unmirrored.image_keys) & set(FileSource(manifest(tmp_path / "m.csv")).image_keys)
-
+from tests.support.pictures import COUNT, SIZE, Pictures, content, start
 
 COUNTED = """
-from tests.fmim_core.data.bank.test_building import *
+import sys
+from fmim_core.data.bank.building import build_bank
+from tests.support.pictures import SIZE, Pictures
+
 source = Pictures()
 print(build_bank(source, SIZE, sys.argv[1]).fingerprint, len(source.reads))
 """
@@ -320,8 +126,13 @@ def test_neither_workers_nor_blocks_change_the_bank(
 
 
 MEMORY = """
+import sys
+import numpy as np
+from fmim_core.data.bank import blocks, building
+from fmim_core.data.bank.building import build_bank
 from tests.benchmarks.measurement import resident_mib
-from tests.fmim_core.data.bank.test_building import *
+from tests.support.pictures import Pictures
+
 blocks.BLOCK_BYTES = 2**22
 building.cores = lambda: 2
 

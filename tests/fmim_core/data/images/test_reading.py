@@ -3,8 +3,6 @@
 import csv
 import pickle
 import struct
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +10,8 @@ import pytest
 from PIL import Image, ImageFile
 
 from fmim_core.data.images.reading import ImageProblem, appearance, read_grey, square
-from tests.support.cutting import refusals
-from tests.support.paths import REAL_DATA
-
-ODD = REAL_DATA / "odd"
-needs_odd = pytest.mark.skipif(not ODD.is_dir(), reason="no shared/data/odd beside the repository")
+from tests.fmim_core.data.images.conftest import Save
+from tests.support.paths import ODD, needs_odd
 
 SIXTEEN = [0, 51, 102, 153, 204, 255]
 RAMP = [0, 32, 64, 96, 128, 160, 192, 224]
@@ -53,21 +48,6 @@ REMARKS = {
     "rgba_half.png": "blank",
     "blank.png": "blank",
 }
-
-
-Save = Callable[..., Path]
-
-
-@pytest.fixture
-def saved(tmp_path: Path) -> Save:
-    """Saves an image in a form that its name does not tell, and returns the file."""
-
-    def save(image: Image.Image, **options: object) -> Path:
-        path = tmp_path / "saved"
-        image.save(path, **options)
-        return path
-
-    return save
 
 
 @needs_odd
@@ -183,139 +163,6 @@ def test_lifting_pillows_limit_elsewhere_does_not_let_a_bomb_in(monkeypatch: pyt
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)
     with pytest.raises(ImageProblem, match="too many pixels, not decoded: 40000 x 40000, at most 89478485"):
         read_grey(ODD / "bomb.png")
-
-
-@needs_odd
-@pytest.mark.parametrize("cut", [1, 40, 500, 1500, 2500, 4000])
-def test_a_file_cut_anywhere_is_whole_or_refused(cut: int, tmp_path: Path) -> None:
-    content = (ODD / "whole.png").read_bytes()
-    (tmp_path / "cut.png").write_bytes(content[:cut])
-    with pytest.raises(ImageProblem, match=r"cut\.png"):
-        read_grey(tmp_path / "cut.png")
-
-
-def noisy(mode: str, size: tuple[int, int] = (50, 37)) -> Image.Image:
-    """Blurred noise, away from mid-grey."""
-    bands = len(Image.new(mode, (1, 1)).getbands())
-    pixels = np.random.default_rng(0).integers(0, 100, (*size[::-1], bands), dtype=np.uint8)
-    return Image.fromarray(pixels.squeeze()).convert(mode)
-
-
-FORMS = [
-    ("L", {"format": "PNG"}),
-    ("RGB", {"format": "JPEG"}),
-    ("L", {"format": "JPEG", "progressive": True}),
-    ("L", {"format": "TIFF"}),
-    ("L", {"format": "TIFF", "compression": "tiff_lzw"}),
-    ("RGB", {"format": "TIFF", "compression": "tiff_deflate"}),
-    ("L", {"format": "BMP"}),
-    ("L", {"format": "GIF"}),
-    ("RGB", {"format": "WEBP"}),
-    ("L", {"format": "JPEG2000"}),
-    ("L", {"format": "PPM"}),
-]
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize(("mode", "options"), FORMS)
-def test_a_file_cut_anywhere_is_the_whole_picture_or_refused(mode: str, options: dict, saved: Save) -> None:
-    path = saved(noisy(mode), **options)
-    assert refusals(path, path, times=40) >= 35  # a few bytes at the end may tell nothing of the picture
-
-
-JPEGS = [
-    ("L", {}),
-    ("RGB", {}),
-    ("RGB", {"subsampling": 0, "quality": 30}),
-    ("CMYK", {}),
-    ("L", {"restart_marker_blocks": 3}),
-    ("RGB", {"restart_marker_rows": 1}),
-    ("L", {"progressive": True}),
-    ("RGB", {"progressive": True}),
-]
-
-
-@pytest.mark.parametrize(("mode", "options"), JPEGS)
-def test_a_jpeg_cut_and_ended_anew_is_refused(mode: str, options: dict, saved: Save) -> None:
-    """The decoder fills the rest with mid-grey and does not tell, if only an end marker follows."""
-    path = saved(noisy(mode, (120, 90)), format="JPEG", **options)
-    content = path.read_bytes()
-    first = content.index(b"\xff\xda") + 20
-    end = len(content) - 300  # the last block, whose loss is not seen, takes fewer bytes
-    in_a_pair = content.rfind(b"\xff\0", first, end) + 1
-    for cut in [*np.linspace(first, end, 25).astype(int), *([in_a_pair] if in_a_pair else [])]:
-        path.write_bytes(content[:cut] + b"\xff\xd9")
-        with pytest.raises(ImageProblem, match="truncated"):
-            read_grey(path)
-
-
-@pytest.mark.parametrize(("mode", "options"), JPEGS)
-@pytest.mark.parametrize("after", [b"", b"\xff\xd9", b"a camera's notes \xff\xd8\xff\xd9"])
-def test_a_whole_jpeg_whose_corner_is_mid_grey_is_read(mode: str, options: dict, after: bytes, saved: Save) -> None:
-    image = noisy(mode, (64, 48))
-    image.paste((128,) * len(image.getbands()), (20, 0, 64, 48))
-    path = saved(image, **{"format": "JPEG", "quality": 100, **options})
-    path.write_bytes(path.read_bytes() + after)
-    with Image.open(path) as stored:
-        np.testing.assert_array_equal(read_grey(path), np.asarray(stored.convert("RGB").convert("L")))
-
-
-def test_square_pads_the_shorter_side_with_black() -> None:
-    wide = np.full((2, 5), 9, np.uint8)
-    np.testing.assert_array_equal(square(wide, 5), [[0] * 5, [9] * 5, [9] * 5, [0] * 5, [0] * 5])
-    np.testing.assert_array_equal(square(wide.T, 5), square(wide, 5).T)
-
-
-def test_square_keeps_an_image_that_fits_and_scales_one_that_does_not() -> None:
-    image = np.random.default_rng(0).integers(0, 256, (16, 16), dtype=np.uint8)
-    np.testing.assert_array_equal(square(image, 16), image)
-    board = (np.indices((64, 64)).sum(0) % 2 * 255).astype(np.uint8)
-    assert np.abs(square(board, 8).astype(int) - 127).max() <= 1  # averaged, not sampled
-    assert (square(np.full((3, 60), 200, np.uint8), 20) > 0).sum() == 20  # at least one line is left
-
-
-def test_appearance_looks_inside_the_black_border() -> None:
-    assert appearance(np.zeros((8, 8), np.uint8)) == "blank"
-    assert appearance(square(np.full((10, 40), 77, np.uint8), 40)) == "blank"
-    dark = np.full((40, 40), 20, np.uint8)
-    dark[0, :10] = 255  # a bright letter does not make a dark film readable
-    assert appearance(dark) == "nearly black"
-    dark[0] = 255
-    assert appearance(dark) is None
-    flat = np.tile(np.arange(120, 145, dtype=np.uint8), (40, 1))
-    assert appearance(flat) == "hardly any contrast"
-    assert appearance(np.tile(np.arange(120, 150, dtype=np.uint8), (40, 1))) is None
-
-
-def slow_appearance(image: np.ndarray) -> str | None:
-    """The definition, pixel by pixel."""
-    bright = np.argwhere(image)
-    if not len(bright):
-        return "blank"
-    (top, left), (bottom, right) = bright.min(axis=0), bright.max(axis=0)
-    inside = image[top : bottom + 1, left : right + 1]
-    if int(inside.max()) - int(inside.min()) <= 2:
-        return "blank"
-    if np.percentile(inside, 99) < 26:
-        return "nearly black"
-    dark, light = (next(v for v in range(256) if (inside <= v).mean() >= share) for share in (0.01, 0.99))
-    return "hardly any contrast" if light - dark < 26 else None
-
-
-def test_appearance_is_that_of_the_definition_for_any_image() -> None:
-    rng = np.random.default_rng(0)
-    seen = Counter[str | None]()
-    for _ in range(3000):
-        height, width = rng.integers(1, 24, 2)
-        dark = rng.integers(0, 27, (height, width))
-        image = np.where(
-            rng.random((height, width)) < rng.choice([0, 0.005, 0.01, 0.02, 1]), rng.integers(26, 255), dark
-        )
-        image[: rng.integers(0, height), rng.integers(0, width) :] = rng.choice([0, 1, 25])
-        image = image.astype(np.uint8)
-        assert appearance(image) == slow_appearance(image)
-        seen[appearance(image)] += 1
-    assert min(seen["blank"], seen["nearly black"], seen[None]) > 100
 
 
 @pytest.mark.parametrize("size", [None, 9, 16])

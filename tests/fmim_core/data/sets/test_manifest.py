@@ -1,4 +1,4 @@
-"""A user's table: read the same however it is written, and refused at once with everything that is wrong."""
+"""A user's table: read the same however it is written, its images found, split and named."""
 
 import csv
 import hashlib
@@ -12,46 +12,15 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image
 
 from fmim_core.data.bank.building import build_bank
-from fmim_core.data.images.reading import ImageProblem
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.tables.cells import MISSING_NAMES, canonical
-from fmim_core.data.tables.listing import FileSource, Listing
+from fmim_core.data.tables.listing import FileSource
 from fmim_core.training.trainer import train
 from tests.conftest import tiny_config
+from tests.support.manifests import GOOD, source
 from tests.support.paths import REAL_DATA
-
-GOOD = """image,subject,months,side,split
-x/a.png,007,0,R,train
-x/b.png,007,12.5,left,dev
-x/c.png,NA,,,train_val
-x/d.png,9,0,l,test
-x/e.png,9,24,RIGHT,Test
-"""
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with the images of `GOOD`, each with a bright left column."""
-    (tmp_path / "x").mkdir()
-    for name in "abcde":
-        pixels = np.full((8, 8), 50, np.uint8)
-        pixels[:, 0] = 250
-        Image.fromarray(pixels).save(tmp_path / "x" / f"{name}.png")
-    return tmp_path
-
-
-def source(folder: Path, content: str | bytes = GOOD, **options: object) -> FileSource:
-    path = folder / "table.csv"
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return FileSource(manifest(path, **options))  # type: ignore[arg-type]
-
-
-def manifest_of(folder: Path, content: str) -> Listing:
-    (folder / "table.csv").write_text(content, encoding="utf-8")
-    return manifest(folder / "table.csv")
 
 
 def test_a_good_table(folder: Path) -> None:
@@ -107,12 +76,6 @@ def test_parquet_reads_as_csv(folder: Path) -> None:
     pd.testing.assert_frame_equal(FileSource(manifest(folder / "table.parquet")).index, expected)
 
 
-def test_damaged_parquet_is_refused(folder: Path) -> None:
-    (folder / "table.parquet").write_bytes(b"PAR1 and nothing")
-    with pytest.raises(ValueError, match="cannot be read as Parquet"):
-        FileSource(manifest(folder / "table.parquet"))
-
-
 def test_right_images_are_mirrored_unless_told_not_to(folder: Path) -> None:
     bright = {row: int(source(folder).read(row, 8)[0].argmax()) for row in range(5)}
     assert bright == {0: 7, 1: 0, 2: 0, 3: 0, 4: 7}
@@ -130,97 +93,6 @@ def test_images_are_found_from_any_folder(folder: Path, monkeypatch: pytest.Monk
     assert found.read(1, 8).shape == (8, 8)
 
 
-def test_everything_wrong_is_told_at_once(folder: Path) -> None:
-    content = """image,subject,months,side,split
-x/a.png,1,0,both,train
-x/./a.png,2,soon,L,train
-
-x/none.png,,-1,L,holdout
-../x/b.png,3,inf,L,train
-/etc/passwd,3,0,,
-x/c.png,4,0,,train
-x/d.png,4,0,,test
-x,5,0,,test
-"""
-    with pytest.raises(ValueError, match="cannot be used") as caught:
-        source(folder, content)
-    assert str(caught.value) == "\n  ".join(
-        [
-            f"{folder / 'table.csv'} cannot be used:",
-            f"images not inside {folder} (2): line 6 '../x/b.png', line 7 '/etc/passwd'",
-            "rows without a subject (1): line 5 ''",
-            "months that are not a number from 0 to 1440 (12.5; not 12,5, nor a date), or blank (3): "
-            "line 3 'soon', line 5 '-1', line 6 'inf'",
-            "sides other than L, R, left, right, blank (1): line 2 'both'",
-            "splits other than train, train_val, dev, development, test (2): line 5 'holdout', line 7 ''",
-            "missing image files (2): x/none.png, x",
-            "images named more than once (1): x/a.png",
-            "subjects in both train and test (1): 4",
-        ]
-    )
-
-
-def test_the_first_five_missing_files_and_the_count(folder: Path) -> None:
-    rows = "".join(f"m{n}.png,1,0\n" for n in range(9))
-    with pytest.raises(ValueError, match=r"missing image files \(9\): m0.png, .*, m4.png and 4 more"):
-        source(folder, "image,subject,months\n" + rows)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", "is empty"),
-        ("\n\n", "is empty"),
-        ("image,subject,months\n", "no rows"),
-        ("picture,subject,age\nx,1,2\n", r"lacks the columns \['image', 'months'\]; found: \['picture', 'subject'"),
-        ("image\nx/a.png\n", r"lacks the columns \['subject', 'months'\]"),
-        ("image,subject,months,Months\nx/a.png,1,0,0\n", r"the columns \['months'\] more than once"),
-        (GOOD + "x/f.png,1\n", r"rows without the 5 cells of the header \(1\): line 7 has 2"),
-        (GOOD.replace("007", "n\xe4m").encode("latin-1"), r"not UTF-8 text \(line 2\)"),
-        (GOOD.replace("x/e.png", '"x/e.png'), r"not a readable table \(line"),
-        (GOOD.replace("x/e.png", "x/\0.png"), r"a NUL character \(line 6\)"),
-        (GOOD.replace("x/e.png", '"x/e\n.png"'), r"image with a line break or a NUL character in it \(1\): line 7"),
-        (GOOD.replace("Test", "train").replace("test", "train"), r"no subject in test has an image at month 0"),
-        (GOOD.replace("12.5", ""), r"no subject in train has an image at month 0 and a later one"),
-    ],
-)
-def test_tables_that_are_refused(folder: Path, content: str | bytes, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        source(folder, content)
-
-
-def test_a_table_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"none\.csv cannot be read: No such file"):
-        FileSource(manifest(tmp_path / "none.csv"))
-    with pytest.raises(ValueError, match="cannot be read: Is a directory"):
-        FileSource(manifest(tmp_path))
-
-
-@pytest.mark.parametrize("fraction", [0, 1, -0.5, float("nan")])
-def test_fractions_out_of_range_are_refused(folder: Path, fraction: float) -> None:
-    with pytest.raises(ValueError, match="test_fraction"):
-        source(folder, test_fraction=fraction)
-
-
-def test_folders_may_be_parted_as_on_windows(folder: Path) -> None:
-    expected = source(folder).index
-    pd.testing.assert_frame_equal(source(folder, GOOD.replace("x/", "x\\")).index, expected)
-    with pytest.raises(ValueError, match=r"images not inside .* \(1\): line 6 '\.\.\\\\x"):
-        source(folder, GOOD.replace("x/e.png", "..\\x\\e.png"))
-
-
-def test_a_file_whose_name_is_written_otherwise_is_pointed_at(folder: Path) -> None:
-    (folder / "x" / "é.png").touch()
-    content = GOOD.replace("x/a.png", "x/A.PNG").replace("x/b.png", "x/e\u0301.png")
-    with pytest.raises(ValueError, match="missing image files") as caught:
-        source(folder, content)
-    assert str(caught.value).splitlines()[1:] == [
-        "  missing image files (2): x/A.PNG, x/e\u0301.png",
-        "  missing files whose names are written otherwise on disk (2): "
-        "x/A.PNG ('a.png' is there), x/e\u0301.png ('é.png' is there)",
-    ]
-
-
 def test_links_in_the_tables_folder_are_the_users_own(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Large collections lie on another disk: a link leads there; only names that climb out are refused."""
     elsewhere = tmp_path_factory.mktemp("disk")
@@ -234,21 +106,6 @@ def test_links_in_the_tables_folder_are_the_users_own(folder: Path, tmp_path_fac
     assert FileSource(manifest(folder / "linked.csv")).read(1, 8).shape == (8, 8)
     (elsewhere / "linked.csv").symlink_to(folder / "table.csv")  # images are found beside the link: there x is too
     assert FileSource(manifest(elsewhere / "linked.csv")).read(1, 8).shape == (8, 8)
-
-
-def test_what_was_done_to_cells_and_columns_is_noted(folder: Path) -> None:
-    content = GOOD.replace("split", "spilt").replace("12.5", "n/a").replace("x/c.png,NA,,", "x/c.png,s,?,-")
-    found = {finding.what: (finding.severity, finding.places) for finding in manifest_of(folder, content).findings}
-    assert found["columns that are not used"] == ("note", ("spilt",))
-    assert found["months taken as blank"] == ("note", ("line 3 'n/a'", "line 4 '?'"))
-    assert found["side taken as blank"] == ("note", ("line 4 '-'",))
-
-
-def test_subjects_that_differ_in_case_are_told(folder: Path) -> None:
-    found = manifest_of(folder, GOOD.replace("007", "s1").replace("NA", "S1")).findings
-    assert [(f.severity, str(f)) for f in found] == [
-        ("warning", "subjects that differ in case alone, taken as different people (1): 'S1' = 's1'")
-    ]
 
 
 @pytest.mark.parametrize(
@@ -268,15 +125,6 @@ def test_fingerprint_follows_table_and_files(folder: Path) -> None:
     touched = source(folder).fingerprint
     other = source(folder, GOOD.replace("12.5", "13")).fingerprint
     assert len({first, touched, other}) == 3
-
-
-def test_an_unreadable_image_stops_the_bank_by_name(folder: Path) -> None:
-    (folder / "x" / "c.png").write_bytes(b"")
-    found = source(folder)
-    with pytest.raises(ImageProblem, match=r"c\.png: empty"):
-        found.read(2, 8)
-    with pytest.raises(ValueError, match=r"1 of 5 images cannot be used:\n  .*c\.png: empty"):
-        build_bank(found, 8, folder / "banks")
 
 
 names = st.text(st.characters(categories=("L", "N"), include_characters="-_ ;,\t\"'"), min_size=1, max_size=8)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tests.fmim_core.data.sets.test_manifest_fuzz import read
+from tests.support.manifests import read
 
 TYPED: list[tuple[str, Callable[[list[Any]], pa.Array]]] = [
     ("int8", lambda v: pa.array(v, pa.int8())),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from studies.runner.status import show_status
 from tests.studies.test_command_line import fmim
 from tests.support.comparison import comparable_records
 from tests.support.documents import execution, fold_entry
+from tests.support.out_folders import table
 from tests.support.simulation import MIXED, Simulation, arm, plan_of
 
 FOLDS = [fold_entry(0), fold_entry(1)]
@@ -118,11 +118,6 @@ def test_study_json_holds_searchers_bounds_budgets_and_what_is_known_beforehand(
 STUDY = plan_of(
     arm("grid", Grid(), GRID), arm("tpe", TPE(samples=6, startup=2)), arm("asha", ASHA(samples=12)), replicates=2
 )
-
-
-def table(out: Path, name: str) -> list[dict[str, str]]:
-    with (out / "report" / "tables" / f"{name}.csv").open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def test_a_report_counts_stopped_trials_as_such_and_averages_none(tiny_bank: Bank, tmp_path: Path) -> None:

@@ -1,0 +1,148 @@
+"""Other encodings, damaged files, and cells that are no month and no subject: refused, and the place is named."""
+
+from __future__ import annotations
+
+import decimal
+import gzip
+import io
+import math
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fmim_core.data.tables import cells
+from tests.support.manifests import read
+
+# 20 subjects with two visits each, one of whose letters is not ASCII
+GOOD = "image,subject,months\n" + "".join(f"{n}.png,é{n // 2},{12 * (n % 2)}\n" for n in range(40))
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16-le", "utf-16-be", "utf-32", "mac-roman"])
+def test_other_encodings_are_refused_and_the_line_is_named(encoding: str) -> None:
+    with pytest.raises(ValueError, match=r"line (1|2)\)?.*: save it as CSV UTF-8"):
+        read(GOOD.encode(encoding))
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data(), parquet=st.booleans())
+def test_a_packed_table_that_lost_its_end_is_refused(data: st.DataObject, parquet: bool) -> None:
+    if parquet:
+        file = io.BytesIO()
+        pd.read_csv(io.StringIO(GOOD)).to_parquet(file)
+        content = file.getvalue()
+    else:
+        content = gzip.compress(GOOD.encode())
+    cut = data.draw(st.integers(4, len(content) - 1))
+    with pytest.raises(ValueError, match=r"damaged gzip file|cannot be read as Parquet"):
+        read(content[:cut], "table.parquet" if parquet else "table.csv.gz")
+
+
+@settings(deadline=None, max_examples=150)
+@given(data=st.data())
+def test_a_parquet_file_with_changed_bytes_gives_a_table_or_a_refusal(data: st.DataObject) -> None:
+    file = io.BytesIO()
+    pd.read_csv(io.StringIO(GOOD)).to_parquet(file)
+    content = bytearray(file.getvalue())
+    for place in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=4)):
+        content[place] ^= data.draw(st.integers(1, 255))
+    try:
+        read(bytes(content), "table.parquet")
+    except ValueError:
+        return
+
+
+@settings(max_examples=200)
+@given(st.text(max_size=12) | st.text("0123456789+-.,eE", max_size=8))
+def test_months_are_plain_numbers_in_their_range_or_a_mistake(cell: str) -> None:
+    """Against exact decimal arithmetic."""
+    found = cells.months(cell)
+    plain = cell.isascii() and set(cell) <= set("0123456789+-.eE")
+    try:
+        exact = decimal.Decimal(cell) if plain else None
+    except decimal.InvalidOperation:
+        exact = None
+    if cell == "":
+        assert found is not None
+        assert math.isnan(found)
+    elif exact is None or not 0 <= exact <= 1440:
+        assert found is None
+    else:
+        assert found == float(exact)
+        assert math.copysign(1, found) == 1
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "12,5",
+        "１２",
+        "2011-03-05",
+        "05.03.2011",
+        "20110305",
+        "2011",
+        "1_2",
+        "0x10",
+        "-1",
+        "-999",
+        "inf",
+        "12 months",
+        "½",
+        "1e4",
+        "١٢",
+    ],
+)
+def test_what_months_are_not(cell: str) -> None:
+    assert cells.months(cell) is None
+    content = GOOD.replace("1.png,é0,12", f'1.png,é0,"{cell}"').encode()
+    with pytest.raises(
+        ValueError, match=r"months that are not a number from 0 to 1440 \(12.5; not 12,5, nor a date\).*line 3 "
+    ):
+        read(content)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        ("1", "01", True),
+        ("1", "1.0", True),
+        ("1", "１", True),
+        ("é", "e\u0301", True),
+        ("1.5", "1.50", True),
+        ("+1", "1", True),
+        ("-1", "1", False),
+        ("10", "1", False),
+        ("0", "000", True),
+        ("1e2", "100", False),
+        ("a1", "a01", False),
+    ],
+)
+def test_subjects_written_in_two_ways_are_refused_together(a: str, b: str, same: bool) -> None:
+    assert (cells.canonical(a) == cells.canonical(b)) is same
+    content = f"{GOOD}a.png,{a},0\nb.png,{b},12\n".encode()
+    if not same:
+        assert read(content)["subject"].tolist()[-2:] == [a, b]
+        return
+    with pytest.raises(
+        ValueError, match=r"subjects written in several ways, by number or letters the same.*\(1\): '.*' = '.*'"
+    ):
+        read(content)
+
+
+@pytest.mark.parametrize("word", ["nan", "None", "NULL", "n/a", ".", "-999", "?"])
+def test_a_subject_that_is_a_missing_value_is_no_person(word: str) -> None:
+    with pytest.raises(ValueError, match=r"rows without a subject \(2\): line 42 '"):
+        read(f"{GOOD}a.png,{word},0\nb.png,{word},12\n".encode())
+
+
+def test_very_long_cells_are_told_shortly() -> None:
+    long = "y" * 100_000
+    with pytest.raises(ValueError, match=r"y{40,60}…"):
+        read(f"{GOOD}a.png,x,{long}\n".encode())
+    with pytest.raises(ValueError, match="field larger than field limit"):
+        read(f"{GOOD}a.png,x,{long}{long}\n".encode())
+    with pytest.raises(ValueError, match="field larger than field limit"):
+        read(f"image,subject,months,{long}{long}\n".encode())
+    with pytest.raises(ValueError, match="lacks the columns"):
+        read(f"{long}\n".encode())

@@ -1,0 +1,86 @@
+"""The best score at every budget, and areas under it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+
+import pytest
+
+from reports.parts.budget import CONFIGURATIONS, DEVICE_SECONDS, area, budget_plot, budget_table, curves
+from reports.reading.results import read_results
+from tests.support.factories import configurations, level
+from tests.support.file_contents import spoil
+from tests.support.out_folders import by_arm, edit_cost, record, searched_by
+from tests.support.replicate_studies import assert_drawn
+
+
+def draws(scores: list[float], b: int) -> float:
+    """The expected best of b draws with replacement, by the distribution of the maximum."""
+    ranked = sorted(scores)
+    shares = [(i / len(ranked)) ** b for i in range(len(ranked) + 1)]
+    return sum(score * (high - low) for score, (low, high) in zip(ranked, itertools.pairwise(shares), strict=True))
+
+
+def trapezoids(values: list[float]) -> float:
+    return sum((a + b) / 2 for a, b in itertools.pairwise(values)) / (len(values) - 1)
+
+
+def test_areas_are_over_the_range_that_the_arms_of_a_loss_share(out: Path) -> None:
+    found = curves(read_results(out))
+    areas = {curve.arm.name: area(curve, CONFIGURATIONS, found) for curve in found}
+    for arm in ("triplet_grid", "triplet_automargin"):
+        scores = [level(arm, c) for c in configurations(arm)]
+        assert areas[arm] == pytest.approx(trapezoids([draws(scores, b) for b in range(1, 5)]))
+    assert areas["triplet_q2"] == pytest.approx(0.63)
+    # Each configuration costs 36 s, so the same range in another unit, up to 144 s.
+    seconds = {curve.arm.name: area(curve, DEVICE_SECONDS, found) for curve in found}
+    assert seconds == pytest.approx(areas)
+    table = budget_table(read_results(out))
+    assert table.notes[0] == "Triplet: areas from 1 to 4 configurations and from 36 to 144 device-seconds."
+    row = by_arm(table)["Triplet + grid search"]
+    scores = [level("triplet_grid", c) for c in configurations("triplet_grid")]
+    assert float(row["one"]) == pytest.approx(sum(scores) / 4)
+    assert float(row["one_sd"]) == pytest.approx(math.sqrt(sum((s - sum(scores) / 4) ** 2 for s in scores) / 4))
+    assert float(row["all"]) == pytest.approx(draws(scores, 4))
+
+
+def test_an_adaptive_search_has_its_best_so_far_in_its_own_order(out: Path) -> None:
+    searched_by(out, "triplet_grid", uses_results=True, ordered=True)
+    spoil(record(out, "triplet_grid.c01.fold2"), "failed")
+    found = curves(read_results(out))
+    (curve,) = [one for one in found if one.arm.name == "triplet_grid"]
+    scores = [level("triplet_grid", c) for c in configurations("triplet_grid")]
+    best = [scores[0], scores[0], max(scores[0], scores[2]), max(scores[0], scores[2], scores[3])]
+    assert curve.ordered
+    assert curve.best == pytest.approx(best)
+    assert curve.device_seconds == (36.0, 72.0, 108.0, 144.0)
+    assert area(curve, CONFIGURATIONS, found) == pytest.approx(sum(best[:3]) / 3)
+    row = by_arm(budget_table(read_results(out)))["Triplet + grid search"]
+    assert (row["curve"], row["one_sd"], row["all_sd"]) == ("so far", "", "")
+    assert "Triplet + grid search: configurations without a score: 1." in budget_table(read_results(out)).notes
+
+
+def test_a_configuration_that_cost_nothing_does_not_break_the_curve(out: Path) -> None:
+    searched_by(out, "triplet_grid", uses_results=True, ordered=True)
+    for fold in range(3):
+        edit_cost(record(out, f"triplet_grid.c01.fold{fold}"), device_share=0.0)
+    found = curves(read_results(out))
+    assert all(area(curve, DEVICE_SECONDS, found) is not None for curve in found)
+
+
+def test_a_search_that_cost_nothing_leaves_no_area_over_its_costs(out: Path) -> None:
+    for path in (out / "records").glob("triplet_grid.*"):
+        edit_cost(path, device_share=0.0)
+    found = curves(read_results(out))
+    assert [area(curve, DEVICE_SECONDS, found) for curve in found] == [None] * 5
+    assert None not in [area(curve, CONFIGURATIONS, found) for curve in found]
+    assert_drawn(budget_plot(read_results(out)))
+
+
+def test_the_budget_figure_leaves_out_single_values_that_would_squeeze_it(out: Path) -> None:
+    plot = budget_plot(read_results(out))
+    assert plot.caption.count("Not drawn, far worse: Triplet + Q1 42.0 %; Triplet + Q2 63.0 %.") == 1
+    assert "Triplet + AutoMargin from 78.1 % to 78.3 % with 2" in plot.alt
+    assert_drawn(plot)

@@ -1,0 +1,125 @@
+"""The page of a report: its verdict in words, captions, figures, and that it stands by itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from reports.build import build_report
+from reports.parts.verdict import verdict_of_comparisons
+from reports.reading.results import read_results
+from tests.support.factories import make_out
+from tests.support.file_contents import edit
+from tests.support.out_folders import record
+
+
+def test_verdict_says_numbers_data_and_what_is_not_shown(out: Path) -> None:
+    said = verdict_of_comparisons(read_results(out))
+    assert said.lead.startswith("On phantom images - synthetic, not radiographs (test set: 40 subjects, 146 queries)")
+    assert "the mAP of a random ranking is 5.00 %" in said.lead
+    assert said.findings[1] == (
+        "AdaTriplet: AutoMargin against grid search: neither is shown to be better, nor the two to be equivalent. Test "
+        "mAP: AutoMargin 75.50 ± 0.71 % (n = 5 seeds), grid search 75.00 ± 0.71 % (n = 5 seeds). Paired by seed, "
+        "AutoMargin minus grid search is +0.50 percentage points, 95 % CI −2.67 to +3.67 (p = 0.684, n = 5 pairs). In "
+        "its search AutoMargin trained N_s = 4, grid search N_s = 16; grid search took 4.00 times the device-seconds "
+        "of AutoMargin (576.0 against 144.0)."
+    )
+    cautions = " ".join(said.cautions)
+    assert "no evidence of equivalence" in cautions
+    assert "the minimum detectable difference is 4.29 percentage points (power 80 %)." in cautions
+    assert "only 40 subjects" in cautions
+    assert "2 of 146 test queries have no match" in cautions
+
+
+@pytest.mark.parametrize(
+    ("shift", "answer"),
+    [
+        ([0.05, 0.06, 0.05, 0.06, 0.05], "AutoMargin scored better"),
+        ([-0.05, -0.06, -0.05, -0.06, -0.05], "AutoMargin scored worse"),
+        ([0.001, -0.001, 0.0, 0.001, -0.001], "equivalent within ±1 percentage point"),
+        (
+            [0.003, 0.004, 0.003, 0.004, 0.003],
+            "equivalent within ±1 percentage point, though AutoMargin scored better",
+        ),
+        ([0.1, -0.1, 0.0, 0.1, -0.1], "neither is shown to be better, nor the two to be equivalent"),
+        ([0.1] * 5, "no answer yet"),
+    ],
+)
+def test_the_answer_in_words_follows_the_interval_and_the_equivalence_test(
+    out: Path, shift: list[float], answer: str
+) -> None:
+    for seed, step in enumerate(shift):
+        edit(
+            record(out, f"triplet_automargin.c00.seed{seed}"),
+            metrics={"validation": None, "test": {"mAP": 0.7 + step}},
+        )
+        edit(record(out, f"triplet_grid.c02.seed{seed}"), metrics={"validation": None, "test": {"mAP": 0.7}})
+    said = verdict_of_comparisons(read_results(out)).findings[0]
+    assert said.startswith(f"Triplet: AutoMargin against grid search: {answer}. Test mAP")
+
+
+class Page(HTMLParser):
+    """Collects what a check of the page needs: links and loads, ids, and tables without a caption."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.ids: list[str] = []
+        self.tags: list[str] = []
+        self.svg: list[dict[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.tags.append(tag)
+        self.loads += [str(given[name]) for name in ("src", "href", "xlink:href", "srcset") if name in given]
+        self.ids += [str(given["id"])] if "id" in given else []
+        if tag == "svg":
+            self.svg.append(given)
+
+
+def test_page_is_self_contained_and_accessible(out: Path) -> None:
+    text = build_report(out).read_text(encoding="utf-8")
+    page = Page()
+    page.feed(text)
+    assert not [load for load in page.loads if re.match(r"(https?:)?//", load)]
+    assert not re.search(r"@import|url\(\s*['\"]?https?:", text)
+    assert '<html lang="en">' in text
+    assert "prefers-color-scheme: dark" in text
+    assert page.tags.count("table") == page.tags.count("caption")
+    assert len(page.svg) == 7
+    assert all(svg["role"] == "img" and svg["aria-label"] for svg in page.svg)
+    ids = [one for one in page.ids if not re.search(r"-DejaVu", one)]
+    assert len(ids) == len(set(ids))
+    inside = [load for load in page.loads if not load.startswith(("#", "data:"))]
+    assert inside
+    assert all((out / "report" / load).exists() for load in inside)
+
+
+def test_every_caption_says_the_images_are_synthetic(out: Path) -> None:
+    text = build_report(out).read_text(encoding="utf-8")
+    captions = re.findall(r"<caption>.*?</caption>|<figcaption>.*?</figcaption>", text, flags=re.DOTALL)
+    assert len(captions) > 15
+    assert all("phantom images - synthetic, not radiographs" in caption for caption in captions)
+    for path in (out / "report/tables").glob("*.tex"):
+        assert "synthetic, not radiographs" in path.read_text(encoding="utf-8")
+
+
+def test_real_data_are_not_called_synthetic(tmp_path: Path) -> None:
+    text = build_report(make_out(tmp_path / "out", synthetic=False)).read_text(encoding="utf-8")
+    assert "On oai (test set" in text
+    assert "phantom" not in text
+    assert 'class="badge">Data: oai' in text
+
+
+def test_an_arm_below_chance_is_named_with_the_usual_reason(out: Path) -> None:
+    assert not any("Worse than a random ranking" in said for said in verdict_of_comparisons(read_results(out)).cautions)
+    for seed in range(5):
+        path = record(out, f"triplet_q1.c00.seed{seed}")
+        metrics = json.loads(path.read_text())["metrics"]
+        edit(path, metrics={**metrics, "test": {**metrics["test"], "mAP": 0.01}})
+    said = next(said for said in verdict_of_comparisons(read_results(out)).cautions if "Worse than" in said)
+    assert said.startswith("Worse than a random ranking: Triplet + Q1. Among equal similarities")

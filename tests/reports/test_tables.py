@@ -1,0 +1,160 @@
+"""The tables of a report, as CSV, Markdown and LaTeX, from records whose numbers are known by formula."""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from reports.build import build_report
+from reports.reading.results import key_of
+from reports.stats import MeanSE, smallest_difference, smallest_margin
+from reports.writing.formats import configuration_text, decimal, mean_se_text, points, to_html, to_md, to_tex
+from tests.support.factories import N_S, SPACES, best, configurations, level, make_out
+from tests.support.file_contents import YEARS, spoil
+from tests.support.out_folders import record, table
+
+COLUMNS = (
+    "arm,loss,group,search,n_s,trials,epochs,device_seconds,"
+    "validation_mAP_mean,validation_mAP_se,validation_n,test_mAP_mean,test_mAP_se,test_n"
+)
+
+
+def test_search_cost_is_one_row_per_arm_with_known_values(out: Path) -> None:
+    build_report(out)
+    header = (out / "report/tables/search_cost.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert header == COLUMNS
+    rows = table(out, "search_cost")
+    assert [row["arm"] for row in rows] == list(SPACES)
+    assert [int(row["n_s"]) for row in rows] == list(N_S) == [1, 1, 4, 4, 2, 1, 1, 16, 4]
+    for row, n_s in zip(rows, N_S, strict=True):
+        assert (int(row["trials"]), int(row["epochs"])) == (3 * n_s, 18 * n_s)
+        assert float(row["device_seconds"]) == 36.0 * n_s
+        expected = level(row["arm"], best(row["arm"]))
+        assert float(row["validation_mAP_mean"]) == pytest.approx(expected)
+        assert float(row["validation_mAP_se"]) == pytest.approx(0.01 / math.sqrt(3))
+        assert float(row["test_mAP_mean"]) == pytest.approx(expected - 0.05)
+        assert float(row["test_mAP_se"]) == pytest.approx(0.0070711, abs=1e-7)
+        assert (row["validation_n"], row["test_n"]) == ("3", "5")
+
+
+def test_tables_show_ours_beside_the_published(out: Path) -> None:
+    build_report(out)
+    triplet = {row["search"]: row for row in table(out, "triplet_arms")}
+    assert list(triplet) == ["Q1", "Q2", "WAT", "Grid search", "AutoMargin"]
+    assert [row["published_mAP_percent"] for row in triplet.values()] == [
+        "27.3",
+        "87.7",
+        "96.5",
+        "96.6",
+        "96.6",
+    ]
+    assert triplet["AutoMargin"]["published_CMC_1_percent"] == "93.7"
+    assert triplet["AutoMargin"]["configuration"] == "K_Δ = 2"
+    adatriplet = {row["search"]: row for row in table(out, "adatriplet_arms")}
+    assert list(adatriplet) == ["Q1", "Q2", "Grid search", "AutoMargin"]
+    assert adatriplet["Grid search"]["published_mAP_percent"] == "97.0"
+    assert float(adatriplet["Grid search"]["test_CMC_1_mean"]) == pytest.approx(0.80 - 0.05 - 0.08)
+    grid = table(out, "grid_vs_automargin")
+    assert len(grid) == 16 + 1 + 4 + 1
+    assert grid[10]["configuration"] == "ε = 0.5, β = 0.5"
+    assert grid[10]["published_oai_percent"] == "97.02"
+    assert float(grid[16]["published_oai_percent"]) == pytest.approx(96.01, abs=0.005)
+    assert float(grid[21]["published_cxr_percent_se"]) == pytest.approx(0.70, abs=0.005)
+    values = [level("adatriplet_grid", c) for c in configurations("adatriplet_grid")]
+    assert float(grid[16]["validation_mAP_mean"]) == pytest.approx(sum(values) / 16)
+
+
+def test_paired_differences_say_how_large_they_are_and_what_could_be_found(out: Path) -> None:
+    build_report(out)
+    row = table(out, "paired_differences")[1]
+    sd = float(row["se"]) * math.sqrt(5)
+    correction = math.sqrt(2 / math.pi)  # Hedges' of 4 degrees of freedom
+    assert float(row["g"]) == pytest.approx(0.005 / sd * correction)
+    assert float(row["smallest_difference"]) == pytest.approx(smallest_difference(sd, 5).value)
+    assert float(row["smallest_margin"]) == pytest.approx(smallest_margin(sd, 5).value)
+
+
+def test_one_seed_has_no_se_and_no_interval(tmp_path: Path) -> None:
+    out = make_out(tmp_path / "out", replicates=1)
+    build_report(out)
+    row = table(out, "search_cost")[4]
+    assert (row["test_mAP_se"], row["test_n"]) == ("", "1")
+    assert "± n/a (n = 1)" in (out / "report/tables/triplet_arms.md").read_text(encoding="utf-8")
+    assert "fewer than two pairs (1)" in table(out, "paired_differences")[0]["note"]
+
+
+def test_latex_is_balanced_escaped_and_plain(out: Path) -> None:
+    spoil(record(out, "triplet_grid.c00.fold0"), "failed", r"100 % of {x}_y & #1 \ ~ ^ $ <é>")
+    build_report(out)
+    for path in sorted((out / "report/tables").glob("*.tex")):
+        text = path.read_text(encoding="utf-8")
+        body = text.split("\n", 1)[1]  # the first line is a comment
+        assert re.findall(r"\\begin\{(\w+\*?)\}", body)[::-1] == re.findall(r"\\end\{(\w+\*?)\}", body)
+        bare = re.sub(r"\\[\\&%$#_{}]", "", body)
+        assert bare.count("{") == bare.count("}")
+        assert bare.count("$") % 2 == 0
+        assert not re.search(r"[%#]", bare)
+        assert not re.search(r"[εβΔλ±×−–√]", body)
+        columns = re.sub(r"p\{.*?\}", "p", body.split(r"\begin{tabular}{", 1)[1].split("\n", 1)[0])
+        width = len(columns.removesuffix("}"))
+        rows = [line for line in body.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
+        assert {len(re.findall(r"(?<!\\)&", line)) for line in rows} <= {width - 1}
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
+def test_latex_compiles_with_booktabs_alone(out: Path, tmp_path: Path) -> None:
+    build_report(out)
+    tables = sorted(path for path in (out / "report/tables").glob("*.tex") if path.stem != "trials")
+    inputs = "\n".join(rf"\input{{{path.as_posix()}}}\clearpage" for path in tables)
+    source = rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{inputs}\end{{document}}"
+    (tmp_path / "all.tex").write_text(source, encoding="utf-8")
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
+
+
+def test_numbers_and_names_are_written_as_agreed() -> None:
+    assert [decimal(85.495, 2), decimal(-0.005, 2), decimal(1234.5, 1), decimal(math.nan, 2)] == [
+        "85.50",
+        "−0.01",
+        "1,234.5",
+        "NaN",
+    ]
+    assert (points(0.003), points(-0.0267), points(None)) == ("+0.30", "−2.67", "n/a")
+    assert mean_se_text(MeanSE(0.72, 0.0070711, 5, 0.0158)) == "72.00 ± 0.71"
+    assert configuration_text({"k_delta": 2, "k_an": 4}) == "K_Δ = 2, K_an = 4"
+    assert to_html("N_s < 2 & K_an") == "<i>N</i><sub>s</sub>\u00a0&lt;\u00a02 &amp; <i>K</i><sub>an</sub>"
+    assert to_tex("K_Δ = 2 & 5 %_x") == r"$K_{\Delta}$ = 2 \& 5 \%\_x"
+    assert to_md("a|b<c>") == r"a\|b\<c\>"
+    assert key_of({"a": 1, "b": 2.0}) == key_of({"b": 2, "a": 1.0})
+
+
+def test_the_tidy_file_has_every_arm_metric_and_year_beside_the_published_values(out: Path) -> None:
+    build_report(out)
+    rows = table(out, "automargin_vs_grid")
+    assert list(rows[0]) == [
+        "arm",
+        "setting",
+        "metric",
+        "year",
+        "mean",
+        "se",
+        "n",
+        "published_mean",
+        "published_se",
+    ]
+    assert len(rows) == 9 * 3 * (len(YEARS) + 1)
+    found = {(row["arm"], row["metric"], row["year"]): row for row in rows}
+    grid = found["triplet_grid", "mAP", "all"]
+    assert (grid["setting"], grid["n"], grid["published_mean"]) == ("ε = 0.5", "5", "0.966")
+    assert found["adatriplet_automargin", "CMC_1", "all"]["published_mean"] == "0.947"
+    assert found["triplet_grid", "mAP", "1"]["published_mean"] == ""

@@ -1,0 +1,143 @@
+"""Early stopping: who goes on at a rung, on which folds, and what a stopped trial leaves."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import optuna
+import pytest
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.records import Metrics
+from fmim_core.trial.spec import TrialSpec
+from search_spaces.successive_halving import ASHA, Rungs
+from studies.selection import select
+from tests.support.proposals import proposals
+from tests.support.simulation import Simulation, arm, hill, plan_of
+
+
+@pytest.mark.parametrize("reduction", [2, 3, 4])
+def test_who_goes_on_is_as_optunas_pruner_says(reduction: int) -> None:
+    """Real Optuna as the oracle: the same values in the same order, with ties among them."""
+    epochs = [1, reduction, reduction**2]
+    pruner = optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=reduction)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(direction="maximize", pruner=pruner, sampler=optuna.samplers.RandomSampler(seed=0))
+    rungs = Rungs(epochs, reduction, higher_is_better=True)
+    values = [round((7919 * n % 101) / 101, 1) for n in range(60)]
+    survived = 0
+    for number, value in enumerate(values):
+        trial = study.ask()
+        history = []
+        for epoch in range(1, epochs[-1] + 1):
+            history.append(value + 0.01 * epoch)
+            trial.report(history[-1], epoch)
+            ours, theirs = not rungs.stops(number, history), not trial.should_prune()
+            assert ours == theirs, (number, epoch)
+            if not ours:
+                break
+        survived += ours
+        study.tell(trial, value if ours else None, state=None if ours else optuna.trial.TrialState.PRUNED)
+    assert 0 < survived < 40
+
+
+def test_a_metric_that_is_not_a_number_never_goes_on_unless_it_is_alone() -> None:
+    rungs = Rungs([1], 2, higher_is_better=True)
+    assert not rungs.stops(0, [0.5])
+    assert rungs.stops(1, [math.nan])
+    assert not rungs.stops(2, [0.6])
+
+
+def test_where_lower_is_better_the_lowest_go_on() -> None:
+    rungs = Rungs([1], 2, higher_is_better=False)
+    assert [rungs.stops(number, [value]) for number, value in enumerate((0.5, 0.6, 0.4, math.nan))] == [
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_a_trial_gone_on_with_from_a_checkpoint_is_judged_at_the_rungs_it_passed_unseen() -> None:
+    rungs = Rungs([1, 3], 2, higher_is_better=True)
+    rungs.stops(0, [0.5, 0.6, 0.7])
+    assert rungs.stops(1, [0.6, 0.6, 0.65, 0.9])
+    assert not rungs.stops(2, [0.7, 0.7, 0.75, 0.1])
+    assert not rungs.stops(2, [0.7, 0.7, 0.75, 0.1, 0.1])  # judged once
+
+
+@pytest.fixture(scope="module")
+def halved(tiny_bank: Bank, tmp_path_factory: pytest.TempPathFactory) -> Simulation:
+    """An early-stopping search of 27 with rungs after 1 and 3 of 9 epochs, on 3 folds and 4 slots."""
+    plan = plan_of(arm("asha", ASHA(samples=27, reduction=3, rungs=2)), folds=3)
+    simulation = Simulation(plan, tiny_bank, tmp_path_factory.mktemp("halved"))
+    assert simulation.run(slots=4).complete
+    return simulation
+
+
+def search_records(simulation: Simulation) -> list[dict]:
+    return [record for record in simulation.records.values() if record.stage == "search"]
+
+
+def test_a_search_that_stops_leaves_what_is_worth_its_epochs(halved: Simulation) -> None:
+    first = [record for record in search_records(halved) if record.fold == 0]
+    ends = Counter((record.status, len(record.history)) for record in first)
+    assert set(ends) == {("stopped", 1), ("stopped", 3), ("completed", 9)}
+    assert ends.total() == 27
+    assert 3 <= ends["completed", 9] <= 6  # a ninth, and those that came early
+    best = max(first, key=lambda record: record.history[0].validation_mAP)
+    assert best.status == "completed"
+    worst = sorted(first, key=lambda record: record.history[0].validation_mAP)[:5]
+    assert {record.status for record in worst} == {"stopped"}
+
+
+def test_only_what_survives_the_first_fold_is_trained_on_the_others(halved: Simulation) -> None:
+    records = search_records(halved)
+    survivors = {str(r.configuration) for r in records if r.fold == 0 and r.status == "completed"}
+    others = [r for r in records if r.fold != 0]
+    assert Counter(str(r.configuration) for r in others) == dict.fromkeys(survivors, 2)
+    assert {r.status for r in others} == {"completed"}
+    assert all(not spec.rungs for spec in halved.started if spec.fold != 0)
+
+
+def test_a_stopped_trial_is_never_a_result(tiny_bank: Bank, tmp_path: Path) -> None:
+    """Its metrics are kept apart, and even the best of them is not selected."""
+
+    def late(spec: TrialSpec, epoch: int) -> float:
+        return 0.99 if epoch == 1 and spec.number == 5 else hill(spec, epoch) if spec.number < 5 else 0.98 - 0.3 * epoch
+
+    simulation = Simulation(plan_of(arm("asha", ASHA(samples=9)), folds=2), tiny_bank, tmp_path, late)
+    dispatcher = simulation.run()
+    stopped = [record for record in search_records(simulation) if record.status == "stopped"]
+    assert max(record.stopped.validation["mAP"] for record in stopped) > 0.6
+    assert all(record.metrics == Metrics() for record in stopped)
+    selection = dispatcher.selections["asha"]
+    completed = {n for n in range(9) if f"asha.c{n:02d}.fold1" in simulation.records}
+    assert selection.number in completed
+    reasons = {score.excluded for score in selection.scores if score.mean is None}
+    assert reasons == {"0 of 2 folds: stopped (fold 0)"}
+    assert select([r.configuration for r in stopped], 2, [[r] for r in stopped], "mAP").number is None
+
+
+def test_an_early_stopping_search_goes_on_after_a_kill_where_it_was(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = plan_of(arm("asha", ASHA(samples=27, reduction=3, rungs=2)), folds=3)
+    killed = Simulation(plan, tiny_bank, tmp_path)
+    killed.run(slots=1, kill_after=20)
+    whole = Simulation(plan, tiny_bank, tmp_path / "whole")
+    whole.run(slots=1)
+    before = dict(killed.records)
+    assert killed.run(slots=1).complete
+    assert proposals(tmp_path) == proposals(tmp_path / "whole")
+    assert {trial: killed.records[trial] for trial in before} == before
+    # One slot and the same records: what was seen at the rungs before the kill counts after it.
+    assert killed.records == whole.records
+
+
+def test_a_first_fold_that_failed_is_tried_again_and_then_the_others_follow(tiny_bank: Bank, tmp_path: Path) -> None:
+    simulation = Simulation(plan_of(arm("asha", ASHA(samples=4, reduction=2))), tiny_bank, tmp_path)
+    assert not simulation.run(bad={"asha.c00.fold0": "failed"}).complete
+    assert not any(spec.id == "asha.c00.fold1" for spec in simulation.started)
+    assert simulation.run().complete
+    assert simulation.records["asha.c00.fold0"].status in ("completed", "stopped")

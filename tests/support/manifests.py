@@ -1,0 +1,57 @@
+"""Manifests of given content, and what is read of them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+
+from fmim_core.data.sets.manifest import manifest
+from fmim_core.data.tables.listing import FileSource, Listing
+
+GOOD = """image,subject,months,side,split
+x/a.png,007,0,R,train
+x/b.png,007,12.5,left,dev
+x/c.png,NA,,,train_val
+x/d.png,9,0,l,test
+x/e.png,9,24,RIGHT,Test
+"""
+
+
+def source(folder: Path, content: str | bytes = GOOD, **options: object) -> FileSource:
+    """The images that table.csv of this content names, in the folder."""
+    path = folder / "table.csv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return FileSource(manifest(path, **options))  # type: ignore[arg-type]
+
+
+def manifest_of(folder: Path, content: str) -> Listing:
+    """What table.csv of this content lists, with everything that was found about it."""
+    (folder / "table.csv").write_text(content, encoding="utf-8")
+    return manifest(folder / "table.csv")
+
+
+def read(content: bytes, name: str = "table.csv") -> pd.DataFrame:
+    """The index of a table that is there by itself; a ValueError must name the file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(content)
+        with naming(path):
+            listing = manifest(path, metadata_only=True)
+            listing.findings.refuse_errors(path)
+        return listing.index
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Checks that a ValueError names the file, and is short enough to be read."""
+    try:
+        yield
+    except ValueError as error:
+        message = str(error)
+        assert str(path) in message
+        assert len(message) < 5000
+        raise

@@ -1,0 +1,40 @@
+"""What tests of reports read of an OUT folder and change in it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+from reports.writing.tables import Table
+from tests.support.file_contents import FACTS, edit
+from tests.support.replicate_studies import rows
+
+
+def table(out: Path, name: str) -> list[dict[str, str]]:
+    """The rows of a table of the report that lies in the folder."""
+    with (out / "report" / "tables" / f"{name}.csv").open(encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def record(out: Path, name: str) -> Path:
+    """The file of a trial's record."""
+    return out / "records" / f"{name}.json"
+
+
+def edit_cost(path: Path, **changes: Any) -> None:
+    """Overwrite some entries of a record's cost."""
+    edit(path, cost={**json.loads(path.read_text())["cost"], **changes})
+
+
+def by_arm(table: Table, stage: str = "search") -> dict[str, dict[str, str]]:
+    """The rows of a table of costs by the label of their arm, of one stage if the table has several."""
+    return {row["arm"]: row for row in rows(table) if row.get("stage", stage) == stage}
+
+
+def searched_by(out: Path, arm: str, **facts: bool) -> None:
+    """Say in study.json what is true of an arm's search."""
+    study = json.loads((out / "study.json").read_text())
+    arms = [a | ({"searcher_facts": FACTS | facts} if a["name"] == arm else {}) for a in study["arms"]]
+    edit(out / "study.json", arms=arms)
