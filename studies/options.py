@@ -10,7 +10,8 @@ from fmim_core.records import SelectionFile
 from studies import catalogue
 from studies.data.sources import check_data
 from studies.declare import Preset, Study
-from studies.runner.tracking.mlflow_runs import check_tracking_uri
+from studies.runner.ownership import check_folder
+from studies.runner.tracking.mlflow_runs import check_tracking_uri, database_files
 
 BANKS = Path("runs/banks")
 
@@ -54,10 +55,21 @@ class Options:
         """Look up every name and file.
 
         Raises:
-            ValueError: no such study, preset, selection or data set; the message lists those there are.
+            ValueError: no such study, preset, selection or data set; the message lists those there are. Or a folder
+                that is not the study's.
         """
         self.declared()
+        self.check_folder(self.study)
         check_data(self.data, self.data_root)
+
+    def check_folder(self, study: str) -> None:
+        """Check that the study's folder is new, empty, or the study's own.
+
+        Raises:
+            ValueError: it is a file, holds what no study writes, or belongs to another study.
+        """
+        mirror = () if self.fresh else database_files(self.checked_tracking_uri, self.folder)
+        check_folder(self.folder, study, self.fresh, mirror)
 
     def declared(self) -> tuple[Study, Preset]:
         """The study, at the configurations of the `selected` one if there is one, and its preset.

@@ -70,6 +70,7 @@ def test_a_step_and_its_parts_are_timed(tmp_path: Path) -> None:
     assert all(row.theirs == rows[0].ours for row in rows[1:])
 
 
+@pytest.mark.slow
 def test_building_a_bank_starting_again_and_the_memory_are_measured() -> None:
     rows = list(bank.measure(CPU, count=8, repeats=1))
     assert [(row.what, row.asked, row.unit) for row in rows] == [

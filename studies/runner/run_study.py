@@ -34,9 +34,9 @@ from studies.runner.folder import (
     write_study,
     write_surfaces,
 )
-from studies.runner.ownership import check_folder, locked, move_aside
+from studies.runner.ownership import locked, move_aside
 from studies.runner.progress import Progress
-from studies.runner.tracking.mlflow_runs import Identity, database_files
+from studies.runner.tracking.mlflow_runs import Identity
 from studies.runner.tracking.tracker import Tracker
 from studies.selection import Outcome
 
@@ -88,8 +88,7 @@ def prepare(options: Options) -> Checked:
 
 def check_plan(plan: Plan, options: Options) -> Checked:
     """As `prepare`, for a plan made by hand."""
-    mirror = database_files(options.checked_tracking_uri, options.folder)
-    check_folder(options.folder, plan.study.name, options.fresh, () if options.fresh else mirror)
+    options.check_folder(plan.study.name)
     source = find_source(options.data, options.data_root, plan.preset, options.seed)
     plan = replace(plan, data_settings=tuple(source.description.settings.items()))
     development = development_index(source, plan.preset.image_size)

@@ -33,6 +33,7 @@ def visit(url: str, profile: Path, width: int, wait_ms: int = 4000) -> str:
     return subprocess.run([*command, "--dump-dom", url], capture_output=True, text=True, check=True, timeout=120).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [500, 1200])
 def test_the_report_fits_the_window_and_shows_its_figures(width: int, tmp_path: Path) -> None:
     """500 px is the narrowest window of a headless Chromium."""

@@ -68,6 +68,7 @@ def test_bad_usage_exits_with_2_and_starts_nothing(arguments: list[str], message
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_exits_with_1_and_its_name(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     options = ("--preset", "smoke", "--backend", "inline", "--gpus-per-trial", "0", "--out", "file/study")
@@ -78,6 +79,7 @@ def test_a_folder_that_cannot_be_written_exits_with_1_and_its_name(tmp_path: Pat
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -97,6 +99,7 @@ def test_a_data_set_that_cannot_be_used_exits_with_2_before_any_trial(make, mess
     assert not list(tmp_path.rglob("records/*.json"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 @pytest.mark.parametrize("backend", ["ray", "inline"])
 def test_asking_for_a_gpu_that_is_not_there_fails_at_once(backend: str, tmp_path: Path) -> None:
@@ -134,6 +137,7 @@ def test_the_console_script_is_the_same_program(tmp_path: Path) -> None:
     assert "unknown preset 'no'" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_manifest_runs_from_any_folder(tmp_path: Path) -> None:
     """A relative path from here, the whole path from elsewhere: same plan, same sizes."""
     data = tmp_path / "data"

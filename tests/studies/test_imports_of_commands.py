@@ -12,6 +12,7 @@ from studies.cli import app
 from studies.exit_codes import BAD_INPUT, DONE
 from tests.studies.test_command_line import fmim
 from tests.support.factories import make_out
+from tests.support.paths import ROOT
 
 TRAINING = {"torch", "torchvision", "ray", "mlflow", "optuna", "matplotlib", "seaborn"}
 TABLES = {"pandas", "scipy"}
@@ -79,6 +80,8 @@ def test_what_reads_no_data_imports_no_package_that_takes_seconds(
         (STUDY, "--tracking-uri", "./mlruns"),
         (STUDY, "--backend", "inline", "--address", "auto"),
         ("baselines", "--selected", "nowhere"),
+        (STUDY, "--out", str(ROOT / "README.md")),
+        ("plan", STUDY, "--out", str(ROOT)),
         ("data", "describe", "nothing.csv"),
         ("data", "check", "phantom", "--preset", "nothing"),
         ("data", "prepare", "chestxray14"),

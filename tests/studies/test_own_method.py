@@ -67,6 +67,7 @@ def test_the_pages_code_is_as_this_projects_ruff_wants_it(project: Path) -> None
     call(project, "-m", "ruff", "format", "--check", *ADDED)
 
 
+@pytest.mark.slow
 def test_what_was_added_does_what_every_kind_must(project: Path) -> None:
     """The contract of the registries finds all four without being told of them."""
     test = "tests/fmim_core/test_registries.py"
@@ -77,6 +78,7 @@ def test_what_was_added_does_what_every_kind_must(project: Path) -> None:
     assert len(passed) == 4 + 2 + 2 + 1 + 1
 
 
+@pytest.mark.slow
 def test_the_pages_study_runs_on_the_pages_data_set(project: Path, tmp_path: Path) -> None:
     phantom = PhantomSource(SMOKE.phantom)
     left = phantom.index[phantom.index["side"] == "L"]

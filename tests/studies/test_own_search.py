@@ -66,6 +66,7 @@ def run(project: Path, heading: str, searcher: str, *options: str) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_the_page_on_ones_own_searcher_works_as_it_stands(project: Path) -> None:
     out = run(project, "Your own searcher", "OneAtATime")
     (arm,) = StudyFile.read(out / "study.json").arms
@@ -80,6 +81,7 @@ def test_the_page_on_ones_own_searcher_works_as_it_stands(project: Path) -> None
     assert len(list(read_records(out))) == 6 * 2 + 1
 
 
+@pytest.mark.slow
 def test_the_page_on_ones_own_stopping_rule_works_as_it_stands(project: Path) -> None:
     out = run(project, "Your own stopping rule", "MedianStopped", "--epochs", "3")
     (arm,) = StudyFile.read(out / "study.json").arms

@@ -32,6 +32,8 @@ HERE = Options(
     tracking_uri="sqlite:///results/tracked.db",
 )
 
+pytestmark = pytest.mark.slow
+
 
 def collection(folder: Path) -> None:
     """Random images of 18 subjects at months 0, 12, 24 in data/, with their table."""

@@ -63,6 +63,7 @@ def test_a_forecast_by_another_metric_is_the_same_one(tiny_bank: Bank) -> None:
     assert predicted(by_cmc(plan), tiny_bank, 2, invented(plan)) == predicted(plan, tiny_bank, 2, invented(plan))
 
 
+@pytest.mark.slow
 def test_a_real_study_selects_by_its_metric(tmp_path: Path) -> None:
     options = Options(
         study="automargin_vs_grid",

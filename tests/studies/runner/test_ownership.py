@@ -103,6 +103,7 @@ def test_the_mirrors_database_may_lie_in_the_folder_if_it_is_this_one(tmp_path: 
     refused(tmp_path, out, "holds what no study writes: mlflow-artifacts, my.db, my.db-wal and 1 more$")
 
 
+@pytest.mark.slow
 def test_fresh_moves_any_studys_folder_aside(tmp_path: Path) -> None:
     out = make_out(tmp_path / "x", arms=("triplet_q1",))
     before = content(out)

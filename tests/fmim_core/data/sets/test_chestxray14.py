@@ -152,6 +152,7 @@ def small_download(root: Path, development: int = 20, test: int = 8) -> Path:
     return root
 
 
+@pytest.mark.slow
 @needs_nih
 def test_a_study_on_it_says_release_and_checksums_everywhere(tmp_path: Path) -> None:
     root = small_download(tmp_path / "download")

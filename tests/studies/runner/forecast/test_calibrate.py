@@ -208,6 +208,7 @@ def check_prediction(content: CalibrationFile, found: Forecast, total: Work) -> 
     assert content.forecast.model_dump() == vars(found)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_seconds")
 def test_a_small_plan_is_predicted_and_nothing_but_the_prediction_is_left(tmp_path: Path) -> None:
     plan = mini_plan()

@@ -233,6 +233,7 @@ def assert_stopped_cleanly(root: Path) -> None:
     assert len(runs) == 1 + len(list(read_records(root / "study")))
 
 
+@pytest.mark.slow
 def test_a_real_search_stops_selects_and_is_done(inline: Path) -> None:
     assert_stopped_cleanly(inline)
     chosen = SelectionFile.read(inline / "study" / "selection.json").arms["asha"].configuration
