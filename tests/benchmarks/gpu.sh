@@ -13,7 +13,7 @@
 # asked; what is measured before a failure or the time limit stays in gpu.json.
 #
 # Needs Python 3.11 or later (PYTHON names it, by default python3) with torch for CUDA (and its triton), torchvision,
-# numpy, pandas, scipy, pillow, pydantic, pytorch-metric-learning, scikit-learn, rich and pytest; no Ray, no MLflow, no
+# numpy, pandas, scipy, pillow, pydantic, pytorch-metric-learning, scikit-learn, rich, pytest and hypothesis; no Ray, no MLflow, no
 # network, no data set, nothing installed of this project.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
