@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from reports.build import build_report
 from tests.support.factories import make_out
 
 
@@ -13,3 +14,11 @@ from tests.support.factories import make_out
 def out(tmp_path: Path) -> Path:
     """A finished study with the nine arms of `automargin_vs_grid` (see `factories`)."""
     return make_out(tmp_path / "out")
+
+
+@pytest.fixture(scope="session")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with its report, for tests that only read it: drawing the figures takes seconds."""
+    out = make_out(tmp_path_factory.mktemp("reported") / "out")
+    build_report(out)
+    return out

@@ -81,8 +81,8 @@ class Page(HTMLParser):
             self.svg.append(given)
 
 
-def test_page_is_self_contained_and_accessible(out: Path) -> None:
-    text = build_report(out).read_text(encoding="utf-8")
+def test_page_is_self_contained_and_accessible(reported: Path) -> None:
+    text = (reported / "report" / "index.html").read_text(encoding="utf-8")
     page = Page()
     page.feed(text)
     assert not [load for load in page.loads if re.match(r"(https?:)?//", load)]
@@ -96,15 +96,15 @@ def test_page_is_self_contained_and_accessible(out: Path) -> None:
     assert len(ids) == len(set(ids))
     inside = [load for load in page.loads if not load.startswith(("#", "data:"))]
     assert inside
-    assert all((out / "report" / load).exists() for load in inside)
+    assert all((reported / "report" / load).exists() for load in inside)
 
 
-def test_every_caption_says_the_images_are_synthetic(out: Path) -> None:
-    text = build_report(out).read_text(encoding="utf-8")
+def test_every_caption_says_the_images_are_synthetic(reported: Path) -> None:
+    text = (reported / "report" / "index.html").read_text(encoding="utf-8")
     captions = re.findall(r"<caption>.*?</caption>|<figcaption>.*?</figcaption>", text, flags=re.DOTALL)
     assert len(captions) > 15
     assert all("phantom images - synthetic, not radiographs" in caption for caption in captions)
-    for path in (out / "report/tables").glob("*.tex"):
+    for path in (reported / "report/tables").glob("*.tex"):
         assert "synthetic, not radiographs" in path.read_text(encoding="utf-8")
 
 

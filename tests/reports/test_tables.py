@@ -24,11 +24,10 @@ COLUMNS = (
 )
 
 
-def test_search_cost_is_one_row_per_arm_with_known_values(out: Path) -> None:
-    build_report(out)
-    header = (out / "report/tables/search_cost.csv").read_text(encoding="utf-8").splitlines()[0]
+def test_search_cost_is_one_row_per_arm_with_known_values(reported: Path) -> None:
+    header = (reported / "report/tables/search_cost.csv").read_text(encoding="utf-8").splitlines()[0]
     assert header == COLUMNS
-    rows = table(out, "search_cost")
+    rows = table(reported, "search_cost")
     assert [row["arm"] for row in rows] == list(SPACES)
     assert [int(row["n_s"]) for row in rows] == list(N_S) == [1, 1, 4, 4, 2, 1, 1, 16, 4]
     for row, n_s in zip(rows, N_S, strict=True):
@@ -42,9 +41,8 @@ def test_search_cost_is_one_row_per_arm_with_known_values(out: Path) -> None:
         assert (row["validation_n"], row["test_n"]) == ("3", "5")
 
 
-def test_tables_show_ours_beside_the_published(out: Path) -> None:
-    build_report(out)
-    triplet = {row["search"]: row for row in table(out, "triplet_arms")}
+def test_tables_show_ours_beside_the_published(reported: Path) -> None:
+    triplet = {row["search"]: row for row in table(reported, "triplet_arms")}
     assert list(triplet) == ["Q1", "Q2", "WAT", "Grid search", "AutoMargin"]
     assert [row["published_mAP_percent"] for row in triplet.values()] == [
         "27.3",
@@ -55,11 +53,11 @@ def test_tables_show_ours_beside_the_published(out: Path) -> None:
     ]
     assert triplet["AutoMargin"]["published_CMC_1_percent"] == "93.7"
     assert triplet["AutoMargin"]["configuration"] == "K_Δ = 2"
-    adatriplet = {row["search"]: row for row in table(out, "adatriplet_arms")}
+    adatriplet = {row["search"]: row for row in table(reported, "adatriplet_arms")}
     assert list(adatriplet) == ["Q1", "Q2", "Grid search", "AutoMargin"]
     assert adatriplet["Grid search"]["published_mAP_percent"] == "97.0"
     assert float(adatriplet["Grid search"]["test_CMC_1_mean"]) == pytest.approx(0.80 - 0.05 - 0.08)
-    grid = table(out, "grid_vs_automargin")
+    grid = table(reported, "grid_vs_automargin")
     assert len(grid) == 16 + 1 + 4 + 1
     assert grid[10]["configuration"] == "ε = 0.5, β = 0.5"
     assert grid[10]["published_oai_percent"] == "97.02"
@@ -69,9 +67,8 @@ def test_tables_show_ours_beside_the_published(out: Path) -> None:
     assert float(grid[16]["validation_mAP_mean"]) == pytest.approx(sum(values) / 16)
 
 
-def test_paired_differences_say_how_large_they_are_and_what_could_be_found(out: Path) -> None:
-    build_report(out)
-    row = table(out, "paired_differences")[1]
+def test_paired_differences_say_how_large_they_are_and_what_could_be_found(reported: Path) -> None:
+    row = table(reported, "paired_differences")[1]
     sd = float(row["se"]) * math.sqrt(5)
     correction = math.sqrt(2 / math.pi)  # Hedges' of 4 degrees of freedom
     assert float(row["g"]) == pytest.approx(0.005 / sd * correction)
@@ -107,9 +104,8 @@ def test_latex_is_balanced_escaped_and_plain(out: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
-def test_latex_compiles_with_booktabs_alone(out: Path, tmp_path: Path) -> None:
-    build_report(out)
-    tables = sorted(path for path in (out / "report/tables").glob("*.tex") if path.stem != "trials")
+def test_latex_compiles_with_booktabs_alone(reported: Path, tmp_path: Path) -> None:
+    tables = sorted(path for path in (reported / "report/tables").glob("*.tex") if path.stem != "trials")
     inputs = "\n".join(rf"\input{{{path.as_posix()}}}\clearpage" for path in tables)
     source = rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{inputs}\end{{document}}"
     (tmp_path / "all.tex").write_text(source, encoding="utf-8")
@@ -138,9 +134,8 @@ def test_numbers_and_names_are_written_as_agreed() -> None:
     assert key_of({"a": 1, "b": 2.0}) == key_of({"b": 2, "a": 1.0})
 
 
-def test_the_tidy_file_has_every_arm_metric_and_year_beside_the_published_values(out: Path) -> None:
-    build_report(out)
-    rows = table(out, "automargin_vs_grid")
+def test_the_tidy_file_has_every_arm_metric_and_year_beside_the_published_values(reported: Path) -> None:
+    rows = table(reported, "automargin_vs_grid")
     assert list(rows[0]) == [
         "arm",
         "setting",
