@@ -61,6 +61,7 @@ def test_the_guide_writes_a_part_and_a_study() -> None:
     assert list(guide_files()) == ["reports/parts/warnings_by_arm.py", "reports/studies/my_study.py"]
 
 
+@pytest.mark.slow
 def test_one_file_adds_a_table_to_every_study(followed: dict[str, str], tmp_path: Path) -> None:
     out = make_out(tmp_path / "grid")
     edit(out / "records" / "triplet_q1.c00.seed0.json", warnings=["few images"])

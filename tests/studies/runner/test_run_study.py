@@ -33,6 +33,8 @@ from studies.runner.tracking.tracker import Tracker
 from tests.support.comparison import comparable_records
 from tests.support.mini_study import mini_plan
 
+pytestmark = pytest.mark.slow
+
 
 def run(root: Path, out: str = "study", **changes: Any) -> int:
     """Run the small study inline in a folder of its own."""

@@ -28,6 +28,8 @@ from studies.runner.tracking.tracker import Tracker
 from tests.support.mini_study import mini_plan
 from tests.support.services import free_port, wait_for
 
+pytestmark = pytest.mark.slow
+
 
 def test_tracker_trouble_never_stops_training(tmp_path: Path) -> None:
     plan = mini_plan(replicates=1)
@@ -75,7 +77,6 @@ def server(tmp_path: Path) -> Iterator[str]:
         process.wait(timeout=30)
 
 
-@pytest.mark.slow
 def test_a_server_takes_the_runs_and_the_report(server: str, tmp_path: Path) -> None:
     plan = mini_plan(replicates=1)
     options = Options(
@@ -101,7 +102,6 @@ def _finish_one(root: str, number: int) -> None:
     assert troubles == []
 
 
-@pytest.mark.slow
 def test_four_programs_may_start_at_once_on_a_database_that_does_not_exist(tmp_path: Path) -> None:
     """Of four plain MLflow clients on a new sqlite file, three died."""
     context = multiprocessing.get_context("spawn")
