@@ -35,7 +35,12 @@ def builder(place: Path) -> Iterator[Path | None]:
     """
     folder = place.with_name(f".{place.name}{SUFFIX}")
     while not place.exists():
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            if folder.exists():  # a file of that name
+                raise
+            continue  # whoever had finished removed the folder between two steps of mkdir
         with ExitStack() as opened:
             try:
                 lock = opened.enter_context((folder / LOCK).open("a"))
@@ -46,7 +51,12 @@ def builder(place: Path) -> Iterator[Path | None]:
                 folder = place.with_name(f".{place.name}.{uuid.uuid4().hex}{SUFFIX}")
                 folder.mkdir()
             else:
-                if not _is_open_in(folder, lock.fileno()) or place.exists():
+                if not _is_open_in(folder, lock.fileno()):
+                    continue
+                if place.exists():  # finished just before the folder was made again, with nothing in it
+                    (folder / LOCK).unlink()
+                    with suppress(OSError):
+                        folder.rmdir()
                     continue
             yield folder
         with suppress(OSError):  # over NFS the folder could not be removed while the lock in it was open

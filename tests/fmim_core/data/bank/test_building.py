@@ -37,6 +37,39 @@ def test_two_processes_that_build_the_same_bank_decode_it_once(tmp_path: Path, w
     assert [path.name for path in tmp_path.iterdir()] == [whole.path.name]
 
 
+def test_a_folder_that_another_builder_removes_while_it_is_made_is_made_again(
+    tmp_path: Path, whole: Bank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`mkdir` looks twice: that the folder is there, and that it is one. It may have gone in between."""
+    mkdir, gone = Path.mkdir, iter([True])
+
+    def as_it_goes(path: Path, *args: object, **options: object) -> None:
+        if path.name.endswith(partial.SUFFIX) and next(gone, False):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+        mkdir(path, *args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Path, "mkdir", as_it_goes)
+    assert build_bank(Pictures(), SIZE, tmp_path).fingerprint == whole.fingerprint
+    assert next(gone, None) is None
+    assert [path.name for path in tmp_path.iterdir()] == [whole.path.name]
+
+
+def test_a_builder_that_comes_when_the_bank_has_just_been_finished_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, mkdir = tmp_path / "bank", Path.mkdir
+
+    def finished_meanwhile(path: Path, *args: object, **options: object) -> None:
+        mkdir(path, *args, **options)  # type: ignore[arg-type]
+        if path.name.endswith(partial.SUFFIX):
+            mkdir(place)
+
+    monkeypatch.setattr(Path, "mkdir", finished_meanwhile)
+    with partial.builder(place) as folder:
+        assert folder is None
+    assert [path.name for path in tmp_path.iterdir()] == ["bank"]
+
+
 class Meeting(Pictures):
     """Waits while it reads until as many others do as the barrier asks for."""
 
