@@ -14,7 +14,6 @@ from fmim_core.records import (
     SCHEMA,
     Attempt,
     Cost,
-    EpochRow,
     Metrics,
     Record,
     TrialError,
@@ -25,22 +24,9 @@ from fmim_core.records import (
     write_json,
 )
 from fmim_core.records.export import DOCUMENTS, FOLDER, json_schema
+from tests.support.documents import AT, epoch_row
 
-AT = "2026-01-01T00:00:00.000Z"
-ROW = EpochRow(
-    epoch=1,
-    loss=0.5,
-    epsilon=0.25,
-    beta=math.nan,
-    delta_mean=0.1,
-    phi_an_mean=0.2,
-    phi_ap_mean=0.3,
-    active_share=0.4,
-    batches=5,
-    empty_batches=1,
-    subjects_seen_share=1.0,
-    seconds=0.01,
-)
+ROW = epoch_row(1, beta=math.nan)
 
 
 def record(**parts: Any) -> Record:
