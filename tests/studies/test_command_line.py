@@ -113,6 +113,7 @@ def test_asking_for_a_gpu_that_is_not_there_fails_at_once(backend: str, tmp_path
     assert not list(tmp_path.rglob("records/*.json"))
 
 
+@pytest.mark.slow
 def test_plan_and_dry_run_print_the_trials_and_start_nothing(tmp_path: Path) -> None:
     dry = fmim("automargin_vs_grid", "--dry-run", "--replicates", 4, cwd=tmp_path)
     plan = fmim("plan", "automargin_vs_grid", "--replicates", 4, cwd=tmp_path)

@@ -39,6 +39,7 @@ def refused(root: Path, out: Path, message: str, **more: object) -> None:
     assert content(root) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["run"], ["run", "--dry-run"], ["plan", "--calibrate"]])
 def test_another_studys_folder_is_refused_with_both_names(tmp_path: Path, command: list[str]) -> None:
     make_out(tmp_path / "runs" / "x", arms=("triplet_q1",))

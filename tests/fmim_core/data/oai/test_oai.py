@@ -267,6 +267,7 @@ def test_a_study_runs_on_a_folder(tmp_path: Path) -> None:
     assert (data.kind, data.test.subjects, data.details["split"]["test"]) == ("oai", 12, "C")
 
 
+@pytest.mark.slow
 def test_the_program_names_what_a_folder_lacks(tmp_path: Path) -> None:
     done = fmim("plan", "lambda_sweep", "--data", "oai", cwd=tmp_path)
     assert (done.returncode, "oai needs --data-root, the folder it was downloaded to" in done.stderr) == (2, True)

@@ -168,6 +168,7 @@ def test_status_counts_what_is_due_of_a_search_that_stops(tiny_bank: Bank, tmp_p
     assert f"{len(simulation.records)} of {len(simulation.records)} trials are over" in screen.export_text()
 
 
+@pytest.mark.slow
 def test_plan_prints_the_exact_number_or_the_most(tmp_path: Path) -> None:
     done = fmim("plan", "automargin_vs_search", "--preset", "smoke", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
