@@ -80,7 +80,7 @@ def _head(results: Results, year: int | None) -> str:
 
 def _given(results: Results) -> str:
     given = "; ".join(f"{arm.group} {configuration_text(arm.configurations[0])}" for arm in results.arms)
-    return f"Hyperparameters are given, as the paper selected them on OAI: {given}."
+    return f"Nothing is searched here; the hyperparameters were given: {given}."
 
 
 def _pooled_note() -> str:
