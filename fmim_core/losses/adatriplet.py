@@ -10,7 +10,7 @@ from torch import Tensor
 from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput
 from fmim_core.losses.triplet import triplet_term
 from fmim_core.margins.base import Margins
-from fmim_core.triplets.selection import Averaging, Selection, mean_hinge
+from fmim_core.triplets.selection import Averaging, TripletSelection, mean_hinge
 from fmim_core.triplets.similarities import NOT_A_TRIPLET, Similarities
 
 
@@ -29,7 +29,7 @@ class AdaTriplet(Loss):
 
     kind: Literal["adatriplet"] = "adatriplet"
     lam: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
-    selection: Selection = "semihard"
+    selection: TripletSelection = "semihard"
     averaging: Averaging = "nonzero"
     negative_pairs: Literal["unordered", "per_triplet"] = "unordered"
     uses_beta = True

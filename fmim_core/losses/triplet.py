@@ -8,7 +8,7 @@ from torch import Tensor
 
 from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput
 from fmim_core.margins.base import Margins
-from fmim_core.triplets.selection import Averaging, Selection, count_triplets, mean_hinge
+from fmim_core.triplets.selection import Averaging, TripletSelection, count_triplets, mean_hinge
 from fmim_core.triplets.similarities import Similarities
 
 
@@ -22,7 +22,7 @@ class Triplet(Loss):
     """
 
     kind: Literal["triplet"] = "triplet"
-    selection: Selection = "semihard"
+    selection: TripletSelection = "semihard"
     averaging: Averaging = "nonzero"
 
     def build(self, embedding_dim: int, classes: int) -> LossModule:
@@ -47,7 +47,7 @@ class TripletLoss(LossModule):
 
 
 def triplet_term(
-    batch: Similarities, margins: Margins, selection: Selection, averaging: Averaging
+    batch: Similarities, margins: Margins, selection: TripletSelection, averaging: Averaging
 ) -> tuple[Tensor, Tensor]:
     """The averaged triplet term (scalar) and the number of triplets with a non-zero term (scalar)."""
     epsilon = margins.triplet_margin(batch.delta)

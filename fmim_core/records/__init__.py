@@ -1,6 +1,6 @@
 """What a study writes: typed documents with one version, read and written through one place. Needs no torch."""
 
-from fmim_core.records.document import SCHEMA, Document, Part, Time, in_words
+from fmim_core.records.document import SCHEMA, Document, DocumentPart, Time, in_words
 from fmim_core.records.files import now, read_json, replacing, write_bytes, write_json, write_text
 from fmim_core.records.record import (
     Attempt,
@@ -56,7 +56,7 @@ __all__ = [
     "ForecastEntry",
     "MetricValues",
     "Metrics",
-    "Part",
+    "DocumentPart",
     "PlannedTrials",
     "Proposal",
     "ProposalsFile",

@@ -23,13 +23,13 @@ Time = Annotated[str, AfterValidator(_checked_time)]
 """A time as `now` writes it, ISO 8601."""
 
 
-class Part(BaseModel):
+class DocumentPart(BaseModel):
     """A part of a document: frozen, without unknown keys; numbers may be NaN, which stays NaN in the file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
 
 
-class Document(Part):
+class Document(DocumentPart):
     """A JSON file of its own; its key `schema` says by which version of the form it was written."""
 
     model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True, validate_by_alias=True)

@@ -10,14 +10,14 @@ from typing import Any, Literal, Self
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from fmim_core.metric_names import split_key
-from fmim_core.records.document import Document, Part, Time
+from fmim_core.records.document import Document, DocumentPart, Time
 
 Stage = Literal["search", "replicate"]
 Status = Literal["completed", "stopped", "diverged", "failed"]
 MetricValues = dict[str, float]
 
 
-class Cost(Part):
+class Cost(DocumentPart):
     """What a trial, or an attempt at it, cost.
 
     `wall_s` has the waiting between epochs in it, which the parts do not have. `resumed` counts interruptions after
@@ -49,7 +49,7 @@ class Cost(Part):
         return (self.parts_s + self.lost_s) * self.device_share
 
 
-class TrialError(Part):
+class TrialError(DocumentPart):
     """The error that ended a trial or an attempt; an attempt keeps no traceback."""
 
     kind: str | None = Field(None, description="the error's class, or `out of memory`, or `worker died`")
@@ -57,7 +57,7 @@ class TrialError(Part):
     traceback: str | None = None
 
 
-class Attempt(Part):
+class Attempt(DocumentPart):
     """An attempt at a trial that failed and was run again; less what a later one resumed from (a checkpoint)."""
 
     status: Status
@@ -67,7 +67,7 @@ class Attempt(Part):
     ended_at: Time
 
 
-class SoFar(Part):
+class SoFar(DocumentPart):
     """What is kept of a trial that is not over: when it began, and what was paid for it."""
 
     started_at: str
@@ -75,7 +75,7 @@ class SoFar(Part):
     attempts: tuple[Attempt, ...] = ()
 
 
-class EpochRow(Part):
+class EpochRow(DocumentPart):
     """One epoch of a training. Margins are those in force in it; not-a-number where the loss has none."""
 
     epoch: int = Field(description="from 1")
@@ -114,7 +114,7 @@ class EpochRow(Part):
         return {name: value for name, value in serialize(self).items() if value is not None}
 
 
-class Metrics(Part):
+class Metrics(DocumentPart):
     """Metric name → value, of the held-out fold or of the test set; null where that was not evaluated.
 
     Names are those of `fmim_core.metric_names`, alone or by years after baseline (`mAP/year_4`), and besides
@@ -132,7 +132,7 @@ class Metrics(Part):
         return values
 
 
-class Stopped(Part):
+class Stopped(DocumentPart):
     """Where its search stopped a trial, and what was measured by then: no result."""
 
     after_epoch: int
@@ -140,7 +140,7 @@ class Stopped(Part):
     validation: MetricValues | None
 
 
-class RetrievalSample(Part):
+class RetrievalSample(DocumentPart):
     """A query with its nearest true match and the first image found, as rows of the bank."""
 
     query_row: int
@@ -196,7 +196,7 @@ class Record(Document):
     def of(cls, content: Any, where: str) -> Self:
         """As of every document. A record's file leaves nothing out: a cost that it does not tell is not zero."""
         record = super().of(content, where)
-        parts: dict[str, Part] = {"": record, "cost.": record.cost}
+        parts: dict[str, DocumentPart] = {"": record, "cost.": record.cost}
         parts |= {f"attempts.{number}.cost.": attempt.cost for number, attempt in enumerate(record.attempts)}
         for at, part in parts.items():
             lacking = [f"{at}{name}" for name in type(part).model_fields if name not in part.model_fields_set]

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from fmim_core.records.document import Document, Part
+from fmim_core.records.document import Document, DocumentPart
 
 Configuration = dict[str, Any]
 
 
-class SearcherFacts(Part):
+class SearcherFacts(DocumentPart):
     """What reports and progress need to know of a searcher, said by itself."""
 
     uses_results: bool = Field(description="whether its proposals depend on the results of earlier ones")
@@ -21,7 +21,7 @@ class SearcherFacts(Part):
     ordered: bool = Field(description="whether its configurations cannot be taken in any other order")
 
 
-class ArmEntry(Part):
+class ArmEntry(DocumentPart):
     """An arm as it was declared. Only `name` identifies it; `label`, `loss`, `group` and `search` are for display."""
 
     name: str
@@ -39,7 +39,7 @@ class ArmEntry(Part):
     n_s: int = Field(description="configurations that its search may train")
 
 
-class SubsetSummary(Part):
+class SubsetSummary(DocumentPart):
     """One side of the split of a data set."""
 
     images: int
@@ -50,7 +50,7 @@ class SubsetSummary(Part):
     years: dict[str, int] = Field(description="year after baseline → images")
 
 
-class DataEntry(Part):
+class DataEntry(DocumentPart):
     """The data set that a study ran on."""
 
     name: str
@@ -68,7 +68,7 @@ class DataEntry(Part):
     test: SubsetSummary
 
 
-class FoldEntry(Part):
+class FoldEntry(DocumentPart):
     """Who is where in a fold, and which years after baseline it cannot score though others can."""
 
     fold: int
@@ -83,7 +83,7 @@ class FoldEntry(Part):
     validation_years_missing: list[int]
 
 
-class Execution(Part):
+class Execution(DocumentPart):
     """One start of the study; what is null follows when it has ended."""
 
     started_at: str
@@ -97,7 +97,7 @@ class Execution(Part):
     exit_code: int | None = None
 
 
-class PlannedTrials(Part):
+class PlannedTrials(DocumentPart):
     """How many trials there are at most."""
 
     search_trials: int
@@ -138,7 +138,7 @@ def study_path(out: Path) -> Path:
     return out / "study.json"
 
 
-class Score(Part):
+class Score(DocumentPart):
     """A configuration's mean validation metric over folds; `excluded` says why it could not be selected."""
 
     number: int
@@ -149,7 +149,7 @@ class Score(Part):
     excluded: str | None
 
 
-class Selection(Part):
+class Selection(DocumentPart):
     """An arm's winner (null if no configuration finished all its folds) and the scores of all."""
 
     number: int | None
@@ -176,7 +176,7 @@ class SelectionFile(Document):
         return self.arms[arm].configuration if arm in self.arms else None
 
 
-class Proposal(Part):
+class Proposal(DocumentPart):
     """A configuration that a search proposed, and the results it was based on (null for a failed one)."""
 
     configuration: Configuration
@@ -189,7 +189,7 @@ class ProposalsFile(Document):
     arms: dict[str, list[Proposal]] = Field({}, description="by the arm's name, in order")
 
 
-class ForecastEntry(Part):
+class ForecastEntry(DocumentPart):
     """What a whole plan was predicted to take."""
 
     trials: int

@@ -11,11 +11,11 @@ from torch.nn import functional
 
 from fmim_core.triplets.similarities import NOT_A_TRIPLET, TripletIndex
 
-Selection = Literal["all", "semihard"]
+TripletSelection = Literal["all", "semihard"]
 Averaging = Literal["nonzero", "all"]
 
 
-def select_triplets(delta: Tensor, selection: Selection) -> Tensor:
+def select_triplets(delta: Tensor, selection: TripletSelection) -> Tensor:
     """Δ `(P, B)` with what must not count moved to `NOT_A_TRIPLET`, where the hinge [ε − Δ]₊ is 0 for any ε.
 
     all: every triplet counts. semihard: those with 0 < Δ (≤ ε, beyond which the hinge is 0 by itself): the negative
@@ -24,13 +24,13 @@ def select_triplets(delta: Tensor, selection: Selection) -> Tensor:
     return functional.threshold(delta, 0.0, NOT_A_TRIPLET) if selection == "semihard" else delta
 
 
-def count_triplets(delta: Tensor, epsilon: Tensor | float, selection: Selection) -> Tensor:
+def count_triplets(delta: Tensor, epsilon: Tensor | float, selection: TripletSelection) -> Tensor:
     """How many triplets of Δ `(P, B)` (invalid ones near `NOT_A_TRIPLET`) are selected."""
     return ((delta > 0) & (delta <= epsilon)).sum() if selection == "semihard" else (delta < NOT_A_TRIPLET / 2).sum()
 
 
 def mean_hinge(
-    delta: Tensor, epsilon: Tensor | float, selection: Selection = "all", count: Tensor | None = None
+    delta: Tensor, epsilon: Tensor | float, selection: TripletSelection = "all", count: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """Mean of [ε − Δ]₊ over `count` terms or else over the non-zero ones; and how many those are.
 
@@ -51,7 +51,7 @@ class _Hinge(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, delta: Tensor, epsilon: Tensor | float, selection: Selection) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, delta: Tensor, epsilon: Tensor | float, selection: TripletSelection) -> tuple[Tensor, Tensor]:
         terms = (epsilon - select_triplets(delta, selection)).relu_()
         total, active = terms.sum(), terms.sign_()
         nonzero = active.sum()

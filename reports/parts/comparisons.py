@@ -10,7 +10,7 @@ from typing import Any
 from fmim_core.metric_names import Metric
 from fmim_core.records import ArmEntry
 from reports.reading.cost import cost_of
-from reports.reading.results import Results, Trial
+from reports.reading.results import PlannedTrial, Results
 from reports.reading.summary import ArmSummary, arm_summaries, chance_name, completed
 from reports.sections import Section, a_choice, declared_comparisons, in_every_study
 from reports.stats import (
@@ -273,7 +273,7 @@ def _seconds(results: Results, arm: ArmEntry, fold: int) -> float:
     return math.fsum(trial.device_seconds for trial in _ran(results, arm) if trial.replicate == fold)
 
 
-def _ran(results: Results, arm: ArmEntry) -> list[Trial]:
+def _ran(results: Results, arm: ArmEntry) -> list[PlannedTrial]:
     return [trial for trial in results.of(arm.name, "search") if trial.record is not None]
 
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from reports.reading.cost import Cost, cost_of
+from reports.reading.cost import TotalCost, cost_of
 from reports.reading.results import Results
 from reports.reading.summary import ArmSummary, arm_summaries
 from reports.sections import Section, a_choice, a_search_stage, in_every_study
@@ -168,7 +168,7 @@ def time_table(results: Results) -> Table:
     return Table("where_time_went", "Time by kind of work", caption(results, text), columns, rows)
 
 
-def _by_stage(results: Results) -> Iterator[tuple[dict[str, Any], Cost]]:
+def _by_stage(results: Results) -> Iterator[tuple[dict[str, Any], TotalCost]]:
     """The first columns and the cost of each arm, stage after stage, each with its sum, and of everything."""
     for stage in results.stages:
         costs = [(arm.label, cost_of(results.of(arm.name, stage))) for arm in results.arms]

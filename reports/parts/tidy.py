@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fmim_core.records import ArmEntry
-from reports.reading.published import Row, ablation_value
+from reports.reading.published import PublishedRow, ablation_value
 from reports.reading.results import Results
 from reports.reading.summary import Estimate, on_test, query_years
 from reports.stats import MeanSE
@@ -18,7 +18,7 @@ METRICS = ("mAP", "mAP_at_R", "CMC_1")
 
 
 def every_value_table(
-    results: Results, settings: Mapping[str, str] | None = None, published: Mapping[str, Row] | None = None
+    results: Results, settings: Mapping[str, str] | None = None, published: Mapping[str, PublishedRow] | None = None
 ) -> Table:
     """One row per arm, metric and year on the test set; an arm without a completed seed has its rows, with n = 0.
 

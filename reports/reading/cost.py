@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fmim_core.records import Attempt, Execution, Record
-from reports.reading.results import Results, Trial, key_of
+from reports.reading.results import PlannedTrial, Results, key_of
 
 Span = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Cost:
+class TotalCost:
     """Sums over trials that have a record, whatever their status: a failed trial costs, too.
 
     Args:
@@ -59,14 +59,14 @@ class Utilisation:
         return self.busy_s / self.slot_seconds if self.slot_seconds > 0 else math.nan
 
 
-def cost_of(trials: Iterable[Trial]) -> Cost:
+def cost_of(trials: Iterable[PlannedTrial]) -> TotalCost:
     """The cost of these trials."""
     records = [trial.record for trial in trials if trial.record is not None]
     attempts = [attempt for record in records for attempt in record.attempts]
     costs = [cost for record in records for cost in record.costs]
     energies = [cost.energy_j for cost in costs if cost.energy_j is not None]
     statuses = Counter(record.status for record in records)
-    return Cost(
+    return TotalCost(
         n_s=len({key_of(record.configuration) for record in records}),
         trials=len(records),
         stopped=statuses["stopped"],
@@ -105,12 +105,12 @@ def covered(found: Sequence[Span]) -> float:
     return total
 
 
-def search_cost(results: Results, arm: str) -> Cost:
+def search_cost(results: Results, arm: str) -> TotalCost:
     """What the search stage of an arm cost; its `n_s` is the number of distinct configurations it trained."""
     return cost_of(results.of(arm, "search"))
 
 
-def utilisation_of(executions: Iterable[Execution], trials: Iterable[Trial]) -> Utilisation:
+def utilisation_of(executions: Iterable[Execution], trials: Iterable[PlannedTrial]) -> Utilisation:
     """Utilisation over all executions that have ended: seconds of data + train + evaluation / (slots × wall)."""
     ended = [(execution.wall_s, execution.slots) for execution in executions if execution.wall_s is not None]
     costs = [cost for trial in trials if trial.record for cost in trial.record.costs]

@@ -49,11 +49,11 @@ def search_name(arm: ArmEntry) -> str:
     return _SEARCH_NAMES.get(arm.margins_kind, "grid")
 
 
-Row = tuple[str, str]
+PublishedRow = tuple[str, str]
 """A row of Tables 1b and 1c by the names printed there: (loss, setting), e.g. ("Triplet", "Q1")."""
 
 
-def ablation_value(row: Row | None, metric: str) -> float | None:
+def ablation_value(row: PublishedRow | None, metric: str) -> float | None:
     """Tables 1b and 1c in percent, by row and a record's metric; None where the paper has none."""
     table, name = paper_table("ablation"), METRIC_NAMES.get(metric)
     if row is None or name is None:

@@ -16,7 +16,7 @@ from reports.reading.validation import read_record, reason_of
 
 
 @dataclass(frozen=True)
-class Trial:
+class PlannedTrial:
     """One trial of the plan: `status` is completed, stopped, diverged, failed, or missing (no record)."""
 
     arm: str
@@ -66,8 +66,8 @@ class Results:
     out: Path
     study: StudyFile
     selection: SelectionFile
-    trials: tuple[Trial, ...]
-    superseded: tuple[Trial, ...]
+    trials: tuple[PlannedTrial, ...]
+    superseded: tuple[PlannedTrial, ...]
     problems: tuple[Problem, ...]
 
     @property
@@ -117,13 +117,13 @@ class Results:
         return ({"search": "fold"} if self.searched else {}) | {"replicate": "seed"}
 
     @cached_property
-    def _by_arm(self) -> dict[tuple[str, str], list[Trial]]:
-        groups: dict[tuple[str, str], list[Trial]] = {}
+    def _by_arm(self) -> dict[tuple[str, str], list[PlannedTrial]]:
+        groups: dict[tuple[str, str], list[PlannedTrial]] = {}
         for trial in self.trials:
             groups.setdefault((trial.arm, trial.stage), []).append(trial)
         return groups
 
-    def of(self, arm: str, stage: str, configuration: Mapping[str, Any] | None = None) -> list[Trial]:
+    def of(self, arm: str, stage: str, configuration: Mapping[str, Any] | None = None) -> list[PlannedTrial]:
         """The planned trials of an arm and stage, of one configuration if given, in plan order."""
         found = self._by_arm.get((arm, stage), [])
         if configuration is None:
@@ -221,15 +221,15 @@ def _records(out: Path, study: StudyFile, problems: list[Problem]) -> Records:
     return found
 
 
-def _trial(key: Key, configuration: Mapping[str, Any], found: tuple[str, Record] | None) -> Trial:
+def _trial(key: Key, configuration: Mapping[str, Any], found: tuple[str, Record] | None) -> PlannedTrial:
     arm, _, stage, replicate = key
     if found is None:
-        return Trial(arm, configuration, stage, replicate, "missing", "no record: not run yet, or not readable")
+        return PlannedTrial(arm, configuration, stage, replicate, "missing", "no record: not run yet, or not readable")
     file, record = found
-    return Trial(arm, configuration, stage, replicate, record.status, reason_of(record), file, record)
+    return PlannedTrial(arm, configuration, stage, replicate, record.status, reason_of(record), file, record)
 
 
-def _why_unplanned(trial: Trial, study: StudyFile, selection: SelectionFile) -> str:
+def _why_unplanned(trial: PlannedTrial, study: StudyFile, selection: SelectionFile) -> str:
     arms = {arm.name: arm for arm in study.arms}
     if trial.arm not in arms:
         return f"not in the plan: arm {trial.arm!r} is unknown"

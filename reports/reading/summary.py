@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from fmim_core.records import ArmEntry
-from reports.reading.cost import Cost, search_cost
-from reports.reading.results import Results, Trial
+from reports.reading.cost import TotalCost, search_cost
+from reports.reading.results import PlannedTrial, Results
 from reports.stats import MeanSE, averages_over_folds, mean_se
 
 
@@ -53,7 +53,7 @@ class ArmSummary:
     search: str
     planned_n_s: int
     configuration: Mapping[str, Any] | None
-    cost: Cost
+    cost: TotalCost
     validation: Estimate
     test: Estimate
 
@@ -63,12 +63,12 @@ class ArmSummary:
         return self.search or self.label
 
 
-def completed(trials: list[Trial], metric: str, year: int | None = None) -> dict[int, float]:
+def completed(trials: list[PlannedTrial], metric: str, year: int | None = None) -> dict[int, float]:
     """replicate → metric of the completed trials."""
     return {t.replicate: t.metric(metric, year) for t in trials if t.status == "completed"}
 
 
-def estimate(trials: list[Trial], metric: str, of: int, unit: str, year: int | None = None) -> Estimate:
+def estimate(trials: list[PlannedTrial], metric: str, of: int, unit: str, year: int | None = None) -> Estimate:
     """Mean ± SE of a metric over the completed ones of these trials."""
     return Estimate(completed(trials, metric, year), of, unit)
 
@@ -84,7 +84,7 @@ def on_test(results: Results, arm: str, metric: str, year: int | None = None) ->
     return estimate(results.of(arm, "replicate"), metric, results.study.replicates, "seed", year)
 
 
-def over_years(trial: Trial, metric: str, least: int) -> float | None:
+def over_years(trial: PlannedTrial, metric: str, least: int) -> float | None:
     """The metric over a trial's queries at least so many years after baseline, each query counting once.
 
     Σ_y n_y m_y / Σ_y n_y with n_y queries and a mean m_y in year y, which is exact; None without such queries.
@@ -95,7 +95,7 @@ def over_years(trial: Trial, metric: str, least: int) -> float | None:
     return averages_over_folds(values, sizes).pooled if years else None
 
 
-def estimate_over_years(trials: list[Trial], metric: str, least: int, of: int, unit: str) -> Estimate:
+def estimate_over_years(trials: list[PlannedTrial], metric: str, least: int, of: int, unit: str) -> Estimate:
     """Mean ± SE of `over_years` over the completed trials that have such queries."""
     found = {t.replicate: over_years(t, metric, least) for t in trials if t.status == "completed"}
     return Estimate({key: value for key, value in found.items() if value is not None}, of, unit)

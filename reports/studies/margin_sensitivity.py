@@ -18,7 +18,7 @@ from reports.parts.optimism import optimism_plot
 from reports.parts.tidy import tidy_row, tidy_table
 from reports.parts.verdict import Verdict, estimate_text, lead
 from reports.reading import published
-from reports.reading.results import Results, Trial
+from reports.reading.results import PlannedTrial, Results
 from reports.reading.summary import Estimate, estimate
 from reports.writing.captions import caption
 from reports.writing.formats import configuration_text, percent, value_text
@@ -66,7 +66,7 @@ def _margin(results: Results, arm: str, epsilon: float) -> Margin:
     )
 
 
-def _shares(trial: Trial) -> list[float]:
+def _shares(trial: PlannedTrial) -> list[float]:
     return [row.active_share for row in trial.record.history] if trial.record else []
 
 

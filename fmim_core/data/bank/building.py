@@ -18,7 +18,7 @@ from fmim_core.config import fingerprint
 from fmim_core.data.bank.bank import SCHEMA, Bank, content_fingerprint
 from fmim_core.data.bank.blocks import cores
 from fmim_core.data.bank.image_set import ImageSet
-from fmim_core.data.bank.partial import Finished, Outcome, Partial, builder
+from fmim_core.data.bank.partial import Finished, ImageOutcome, Partial, builder
 from fmim_core.data.images.reading import ImageProblem, appearance
 from fmim_core.data.source import ABOUT_COLUMNS, INDEX_COLUMNS, Source
 from fmim_core.records import write_json, write_text
@@ -167,7 +167,7 @@ class _Block:
         finished = self._partial.finish(self._rows.start, self._sha256, outcomes)
         return finished, self._images, [outcome for outcome in outcomes if isinstance(outcome, ImageProblem)]
 
-    def _decode(self, row: int) -> Outcome:
+    def _decode(self, row: int) -> ImageOutcome:
         outcome = self._read(row, self._images[row - self._rows.start])
         with self._lock:
             self._left -= 1
@@ -176,7 +176,7 @@ class _Block:
             self._sha256 = self._partial.write(self._rows.start, self._images)
         return outcome
 
-    def _read(self, row: int, out: np.ndarray) -> Outcome:
+    def _read(self, row: int, out: np.ndarray) -> ImageOutcome:
         if not self._partial.find(row, out):
             try:
                 image = self._source.read(row, len(out))

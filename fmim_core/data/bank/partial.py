@@ -21,7 +21,7 @@ from fmim_core.data.images.reading import ImageProblem
 LOCK, LOG, IMAGES = "lock", "blocks.jsonl", "bank/images.u8"
 SUFFIX = ".partial"
 
-Outcome = ImageProblem | str | None
+ImageOutcome = ImageProblem | str | None
 """Of reading an image: what is wrong with it, or a remark on it, or neither."""
 
 
@@ -135,7 +135,7 @@ class Partial:
             content, offset = content[written:], offset + written
         return hashlib.sha256(images.data).hexdigest()
 
-    def finish(self, start: int, sha256: str, outcomes: list[Outcome]) -> Finished:
+    def finish(self, start: int, sha256: str, outcomes: list[ImageOutcome]) -> Finished:
         """Note in the log that a block is written; an image with a problem will be read again."""
         pairs = zip(self._keys[start : start + len(outcomes)], outcomes, strict=True)
         keys = [None if isinstance(outcome, ImageProblem) else key for key, outcome in pairs]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fmim_core.data.oai.files import VISITS
-from fmim_core.data.oai.rows import MISSING, Row, RowReader, coded, number, site
+from fmim_core.data.oai.rows import MISSING, RowReader, TableRow, coded, number, site
 from fmim_core.data.sets.manifest import MAX_AGE, SEXES
 from fmim_core.data.tables.findings import Finding
 
@@ -105,14 +105,14 @@ def read_metadata(root: Path, tables: Mapping[str, str]) -> Metadata:
     )
 
 
-def _sites(reader: RowReader, enrolled: Sequence[Row]) -> dict[str, str]:
+def _sites(reader: RowReader, enrolled: Sequence[TableRow]) -> dict[str, str]:
     what = "sites other than A to E, taken as unknown"
     items = [(row.subject, found := reader.cell(row, "v00site", site, what), found) for row in enrolled]
     # The site decides between training and test, so that no rule may choose one.
     return reader.first_known(items, "participants enrolled at more than one site", severity="error")
 
 
-def _sexes(reader: RowReader, enrolled: Sequence[Row]) -> dict[str, str]:
+def _sexes(reader: RowReader, enrolled: Sequence[TableRow]) -> dict[str, str]:
     def sex(text: str) -> str | None:
         return SEXES.get(text.lower()) or coded(SEX_CODES)(text)
 
@@ -131,7 +131,7 @@ def _ages(reader: RowReader, tables: Mapping[str, str]) -> dict[Visit, float | N
     return reader.first_known(items, "visits with two ages: the first in file order is taken", None)
 
 
-def _age(reader: RowReader, row: Row, column: str) -> float | None:
+def _age(reader: RowReader, row: TableRow, column: str) -> float | None:
     def age(text: str) -> float | None:
         years = number(text)
         return years if years is not None and 0 <= years <= MAX_AGE else None
@@ -146,7 +146,7 @@ def _grades(reader: RowReader, tables: Mapping[str, str]) -> dict[Knee, str]:
     """
     items: list[tuple[Knee, str, str]] = []
 
-    def add(row: Row, months: int | None, column: str) -> None:
+    def add(row: TableRow, months: int | None, column: str) -> None:
         side = reader.key(row, "side", coded(SIDES), "readings of a side other than 1 (right) and 2 (left), left out")
         grade = reader.cell(row, column, coded(GRADES), "grades other than 0 to 4, taken as unknown")
         if side and months is not None:
@@ -184,7 +184,7 @@ def _replaced(reader: RowReader, tables: Mapping[str, str]) -> dict[tuple[str, s
     return reader.first_known(items, "knees replaced at two times: the first in file order is taken", None)
 
 
-def _last_visit(reader: RowReader, row: Row, knee: str) -> float | None:
+def _last_visit(reader: RowReader, row: TableRow, knee: str) -> float | None:
     def visit(text: str) -> float | None:
         found = VISIT.fullmatch(text)
         return float(found[1]) if found else number(text)

@@ -24,7 +24,7 @@ Key = TypeVar("Key", str, tuple[str, int], tuple[str, int, str], tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A table's row: where it stands, whose it is (the ID's digits), and its cells by column."""
 
     place: str
@@ -46,7 +46,7 @@ class RowReader:
 
     def rows(
         self, path: str, required: Sequence[str], optional: Sequence[str] = (), same: Mapping[str, str] | None = None
-    ) -> list[Row]:
+    ) -> list[TableRow]:
         """The rows with an ID, without the dictionary that one edition has as its second line.
 
         Raises:
@@ -59,7 +59,7 @@ class RowReader:
         for n, place in enumerate(table.places):
             cells = {name: column[n] for name, column in columns.items()}
             if found := ID.fullmatch(cells["id"]):
-                rows.append(Row(f"{path} {place}", found[1], cells))
+                rows.append(TableRow(f"{path} {place}", found[1], cells))
             elif n == 0 and _is_dictionary(cells):
                 self._noticed["note", "second lines taken as their table's dictionary"].append(f"{path} {place}")
             else:
@@ -68,7 +68,7 @@ class RowReader:
             self.versions[path] = ", ".join(told)
         return rows
 
-    def cell(self, row: Row, column: str, known: Callable[[str], Any], what: str, unknown: Any = "") -> Any:
+    def cell(self, row: TableRow, column: str, known: Callable[[str], Any], what: str, unknown: Any = "") -> Any:
         """The cell through `known`, whose None marks a mistake: noticed as `what`, and `unknown` in its place.
 
         A cell marked as missing, or no such column, is `unknown` and nothing to notice.
@@ -76,7 +76,7 @@ class RowReader:
         text = row.cells.get(column, "")
         return unknown if MISSING.fullmatch(text) else self.key(row, column, known, what, unknown)
 
-    def key(self, row: Row, column: str, known: Callable[[str], Any], what: str, unknown: Any = None) -> Any:
+    def key(self, row: TableRow, column: str, known: Callable[[str], Any], what: str, unknown: Any = None) -> Any:
         """As `cell`, for what a row cannot be placed without: a missing cell is noticed too."""
         text = row.cells[column]
         if (value := known(text)) is None:

@@ -17,9 +17,9 @@ from fmim_core.data.tables.findings import Findings
 SEPARATORS = (",", ";", "\t", "|")
 MAX_EXACT_INTEGER = 2**53  # up to here every whole number has a floating-point number of its own
 
-Row = tuple[str, Sequence[str]]
+TextRow = tuple[str, Sequence[str]]
 """Where a row stands, and its cells."""
-ReadColumns = Callable[[Sequence[int]], list[Row]]
+ReadColumns = Callable[[Sequence[int]], list[TextRow]]
 """Reads the columns at these positions; a table of 1,000 columns is not turned to text for three of them."""
 
 
@@ -77,8 +77,8 @@ def open_csv(path: Path, content: bytes, wanted: Sequence[str], fallback: str | 
     # the header ends with one, a row without it must not end blank: it may as well lack a cell.
     width = max((n + 1 for n, name in enumerate(header) if name.strip()), default=0)
 
-    def take(positions: Sequence[int]) -> list[Row]:
-        rows: list[Row] = []
+    def take(positions: Sequence[int]) -> list[TextRow]:
+        rows: list[TextRow] = []
         odd = []
         for place, row in lines:
             whole = len(row) >= len(header) and not "".join(row[width:]).strip()
@@ -109,7 +109,7 @@ def _separator(text: TextIO, wanted: Sequence[str]) -> str:
     return max(SEPARATORS, key=found)
 
 
-def _split(path: Path, text: TextIO, separator: str) -> Iterator[Row]:
+def _split(path: Path, text: TextIO, separator: str) -> Iterator[TextRow]:
     """The rows with something in them, the header first."""
     reader = csv.reader(text, delimiter=separator, strict=True)
     try:
@@ -141,7 +141,7 @@ def open_parquet(path: Path, content: bytes) -> tuple[list[str], ReadColumns]:
         except Exception as error:
             raise ValueError(f"{path} cannot be read as Parquet, column {header[number]!r}: {error}") from None
 
-    def take(positions: Sequence[int]) -> list[Row]:
+    def take(positions: Sequence[int]) -> list[TextRow]:
         columns = [column(position) for position in positions]
         if len({len(cells) for cells in columns}) > 1:  # a damaged page can shorten one
             raise ValueError(f"{path} cannot be read as Parquet: its columns differ in length")
@@ -176,7 +176,7 @@ def open_frame(frame: pd.DataFrame) -> tuple[list[str], ReadColumns]:
     def text(value: Any) -> str:
         return f"{value:.15g}" if isinstance(value, float) else str(value)
 
-    def take(positions: Sequence[int]) -> list[Row]:
+    def take(positions: Sequence[int]) -> list[TextRow]:
         part = frame.iloc[:, list(positions)]
         cells = part.astype(object).where(part.notna(), "").map(text)
         return [(f"row {n + 1}", row) for n, row in enumerate(cells.to_numpy().tolist())]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from fmim_core.data.tables.findings import Findings
-from fmim_core.data.tables.formats import Row, lower, open_csv, open_frame, open_parquet, open_text, shortened
+from fmim_core.data.tables.formats import TextRow, lower, open_csv, open_frame, open_parquet, open_text, shortened
 from fmim_core.data.tables.sas import is_sas, read_sas
 
 
@@ -84,7 +84,7 @@ def read_table(
     return TextTable(path, sha256, cells, [place for place, _ in rows], unused)
 
 
-def _check_cells(path: Path, names: Sequence[str], rows: Sequence[Row]) -> None:
+def _check_cells(path: Path, names: Sequence[str], rows: Sequence[TextRow]) -> None:
     """Refuse cells with a line break: more often than not a quote was left open, and rows were swallowed."""
     findings = Findings()
     for at, name in enumerate(names):

@@ -88,7 +88,7 @@ def database_files(uri: str, folder: Path) -> set[str]:
     return {ARTIFACTS, *(f"{path.name}{ending}" for ending in ("", ".lock", "-wal", "-shm", "-journal"))}
 
 
-Value = tuple[str, float, int]  # name, value, step
+LoggedValue = tuple[str, float, int]  # name, value, step
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class Runs:
     def _log(
         self,
         run: str,
-        values: Iterable[Value] = (),
+        values: Iterable[LoggedValue] = (),
         parameters: Mapping[str, Any] = MappingProxyType({}),
         tags: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
@@ -245,7 +245,7 @@ class Runs:
         self._client.set_terminated(self._parent, status)
 
 
-def _of_rows(rows: Iterable[EpochRow], after: int) -> list[Value]:
+def _of_rows(rows: Iterable[EpochRow], after: int) -> list[LoggedValue]:
     """The metrics of the epochs after one, each with its epoch as the step."""
     return [
         (name, value, row.epoch)
@@ -255,7 +255,7 @@ def _of_rows(rows: Iterable[EpochRow], after: int) -> list[Value]:
     ]
 
 
-def _of_the_end(record: Record) -> list[Value]:
+def _of_the_end(record: Record) -> list[LoggedValue]:
     """The cost and the final metrics."""
     last, cost = len(record.history), record.cost.model_dump(include=set(COST_METRICS))
     values = [(f"cost/{name}", value, last) for name, value in cost.items() if value is not None]

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from fmim_core.losses import AdaTriplet
 from fmim_core.margins.base import Margins
-from fmim_core.triplets.selection import Selection, mean_hinge, select_triplets
+from fmim_core.triplets.selection import TripletSelection, mean_hinge, select_triplets
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import StatisticsCollector
 
@@ -63,7 +63,7 @@ def test_a_batch_with_as_many_positives_for_all_has_the_same_triplets(labels: Te
 
 
 @pytest.mark.parametrize("selection", ["all", "semihard"])
-def test_the_hinge_is_the_mean_of_its_terms(selection: Selection) -> None:
+def test_the_hinge_is_the_mean_of_its_terms(selection: TripletSelection) -> None:
     leaf = (0.4 * rows(9)).requires_grad_()
     for epsilon in (0.0, 0.25, 0.3 + 0.1 * rows(9, seed=3)):
         mean, used = mean_hinge(leaf, epsilon, selection)
