@@ -77,6 +77,8 @@ class Arm(Config):
 
     def entry(self) -> ArmEntry:
         """The arm as study.json holds it; configurations that are not listed here are in proposals.json."""
+        from fmim_core.margins.base import MARGINS
+
         facts = SearcherFacts(
             uses_results=self.searcher.uses_results(self.space),
             screens=self.searcher.screens,
@@ -88,6 +90,7 @@ class Arm(Config):
             loss=self.loss,
             loss_kind=self.loss_kind,
             margins_kind=self.margins_kind,
+            margins_vary=MARGINS.find(self.margins_kind).vary,
             group=self.group or self.loss,
             search=self.search,
             searcher=self.searcher.model_dump(mode="json"),

@@ -93,10 +93,12 @@ class Constant(MarginSchedule):
 class MarginConfig(KindConfig):
     """A margin schedule's settings; a schedule never sees a loss, a loss never a schedule.
 
-    gives_margins: whether there are margins at all; `none` alone has none.
+    gives_margins: whether there are margins at all; `none` alone has none. vary: whether ε and β change during a
+    training; reports then draw them over the epochs.
     """
 
     gives_margins: ClassVar[bool] = True
+    vary: ClassVar[bool] = True
 
     @abstractmethod
     def check(self, uses_beta: bool) -> None:

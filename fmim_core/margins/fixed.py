@@ -13,6 +13,7 @@ class FixedMargins(MarginConfig):
     """ε and β given. β is needed by losses with a negative-pair term, and left out otherwise."""
 
     kind: Literal["fixed"] = "fixed"
+    vary = False
     epsilon: Epsilon
     beta: Beta | None = None
 

@@ -14,6 +14,7 @@ class NoMargins(MarginConfig):
 
     kind: Literal["none"] = "none"
     gives_margins = False
+    vary = False
 
     def check(self, uses_beta: bool) -> None:
         """Raise a `ValueError`: called for a loss that needs margins."""

@@ -28,6 +28,7 @@ class WAT(MarginConfig):
     """Weakly-supervised adaptive triplet margin with offset β ∈ [0, 4) (Zhao et al. 2019)."""
 
     kind: Literal["wat"] = "wat"
+    vary = False
     beta: Annotated[float, Field(ge=0, lt=4, allow_inf_nan=False)]
 
     def check(self, uses_beta: bool) -> None:

@@ -29,6 +29,7 @@ class ArmEntry(DocumentPart):
     loss: str
     loss_kind: str
     margins_kind: str
+    margins_vary: bool = Field(description="whether its margins change during a training")
     group: str = Field(description="what the arm shares with those beside it: its loss, or its backbone")
     search: str = Field(description="how its values are set")
     searcher: dict[str, Any]

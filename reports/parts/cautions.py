@@ -8,8 +8,7 @@ from reports.writing.formats import decimal
 
 FEW_SUBJECTS = 100
 PAPER_EPOCHS = 100
-ADAPTIVE_MARGINS = {"automargin"}  # kinds of margins that follow the training
-_AUTOMARGIN_NEEDS_EPOCHS = "AutoMargin adapts its margins once an epoch, so a short training tells little about it."
+_MARGINS_NEED_EPOCHS = "Margins that change during training need epochs, so a short one tells little about them."
 
 
 def cautions(results: Results) -> list[str]:
@@ -85,10 +84,10 @@ def _below_chance(results: Results, chance: float | None) -> list[str]:
     ]
 
 
-def automargin_caution(results: Results) -> list[str]:
-    """That a short training tells little of margins that adapt, where an arm has such margins."""
-    adapts = any(arm.margins_kind in ADAPTIVE_MARGINS for arm in results.arms)
-    return epochs_caution(results, _AUTOMARGIN_NEEDS_EPOCHS) if adapts else []
+def varying_margins_caution(results: Results) -> list[str]:
+    """That a short training tells little of margins that change during it, where an arm has such margins."""
+    vary = any(arm.margins_vary for arm in results.arms)
+    return epochs_caution(results, _MARGINS_NEED_EPOCHS) if vary else []
 
 
 def epochs_caution(results: Results, why: str) -> list[str]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reports.parts.cautions import automargin_caution, cautions
+from reports.parts.cautions import cautions, varying_margins_caution
 from reports.parts.comparisons import Comparison, comparisons, different_tasks_note, margin_text
 from reports.reading.results import Results
 from reports.reading.summary import ArmSummary, Estimate, arm_summaries, chance_name, test_fact
@@ -42,7 +42,7 @@ def verdict_of_comparisons(results: Results) -> Verdict:
         cautions=(
             *(_interpretation(one) for one in found if one.paired.n and one.same_task),
             *comparison_cautions(found),
-            *automargin_caution(results),
+            *varying_margins_caution(results),
             *cautions(results),
         ),
         cards=cards(results, found),

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from reports.contents import Contents
 from reports.parts.tidy import every_value_table
-from reports.parts.training.margins import adaptive_margins_plot
+from reports.parts.training.margins import varying_margins_plot
 from reports.reading import published
 from reports.reading.results import Results
 from reports.reading.summary import arm_summaries, on_test, on_validation, over_configurations
@@ -237,6 +237,6 @@ def tidy_table(results: Results) -> Table:
 
 CONTENTS = Contents(
     tables=(triplet_table, adatriplet_table, grid_table),
-    figures=(heat_plot, adaptive_margins_plot),
+    figures=(heat_plot, varying_margins_plot),
     every_value=tidy_table,
 )

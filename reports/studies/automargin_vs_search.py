@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reports.contents import Contents
 from reports.parts.tidy import every_value_table
-from reports.parts.training.margins import adaptive_margins_plot
+from reports.parts.training.margins import varying_margins_plot
 from reports.reading.results import Results
 from reports.writing.tables import Table
 
@@ -17,4 +17,4 @@ def tidy_table(results: Results) -> Table:
     return every_value_table(results, published=PUBLISHED)
 
 
-CONTENTS = Contents(figures=(adaptive_margins_plot,), every_value=tidy_table)
+CONTENTS = Contents(figures=(varying_margins_plot,), every_value=tidy_table)

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from reports.contents import Contents
-from reports.parts.training.margins import adaptive_margins_plot
+from reports.parts.training.margins import varying_margins_plot
 
-CONTENTS = Contents(figures=(adaptive_margins_plot,))
+CONTENTS = Contents(figures=(varying_margins_plot,))

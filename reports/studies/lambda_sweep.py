@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reports.contents import Contents
-from reports.parts.cautions import automargin_caution, cautions
+from reports.parts.cautions import cautions, varying_margins_caution
 from reports.parts.comparisons import comparisons
 from reports.parts.tidy import tidy_row, tidy_table
 from reports.parts.verdict import Verdict, cards, comparison_cautions, estimate_text, findings, lead
@@ -176,7 +176,7 @@ def lambda_verdict(results: Results) -> Verdict:
     """Which λ validation prefers, what it reaches on the test set, and what leaving the term out costs."""
     shown, found = weights(results), comparisons(results)
     answers = (*_preferred(shown), *_difference(results, shown), _paper(shown), *findings(results, found))
-    caveats = (*comparison_cautions(found), *automargin_caution(results), *cautions(results))
+    caveats = (*comparison_cautions(found), *varying_margins_caution(results), *cautions(results))
     return Verdict(lead(results), answers, caveats, cards(results, found))
 
 

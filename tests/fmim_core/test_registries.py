@@ -132,6 +132,15 @@ def test_every_schedule_goes_on_from_its_state_as_if_it_had_not_been_stopped(
 
 
 @examples(MARGINS)
+def test_every_schedule_says_whether_its_margins_change_during_a_training(entry: MarginConfig) -> None:
+    schedule = entry.build()
+    first, statistics = statistics_of(schedule, 1)
+    schedule.observe(1, statistics)
+    second, _ = statistics_of(schedule, 2)
+    assert (repr(first) != repr(second)) == entry.vary
+
+
+@examples(MARGINS)
 def test_every_schedule_fits_a_loss_or_says_why_not(entry: MarginConfig) -> None:
     def refusal(loss: str) -> str:
         try:

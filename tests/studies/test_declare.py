@@ -43,6 +43,7 @@ def test_comparisons_that_make_no_sense_are_refused(given: dict[str, object], me
 def test_an_arms_loss_and_margins_follow_from_its_settings_and_its_group_is_for_display() -> None:
     plain = arm("x", ("loss.kind", "adatriplet"), ("margins.kind", "automargin"), search="AutoMargin").entry()
     assert (plain.loss, plain.loss_kind, plain.margins_kind) == ("AdaTriplet", "adatriplet", "automargin")
+    assert plain.margins_vary
     assert (plain.group, plain.search, plain.label) == ("AdaTriplet", "AutoMargin", "AdaTriplet + AutoMargin")
     backbone = arm("x", search="Grid search", group="ResNet-18").entry()
     assert (backbone.loss, backbone.group, backbone.label) == (
@@ -52,6 +53,7 @@ def test_an_arms_loss_and_margins_follow_from_its_settings_and_its_group_is_for_
     )
     sct = arm("x", ("loss.kind", "sct")).entry()
     assert (sct.loss, sct.margins_kind, sct.group, sct.label) == ("SCT", "none", "SCT", "SCT")
+    assert not sct.margins_vary
 
 
 def test_an_arm_needs_a_loss_that_exists() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from fmim_core.margins.base import MARGINS
 from fmim_core.records import SCHEMA, Record
 
 YEARS = {1: 40, 2: 38, 4: 30, 6: 22, 8: 16}
@@ -129,6 +130,7 @@ def arm_content(name: str, loss: str, search: str, margins_kind: str, **others: 
         "loss": loss,
         "loss_kind": loss.lower(),
         "margins_kind": margins_kind,
+        "margins_vary": MARGINS.find(margins_kind).vary,
         "group": loss,
         "search": search,
         "searcher": {"kind": "grid", "samples": None},

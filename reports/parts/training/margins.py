@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from reports.parts.cautions import ADAPTIVE_MARGINS
 from reports.reading import published
 from reports.reading.histories import Histories, at, epochs_of, histories_by_arm, values_at
 from reports.reading.results import Results
@@ -28,9 +27,9 @@ def margins_plot(results: Results) -> Plot:
     return margins_of(results, [arm.name for arm in results.arms])
 
 
-def adaptive_margins_plot(results: Results) -> Plot:
-    """The same of the arms whose margins follow the training."""
-    return margins_of(results, [arm.name for arm in results.arms if arm.margins_kind in ADAPTIVE_MARGINS])
+def varying_margins_plot(results: Results) -> Plot:
+    """The same of the arms whose margins change during a training."""
+    return margins_of(results, [arm.name for arm in results.arms if arm.margins_vary])
 
 
 def margins_of(results: Results, arms: Sequence[str]) -> Plot:

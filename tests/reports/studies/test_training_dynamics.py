@@ -12,7 +12,7 @@ import pytest
 
 from reports.parts.tidy import every_value_table
 from reports.parts.training import distributions, surfaces
-from reports.parts.training.margins import adaptive_margins_plot, margins_plot
+from reports.parts.training.margins import margins_plot, varying_margins_plot
 from reports.reading.histories import at, density, histories, milestones
 from reports.reading.results import read_results
 from reports.studies import training_dynamics as dynamics
@@ -152,7 +152,7 @@ def test_the_figures_of_training_dynamics_are_drawn(training: Path) -> None:
     for plot in plots:
         assert "phantom images - synthetic, not radiographs" in plot.caption
         assert_drawn(plot)
-    adaptive = adaptive_margins_plot(results)
+    adaptive = varying_margins_plot(results)
     assert "Triplet + AutoMargin, last epoch: ε 0.20" in adaptive.alt
     assert "Fixed margin" not in adaptive.alt
     assert_drawn(adaptive)
