@@ -79,11 +79,6 @@ class Arm(Config):
         """The arm as study.json holds it; configurations that are not listed here are in proposals.json."""
         from fmim_core.margins.base import MARGINS
 
-        facts = SearcherFacts(
-            uses_results=self.searcher.uses_results(self.space),
-            screens=self.searcher.screens,
-            ordered=self.searcher.ordered(self.space),
-        )
         return ArmEntry(
             name=self.name,
             label=self.label,
@@ -94,7 +89,11 @@ class Arm(Config):
             group=self.group or self.loss,
             search=self.search,
             searcher=self.searcher.model_dump(mode="json"),
-            searcher_facts=facts,
+            searcher_facts=SearcherFacts(
+                uses_results=self.searcher.uses_results(self.space),
+                screens=self.searcher.screens,
+                ordered=self.searcher.ordered(self.space),
+            ),
             note=self.searcher.note,
             space=self.space.values(),
             configurations=self.listed or [],
@@ -159,11 +158,10 @@ class Arm(Config):
         """
         from fmim_core.training.config import TrainConfig
 
-        override: list[Assignment] = [] if epochs is None else [("epochs", epochs)]
-        fields = nested(
-            [*data_settings, *preset.settings, *self.settings, *self.space.assignments(configuration), *override]
-        )
-        return TrainConfig.model_validate(fields)
+        settings = [*data_settings, *preset.settings, *self.settings, *self.space.assignments(configuration)]
+        if epochs is not None:
+            settings.append(("epochs", epochs))
+        return TrainConfig.model_validate(nested(settings))
 
 
 class Preset(Config):
@@ -298,6 +296,4 @@ class Study(Config):
 
     def corners(self) -> Iterator[tuple[Arm, Configuration]]:
         """Every arm's configurations, with ranges at their bounds."""
-        for arm in self.arms:
-            for configuration in arm.space.corners():
-                yield arm, configuration
+        return ((arm, configuration) for arm in self.arms for configuration in arm.space.corners())

@@ -75,7 +75,7 @@ def test_what_was_added_does_what_every_kind_must(project: Path) -> None:
     said = call(project, "-m", "pytest", test, "-p", "no:cacheprovider", "-rA", "-k", chosen)
     passed = re.findall(r"PASSED .*::(\w+)\[(\w+)\]", said)
     assert {kind for _, kind in passed} == {"smooth", "cosine", "patches", "named_files"}
-    assert len(passed) == 4 + 2 + 2 + 1 + 1
+    assert len(passed) == 4 + 2 + 3 + 1 + 1
 
 
 @pytest.mark.slow
