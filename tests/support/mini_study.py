@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.trial.spec import TrialSpec
 from search_spaces.domain import Choice, Space
 from studies.declare import Arm, Preset, Study
+from studies.options import Options
 from studies.plan import Plan
 
 MINI = Preset(
@@ -48,6 +52,19 @@ MINI_STUDY = Study(
         ),
     ),
 )
+
+
+def options_in(root: Path, **changes: Any) -> Options:
+    """Options of an inline run on the CPU with all it writes below `root`: `study`, banks and MLflow's store."""
+    given: dict[str, Any] = {
+        "study": "automargin_vs_grid",
+        "out": root / "study",
+        "backend": "inline",
+        "gpus_per_trial": 0.0,
+        "tracking_uri": f"sqlite:///{root}/mlflow.db",
+        "banks": root / "banks",
+    }
+    return Options(**given | changes)
 
 
 def mini_plan(seed: int = 0, replicates: int = 2, epochs: int | None = None) -> Plan:

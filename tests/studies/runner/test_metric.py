@@ -16,11 +16,11 @@ from fmim_core.records import ProposalsFile, SelectionFile, StudyFile, read_reco
 from search_spaces.searchers import Random
 from studies.plan import Plan
 from studies.runner.progress import ArmState, Progress
-from studies.runner.run_study import DONE, Options, run_plan
+from studies.runner.run_study import DONE, run_plan
 from studies.runner.search.tpe import TPE
 from studies.selection import Outcome
 from tests.studies.runner.forecast.test_calibrate import invented, predicted
-from tests.support.mini_study import mini_plan
+from tests.support.mini_study import mini_plan, options_in
 from tests.support.simulation import Simulation, arm, hill, plan_of
 
 DISTANCE = Metric("distance", "Distance", higher_is_better=False)
@@ -65,14 +65,7 @@ def test_a_forecast_by_another_metric_is_the_same_one(tiny_bank: Bank) -> None:
 
 @pytest.mark.slow
 def test_a_real_study_selects_by_its_metric(tmp_path: Path) -> None:
-    options = Options(
-        study="automargin_vs_grid",
-        out=tmp_path / "study",
-        backend="inline",
-        gpus_per_trial=0.0,
-        tracking_uri=f"sqlite:///{tmp_path}/mlflow.db",
-        banks=tmp_path / "banks",
-    )
+    options = options_in(tmp_path)
     assert run_plan(by_cmc(mini_plan(replicates=1)), options, Console(quiet=True)) == DONE
     assert StudyFile.read(tmp_path / "study" / "study.json").metric == "CMC_1"
     selection = SelectionFile.read(tmp_path / "study" / "selection.json").arms["triplet_grid"]

@@ -25,13 +25,12 @@ from fmim_core.records import (
 )
 from reports.build import build_report
 from studies.exit_codes import DONE
-from studies.options import Options
 from studies.runner.ownership import locked
 from studies.runner.run_study import run_plan
 from studies.runner.tracking.mlflow_runs import Identity
 from studies.runner.tracking.tracker import Tracker
 from tests.support.comparison import comparable_records
-from tests.support.mini_study import mini_plan
+from tests.support.mini_study import mini_plan, options_in
 
 pytestmark = pytest.mark.slow
 
@@ -39,17 +38,7 @@ pytestmark = pytest.mark.slow
 def run(root: Path, out: str = "study", **changes: Any) -> int:
     """Run the small study inline in a folder of its own."""
     plan = mini_plan(**{key: changes.pop(key) for key in ("seed", "replicates", "epochs") if key in changes})
-    options = Options(
-        study="automargin_vs_grid",
-        out=root / out,
-        seed=plan.seed,
-        backend="inline",
-        gpus_per_trial=0.0,
-        tracking_uri=f"sqlite:///{root}/mlflow.db",
-        banks=root / "banks",
-        **changes,
-    )
-    return run_plan(plan, options, Console(quiet=True))
+    return run_plan(plan, options_in(root, out=root / out, seed=plan.seed, **changes), Console(quiet=True))
 
 
 @pytest.fixture(scope="module")

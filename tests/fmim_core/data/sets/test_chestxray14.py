@@ -18,9 +18,8 @@ from fmim_core.data.tables.listing import Listing
 from fmim_core.records import StudyFile, read_records
 from studies.data.sources import find_listing
 from studies.exit_codes import DONE
-from studies.options import Options
 from studies.runner.run_study import run_plan
-from tests.support.mini_study import mini_plan
+from tests.support.mini_study import mini_plan, options_in
 from tests.support.nih_folders import TEST, TRAIN, V2017, told, write
 from tests.support.paths import REAL_DATA, needs_nih
 
@@ -156,16 +155,7 @@ def small_download(root: Path, development: int = 20, test: int = 8) -> Path:
 @needs_nih
 def test_a_study_on_it_says_release_and_checksums_everywhere(tmp_path: Path) -> None:
     root = small_download(tmp_path / "download")
-    options = Options(
-        study="automargin_vs_grid",
-        data="chestxray14",
-        data_root=root,
-        out=tmp_path / "out",
-        backend="inline",
-        gpus_per_trial=0.0,
-        tracking_uri=f"sqlite:///{tmp_path}/mlflow.db",
-        banks=tmp_path / "banks",
-    )
+    options = options_in(tmp_path, out=tmp_path / "out", data="chestxray14", data_root=root)
     assert run_plan(mini_plan(epochs=1, replicates=1), options, Console(quiet=True)) == DONE
     files = {
         name: hashlib.sha256((root / name).read_bytes()).hexdigest()

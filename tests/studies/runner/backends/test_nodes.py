@@ -18,10 +18,9 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
-from studies.options import Options
 from studies.runner.backends.nodes import check_on_nodes, fault
 from studies.runner.run_study import run_plan
-from tests.support.mini_study import MINI, mini_plan
+from tests.support.mini_study import MINI, mini_plan, options_in
 from tests.support.paths import ROOT
 from tests.support.services import free_port, wait_for
 
@@ -59,14 +58,7 @@ def test_what_is_wrong_on_a_node_is_said_in_words(banks: tuple[Bank, Bank]) -> N
 
 def test_a_study_on_a_spoilt_bank_does_not_start(tmp_path: Path) -> None:
     spoil(build_bank(PhantomSource(MINI.phantom), MINI.image_size, tmp_path / "banks"))
-    options = Options(
-        study="automargin_vs_grid",
-        out=tmp_path / "study",
-        backend="inline",
-        gpus_per_trial=0.0,
-        tracking_uri=f"sqlite:///{tmp_path}/mlflow.db",
-        banks=tmp_path / "banks",
-    )
+    options = options_in(tmp_path)
     with pytest.raises(ValueError, match=r"images\.u8 \(rows 0 to .*\) changed after the bank was built\. Move the"):
         run_plan(mini_plan(), options, Console(quiet=True))
     assert not (tmp_path / "study").exists()

@@ -15,7 +15,6 @@ from fmim_core.trial.trial import RunSettings, Trial
 from search_spaces.domain import Space, Uniform
 from search_spaces.successive_halving import ASHA
 from studies.declare import Arm
-from studies.options import Options
 from studies.plan import Plan
 from studies.runner.forecast import calibrate as calibration_module
 from studies.runner.forecast.calibrate import Calibration, Probes, Timing, training_key
@@ -25,7 +24,7 @@ from studies.runner.search.tpe import TPE
 from studies.workload import Work, Workload
 from tests.studies.test_command_line import fmim
 from tests.support.documents import AT, epoch_row
-from tests.support.mini_study import MINI, MINI_STUDY, first_replicates, first_search_trials, mini_plan
+from tests.support.mini_study import MINI, MINI_STUDY, first_replicates, first_search_trials, mini_plan, options_in
 
 TIMING = Timing(startup=1.0, step=0.5, image=0.25, warm_up=2.0, between=0.125, peak_memory=1e9)
 
@@ -212,8 +211,7 @@ def check_prediction(content: CalibrationFile, found: Forecast, total: Work) -> 
 @pytest.mark.usefixtures("few_seconds")
 def test_a_small_plan_is_predicted_and_nothing_but_the_prediction_is_left(tmp_path: Path) -> None:
     plan = mini_plan()
-    options = Options("automargin_vs_grid", out=tmp_path / "out", backend="inline", gpus_per_trial=0.0)
-    options = Options(**vars(options) | {"banks": tmp_path / "banks"})
+    options = options_in(tmp_path, out=tmp_path / "out")
     with (tmp_path / "screen.txt").open("w") as file:
         found = predict_plan(plan, options, Console(file=file, width=200))
     content = CalibrationFile.read(tmp_path / "out" / "calibration.json")

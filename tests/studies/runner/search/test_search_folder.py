@@ -19,7 +19,6 @@ from search_spaces.domain import Choice, Space
 from search_spaces.searchers import Grid, Random
 from search_spaces.successive_halving import ASHA
 from studies.exit_codes import DONE, INTERRUPTED
-from studies.options import Options
 from studies.plan import Plan
 from studies.runner.folder import outcomes_of_plan, write_study
 from studies.runner.run_study import run_plan
@@ -28,6 +27,7 @@ from studies.runner.status import show_status
 from tests.studies.test_command_line import fmim
 from tests.support.comparison import comparable_records
 from tests.support.documents import execution, fold_entry
+from tests.support.mini_study import options_in
 from tests.support.out_folders import table
 from tests.support.simulation import MIXED, Simulation, arm, plan_of
 
@@ -191,15 +191,7 @@ REAL = plan_of(
 
 def run(root: Path, plan: Plan = REAL, backend: str = "inline") -> int:
     """Run a plan with real trainings."""
-    options = Options(
-        study="automargin_vs_search",
-        out=root / "study",
-        backend=backend,  # type: ignore[arg-type]
-        gpus_per_trial=0.0,
-        tracking_uri=f"sqlite:///{root}/mlflow.db",
-        banks=root / "banks",
-    )
-    return run_plan(plan, options, Console(quiet=True))
+    return run_plan(plan, options_in(root, study="automargin_vs_search", backend=backend), Console(quiet=True))
 
 
 @pytest.fixture(scope="module")

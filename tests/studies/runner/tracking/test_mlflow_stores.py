@@ -21,11 +21,10 @@ from fmim_core.records import (
     read_records,
 )
 from studies.exit_codes import DONE
-from studies.options import Options
 from studies.runner.run_study import run_plan
 from studies.runner.tracking.mlflow_runs import Identity, check_tracking_uri, safe_names
 from studies.runner.tracking.tracker import Tracker
-from tests.support.mini_study import mini_plan
+from tests.support.mini_study import mini_plan, options_in
 from tests.support.services import free_port, wait_for
 
 pytestmark = pytest.mark.slow
@@ -33,14 +32,7 @@ pytestmark = pytest.mark.slow
 
 def test_tracker_trouble_never_stops_training(tmp_path: Path) -> None:
     plan = mini_plan(replicates=1)
-    options = Options(
-        study="automargin_vs_grid",
-        out=tmp_path / "study",
-        backend="inline",
-        gpus_per_trial=0.0,
-        tracking_uri="http://127.0.0.1:9",  # nobody listens there
-        banks=tmp_path / "banks",
-    )
+    options = options_in(tmp_path, tracking_uri="http://127.0.0.1:9")  # nobody listens there
     console = Console(record=True, quiet=False, width=200, file=(tmp_path / "screen.txt").open("w"))
     assert run_plan(plan, options, console) == DONE
     assert Counter(record.status for record in read_records(tmp_path / "study")) == {"completed": 8}
@@ -79,14 +71,7 @@ def server(tmp_path: Path) -> Iterator[str]:
 
 def test_a_server_takes_the_runs_and_the_report(server: str, tmp_path: Path) -> None:
     plan = mini_plan(replicates=1)
-    options = Options(
-        study="automargin_vs_grid",
-        out=tmp_path / "study",
-        backend="inline",
-        gpus_per_trial=0.0,
-        tracking_uri=server,
-        banks=tmp_path / "banks",
-    )
+    options = options_in(tmp_path, tracking_uri=server)
     assert run_plan(plan, options, Console(quiet=True)) == DONE
     client = MlflowClient(server)
     experiment = client.get_experiment_by_name("automargin_vs_grid")
