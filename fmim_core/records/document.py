@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from fmim_core.records.files import read_json, write_json
 
-SCHEMA = 2
+SCHEMA = 3
 """The version of the form of all documents. Raise it when a field is added, removed or means something else."""
 
 
