@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
 import torch
+from torch import Tensor
 
 Precision = Literal["auto", "float32", "bfloat16"]
 
@@ -14,6 +15,13 @@ Precision = Literal["auto", "float32", "bfloat16"]
 def uses_bfloat16(precision: Precision, device: torch.device) -> bool:
     """Whether the backbone computes in bfloat16 (autocast)."""
     return precision == "bfloat16" or (precision == "auto" and device.type == "cuda")
+
+
+def embeddings_of(network: Callable[[Tensor], Tensor], images: Tensor, bfloat16: bool) -> Tensor:
+    """Embeddings `(B, D)` of images `(B, 1, H, W)`: float32, whatever the network computes in."""
+    images = images.contiguous(memory_format=torch.channels_last)
+    with torch.autocast(images.device.type, torch.bfloat16, enabled=bfloat16):
+        return network(images).float()
 
 
 @contextmanager

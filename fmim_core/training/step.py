@@ -13,7 +13,7 @@ from fmim_core.margins.base import Margins
 from fmim_core.seeding import derive_seed, scoped_torch_seed
 from fmim_core.training.compiling import WARMUP_STEPS, Captured, check_compile, compiled
 from fmim_core.training.config import TrainConfig
-from fmim_core.training.precision import uses_bfloat16
+from fmim_core.training.precision import embeddings_of, uses_bfloat16
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 
 
@@ -39,7 +39,7 @@ class TrainingStep:
 
     def __init__(self, config: TrainConfig, subjects: int, labels: Tensor, seed: int, device: torch.device) -> None:
         check_compile(config.compile, device)
-        self._config, self._seed, self._device = config, seed, device
+        self._config, self._seed = config, seed
         self._bfloat16 = uses_bfloat16(config.precision, device)
         self.index = TripletIndex.of(labels.to(device))
         with scoped_torch_seed(seed, "model"):
@@ -87,7 +87,7 @@ class TrainingStep:
     def take(self, stored: Tensor, classes: Tensor) -> StepResult:
         """A step as it is written, which may be compiled in parts and captured as a whole."""
         images = self._augment(stored, self._config.augmentation.draw(stored, self.generator))
-        batch = Similarities.of(unit(self._embed(self._network, images)), self.index, classes)
+        batch = Similarities.of(unit(embeddings_of(self._network, images, self._bfloat16)), self.index, classes)
         margins = self.schedule.for_batch(batch)
         self.schedule.margins = self.schedule.margins.held_in(*self._margins)
         output: LossOutput = self.loss(batch, margins)
@@ -95,16 +95,6 @@ class TrainingStep:
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)  # here, so that no gradient lies outside a captured step
         return StepResult(LossOutput(output.value.detach(), output.active.detach()), batch)
-
-    def embed(self, images: Tensor) -> Tensor:
-        """Embeddings `(B, D)`, float32, of images `(B, 1, H, W)`; not compiled: the last batch has another size."""
-        return self._embed(self.model, images)
-
-    def _embed(self, network: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
-        """Float32, whatever the backbone computes in."""
-        images = images.contiguous(memory_format=torch.channels_last)
-        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._bfloat16):
-            return network(images).float()
 
     def state(self) -> dict[str, Any]:
         """Everything that a step changes, as tensors and plain values."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,44 +14,14 @@ from torch import Tensor, nn
 from fmim_core.data.bank.bank import Bank, ImageSet
 from fmim_core.data.bank.device import DeviceImages
 from fmim_core.data.splits import subject_folds
-from fmim_core.metrics import retrieval
 from fmim_core.records import EpochRow
 from fmim_core.seeding import derive_seed, torch_generator
 from fmim_core.training.config import TrainConfig
+from fmim_core.training.evaluation import Diverged, Evaluator, Seconds
 from fmim_core.training.precision import float32_defined
 from fmim_core.training.sampler import SubjectSampler
 from fmim_core.training.step import TrainingStep
-from fmim_core.triplets.similarities import unit
 from fmim_core.triplets.statistics import StatisticsCollector
-
-EVALUATION_BATCH = 256
-CPU_EVALUATION_BATCH = 64
-"""On a CPU these fit its cache and are embedded fastest, with the same bits as many; few would be other products."""
-
-
-class Diverged(ArithmeticError):
-    """Training left the finite numbers: the message says in which epoch and where."""
-
-
-@dataclass
-class Seconds:
-    """Where a training's wall time went.
-
-    data: drawing batches and waiting for their images; train: everything that a step computes, augmentation too;
-    startup: the first steps of a compiled training. A GPU works on by itself: what the host waits for it is in `train`.
-    """
-
-    data: float = 0.0
-    train: float = 0.0
-    eval: float = 0.0
-    startup: float = 0.0
-
-    @contextmanager
-    def measure(self, part: Literal["data", "train", "eval", "startup"]) -> Iterator[None]:
-        """Add the block's seconds to a part."""
-        start = time.perf_counter()
-        yield
-        setattr(self, part, getattr(self, part) + time.perf_counter() - start)
 
 
 @dataclass
@@ -67,7 +36,7 @@ class TrainResult:
     warnings: list[str] = field(default_factory=list)
 
 
-class Training:
+class Training(Evaluator):
     """One training, an epoch at a time: `while not training.done: row = training.run_epoch()`.
 
     Everything random is derived from (seed, role, epoch), so a run that stops after any epoch and resumes from
@@ -86,17 +55,14 @@ class Training:
         self, config: TrainConfig, train: ImageSet, validation: ImageSet | None, seed: int, device: torch.device
     ) -> None:
         check_crop(config, train)
-        self.config, self.device, self._seed = config, device, seed
-        self._validation = validation
+        self._seed, self._validation = seed, validation
         identities = torch.from_numpy(train.identities(config.identity == "side"))
         self._sampler = SubjectSampler(identities, config.batches)
         self._step = TrainingStep(config, self._sampler.subjects, self._sampler.labels(), seed, device)
-        self.model = self._step.model
+        super().__init__(config, self._step.model, device)
         self._images, self._classes = DeviceImages(train, device), identities.to(device)
         self._validation_images = None if validation is None else DeviceImages(validation, device)
         self._drawn: tuple[int, Tensor, float] | None = None
-        self.history: list[EpochRow] = []
-        self.seconds = Seconds()
         self._kept: dict[str, Any] | None = None
         self.warnings = self._data_warnings()
 
@@ -183,38 +149,9 @@ class Training:
             **statistics.histograms,
         }
 
-    @float32_defined()
-    @torch.no_grad()  # not inference mode: the thread that fetches images could not write to memory made in it
-    def embed(self, images: ImageSet) -> Tensor:
-        """Unit embeddings `(n, D)` of all images of a set, centre-cropped, float32, on the device."""
-        with self.seconds.measure("eval"):
-            self.model.eval()
-            stored = self._validation_images if images is self._validation else None
-            if stored is None:
-                stored = DeviceImages(images, self.device, resident=False)
-            batches = stored.batches(torch.arange(len(stored)), EVALUATION_BATCH)
-            at_once = CPU_EVALUATION_BATCH if self.device.type == "cpu" else EVALUATION_BATCH
-            parts = (part for batch in batches for part in batch.tensor_split(max(1, len(batch) // at_once)))
-            return unit(torch.cat([self._step.embed(self.config.augmentation.test(part)) for part in parts]))
-
-    def evaluate(self, images: ImageSet) -> dict[str, float]:
-        """Retrieval metrics of a set: gallery = baseline images, queries = later visits, by year and pooled."""
-        return self.score(images, self.embed(images))
-
-    def score(self, images: ImageSet, embeddings: Tensor) -> dict[str, float]:
-        """As `evaluate`, of embeddings `(n, D)` that are there already."""
-        with self.seconds.measure("eval"):
-            if not embeddings.isfinite().all():
-                raise Diverged(f"epoch {len(self.history) + 1}: embeddings are not finite in evaluation")
-            gallery, query = images.gallery_mask, images.query_mask
-            identities = images.identities(self.config.identity == "side")
-            return retrieval(
-                embeddings[torch.from_numpy(query)],
-                embeddings[torch.from_numpy(gallery)],
-                identities[query],
-                identities[gallery],
-                query_years=images.years[query],
-            )
+    def _on_device(self, images: ImageSet) -> DeviceImages:
+        found = self._validation_images if images is self._validation else None
+        return super()._on_device(images) if found is None else found
 
     def _keep(self, epoch: int, validation: dict[str, float]) -> None:
         best = self._kept is None or validation["mAP"] > self._kept["validation"]["mAP"]

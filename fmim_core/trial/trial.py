@@ -24,7 +24,8 @@ from fmim_core.records import (
     read_record,
 )
 from fmim_core.seeding import derive_seed
-from fmim_core.training.trainer import Diverged, Training, pick_device
+from fmim_core.training.evaluation import Diverged
+from fmim_core.training.trainer import Training, pick_device
 from fmim_core.trial import checkpoint
 from fmim_core.trial.checkpoint import checkpoint_path
 from fmim_core.trial.cost import Meter, earlier_attempts

@@ -13,7 +13,8 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.records import EpochRow, Record
-from fmim_core.training.trainer import Seconds, TrainResult
+from fmim_core.training.evaluation import Seconds
+from fmim_core.training.trainer import TrainResult
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial
 from search_spaces.domain import Choice, Space

@@ -17,7 +17,7 @@ from fmim_core.data.splits import subject_folds
 from fmim_core.records import EpochRow, Record, TrialError
 from fmim_core.seeding import derive_seed
 from fmim_core.training.config import TrainConfig
-from fmim_core.training.trainer import EVALUATION_BATCH
+from fmim_core.training.evaluation import EVALUATION_BATCH
 from fmim_core.trial.spec import TrialSpec
 from studies.plan import Plan
 from studies.runner.backends.backend import Backend

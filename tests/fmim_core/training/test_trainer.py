@@ -17,7 +17,8 @@ from fmim_core.data.splits import subject_folds
 from fmim_core.margins.base import MarginConfig, Margins, MarginSchedule, check_beta
 from fmim_core.metrics import retrieval
 from fmim_core.records import EpochRow
-from fmim_core.training.trainer import Diverged, Training, pick_device, train
+from fmim_core.training.evaluation import Diverged
+from fmim_core.training.trainer import Training, pick_device, train
 from fmim_core.trial import checkpoint
 from fmim_core.triplets.statistics import EpochStatistics
 from tests.conftest import tiny_config

@@ -1,0 +1,105 @@
+"""Evaluate a network: embed the images of a set, and score how well later visits find their baseline images."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from fmim_core.data.bank.device import DeviceImages
+from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.metrics import retrieval
+from fmim_core.records import EpochRow
+from fmim_core.training.config import TrainConfig
+from fmim_core.training.precision import embeddings_of, float32_defined, uses_bfloat16
+from fmim_core.triplets.similarities import unit
+
+EVALUATION_BATCH = 256
+CPU_EVALUATION_BATCH = 64
+"""On a CPU these fit its cache and are embedded fastest, with the same bits as many; few would be other products."""
+
+
+class Diverged(ArithmeticError):
+    """Training left the finite numbers: the message says in which epoch and where."""
+
+
+@dataclass
+class Seconds:
+    """Where a training's wall time went.
+
+    data: drawing batches and waiting for their images; train: everything that a step computes, augmentation too;
+    startup: the first steps of a compiled training. A GPU works on by itself: what the host waits for it is in `train`.
+    """
+
+    data: float = 0.0
+    train: float = 0.0
+    eval: float = 0.0
+    startup: float = 0.0
+
+    @contextmanager
+    def measure(self, part: Literal["data", "train", "eval", "startup"]) -> Iterator[None]:
+        """Add the block's seconds to a part."""
+        start = time.perf_counter()
+        yield
+        setattr(self, part, getattr(self, part) + time.perf_counter() - start)
+
+
+class Evaluator:
+    """A network as it is; `Training` is one whose network changes epoch by epoch.
+
+    Args:
+        config: its centre crop, normalisation, precision and identity are used.
+        model: grey images `(B, 1, crop, crop)` → embeddings `(B, D)`, not yet normalised; on `device`.
+    """
+
+    def __init__(self, config: TrainConfig, model: nn.Module, device: torch.device) -> None:
+        self.config, self.model, self.device = config, model, device
+        self.history: list[EpochRow] = []
+        self.seconds = Seconds()
+        self.warnings: list[str] = []
+        self._bfloat16 = uses_bfloat16(config.precision, device)
+
+    @property
+    def images_seen(self) -> int:
+        """Training images shown so far, repeats counted."""
+        return 0
+
+    @float32_defined()
+    @torch.no_grad()  # not inference mode: the thread that fetches images could not write to memory made in it
+    def embed(self, images: ImageSet) -> Tensor:
+        """Unit embeddings `(n, D)` of all images of a set, centre-cropped, float32, on the device."""
+        with self.seconds.measure("eval"):
+            self.model.eval()
+            stored = self._on_device(images)
+            batches = stored.batches(torch.arange(len(stored)), EVALUATION_BATCH)
+            at_once = CPU_EVALUATION_BATCH if self.device.type == "cpu" else EVALUATION_BATCH
+            parts = (part for batch in batches for part in batch.tensor_split(max(1, len(batch) // at_once)))
+            crops = map(self.config.augmentation.test, parts)
+            return unit(torch.cat([embeddings_of(self.model, crop, self._bfloat16) for crop in crops]))
+
+    def _on_device(self, images: ImageSet) -> DeviceImages:
+        return DeviceImages(images, self.device, resident=False)
+
+    def evaluate(self, images: ImageSet) -> dict[str, float]:
+        """Retrieval metrics of a set: gallery = baseline images, queries = later visits, by year and pooled."""
+        return self.score(images, self.embed(images))
+
+    def score(self, images: ImageSet, embeddings: Tensor) -> dict[str, float]:
+        """As `evaluate`, of embeddings `(n, D)` that are there already."""
+        with self.seconds.measure("eval"):
+            if not embeddings.isfinite().all():
+                raise Diverged(f"epoch {len(self.history) + 1}: embeddings are not finite in evaluation")
+            gallery, query = images.gallery_mask, images.query_mask
+            identities = images.identities(self.config.identity == "side")
+            return retrieval(
+                embeddings[torch.from_numpy(query)],
+                embeddings[torch.from_numpy(gallery)],
+                identities[query],
+                identities[gallery],
+                query_years=images.years[query],
+            )
