@@ -5,8 +5,8 @@ twice is not counted twice and two arms are compared seed by seed. What cannot b
 why; a value that is not a number stays visible.
 """
 
-from reports.stats.bootstrap import SubjectBootstrap, subject_bootstrap
 from reports.stats.budget import BestSoFar, ExpectedBest, area_under, best_so_far, expected_best
+from reports.stats.crossed import Crossed, Uncertainty, Variances, crossed_difference, crossed_mean
 from reports.stats.differences import Equivalence, Holm, PairedDifference, equivalence, holm, paired_difference
 from reports.stats.effects import EffectSize, Superiority, effect_size, superiority
 from reports.stats.means import FOLD_LABELS, FoldAverages, MeanSE, Values, averages_over_folds, by_replicate, mean_se
@@ -20,6 +20,7 @@ __all__ = [
     "ArmEffect",
     "BestSoFar",
     "CostRatio",
+    "Crossed",
     "Detectable",
     "EffectSize",
     "Equivalence",
@@ -31,14 +32,17 @@ __all__ = [
     "MixedModel",
     "Optimism",
     "PairedDifference",
-    "SubjectBootstrap",
     "Superiority",
+    "Uncertainty",
     "Values",
+    "Variances",
     "area_under",
     "averages_over_folds",
     "best_so_far",
     "by_replicate",
     "cost_ratio",
+    "crossed_difference",
+    "crossed_mean",
     "effect_size",
     "equivalence",
     "expected_best",
@@ -51,6 +55,5 @@ __all__ = [
     "replicates_needed",
     "smallest_difference",
     "smallest_margin",
-    "subject_bootstrap",
     "superiority",
 ]

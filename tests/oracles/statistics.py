@@ -47,30 +47,6 @@ def ratio_interval(a: Sequence[float], b: Sequence[float], level: float) -> tupl
     return brentq(excess, 0.0, ratio, xtol=1e-14), brentq(excess, ratio, 100 * ratio, xtol=1e-14)
 
 
-def mean_and_clustered_se(clusters: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """Mean over all values, and its standard error as a ratio of sums over clusters."""
-    size = sum(map(len, clusters))
-    theta = sum(map(sum, clusters)) / size
-    apart = [sum(value - theta for value in cluster) for cluster in clusters]
-    return theta, math.sqrt(len(clusters) / (len(clusters) - 1) * sum(x * x for x in apart)) / size
-
-
-def studentised_interval(
-    clusters: Sequence[Sequence[float]], seed: int, level: float, resamples: int
-) -> tuple[float, float]:
-    """The bootstrap over clusters with every resample written out value by value."""
-    theta, se = mean_and_clustered_se(clusters)
-    share = np.full(len(clusters), 1 / len(clusters))
-    z = []
-    for times in np.random.default_rng(seed).multinomial(len(clusters), share, size=resamples):
-        resample = [cluster for cluster, k in zip(clusters, times, strict=True) for _ in range(k)]
-        other, other_se = mean_and_clustered_se(resample)
-        z.append((other - theta) / other_se)
-    z.sort()
-    low, high = (z[math.ceil(share * resamples) - 1] for share in ((1 - level) / 2, (1 + level) / 2))
-    return theta - high * se, theta - low * se
-
-
 def left_out_optimism(scores: Mapping[Any, Sequence[float]]) -> float:
     """Select without one fold, score on it; the mean of what is lost."""
     lost = []
@@ -93,3 +69,27 @@ def random_intercept(y: np.ndarray) -> tuple[float, float]:
     if between / df > residual / left:
         return (between / df - residual / left) / arms, residual / left
     return 0.0, (between + residual) / (df + left)
+
+
+def crossed_variances(y: Sequence[Sequence[float]], subjects: Sequence[Any]) -> tuple[float, float, float, float]:
+    """Mean of `y[seed][query]`, and the squared SE over seeds, subjects and both, by sums over a table of influences.
+
+    The influence of a seed and subject is by how much its queries pull the mean away, times the number of subjects.
+    """
+    people, n = sorted(set(subjects)), len(y)
+    theta = mean(v for row in y for v in row)
+    z = [
+        [
+            len(people) * sum(v - theta for v, who in zip(row, subjects, strict=True) if who == s) / len(row)
+            for s in people
+        ]
+        for row in y
+    ]
+    by_seed = [mean(row) for row in z]
+    by_subject = [mean(row[s] for row in z) for s in range(len(people))]
+    rest = [z[r][s] - by_seed[r] - by_subject[s] for r in range(n) for s in range(len(people))]
+    over_seeds = sum(v * v for v in by_seed) / (n * (n - 1))
+    over_subjects = sum(v * v for v in by_subject) / (len(people) * (len(people) - 1))
+    alone = sum(v * v for v in rest) / ((n - 1) * (len(people) - 1)) / (n * len(people))
+    both = max(over_seeds, alone) + max(over_subjects, alone) - alone
+    return theta, over_seeds, over_subjects, both

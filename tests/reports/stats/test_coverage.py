@@ -15,7 +15,6 @@ from reports.stats import (
     paired_difference,
     smallest_difference,
     smallest_margin,
-    subject_bootstrap,
 )
 
 SIZES = (3, 5, 10)
@@ -118,23 +117,6 @@ def test_mixed_models_cover_also_where_seeds_do_not_matter(n: int, shared: float
         zero += "the variance of seed is estimated as 0" in found.note
     assert 0.93 <= covered / runs <= 0.97
     assert zero > 0.4 * runs if shared == 0 else zero < 0.4 * runs  # and what is then named is no failure
-
-
-def test_bootstraps_over_subjects_cover_and_over_queries_would_not() -> None:
-    rng = np.random.default_rng(23)
-    runs, subjects, covered, naive = 500, 40, 0, 0
-    for number in range(runs):
-        sizes = rng.integers(1, 8, subjects)
-        people = np.repeat(np.arange(subjects), sizes)
-        level = np.repeat(rng.beta(8, 2, subjects), sizes)  # how well a subject is found, 0.8 on average
-        values = rng.beta(6 * level, 6 * (1 - level))
-        found = subject_bootstrap(values, people, seed=number, resamples=999)
-        assert found.low is not None
-        assert found.high is not None
-        covered += found.low <= 0.8 <= found.high
-        naive += abs(values.mean() - 0.8) <= 1.96 * values.std(ddof=1) / len(values) ** 0.5
-    assert 0.93 <= covered / runs <= 0.97
-    assert naive / runs < 0.9
 
 
 @pytest.mark.parametrize("n", SIZES)

@@ -1,4 +1,4 @@
-"""The mixed model and the bootstrap over subjects."""
+"""The mixed model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import statsmodels.api as sm
 from statsmodels.regression.mixed_linear_model import MixedLM
 
-from reports.stats import mixed_model, paired_difference, subject_bootstrap
+from reports.stats import mixed_model, paired_difference
 from tests.oracles import statistics as oracles
 
 # Effort of rising from four stools, by nine subjects: nlme's `ergoStool` (Pinheiro and Bates 2000, section 1.2).
@@ -137,87 +137,3 @@ def test_a_reference_that_is_not_there_is_named() -> None:
     assert mixed_model(by_seed(NORMAL), "none").note == "no mixed model: no value of the reference 'none'"
     with pytest.raises(ValueError, match="level"):
         mixed_model(by_seed(NORMAL), 0, 95)
-
-
-def clusters(rng: np.random.Generator, subjects: int) -> list[list[float]]:
-    return [rng.beta(3, 2, rng.integers(1, 6)).tolist() for _ in range(subjects)]
-
-
-def flat(found: list[list[float]]) -> tuple[list[float], list[int]]:
-    return [v for values in found for v in values], [s for s, values in enumerate(found) for _ in values]
-
-
-@pytest.mark.parametrize(("subjects", "level"), [(12, 0.95), (30, 0.9)])
-def test_the_bootstrap_is_that_of_subjects_written_out(subjects: int, level: float) -> None:
-    groups = clusters(np.random.default_rng(subjects), subjects)
-    values, people = flat(groups)
-    found = subject_bootstrap(values, people, seed=3, level=level, resamples=399)
-    mean, se = oracles.mean_and_clustered_se(groups)
-    assert (found.mean, found.se) == pytest.approx((mean, se), abs=1e-10)
-    low, high = oracles.studentised_interval(groups, 3, level, 399)
-    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-10)
-    assert (found.queries, found.subjects, found.note) == (len(values), subjects, "")
-
-
-def test_the_se_over_subjects_is_statsmodels_clustered_one() -> None:
-    values, people = flat(clusters(np.random.default_rng(1), 25))
-    fit = sm.OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": people})
-    assert subject_bootstrap(values, people, seed=0).se == pytest.approx(fit.bse[0], abs=1e-10)
-
-
-def test_one_query_a_subject_gives_the_se_of_a_mean() -> None:
-    values = np.random.default_rng(2).random(50)
-    found = subject_bootstrap(values, [f"p{i}" for i in range(50)], seed=0)
-    assert found.se == pytest.approx(values.std(ddof=1) / math.sqrt(50), abs=1e-10)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.high - found.low == pytest.approx(2 * 2.01 * found.se, rel=0.1)
-
-
-def test_the_order_of_queries_does_not_matter_and_a_seed_repeats_itself() -> None:
-    values, people = flat(clusters(np.random.default_rng(4), 20))
-    found = subject_bootstrap(values, people, seed=1, resamples=2500)
-    assert found == subject_bootstrap(values, people, seed=1, resamples=2500)
-    assert found.low != subject_bootstrap(values, people, seed=2, resamples=2500).low
-    shuffled = [person * 1000 + i for i, person in enumerate(people)]
-    shuffled.sort(key=lambda label: (label // 1000, -label))
-    other = subject_bootstrap([values[x % 1000] for x in shuffled], [x // 1000 for x in shuffled], 1, resamples=2500)
-    assert (other.mean, other.low, other.high) == pytest.approx((found.mean, found.low, found.high), abs=1e-10)
-
-
-def test_an_interval_stays_within_the_bounds_of_the_metric() -> None:
-    values, people = [1.0] * 36 + [0.9, 0.8, 0.7, 0.2], range(40)
-    found = subject_bootstrap(values, people, seed=1)
-    assert found.high is not None
-    assert found.high <= 1.0
-    assert found.low is not None
-    assert found.low < found.mean
-    with pytest.raises(ValueError, match="must lie within bounds"):
-        subject_bootstrap([0.5, 70.0], [1, 2], seed=1)
-    assert subject_bootstrap([50.0, 70.0] * 10, range(20), seed=1, bounds=(0, math.inf)).mean == 60
-
-
-@pytest.mark.parametrize(
-    ("values", "people", "note"),
-    [
-        ([], [], "fewer than two subjects (0): no interval"),
-        ([0.4, 0.6], ["a", "a"], "fewer than two subjects (1): no interval"),
-        ([1.0, 1.0, 1.0], ["a", "b", "b"], "no variance: all 2 subjects have 1, so there is no interval"),
-        ([0.4, math.nan], ["a", "b"], "1 of 2 values are not a number"),
-        ([1.0] * 9 + [0.5], list(range(10)), "too few subjects differ: no interval"),
-    ],
-)
-def test_a_bootstrap_without_an_interval_is_named(values: list[float], people: list[Any], note: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = subject_bootstrap(values, people, seed=0)
-    assert (found.low, found.high, found.note) == (None, None, note)
-
-
-def test_few_subjects_and_wrong_input_are_told() -> None:
-    values, people = flat(clusters(np.random.default_rng(6), 6))
-    assert subject_bootstrap(values, people, seed=0).note == "only 6 subjects: the interval may be too short"
-    with pytest.raises(ValueError, match="need one subject each"):
-        subject_bootstrap([0.5], [], seed=0)
-    with pytest.raises(ValueError, match="resamples"):
-        subject_bootstrap(values, people, seed=0, resamples=0)

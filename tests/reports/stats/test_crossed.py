@@ -1,0 +1,172 @@
+"""Uncertainty over seeds, over subjects, and over both: by hand, by loops, and by simulation."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from scipy import special, stats
+
+from reports.stats import Uncertainty, Variances, crossed_difference, crossed_mean, paired_difference
+from tests.oracles import statistics as oracles
+
+
+def table(rng: np.random.Generator, seeds: int, subjects: int, most: int = 6) -> tuple[pd.DataFrame, pd.Series]:
+    """AP-like values of subjects with 1 to `most` queries, and the subject of each query."""
+    people = np.repeat(np.arange(subjects), rng.integers(1, most + 1, subjects))
+    latent = 1.5 + rng.normal(0, 1, subjects)[people] + rng.normal(0, 0.3, (seeds, 1))
+    latent = latent + rng.normal(0, 0.3, (seeds, subjects))[:, people] + rng.normal(0, 0.8, (seeds, len(people)))
+    return pd.DataFrame(special.expit(latent)), pd.Series(people)
+
+
+def ends(found: Uncertainty) -> tuple[float, float]:
+    assert found.low is not None
+    assert found.high is not None
+    return found.low, found.high
+
+
+@pytest.mark.parametrize(("seeds", "subjects"), [(2, 3), (5, 40), (10, 12)])
+def test_the_three_errors_are_those_of_loops_over_a_table_of_influences(seeds: int, subjects: int) -> None:
+    rng = np.random.default_rng(seeds)
+    (a, of_query), (b, _) = table(rng, seeds, subjects), table(rng, seeds, subjects)
+    b = pd.DataFrame(rng.random(a.shape))
+    for found, values in ((crossed_mean(a, of_query), a), (crossed_difference(a, b, of_query), a - b)):
+        theta, *squares = oracles.crossed_variances(values.to_numpy().tolist(), of_query.tolist())
+        assert found.mean == pytest.approx(theta, abs=1e-12)
+        ses = [found.over_seeds.se, found.over_subjects.se, found.over_both.se]
+        assert ses == pytest.approx([math.sqrt(square) for square in squares], rel=1e-9)
+        assert (found.seeds, found.subjects, found.queries) == (seeds, subjects, a.shape[1])
+
+
+def test_over_seeds_alone_a_difference_is_that_of_the_paired_t_test() -> None:
+    rng = np.random.default_rng(1)
+    (a, of_query), b = table(rng, 6, 20), None
+    b = a - rng.normal(0.02, 0.05, a.shape)
+    found, paired = crossed_difference(a, b, of_query), paired_difference(a.mean(axis=1), b.mean(axis=1))
+    assert found.mean == pytest.approx(paired.difference)
+    assert found.over_seeds.se == pytest.approx(paired.se)
+    assert ends(found.over_seeds) == pytest.approx((paired.low, paired.high))
+
+
+def test_over_subjects_alone_the_se_is_statsmodels_clustered_one() -> None:
+    values, of_query = table(np.random.default_rng(2), 4, 25)
+    fit = sm.OLS(values.mean().to_numpy(), np.ones(values.shape[1]))
+    clustered = fit.fit(cov_type="cluster", cov_kwds={"groups": of_query.to_numpy()})
+    assert crossed_mean(values, of_query).over_subjects.se == pytest.approx(clustered.bse[0], rel=1e-9)
+
+
+def test_intervals_of_a_mean_keep_within_0_and_1_and_those_of_a_difference_are_t_intervals() -> None:
+    rng = np.random.default_rng(3)
+    values, of_query = table(rng, 5, 30)
+    near = values.where(values > 0.5, 1 - values) ** 0.02
+    low, high = ends(crossed_mean(near, of_query).over_both)
+    assert 0 < low < near.to_numpy().mean() < high < 1
+    found = crossed_difference(values, near, of_query, level=0.9)
+    assert found.over_both.df is not None
+    assert found.over_both.se is not None
+    reach = stats.t.ppf(0.95, found.over_both.df) * found.over_both.se
+    assert ends(found.over_both) == pytest.approx((found.mean - reach, found.mean + reach), abs=1e-12)
+
+
+def test_the_variances_give_the_se_of_so_many_seeds_and_what_no_seed_removes() -> None:
+    values, of_query = table(np.random.default_rng(4), 5, 60)
+    found = crossed_mean(values, of_query)
+    assert found.variances is not None
+    assert found.variances.precision(5) == pytest.approx((found.over_both.se, found.over_both.df))
+    seeds = [found.variances.precision(n)[0] for n in (2, 5, 50, 10**7)]
+    assert seeds == sorted(seeds, reverse=True)
+    assert seeds[-1] == pytest.approx(found.variances.least_se, rel=1e-3)
+    alone = Variances(0.03**2)
+    assert alone.precision(9) == (pytest.approx(0.01), 8)
+    assert alone.least_se == 0
+
+
+WHOLE = pd.DataFrame([[0.5, 0.75, 1.0], [0.25, 0.5, 0.5]], columns=["p", "q", "r"])
+SUBJECT = {"p": "anna", "q": "anna", "r": "bo"}
+
+
+def test_what_is_not_known_is_named() -> None:
+    one = crossed_mean(WHOLE[:1], SUBJECT)
+    assert (one.over_seeds, one.over_both, one.variances) == (Uncertainty(), Uncertainty(), None)
+    assert one.over_subjects.se is not None
+    assert one.note == "one seed: nothing is known of others; only 2 subjects: an interval over them may be too short"
+    alone = crossed_mean(WHOLE[["p", "q"]], SUBJECT)
+    assert (alone.over_subjects, alone.over_both) == (Uncertainty(), Uncertainty())
+    assert alone.over_seeds.se == pytest.approx(0.125)
+    assert crossed_mean(WHOLE[:0], SUBJECT).note == "no values"
+    same = crossed_mean(WHOLE * 0 + 1, SUBJECT)
+    assert (same.over_both.se, same.over_both.low) == (0.0, None)
+
+
+def test_nothing_is_dropped_without_a_word() -> None:
+    few = "only 2 subjects: an interval over them may be too short"
+    without = crossed_mean(WHOLE.assign(p=math.nan), SUBJECT)
+    assert without.mean == pytest.approx(0.6875)
+    assert without.note == f"{few}; left out: 1 queries without a value in any seed"
+    broken = crossed_mean(WHOLE.mask(WHOLE == 0.75), SUBJECT)
+    assert math.isnan(broken.mean)
+    assert (broken.over_both, broken.note) == (Uncertainty(), f"1 of 6 values are not a number; {few}")
+    other = WHOLE.rename(index={1: 7}, columns={"r": "s"})
+    unpaired = crossed_difference(WHOLE, other, SUBJECT)
+    assert (unpaired.seeds, unpaired.queries, unpaired.mean) == (1, 2, 0.0)
+    assert "without a partner: replicate 1, 7; left out: 2 queries that only one of the two has" in unpaired.note
+
+
+@pytest.mark.parametrize(
+    ("values", "subjects", "level", "says"),
+    [
+        (WHOLE, {"p": 1, "q": 1}, 0.95, "1 queries have no subject, such as 'r'"),
+        (WHOLE * 100, SUBJECT, 0.95, "between 0 and 1, such as AP, got 25 to 100"),
+        (WHOLE, SUBJECT, 95, "level 95 must lie between 0 and 1"),
+    ],
+)
+def test_wrong_input_is_refused(values: pd.DataFrame, subjects: dict[str, Any], level: float, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        crossed_mean(values, subjects, level)
+
+
+def simulated(
+    rng: np.random.Generator, seeds: int, subjects: int, seed_sd: float
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[int, int]]:
+    """AP-like values of two equal arms: subjects differ, differently so for the arms, and so do seeds."""
+    people = np.repeat(np.arange(subjects), rng.integers(1, 7, subjects))
+    shared = 2 + rng.normal(0, 0.9, subjects)[people] + rng.normal(0, 0.5, len(people))
+    arms = []
+    for _ in range(2):
+        own = rng.normal(0, 0.4, subjects)[people] + rng.normal(0, seed_sd, (seeds, 1))
+        own = own + rng.normal(0, 0.3, (seeds, subjects))[:, people] + rng.normal(0, 0.7, (seeds, len(people)))
+        arms.append(pd.DataFrame(special.expit(shared + own)))
+    return arms[0], arms[1], dict(enumerate(people.tolist()))
+
+
+def true_mean(seed_sd: float) -> float:
+    """E[expit(N(2, σ²))] by quadrature."""
+    x, weight = np.polynomial.hermite_e.hermegauss(80)
+    variance = 0.9**2 + 0.5**2 + 0.4**2 + seed_sd**2 + 0.3**2 + 0.7**2
+    return float(weight @ special.expit(2 + math.sqrt(variance) * x) / weight.sum())
+
+
+@pytest.mark.parametrize(("seeds", "subjects", "seed_sd"), [(5, 50, 0.2), (10, 100, 0.1)])
+def test_intervals_over_both_cover_and_those_over_one_do_not(seeds: int, subjects: int, seed_sd: float) -> None:
+    rng = np.random.default_rng(100 * seeds + subjects)
+    runs, truth = 500, true_mean(seed_sd)
+    covered = dict.fromkeys(("mean", "difference", "over_seeds", "over_subjects"), 0)
+    for _ in range(runs):
+        a, b, of_query = simulated(rng, seeds, subjects, seed_sd)
+        mean, difference = crossed_mean(a, of_query), crossed_difference(a, b, of_query)
+        tried = {
+            "mean": (mean.over_both, truth),
+            "difference": (difference.over_both, 0.0),
+            "over_seeds": (difference.over_seeds, 0.0),
+            "over_subjects": (difference.over_subjects, 0.0),
+        }
+        for name, (found, at) in tried.items():
+            low, high = ends(found)
+            covered[name] += low <= at <= high
+    assert 0.93 <= covered["mean"] / runs <= 0.97
+    assert 0.93 <= covered["difference"] / runs <= 0.97
+    assert min(covered["over_seeds"], covered["over_subjects"]) / runs < 0.9
