@@ -17,12 +17,15 @@ class Metric:
     unit: str = "fraction"
 
 
+# CMC_k asks for the first hit: whether a match is among the first k images. CMC_1_all_shots counts every match, as the
+# paper's authors do (`fmim_core.metrics.score_queries`): published CMC values compare with that one alone.
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
         Metric("mAP", "mAP"),
         Metric("mAP_at_R", "mAP@R"),
         *(Metric(f"CMC_{k}", f"CMC top-{k}") for k in CMC_RANKS),
+        Metric("CMC_1_all_shots", "CMC top-1, all matches"),
     )
 }
 

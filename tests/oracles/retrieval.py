@@ -34,6 +34,12 @@ def average_precision_at_r(ranked: Sequence[bool]) -> float:
     return math.fsum(sum(ranked[: k + 1]) / (k + 1) for k in range(r) if ranked[k]) / r
 
 
+def all_shots(ranked: Sequence[bool], k: int = 1) -> float:
+    """The authors' CMC at k: each match counts 1/R if fewer than k images of others come before it."""
+    before = [ranked[:place].count(False) for place, match in enumerate(ranked) if match]
+    return sum(others < k for others in before) / len(before)
+
+
 def expected_average_precision(relevant: int, candidates: int) -> Fraction:
     """Mean AP over every way to place `relevant` matches among `candidates` ranks, as an exact fraction."""
     placements = list(combinations(range(1, candidates + 1), relevant))
@@ -62,6 +68,7 @@ def _pool(rankings: list[list[bool]]) -> dict[str, float]:
         "mAP": _mean([average_precision(ranking) for ranking in scored]),
         "mAP_at_R": _mean([average_precision_at_r(ranking) for ranking in scored]),
         **{f"CMC_{k}": _mean([float(any(ranking[:k])) for ranking in scored]) for k in CUTS},
+        "CMC_1_all_shots": _mean([all_shots(ranking) for ranking in scored]),
         "queries": len(scored),
         "queries_without_match": len(rankings) - len(scored),
     }

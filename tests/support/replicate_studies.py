@@ -19,7 +19,14 @@ SEEDS = 3
 
 def metrics(value: float, chance: float) -> dict[str, float]:
     """Test metrics of which mAP is `value`, less 1 and 4 points in years 1 and 4."""
-    found = {"mAP": value, "mAP_at_R": value - 0.05, "CMC_1": value - 0.1, "CMC_5": 0.9, "CMC_10": 1.0}
+    found = {
+        "mAP": value,
+        "mAP_at_R": value - 0.05,
+        "CMC_1": value - 0.1,
+        "CMC_5": 0.9,
+        "CMC_10": 1.0,
+        "CMC_1_all_shots": value - 0.12,
+    }
     found |= {f"{name}/year_{year}": found[name] - year / 100 for name in tuple(found) for year in (1, 4)}
     found |= {"queries": 30, "queries/year_1": 20, "queries/year_4": 10, "queries_without_match": 0, "gallery": 12}
     return found | {"chance_mAP": chance}

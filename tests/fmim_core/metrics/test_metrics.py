@@ -10,9 +10,11 @@ from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
 from pytorch_metric_learning.utils.inference import CustomKNN
 from sklearn.metrics import average_precision_score
 
-from fmim_core import metrics
 from fmim_core.metric_names import METRICS, split_key
 from fmim_core.metrics import retrieval
+from fmim_core.metrics.exact import Exact
+from fmim_core.metrics.ranks import MANY, Matches
+from fmim_core.metrics.scores import score
 from tests.oracles import retrieval as oracle
 from tests.support.embeddings import by_names, clustered, equal, ranked, scenario
 
@@ -41,18 +43,18 @@ def test_the_scenarios_cover_ties_and_queries_without_a_match():
 @pytest.mark.parametrize("tile", [(1, 1), (3, 3), (1, 100), (100, 1), (7, 30)])
 def test_the_block_size_does_not_matter(tile, tied, same_set):
     query, gallery, ids, image_ids, _ = scenario(5, tied, same_set)
-    vectors = [metrics._Exact.of(torch.from_numpy(side), double=True) for side in (query, gallery)]
-    matches = metrics._Matches.find(ids, image_ids, same_set)
-    blocked, whole = (metrics._score(*vectors, matches, size) for size in (tile, (1000, 1000)))
+    vectors = [Exact.of(torch.from_numpy(side), double=True) for side in (query, gallery)]
+    matches = Matches.find(ids, image_ids, same_set)
+    blocked, whole = (score(*vectors, matches, size) for size in (tile, (1000, 1000)))
     for name in METRICS:
-        np.testing.assert_allclose(blocked[name], whole[name], rtol=0, atol=1e-15)
+        np.testing.assert_allclose(blocked.values[name], whole.values[name], rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize(("gallery", "identities"), [(600, 2), (2500, 12)])  # one tile, several
 @pytest.mark.parametrize("tied", [False, True])
 def test_identities_with_many_images_are_sorted_instead_of_compared(tied, gallery, identities):
     data = scenario(2, tied, queries=6, gallery=gallery, identities=identities)
-    assert np.bincount(data[3])[data[2][data[2] < identities]].max() > metrics._MANY
+    assert np.bincount(data[3])[data[2][data[2] < identities]].max() > MANY
     result, expected = retrieval(*data), oracle.retrieval(*data)
     equal({key: result[key] for key in expected}, expected, 1e-9)
 
@@ -69,6 +71,7 @@ def test_hand_computed_example():
             "CMC_1": 1.0,
             "CMC_5": 1.0,
             "CMC_10": 1.0,  # cut to the 6 images there are
+            "CMC_1_all_shots": 1 / 3,
             "chance_mAP": (2.45 + 2 / 5 * (6 - 2.45)) / 6,
             "queries": 1.0,
             "queries_without_match": 0.0,
@@ -77,7 +80,7 @@ def test_hand_computed_example():
         abs=1e-15,
     )
     late = retrieval(*ranked([0, 1, 0, 0, 0, 0]))
-    assert [late[name] for name in METRICS] == [0.5, 0.0, 0.0, 1.0, 1.0]
+    assert [late[name] for name in METRICS] == [0.5, 0.0, 0.0, 1.0, 1.0, 0.0]
 
 
 def test_by_year_pools_to_the_whole_and_lists_only_years_present():

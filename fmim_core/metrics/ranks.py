@@ -1,0 +1,149 @@
+"""At which ranks a query's matching images are found, and which image is found first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fmim_core.metrics.exact import Exact
+
+MANY = 200
+"""Thresholds a row from which sorting the similarities is faster than comparing them with every threshold."""
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Where each query's identity is in the gallery: at `order[start : start + size]`, the query itself included."""
+
+    order: NDArray[np.int64]  # gallery positions, grouped by identity (G,)
+    start: NDArray[np.int64]  # (Q,)
+    size: NDArray[np.int64]  # (Q,)
+    own: NDArray[np.int64]  # where in `order` the query itself is (Q,); -1: nowhere
+    relevant: NDArray[np.int64]  # R (Q,)
+    candidates: int  # N
+
+    @classmethod
+    def find(cls, query_ids: NDArray[Any], gallery_ids: NDArray[Any], same_set: bool) -> Matches:
+        """The matches of labels of the same kind.
+
+        Raises:
+            ValueError: labels of different kinds, or of one set that do not agree.
+        """
+        if len(query_ids) == 0:
+            query_ids = query_ids.astype(gallery_ids.dtype)
+        if query_ids.dtype.kind != gallery_ids.dtype.kind:
+            raise ValueError(
+                f"query_ids are {query_ids.dtype}, gallery_ids {gallery_ids.dtype}: none could match; "
+                "give both as whole numbers, or both as strings"
+            )
+        if same_set and not np.array_equal(query_ids, gallery_ids):
+            raise ValueError("same_set=True needs equal query_ids and gallery_ids: they name the same images")
+        order = np.argsort(gallery_ids, kind="stable")
+        start, end = (np.searchsorted(gallery_ids[order], query_ids, side=side) for side in ("left", "right"))
+        own = np.argsort(order) if same_set else np.full(len(query_ids), -1)
+        return cls(order, start, end - start, own, end - start - same_set, len(order) - same_set)
+
+
+class Ranked(NamedTuple):
+    """What was found for a block of B queries.
+
+    ranks: of their matches `(B, L)`, ascending, then padding.
+    relevant: how many of these are matches `(B, 1)`.
+    nearest: the nearest match `(B,)`, by its place in `Matches.order`.
+    other: the nearest image of another identity `(B,)`, likewise, if that was asked for.
+    """
+
+    ranks: Tensor
+    relevant: Tensor
+    nearest: Tensor
+    other: Tensor | None
+
+
+def tile_of(device: torch.device) -> tuple[int, int]:
+    """Queries and gallery images to compare at a time: what stays in cache (2 MiB a core), or what fills a GPU."""
+    return (256, 1024 * torch.get_num_threads()) if device.type == "cpu" else (1024, 16384)
+
+
+def rank(
+    query: Exact,
+    gallery: Exact,
+    matches: Matches,
+    sequence: NDArray[np.int64],
+    tile: tuple[int, int],
+    others: bool,
+) -> Iterator[Ranked]:
+    """Rank the gallery for a sequence of queries `(S,)`, each with a match, block by block.
+
+    The host alone decides what is in a block, so that a GPU is not waited for before the end.
+
+    Args:
+        others: find each query's nearest image of another identity too, which takes half as long again.
+    """
+    device = query.coarse.device
+    grouped = gallery[torch.from_numpy(matches.order).to(device)]
+    table = np.stack([np.arange(len(matches.start)), matches.start, matches.size, matches.own, matches.relevant])
+    table = table[:, sequence, None]
+    there = torch.from_numpy(table).to(device)
+    for first in range(0, len(sequence), tile[0]):
+        rows = slice(first, first + tile[0])
+        at, start, size, own, relevant = there[:, rows]
+        block, largest = query[at[:, 0]], int(table[2, rows].max())
+        ranks, nearest = _ranks(block, grouped, start, size, own, largest, tile[1])
+        other = _nearest_other(block, grouped, start, size, tile[1]) if others else None
+        yield Ranked(ranks, relevant, nearest, other)
+
+
+def _ranks(
+    query: Exact, gallery: Exact, start: Tensor, size: Tensor, own: Tensor, largest: int, columns: int
+) -> tuple[Tensor, Tensor]:
+    """Ranks `(B, largest)`, ascending, of the matches at `start` to `start + size` but not `own`; then padding.
+
+    Before the j-th match are j - 1 matches and, by the tie rule, every non-match at least as similar: all the images
+    at least as similar, less those of the query's own identity. With the ranks the place `(B,)` of the nearest match.
+    """
+    images = len(gallery.coarse)
+    offsets = torch.arange(largest, device=start.device)
+    places = start + offsets
+    step = max(1, columns // query.coarse.shape[-1])  # a gathered part is as large as a tile of similarities
+    parts = places.clamp(max=images - 1).split(step, dim=1)
+    identity = torch.cat([query[:, None].similarity(gallery[part]).squeeze(1) for part in parts], dim=1)
+    identity.masked_fill_(offsets >= size, -torch.inf)
+    candidates = identity.masked_fill(places == own, -torch.inf)
+    matches = candidates.sort(dim=1, descending=True).values
+    others = -_count_at_least(identity, matches)
+    if largest > MANY:  # tiles are sorted: wide ones, or looking up so many thresholds in each costs the most
+        columns = max(columns, 8 * largest)
+    for first in range(0, images, columns):
+        others += _count_at_least(query.similarity(gallery[first : first + columns]), matches)
+    return offsets + 1 + others, start[:, 0] + candidates.argmax(dim=1)
+
+
+def _nearest_other(query: Exact, gallery: Exact, start: Tensor, size: Tensor, columns: int) -> Tensor:
+    """The place `(B,)` of the nearest image that is not at `start` to `start + size`."""
+    found = []
+    for first in range(0, len(gallery.coarse), columns):
+        similarity = query.similarity(gallery[first : first + columns])
+        place = torch.arange(first, first + similarity.shape[1], device=start.device)
+        similarity.masked_fill_((place >= start) & (place < start + size), -torch.inf)
+        value, index = similarity.max(dim=1)
+        found.append((value, index + first))
+    values, places = (torch.stack(parts, dim=1) for parts in zip(*found, strict=True))
+    return places.gather(1, values.argmax(dim=1, keepdim=True))[:, 0]
+
+
+def _count_at_least(values: Tensor, thresholds: Tensor) -> Tensor:
+    """How many of a row's values `(B, N)` are >= each of its thresholds `(B, T)`: `(B, T)`, whole numbers as floats."""
+    if thresholds.shape[1] > MANY:
+        below = torch.searchsorted(values.sort(dim=1).values, thresholds)
+        return (values.shape[1] - below).to(values.dtype)
+    # 0.0 and 1.0 vectorise on a CPU, where booleans and their sum do not; on a GPU fewer bytes are all that counts.
+    above = torch.empty_like(values, dtype=values.dtype if values.device.type == "cpu" else torch.bool)
+    columns = thresholds.split(1, dim=1)
+    counts = [torch.ge(values, column, out=above).sum(dim=1, dtype=values.dtype) for column in columns]
+    return torch.stack(counts, dim=1)
