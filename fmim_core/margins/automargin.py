@@ -9,7 +9,8 @@ import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from fmim_core.margins.base import MARGINS, Beta, Epsilon, MarginConfig, Margins, MarginSchedule, check_beta
+from fmim_core.margins.base import MARGINS, MarginConfig, Margins, MarginSchedule, check_beta
+from fmim_core.margins.initial import GIVEN, Initial
 from fmim_core.triplets.similarities import Similarities
 from fmim_core.triplets.statistics import EpochStatistics, quantile
 
@@ -18,10 +19,10 @@ from fmim_core.triplets.statistics import EpochStatistics, quantile
 class AutoMargin(MarginConfig):
     """ε(t) = max(0, μ_Δ(t)/K_Δ), β(t) = 1 + (μ_an(t) − 1)/K_an (eqs. 7, 8).
 
-    k_an is needed by losses with a negative-pair term, and left out otherwise. The initial margins hold until there
-    are statistics.
+    k_an is needed by losses with a negative-pair term, and left out otherwise.
 
     Args:
+        initial: the margins until there are statistics of an epoch (`fmim_core.margins.initial`).
         statistic: μ is the `mean` (the paper), or the `median`.
         update: μ is taken over the `epoch` before (the paper), over each `batch` itself, or the margins are a moving
             `average` over batches, ε ← momentum·ε + (1 − momentum)·ε_batch, and β alike.
@@ -30,8 +31,7 @@ class AutoMargin(MarginConfig):
     kind: Literal["automargin"] = "automargin"
     k_delta: PositiveInt
     k_an: PositiveInt | None = None
-    initial_epsilon: Epsilon = 0.0
-    initial_beta: Beta = 0.0
+    initial: Initial = "measured"
     statistic: Literal["mean", "median"] = "mean"
     update: Literal["epoch", "batch", "average"] = "epoch"
     momentum: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.9
@@ -43,37 +43,45 @@ class AutoMargin(MarginConfig):
     def build(self) -> MarginSchedule:
         return AutoMarginPerEpoch(self) if self.update == "epoch" else AutoMarginPerBatch(self)
 
-    def initial(self) -> Margins:
+    def given(self) -> Margins:
         """The margins before there are statistics."""
-        return Margins(self.initial_epsilon, math.nan if self.k_an is None else self.initial_beta)
+        epsilon, beta = GIVEN[self.initial]
+        return Margins(epsilon, math.nan if self.k_an is None else beta)
+
+    def margins(self, statistics: EpochStatistics) -> Margins:
+        """The margins that follow from statistics: eqs. 7 and 8."""
+        delta, phi_an = statistics.delta_mean, statistics.phi_an_mean
+        if self.statistic == "median":
+            assert statistics.delta_values is not None
+            assert statistics.phi_an_values is not None
+            delta, phi_an = quantile(statistics.delta_values, 0.5), quantile(statistics.phi_an_values, 0.5)
+        # Written so that a mean that is not a number stays one: max(0.0, nan) would be 0.
+        epsilon = 0.0 if delta < 0 else delta / self.k_delta
+        return Margins(epsilon, math.nan if self.k_an is None else 1 + (phi_an - 1) / self.k_an)
 
 
 class AutoMarginPerEpoch(MarginSchedule):
     """See `AutoMargin`, update `epoch`."""
 
     def __init__(self, config: AutoMargin) -> None:
-        super().__init__(config.initial())
+        super().__init__(config.given())
         self._config = config
         self.needs_values = config.statistic == "median"
+        self.measures_first = config.initial == "measured"
 
     def observe(self, epoch: int, statistics: EpochStatistics) -> None:
         """Set the margins of the next epoch from the statistics of this one."""
-        config, delta, phi_an = self._config, statistics.delta_mean, statistics.phi_an_mean
-        if config.statistic == "median":
-            assert statistics.delta_values is not None
-            assert statistics.phi_an_values is not None
-            delta, phi_an = quantile(statistics.delta_values, 0.5), quantile(statistics.phi_an_values, 0.5)
-        # Written so that a mean that is not a number stays one: max(0.0, nan) would be 0.
-        epsilon = 0.0 if delta < 0 else delta / config.k_delta
-        self.margins = Margins(epsilon, math.nan if config.k_an is None else 1 + (phi_an - 1) / config.k_an)
+        self.margins = self._config.margins(statistics)
 
 
 class AutoMarginPerBatch(MarginSchedule):
-    """See `AutoMargin`, updates `batch` and `average`."""
+    """See `AutoMargin`, updates `batch` and `average`; only an average remembers where it began."""
 
     def __init__(self, config: AutoMargin) -> None:
-        super().__init__(config.initial())
+        super().__init__(config.given())
         self._config = config
+        self.measures_first = config.update == "average" and config.initial == "measured"
+        self.needs_values = self.measures_first and config.statistic == "median"
 
     def for_batch(self, batch: Similarities) -> Margins:
         """The margins of this batch, from its own similarities and, for `average`, from those before."""
@@ -95,4 +103,6 @@ class AutoMarginPerBatch(MarginSchedule):
         return values.mean() if self._config.statistic == "mean" else torch.quantile(values, 0.5)
 
     def observe(self, epoch: int, statistics: EpochStatistics) -> None:
-        """The batches have said it all."""
+        """An average begins with what was measured; after that the batches say it all."""
+        if epoch == 0:
+            self.margins = self._config.margins(statistics)

@@ -55,9 +55,12 @@ class MarginSchedule(ABC):
     in `state` and `load_state`: a training that was interrupted resumes from them.
 
     needs_values: whether `observe` reads the values of Δ and φ_an themselves, for quantiles, rather than means alone.
+    measures_first: whether `observe` is called before the first epoch too, as epoch 0, with the statistics of a pass
+        over that epoch's batches in which nothing is updated.
     """
 
     needs_values: bool = False
+    measures_first: bool = False
 
     def __init__(self, margins: Margins) -> None:
         self.margins = margins
@@ -68,7 +71,10 @@ class MarginSchedule(ABC):
 
     @abstractmethod
     def observe(self, epoch: int, statistics: EpochStatistics) -> None:
-        """Set the margins of the next epoch: called at the end of each one (1, 2, …), with its statistics."""
+        """Set the margins of the next epoch: called at the end of each one (1, 2, …), with its statistics.
+
+        Where the schedule `measures_first`, it is called as epoch 0 as well.
+        """
 
     def state(self) -> dict[str, Any]:
         """What the schedule remembers between two epochs, as plain values and tensors: its margins.

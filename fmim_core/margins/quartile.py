@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fmim_core.margins.base import MARGINS, Beta, Epsilon, MarginConfig, Margins, MarginSchedule
+from fmim_core.margins.base import MARGINS, MarginConfig, Margins, MarginSchedule
+from fmim_core.margins.initial import GIVEN, Initial
 from fmim_core.triplets.statistics import EpochStatistics, quantile
 
 
 @MARGINS.register
 class Quartile(MarginConfig):
-    """ε = Q1 or Q2 of Δ, not below 0; β = the quartile of φ_an as hard as that (Q1 ↔ 0.75, Q2 ↔ 0.5), per epoch."""
+    """ε = Q1 or Q2 of Δ, not below 0; β = the quartile of φ_an as hard as that (Q1 ↔ 0.75, Q2 ↔ 0.5), per epoch.
+
+    As long as a quarter of all triplets have Δ ≤ 0, Q1 gives ε = 0, under which semi-hard selection selects nothing.
+
+    Args:
+        initial: the margins until there are statistics of an epoch (`fmim_core.margins.initial`).
+    """
 
     kind: Literal["quartile"] = "quartile"
     quartile: Literal[1, 2]
-    initial_epsilon: Epsilon = 0.0
-    initial_beta: Beta = 0.0
+    initial: Initial = "measured"
 
     def check(self, uses_beta: bool) -> None:
         """Any loss will do: β is there for those that use it."""
@@ -30,8 +36,9 @@ class QuartileSchedule(MarginSchedule):
     needs_values = True
 
     def __init__(self, config: Quartile) -> None:
-        super().__init__(Margins(config.initial_epsilon, config.initial_beta))
+        super().__init__(Margins(*GIVEN[config.initial]))
         self._q = config.quartile / 4
+        self.measures_first = config.initial == "measured"
 
     def observe(self, epoch: int, statistics: EpochStatistics) -> None:
         """Set the margins of the next epoch from the quantiles of this one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import torch
@@ -15,6 +15,7 @@ from fmim_core.training.compiling import WARMUP_STEPS, Captured, check_compile, 
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.precision import embeddings_of, uses_bfloat16
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
+from fmim_core.triplets.statistics import StatisticsCollector
 
 
 class StepResult(NamedTuple):
@@ -39,7 +40,7 @@ class TrainingStep:
 
     def __init__(self, config: TrainConfig, subjects: int, labels: Tensor, seed: int, device: torch.device) -> None:
         check_compile(config.compile, device)
-        self._config, self._seed = config, seed
+        self._config, self._seed, self._device = config, seed, device
         self._bfloat16 = uses_bfloat16(config.precision, device)
         self.index = TripletIndex.of(labels.to(device))
         with scoped_torch_seed(seed, "model"):
@@ -72,6 +73,21 @@ class TrainingStep:
         self.schedule.margins = self.schedule.margins.held_in(*self._margins)
         self.model.train()
 
+    @torch.no_grad()
+    def measure_first(self, batches: Iterable[tuple[Tensor, Tensor]]) -> None:
+        """Set the first epoch's margins from its own batches (images, identities), before anything is learnt.
+
+        They are augmented as they will be in that epoch; batch norm's running averages return to what they were.
+        """
+        collector = StatisticsCollector(self._device, self.schedule.needs_values)
+        before = {name: buffer.clone() for name, buffer in self.model.named_buffers()}
+        self.begin_epoch(1)
+        for stored, classes in batches:
+            collector.add(self._look(stored, classes))
+        for name, buffer in self.model.named_buffers():
+            buffer.copy_(before[name])
+        self.schedule.observe(0, collector.finish())
+
     def end_epoch(self) -> Margins:
         """The margins in force all epoch, or in the last batch of schedules that follow batches, as numbers."""
         self.schedule.margins = self.schedule.margins.as_numbers()
@@ -87,7 +103,7 @@ class TrainingStep:
     def take(self, stored: Tensor, classes: Tensor) -> StepResult:
         """A step as it is written, which may be compiled in parts and captured as a whole."""
         images = self._augment(stored, self._config.augmentation.draw(stored, self.generator))
-        batch = Similarities.of(unit(embeddings_of(self._network, images, self._bfloat16)), self.index, classes)
+        batch = self._similarities(self._network, images, classes)
         margins = self.schedule.for_batch(batch)
         self.schedule.margins = self.schedule.margins.held_in(*self._margins)
         output: LossOutput = self.loss(batch, margins)
@@ -95,6 +111,15 @@ class TrainingStep:
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)  # here, so that no gradient lies outside a captured step
         return StepResult(LossOutput(output.value.detach(), output.active.detach()), batch)
+
+    def _look(self, stored: Tensor, classes: Tensor) -> Similarities:
+        """What a step would see of a batch; not compiled, since it is looked at once."""
+        augmentation = self._config.augmentation
+        images = augmentation.apply(stored, augmentation.draw(stored, self.generator))
+        return self._similarities(self.model, images, classes)
+
+    def _similarities(self, network: Callable[[Tensor], Tensor], images: Tensor, classes: Tensor) -> Similarities:
+        return Similarities.of(unit(embeddings_of(network, images, self._bfloat16)), self.index, classes)
 
     def state(self) -> dict[str, Any]:
         """Everything that a step changes, as tensors and plain values."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,14 +108,21 @@ class Training(Evaluator):
             self._drawn = (epoch, *self._sampler.epoch(torch_generator(self._seed, "batches", epoch)))
         return self._drawn[1:]
 
+    def _fetched(self, positions: Tensor) -> Iterator[Tensor]:
+        """The images at an epoch's positions `(n, B)`, a batch at a time."""
+        return self._images.batches(positions.flatten(), self.config.batches.size)
+
     @float32_defined()
     def _train_epoch(self, epoch: int) -> dict[str, Any]:
         schedule, index = self._step.schedule, self._step.index
         collector = StatisticsCollector(self.device, schedule.needs_values, self.config.histogram_bins)
         with self.seconds.measure("data"):
             positions, seen = self._draw(epoch)
-            batches = self._images.batches(positions.flatten(), self.config.batches.size)
             classes = self._classes[positions.to(self.device)]
+        if epoch == 1 and schedule.measures_first:
+            with self.seconds.measure("train"):
+                self._step.measure_first(zip(self._fetched(positions), classes, strict=True))
+        batches = self._fetched(positions)
         totals = torch.zeros(3, dtype=torch.float64, device=self.device)  # loss, active triplets, empty batches
         self._step.begin_epoch(epoch)
         for labels in classes:  # nothing in this loop waits for the device

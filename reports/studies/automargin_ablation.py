@@ -98,7 +98,7 @@ def forest_plot(results: Results) -> Plot:
         panels[-1].set_xlabel(f"test {label} minus the reference\n(percentage points)")
 
     text = (
-        f"Test {label} minus that of the reference (AutoMargin as the authors run it), mean over pairs of equal seed, "
+        f"Test {label} minus that of the reference (the default settings), mean over pairs of equal seed, "
         f"with its 95 % t interval ({_pairs_phrase(drawn)}); none without two pairs. The intervals are not corrected "
         "for their number."
     )

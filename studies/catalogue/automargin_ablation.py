@@ -23,16 +23,15 @@ STUDY = Study(
     search=False,
     baseline="reference",
     arms=(
-        _arm("reference", "as the authors run it"),
+        _arm("reference", "the default"),
         _arm("selection_all", "all triplets", ("loss.selection", "all")),
         _arm("averaging_all", "average over all terms", ("loss.averaging", "all")),
         _arm("pairs_per_triplet", "negative pairs per triplet", ("loss.negative_pairs", "per_triplet")),
         _arm("update_batch", "margins every batch", ("margins.update", "batch")),
         _arm("update_average", "moving average of margins", ("margins.update", "average")),
         _arm("statistic_median", "median", ("margins.statistic", "median")),
-        _arm(
-            "initial_margins", "initial margins 0.25", ("margins.initial_epsilon", 0.25), ("margins.initial_beta", 0.25)
-        ),
+        _arm("initial_released", "initial margins as released", ("margins.initial", "released")),
+        _arm("initial_paper", "initial margins as in the paper", ("margins.initial", "paper")),
         _arm("identity_side", "each knee its own identity", ("identity", "side")),
     ),
 )

@@ -45,15 +45,15 @@ def test_statistics_of_nothing_are_not_a_number() -> None:
 @pytest.mark.parametrize(("k_delta", "k_an"), [(1, 1), (2, 4), (4, 2)])
 def test_automargin_is_equations_7_and_8(k_delta: int, k_an: int) -> None:
     schedule = AutoMargin(k_delta=k_delta, k_an=k_an).build()
-    assert schedule.margins == Margins(0.0, 0.0)
+    assert schedule.measures_first
     schedule.observe(1, collect(keep_values=False))
     assert schedule.margins.epsilon == pytest.approx(max(0.0, DELTA.mean() / k_delta), abs=1e-12)
     assert schedule.margins.beta == pytest.approx(1 + (PHI_AN.mean() - 1) / k_an, abs=1e-12)
 
 
 def test_automargin_never_goes_below_zero_and_keeps_not_a_number() -> None:
-    schedule = AutoMargin(k_delta=2, k_an=2, initial_epsilon=0.3, initial_beta=0.4).build()
-    assert schedule.margins == Margins(0.3, 0.4)
+    schedule = AutoMargin(k_delta=2, k_an=2, initial="released").build()
+    assert schedule.margins == Margins(0.25, 0.0)
     schedule.observe(1, EpochStatistics(delta_mean=-0.2, phi_an_mean=0.5, phi_ap_mean=0.3))
     assert schedule.margins == Margins(0.0, 0.75)
     schedule.observe(1, EpochStatistics(math.nan, math.nan, math.nan))
@@ -72,9 +72,9 @@ def test_the_median_can_stand_for_the_mean() -> None:
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 def test_margins_can_follow_every_batch_or_their_moving_average(statistic: str, momentum: float) -> None:
     update = "average" if momentum else "batch"
-    config = AutoMargin(k_delta=2, k_an=4, statistic=statistic, update=update, initial_epsilon=0.3, initial_beta=0.2)
+    config = AutoMargin(k_delta=2, k_an=4, statistic=statistic, update=update, initial="released")
     schedule = config.build()
-    epsilon, beta = 0.3, 0.2
+    epsilon, beta = 0.25, 0.0
     for e, labels in BATCHES:
         delta, phi_an, _ = epoch_values([(e, labels)])
         middle = {"mean": np.mean, "median": np.median}[statistic]
@@ -83,6 +83,24 @@ def test_margins_can_follow_every_batch_or_their_moving_average(statistic: str, 
         margins = schedule.for_batch(similarities(e, labels))
         assert float(margins.epsilon) == pytest.approx(epsilon, abs=1e-12)
         assert float(margins.beta) == pytest.approx(beta, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["automargin", "quartile"])
+@pytest.mark.parametrize(("initial", "margins"), [("paper", Margins(0.0, 0.0)), ("released", Margins(0.25, 0.0))])
+def test_initial_margins_can_be_given(kind: str, initial: str, margins: Margins) -> None:
+    config = {"automargin": AutoMargin(k_delta=2, k_an=2), "quartile": Quartile(quartile=2)}[kind]
+    schedule = config.model_copy(update={"initial": initial}).build()
+    assert not schedule.measures_first
+    assert schedule.margins == margins
+
+
+def test_a_moving_average_begins_with_what_was_measured() -> None:
+    average = AutoMargin(k_delta=2, k_an=4, update="average").build()
+    assert average.measures_first
+    average.observe(0, collect(keep_values=False))
+    assert average.margins.epsilon == pytest.approx(max(0.0, DELTA.mean() / 2), abs=1e-12)
+    assert average.margins.beta == pytest.approx(1 + (PHI_AN.mean() - 1) / 4, abs=1e-12)
+    assert not AutoMargin(k_delta=2, k_an=4, update="batch").build().measures_first
 
 
 def test_margins_of_a_batch_carry_no_gradient() -> None:
@@ -105,7 +123,7 @@ def test_histograms_count_every_triplet_and_negative_pair() -> None:
 @pytest.mark.parametrize(("quartile", "q_delta", "q_an"), [(1, 0.25, 0.75), (2, 0.5, 0.5)])
 def test_quartiles_are_as_hard_for_both_margins(quartile: int, q_delta: float, q_an: float) -> None:
     schedule = Quartile(quartile=quartile).build()
-    assert schedule.margins == Margins(0.0, 0.0)
+    assert schedule.measures_first
     schedule.observe(1, collect())
     assert schedule.margins.epsilon == pytest.approx(max(0.0, np.quantile(DELTA, q_delta)), abs=1e-12)
     assert schedule.margins.beta == pytest.approx(np.quantile(PHI_AN, q_an), abs=1e-12)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import shutil
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from rich.console import Console
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -25,7 +26,7 @@ from fmim_core.training.sampler import SubjectSampler
 from fmim_core.training.trainer import Training
 from fmim_core.trial.trial import RunSettings, Trial
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
-from fmim_core.triplets.statistics import StatisticsCollector
+from fmim_core.triplets.statistics import EpochStatistics, StatisticsCollector
 from studies.declare import Preset, Study
 from studies.options import Options
 from studies.plan import Plan
@@ -51,24 +52,35 @@ def by_hand(config: TrainConfig, bank: Bank) -> list[tuple[float, float, float, 
         model = config.model.build(config.augmentation.crop).to(memory_format=torch.channels_last)
         loss = config.loss.build(config.model.embedding_dim, sampler.subjects)
     optimizer = torch.optim.Adam(model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
-    for epoch in range(1, config.epochs + 1):
-        collector, total = StatisticsCollector(CPU, schedule.needs_values), 0.0
+
+    def seen(network: nn.Module, epoch: int) -> Iterator[Similarities]:
         generator = torch_generator(SEED, "augment", epoch)
-        batches, _ = sampler.epoch(torch_generator(SEED, "batches", epoch))
-        for positions in batches.numpy():
+        for positions in sampler.epoch(torch_generator(SEED, "batches", epoch))[0].numpy():
             stored = torch.from_numpy(images.images[images.rows[positions]])
-            optimizer.zero_grad()
             with torch.autocast("cpu", torch.bfloat16, enabled=config.precision == "bfloat16"):
-                embeddings = model(config.augmentation.train(stored, generator)).float()
-            batch = Similarities.of(unit(embeddings), index, identities[positions])
+                embeddings = network(config.augmentation.train(stored, generator)).float()
+            yield Similarities.of(unit(embeddings), index, identities[positions])
+
+    def statistics(batches: Iterable[Similarities]) -> EpochStatistics:
+        collector = StatisticsCollector(CPU, schedule.needs_values)
+        for batch in batches:
+            collector.add(batch)
+        return collector.finish()
+
+    if schedule.measures_first:
+        schedule.observe(0, statistics(seen(copy.deepcopy(model), 1)))
+    for epoch in range(1, config.epochs + 1):
+        batches, losses = [], []
+        for batch in seen(model, epoch):
             output = loss(batch, schedule.for_batch(batch))
+            optimizer.zero_grad()
             output.value.backward()
             optimizer.step()
-            collector.add(batch)
-            total += output.value.item()
-        statistics, epsilon = collector.finish(), float(schedule.margins.epsilon)
-        schedule.observe(epoch, statistics)
-        rows.append((total / len(batches), epsilon, statistics.delta_mean, statistics.phi_an_mean))
+            batches.append(batch)
+            losses.append(output.value.item())
+        found, epsilon = statistics(batches), float(schedule.margins.epsilon)
+        schedule.observe(epoch, found)
+        rows.append((sum(losses) / len(losses), epsilon, found.delta_mean, found.phi_an_mean))
     return rows
 
 

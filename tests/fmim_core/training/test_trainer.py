@@ -40,7 +40,7 @@ def test_train_alone_gives_rows_metrics_and_a_model(tiny_bank: Bank) -> None:
     result = train(tiny_config(), tiny_bank, rows.append, folds=3, fold=1, seed=5)
     assert [row.epoch for row in rows] == [1, 2, 3]
     assert rows == result.history
-    assert rows[0].epsilon == rows[0].beta == 0.0
+    assert rows[0].epsilon >= 0.0
     # eqs. 7 and 8: the margins of an epoch are those of the statistics of the epoch before
     for before, row in itertools.pairwise(rows):
         assert row.epsilon == pytest.approx(max(0.0, before.delta_mean / 2), abs=1e-12)
@@ -48,6 +48,44 @@ def test_train_alone_gives_rows_metrics_and_a_model(tiny_bank: Bank) -> None:
     assert result.validation["mAP"] == rows[-1].validation_mAP
     assert result.kept_epoch == 3
     assert {"mAP", "mAP_at_R", "CMC_1", "CMC_5", "CMC_10", "mAP/year_1", "mAP/year_4"} <= set(result.validation)
+
+
+@pytest.mark.parametrize(("initial", "epsilon", "beta"), [("paper", 0.0, 0.0), ("released", 0.25, 0.0)])
+def test_given_initial_margins_hold_through_the_first_epoch(
+    tiny_bank: Bank, initial: str, epsilon: float, beta: float
+) -> None:
+    margins = {"kind": "automargin", "k_delta": 2, "k_an": 2, "initial": initial}
+    row = train(tiny_config(margins=margins, epochs=1), tiny_bank).history[0]
+    assert (row.epsilon, row.beta) == (epsilon, beta)
+    assert (row.empty_batches == row.batches) == (initial == "paper")
+
+
+@pytest.mark.parametrize("kind", ["mean", "median", "Q1", "Q2"])
+def test_measured_initial_margins_are_those_of_the_first_epochs_batches_before_learning(
+    tiny_bank: Bank, kind: str
+) -> None:
+    """With a learning rate of next to nothing the first epoch sees what the pass before it saw."""
+    margins = {"kind": "automargin", "k_delta": 2, "k_an": 2, "statistic": kind}
+    if kind.startswith("Q"):
+        margins = {"kind": "quartile", "quartile": int(kind[1])}
+    still = {"learning_rate": 1e-30, "weight_decay": 0.0, "epochs": 2}
+    first, second = train(tiny_config(margins=margins, **still), tiny_bank).history
+    paper = train(tiny_config(margins=margins | {"initial": "paper"}, **still), tiny_bank).history
+    assert (first.epsilon, first.beta) == (paper[1].epsilon, paper[1].beta)
+    assert first.delta_mean == paper[0].delta_mean
+    assert first.beta > 0.0
+    assert (second.epsilon, second.beta) == (first.epsilon, first.beta)
+
+
+def test_measuring_the_initial_margins_changes_nothing_else(tiny_bank: Bank) -> None:
+    training = Training(tiny_config(), tiny_bank.development(), None, 0, CPU)
+    before = {name: value.clone() for name, value in training.model.state_dict().items()}
+    images = tiny_bank.development()
+    stored = torch.from_numpy(images.images[images.rows[: len(training._step.index.labels)]])
+    training._step.measure_first([(stored, training._step.index.labels)])
+    assert training._step.schedule.margins.beta > 0.0
+    for name, value in training.model.state_dict().items():
+        assert torch.equal(value, before[name]), name
 
 
 def test_learning_beats_chance_by_far(tiny_bank: Bank) -> None:
