@@ -9,12 +9,21 @@ CMC_RANKS = (1, 5, 10)
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric's name in records, its label in reports, the direction that is better, and its unit."""
+    """A metric's name in records, its label in reports, the direction that is better, and its unit.
+
+    mean_of: what a query has, whose mean over queries is the metric, where that has a name of its own.
+    """
 
     name: str
     label: str
     higher_is_better: bool = True
     unit: str = "fraction"
+    mean_of: str = ""
+
+    @property
+    def of_query(self) -> str:
+        """What one query's value is called in a replicate's file of queries: `ap` for mAP."""
+        return self.mean_of or self.name
 
 
 # CMC_k asks for the first hit: whether a match is among the first k images. CMC_1_all_shots counts every match, as the
@@ -22,8 +31,8 @@ class Metric:
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric("mAP", "mAP"),
-        Metric("mAP_at_R", "mAP@R"),
+        Metric("mAP", "mAP", mean_of="ap"),
+        Metric("mAP_at_R", "mAP@R", mean_of="ap_at_R"),
         *(Metric(f"CMC_{k}", f"CMC top-{k}") for k in CMC_RANKS),
         Metric("CMC_1_all_shots", "CMC top-1, all matches"),
     )

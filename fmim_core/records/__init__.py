@@ -2,6 +2,14 @@
 
 from fmim_core.records.document import SCHEMA, Document, DocumentPart, Time, in_words
 from fmim_core.records.files import now, read_json, replacing, write_bytes, write_json, write_text
+from fmim_core.records.queries import (
+    QUERIES_ENDING,
+    QUERY_COLUMNS,
+    QueryColumn,
+    queries_path,
+    read_queries,
+    write_queries,
+)
 from fmim_core.records.record import (
     Attempt,
     Cost,
@@ -9,7 +17,6 @@ from fmim_core.records.record import (
     Metrics,
     MetricValues,
     Record,
-    RetrievalSample,
     SoFar,
     Stage,
     Status,
@@ -60,8 +67,10 @@ __all__ = [
     "PlannedTrials",
     "Proposal",
     "ProposalsFile",
+    "QUERIES_ENDING",
+    "QUERY_COLUMNS",
+    "QueryColumn",
     "Record",
-    "RetrievalSample",
     "SCHEMA",
     "Score",
     "SearcherFacts",
@@ -78,7 +87,9 @@ __all__ = [
     "calibration_path",
     "in_words",
     "now",
+    "queries_path",
     "read_json",
+    "read_queries",
     "read_record",
     "read_records",
     "record_path",
@@ -86,5 +97,6 @@ __all__ = [
     "study_path",
     "write_bytes",
     "write_json",
+    "write_queries",
     "write_text",
 ]

@@ -140,21 +140,6 @@ class Stopped(DocumentPart):
     validation: MetricValues | None
 
 
-class RetrievalSample(DocumentPart):
-    """A query with its nearest true match and the first image found, as rows of the bank."""
-
-    query_row: int
-    truth_row: int
-    top_row: int
-    rank: int = Field(description="of the nearest true match; 1 = found")
-    years: int
-
-    @property
-    def rows(self) -> tuple[int, int, int]:
-        """Those of the query, its nearest true match and the first image found."""
-        return self.query_row, self.truth_row, self.top_row
-
-
 class Record(Document):
     """Everything about one trial: configuration × replicate."""
 
@@ -172,7 +157,10 @@ class Record(Document):
     metrics: Metrics = Metrics()
     stopped: Stopped | None = None
     kept_epoch: int | None = Field(None, description="the epoch whose model was evaluated")
-    samples: tuple[RetrievalSample, ...] = ()
+    queries_sha256: str | None = Field(
+        None,
+        description="SHA-256 of TRIAL.queries.parquet beside it, which has each test query; null where none was made",
+    )
     history: tuple[EpochRow, ...] = ()
     cost: Cost = Cost()
     attempts: tuple[Attempt, ...] = Field((), description="attempts that failed before")

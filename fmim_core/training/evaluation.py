@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from fmim_core.data.bank.device import DeviceImages
 from fmim_core.data.bank.image_set import ImageSet
-from fmim_core.metrics import retrieval
+from fmim_core.metrics import QueryScores, score_queries
 from fmim_core.records import EpochRow
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.precision import embeddings_of, float32_defined, uses_bfloat16
@@ -87,19 +87,20 @@ class Evaluator:
 
     def evaluate(self, images: ImageSet) -> dict[str, float]:
         """Retrieval metrics of a set: gallery = baseline images, queries = later visits, by year and pooled."""
-        return self.score(images, self.embed(images))
+        return self.score(images, self.embed(images)).means()
 
-    def score(self, images: ImageSet, embeddings: Tensor) -> dict[str, float]:
-        """As `evaluate`, of embeddings `(n, D)` that are there already."""
+    def score(self, images: ImageSet, embeddings: Tensor, find_first: bool = False) -> QueryScores:
+        """What is found for each query of a set, by embeddings `(n, D)` of all its images; see `score_queries`."""
         with self.seconds.measure("eval"):
             if not embeddings.isfinite().all():
                 raise Diverged(f"epoch {len(self.history) + 1}: embeddings are not finite in evaluation")
             gallery, query = images.gallery_mask, images.query_mask
             identities = images.identities(self.config.identity == "side")
-            return retrieval(
+            return score_queries(
                 embeddings[torch.from_numpy(query)],
                 embeddings[torch.from_numpy(gallery)],
                 identities[query],
                 identities[gallery],
                 query_years=images.years[query],
+                find_first=find_first,
             )

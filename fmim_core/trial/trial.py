@@ -16,12 +16,12 @@ from fmim_core.records import (
     EpochRow,
     Metrics,
     Record,
-    RetrievalSample,
     SoFar,
     Status,
     Stopped,
     now,
     read_record,
+    write_queries,
 )
 from fmim_core.seeding import derive_seed
 from fmim_core.training.evaluation import Diverged
@@ -30,7 +30,7 @@ from fmim_core.trial import checkpoint
 from fmim_core.trial.checkpoint import checkpoint_path
 from fmim_core.trial.cost import Meter, earlier_attempts
 from fmim_core.trial.machine import describe_error, peak_memory
-from fmim_core.trial.samples import retrieval_samples
+from fmim_core.trial.queries import query_columns
 from fmim_core.trial.spec import TrialSpec
 
 
@@ -159,17 +159,22 @@ class Trial:
         """Evaluate the kept model. The test set is opened here and nowhere else, and only in the replicate stage."""
         assert self._training is not None
         result = self._training.finish()
-        opened, test_metrics = None, None
-        samples: tuple[RetrievalSample, ...] = ()
+        opened, tested, sha256 = None, None, None
         if self.spec.stage == "replicate":
-            opened, test = now(), self._bank().open_test()
-            embeddings = self._training.embed(test)
-            test_metrics = self._training.score(test, embeddings)
-            if self.spec.replicate == 0:
-                samples = retrieval_samples(embeddings, test, self.spec.train.identity == "side")
-        metrics = Metrics(validation=result.validation, test=test_metrics)
+            opened, bank = now(), self._bank()
+            test = bank.open_test()
+            scores = self._training.score(test, self._training.embed(test), find_first=True)
+            tested = scores.means()
+            columns = query_columns(test, bank.about_test(), scores)
+            sha256 = write_queries(self._settings.out, self.spec.id, columns)  # before the record, which names it
         self._keep_model(result.model)
-        self._write("completed", metrics=metrics, test_opened_at=opened, kept_epoch=result.kept_epoch, samples=samples)
+        self._write(
+            "completed",
+            metrics=Metrics(validation=result.validation, test=tested),
+            queries_sha256=sha256,
+            test_opened_at=opened,
+            kept_epoch=result.kept_epoch,
+        )
 
     def _keep_model(self, model: torch.nn.Module) -> None:
         """The replicates' models stay, as weights alone; a search trial's resumption state has served its purpose."""

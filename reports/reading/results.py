@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from fmim_core.metric_names import METRICS, Metric, split_key, year_key
-from fmim_core.records import ArmEntry, MetricValues, Record, SelectionFile, StudyFile
+from fmim_core.records import QUERIES_ENDING, ArmEntry, MetricValues, Record, SelectionFile, StudyFile
+from reports.reading.queries import Queries, queries_of
 from reports.reading.study import Problem, read_by_arm, read_study
 from reports.reading.validation import read_record, reason_of
 
@@ -68,6 +69,7 @@ class Results:
     selection: SelectionFile
     trials: tuple[PlannedTrial, ...]
     superseded: tuple[PlannedTrial, ...]
+    queries: Queries
     problems: tuple[Problem, ...]
 
     @property
@@ -170,8 +172,10 @@ def read_results(out: Path) -> Results:
         if why.startswith("superseded"):
             superseded.append(trial)
         problems.append(Problem(f"records/{file}", why))
+    tested = (t.record for t in trials if t.record and t.stage == "replicate" and t.status == "completed")
+    queries = queries_of(out, tested, problems)
     problems.sort(key=lambda problem: problem.where)
-    return Results(out, study, selection, tuple(trials), tuple(superseded), tuple(problems))
+    return Results(out, study, selection, tuple(trials), tuple(superseded), queries, tuple(problems))
 
 
 Key = tuple[str, tuple[tuple[str, Any], ...], str, int]
@@ -205,7 +209,9 @@ def _records(out: Path, study: StudyFile, problems: list[Problem]) -> Records:
     """The well-formed records of this study by (arm, configuration, stage, replicate); others become problems."""
     found: Records = {}
     folder = out / "records"
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    beside = {name.removesuffix(".json") + QUERIES_ENDING for name in names}  # they are read with their records
+    for path in (folder / name for name in names if name not in beside):
         record, why = read_record(path, study)
         if record is None:
             problems.append(Problem(f"records/{path.name}", why))

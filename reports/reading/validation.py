@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fmim_core.records import Record, StudyFile
+from fmim_core.records import QUERIES_ENDING, Record, StudyFile
 
 
 def read_record(path: Path, study: StudyFile) -> tuple[Record | None, str]:
     """A record and "", or None and why it does not count."""
+    if path.name.endswith(QUERIES_ENDING):
+        return None, "queries without their record: the trial has not ended, or the record was taken away"
     if path.suffix != ".json" or not path.is_file():
         return None, "unknown file: records end in .json"
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from fmim_core.records import (
     StudyFile,
     SubsetSummary,
     now,
+    queries_path,
     read_records,
     study_path,
     write_json,
@@ -36,6 +37,8 @@ from studies.selection import Outcome
 def outcomes_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Outcome]:
     """The outcomes of the plan's trials that have a record in the folder, by trial; other records are left alone.
 
+    A replicate whose queries are gone from beside its record has none: it runs again, and writes both.
+
     Raises:
         ValueError: a record has the name of a planned trial, but another configuration, data set or seed; or an arm
             was searched otherwise.
@@ -49,7 +52,8 @@ def outcomes_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Outcome]:
     for record in read_records(out):
         spec = planned.get(record.trial)
         if spec is not None:
-            outcomes[spec.id] = Outcome.of(record, with_history=bool(spec.rungs))
+            if record.queries_sha256 is None or queries_path(out, spec.id).exists():
+                outcomes[spec.id] = Outcome.of(record, with_history=bool(spec.rungs))
             if record.fingerprint != spec.fingerprint:
                 foreign.append(spec.id)
         elif record.arm in sampled:
@@ -186,10 +190,8 @@ def _values(surface: Surface) -> dict[str, Any]:
     return about | {"configuration": loss.model_dump(mode="json")} | values
 
 
-def write_sample_images(out: Path, bank: Bank) -> None:
-    """Write the images that the records' retrieval samples name, as samples/ROW.png, so that a report can show them."""
-    samples = [sample for record in read_records(out) for sample in record.samples]
-    rows = {row for sample in samples for row in (sample.query_row, sample.truth_row, sample.top_row)}
+def write_shown_images(out: Path, bank: Bank, rows: Iterable[int]) -> None:
+    """Write the images of these rows of the bank as samples/ROW.png, where a report finds them without the bank."""
     for row in rows:
         path = out / "samples" / f"{row}.png"
         if not path.exists():

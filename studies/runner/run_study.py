@@ -30,7 +30,7 @@ from studies.runner.dispatcher import Dispatcher
 from studies.runner.folder import (
     end_execution,
     outcomes_of_plan,
-    write_sample_images,
+    write_shown_images,
     write_study,
     write_surfaces,
 )
@@ -156,7 +156,6 @@ class StudyRun:
         try:
             self._say_what_will_happen()
             code = self._train()
-            write_sample_images(self.out, self.bank)
             self._report()
         finally:  # whatever becomes of trials and report, no run may stay RUNNING
             self._close(code)
@@ -200,7 +199,10 @@ class StudyRun:
 
     def _report(self) -> None:
         from reports.build import build_report
+        from reports.parts.queries.shown import shown_rows
+        from reports.reading.results import read_results
 
+        write_shown_images(self.out, self.bank, shown_rows(read_results(self.out)))
         self.console.print(f"report: {build_report(self.out)}", highlight=False, soft_wrap=True)
 
     def _close(self, code: int) -> None:

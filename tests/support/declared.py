@@ -43,7 +43,6 @@ def make_declared_out(out: Path, name: str, value: Value, *, folds: int = 3, rep
             for seed in range(replicates if configuration == best else 0):
                 _write(out, name, arm, number, configuration, "replicate", seed, mean - 0.05 + factories.SEEDS[seed])
     file_contents.write(out / "selection.json", file_contents.by_arm(selection))
-    file_contents.write_sample_images(out)
     return out
 
 

@@ -23,7 +23,6 @@ from tests.support.file_contents import (
     selection_content,
     study_content,
     write,
-    write_sample_images,
 )
 
 SEEDS = (-0.02, 0.0, -0.01, 0.02, 0.01)
@@ -91,7 +90,6 @@ def make_out(
             if configuration == best(arm):
                 for seed in range(replicates):
                     write_record(out, arm, number, "replicate", seed)
-    write_sample_images(out)
     return out
 
 

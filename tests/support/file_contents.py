@@ -8,9 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from PIL import Image
-
 from fmim_core.margins.base import MARGINS
 from fmim_core.records import SCHEMA, Record
 
@@ -20,15 +17,6 @@ PHANTOM = "phantom images: drawn by a program, a body per subject that ages with
 COMPARISONS = [["triplet_automargin", "triplet_grid"], ["adatriplet_automargin", "adatriplet_grid"]]
 FACTS = {"uses_results": False, "screens": False, "ordered": False}
 """What a grid or random search may know: nothing of earlier results."""
-SAMPLES = [{"query_row": 0, "truth_row": 1, "top_row": 1, "rank": 1, "years": 4}]
-"""What a first replicate leaves: one query, found at once."""
-
-
-def write_sample_images(out: Path) -> None:
-    """The images that SAMPLES names."""
-    (out / "samples").mkdir()
-    for row in range(2):
-        Image.fromarray(np.full((8, 8), 60 * row, dtype=np.uint8)).save(out / "samples" / f"{row}.png")
 
 
 def trial_name(arm: str, number: int, stage: str, replicate: int) -> str:
@@ -180,7 +168,6 @@ def record_content(
         "status": "completed",
         "fingerprint": "b" * 64,
         "metrics": {"validation": metrics if search else None, "test": None if search else metrics},
-        "samples": SAMPLES if not search and replicate == 0 else [],
         "test_opened_at": None if search else "2026-01-02T03:15:05Z",
         "started_at": "2026-01-02T03:05:05Z",
         "ended_at": "2026-01-02T03:05:17Z",

@@ -47,12 +47,10 @@ def write_study(
 
 
 def record(arm: str, configuration: Mapping[str, float], seed: int, value: float, chance: float) -> dict[str, Any]:
-    """A completed replicate without a history and without samples."""
+    """A completed replicate without a history."""
     parts = {"train_s": 1.0, "eval_s": 1.0, "data_s": 1.0, "startup_s": 1.0, "device": "cpu", "device_share": 1.0}
     cost = {**parts, "wall_s": 4.0, "epochs": 3}
-    return record_content(
-        arm, configuration, 0, "replicate", seed, metrics(value, chance), seed=seed, samples=[], cost=cost
-    )
+    return record_content(arm, configuration, 0, "replicate", seed, metrics(value, chance), seed=seed, cost=cost)
 
 
 def rows(table: Table) -> list[dict[str, str]]:

@@ -116,13 +116,20 @@ class Bank:
 
     def development(self) -> ImageSet:
         """The images that may be trained on, searched on and selected on."""
-        return self._image_set("development.csv")
+        return ImageSet.of(self._index("development.csv"), self.images)
 
     def open_test(self) -> ImageSet:
         """The test images. Call it once, after selection is fixed: nothing else reads the test index."""
-        return self._image_set("test.csv")
+        return ImageSet.of(self.about_test(), self.images)
 
-    def _image_set(self, name: str) -> ImageSet:
+    def about_test(self) -> pd.DataFrame:
+        """All that is known of the test images, in the order of `open_test`, with which it belongs.
+
+        The columns are `source.INDEX_COLUMNS`, those of `source.ABOUT_COLUMNS` that the data set has, and `row`.
+        """
+        return self._index("test.csv")
+
+    def _index(self, name: str) -> pd.DataFrame:
         try:
             content = (self.path / name).read_bytes()
         except OSError as error:
@@ -132,7 +139,7 @@ class Bank:
         # All as text first: a subject may well be called "NA" or "007", and months must come back exactly.
         index = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
         index["months"] = [float(months or "nan") for months in index["months"]]
-        return ImageSet.of(index, self.images)
+        return index
 
 
 def content_fingerprint(size: int, sha256: dict[str, str]) -> str:

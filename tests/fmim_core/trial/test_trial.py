@@ -86,7 +86,7 @@ def test_a_replicate_trains_on_all_development_subjects_and_reads_the_test_set(t
     spec.train.model.build(24).load_state_dict(kept["model"])
 
 
-def test_the_first_replicate_embeds_the_test_images_once_for_metrics_and_samples(
+def test_a_replicate_embeds_the_test_images_once_for_metrics_and_queries(
     tiny_bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen, embed = [], Training.embed
@@ -96,7 +96,15 @@ def test_the_first_replicate_embeds_the_test_images_once_for_metrics_and_samples
     test = tiny_bank.open_test()
     assert [images.rows.tolist() for images in seen] == [test.rows.tolist()]
     assert record.metrics.test["queries"] > 0
-    assert record.samples
+
+
+def test_a_replicate_writes_its_queries_before_the_record_that_names_them(
+    tiny_bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, replace = list[str](), Path.replace
+    monkeypatch.setattr(Path, "replace", lambda self, to: (written.append(Path(to).name), replace(self, to))[1])
+    name = Trial(first_replicates(mini_plan(), tiny_bank)[0], RunSettings(tmp_path, "cpu")).run().trial
+    assert written == [f"{name}.queries.parquet", f"{name}.pt", f"{name}.json"]
 
 
 def test_two_trials_with_the_same_seed_write_the_same_record_apart_from_times(tiny_bank: Bank, tmp_path: Path) -> None:

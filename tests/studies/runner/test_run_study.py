@@ -18,12 +18,15 @@ from fmim_core.records import (
     Record,
     SelectionFile,
     StudyFile,
+    queries_path,
     read_json,
     read_records,
     record_path,
     write_json,
 )
 from reports.build import build_report
+from reports.parts.queries.shown import shown_rows
+from reports.reading.results import read_results
 from studies.exit_codes import DONE
 from studies.runner.ownership import locked
 from studies.runner.run_study import run_plan
@@ -90,16 +93,34 @@ def test_study_json_holds_the_plan_the_data_and_the_execution(finished: Path) ->
     assert (execution.trials, execution.exit_code, execution.slots) == (10, 0, 1)
 
 
-def test_the_first_replicates_leave_samples_and_the_report_shows_them(finished: Path) -> None:
+def test_replicates_leave_their_queries_and_the_report_shows_them(finished: Path) -> None:
     out = finished / "study"
-    sampled = {record.trial: record.samples for record in read_records(out) if record.samples}
-    assert set(sampled) == {"triplet_grid.c00.seed0", "triplet_grid.c01.seed0", "adatriplet_automargin.c00.seed0"} & {
-        record.trial for record in read_records(out)
+    replicates = [record for record in read_records(out) if record.stage == "replicate"]
+    assert all(record.queries_sha256 for record in replicates)
+    assert {path.name for path in (out / "records").glob("*.parquet")} == {
+        queries_path(out, record.trial).name for record in replicates
     }
-    samples = [sample for of_it in sampled.values() for sample in of_it]
-    rows = {str(row) for one in samples for row in (one.query_row, one.truth_row, one.top_row)}
-    assert {path.stem for path in (out / "samples").glob("*.png")} == rows
-    assert (out / "report" / "figures" / "retrieval_samples.png").is_file()
+    results = read_results(out)
+    assert results.problems == ()
+    for arm in results.arms:
+        means = results.queries.values(arm.name, results.metric).mean(axis=1).to_dict()
+        assert means == {one.replicate: one.metrics.test["mAP"] for one in replicates if one.arm == arm.name}
+    shown = {str(row) for row in shown_rows(results)}
+    assert {path.stem for path in (out / "samples").glob("*.png")} == shown
+    figures = {path.name for path in (out / "report" / "figures").iterdir()}
+    assert {"retrieval_samples.png", "worst_queries.png"} <= figures
+
+
+def test_a_replicate_without_its_queries_runs_again(copy: Path) -> None:
+    out = copy / "study"
+    before = comparable_records(out)
+    path = queries_path(out, "adatriplet_automargin.c00.seed1")
+    content = path.read_bytes()
+    path.unlink()
+    assert run(copy) == DONE
+    assert executions(copy)[-1].trials == 1
+    assert path.read_bytes() == content
+    assert comparable_records(out) == before
 
 
 def test_the_same_command_again_runs_nothing(copy: Path) -> None:
