@@ -67,8 +67,11 @@ def status_lines(results: Results) -> list[str]:
         if others:
             others += f", {counts['stopped']} stopped early by their search" if counts["stopped"] else ""
             lines.append(f"{counts['completed']} of {counts.total()} {unit} completed: {others}.")
+    others = Counter(trial.status for trial in results.other_splits)
+    if bad := ", ".join(f"{others[s]} {s}" for s in ("failed", "diverged", "missing") if others[s]):
+        lines.append(f"{others['completed']} of {others.total()} trials on other search splits completed: {bad}.")
     metric = results.metric
-    unknown = [t.name for t in results.trials if t.status == "completed" and math.isnan(t.metric(metric.name))]
+    unknown = [t.name for t in results.every_trial if t.status == "completed" and math.isnan(t.metric(metric.name))]
     if unknown:
         lines.append(f"The {metric.label} of {len(unknown)} completed trials is not a number: {', '.join(unknown)}.")
     if waiting:
@@ -132,7 +135,7 @@ def provenance(results: Results) -> list[tuple[str, str]]:
     """Where the numbers come from, as names and values."""
     study = results.study
     data = study.data
-    ran = [trial.record for trial in results.trials if trial.record]
+    ran = [trial.record for trial in results.every_trial if trial.record]
     seeds = sorted({record.seed for record in ran})
     devices = sorted({record.cost.device for record in ran})
     opened = sorted(record.test_opened_at for record in ran if record.test_opened_at)
@@ -200,4 +203,5 @@ def _page(
 def _record_files(results: Results, arm: str) -> list[tuple[str, str, str]]:
     """(file, stage and replicate, status) of an arm's records, in plan order."""
     trials = [*results.of(arm, "search"), *results.of(arm, "replicate")]
+    trials += [trial for trial in results.other_splits if trial.arm == arm]
     return [(trial.file, trial.unit, trial.status) for trial in trials if trial.file]

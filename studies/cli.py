@@ -36,6 +36,14 @@ DataName = Annotated[str, typer.Option("--data", help="A data set's name, or a m
 DataRoot = Annotated[Path | None, typer.Option("--data-root", help="Folder that --data lies in.")]
 Replicates = Annotated[int | None, typer.Option("--replicates", min=1, help="Fresh seeds of each arm's winner.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Everything random derives from it.")]
+SearchSplits = Annotated[
+    int,
+    typer.Option(
+        "--search-splits",
+        min=1,
+        help="Search on so many splits into folds; the first one selects, the others show what of that is chance.",
+    ),
+]
 Epochs = Annotated[int | None, typer.Option("--epochs", min=1, help="Instead of the preset's.")]
 
 Out = Annotated[Path | None, typer.Option(help="The study's folder; default runs/STUDY.")]
@@ -82,6 +90,7 @@ def plan(
     replicates: Replicates = None,
     seed: Seed = 0,
     epochs: Epochs = None,
+    search_splits: SearchSplits = 1,
     calibrate: Annotated[
         bool,
         typer.Option("--calibrate", help="Time a few steps here and predict the run; writes OUT/calibration.json."),
@@ -118,6 +127,7 @@ def run(
     replicates: Replicates = None,
     seed: Seed = 0,
     epochs: Epochs = None,
+    search_splits: SearchSplits = 1,
     backend: BackendName = "ray",
     address: Address = None,
     gpus_per_trial: GpusPerTrial = None,

@@ -32,6 +32,7 @@ class Options:
     replicates: int | None = None
     seed: int = 0
     epochs: int | None = None
+    search_splits: int = 1
     backend: Literal["ray", "inline"] = "ray"
     address: str | None = None
     gpus_per_trial: float | None = None

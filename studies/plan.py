@@ -11,12 +11,11 @@ import torch
 from fmim_core.data.bank.bank import Bank, ImageSet
 from fmim_core.data.splits import Fold, subject_folds
 from fmim_core.records import FoldEntry, Stage
-from fmim_core.seeding import derive_seed
 from fmim_core.training.compiling import check_compile
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.sampler import SubjectSampler
 from fmim_core.training.trainer import check_crop
-from fmim_core.trial.spec import TrialSpec
+from fmim_core.trial.spec import TrialSpec, folds_seed
 from search_spaces.domain import Assignment, Configuration
 from studies.declare import Arm, Preset, Study
 
@@ -25,8 +24,14 @@ from studies.declare import Arm, Preset, Study
 class Plan:
     """A study, its preset and what a run may change of it; it knows every trial.
 
-    replicates: fresh seeds of each arm's winner. epochs: instead of the preset's, if given. data_settings: training
-    fields that belong to the data set's images; presets and arms come after them.
+    replicates: fresh seeds of each arm's winner. search_splits: splits of the development subjects into folds, on each
+    of which the whole search is run. The first one selects for the study; the others show how much of that is chance:
+    the winner of split r is trained with fresh seed r, so that there are as many whole pipelines. epochs: instead of
+    the preset's, if given. data_settings: training fields that belong to the data set's images; presets and arms come
+    after them.
+
+    Raises:
+        ValueError: several search splits without a search, or more of them than fresh seeds.
     """
 
     study: Study
@@ -35,6 +40,20 @@ class Plan:
     replicates: int
     epochs: int | None = None
     data_settings: tuple[Assignment, ...] = ()
+    search_splits: int = 1
+
+    def __post_init__(self) -> None:
+        if self.search_splits == 1:
+            return
+        if not self.study.search:
+            raise ValueError(
+                f"--search-splits {self.search_splits}: study {self.study.name!r} searches nothing; leave it out"
+            )
+        if self.search_splits > self.replicates:
+            raise ValueError(
+                f"--search-splits {self.search_splits} needs as many fresh seeds, there are {self.replicates}: each "
+                f"split's winner is trained with a seed of its own; add --replicates {self.search_splits}"
+            )
 
     @property
     def arms(self) -> tuple[Arm, ...]:
@@ -43,17 +62,17 @@ class Plan:
 
     @property
     def search_trials(self) -> int:
-        """Trials of the search stage: configurations × folds; at most so many where a search stops trials."""
+        """Trials of the search stage: configurations × folds × splits; at most, where a search stops trials."""
         return sum(self.search_trials_of(arm) for arm in self.arms)
 
     def search_trials_of(self, arm: Arm) -> int:
         """Search trials of one arm; none without a search."""
-        return arm.budget * self.preset.folds if self.study.search else 0
+        return arm.budget * self.preset.folds * self.search_splits if self.study.search else 0
 
     @property
     def exact(self) -> bool:
         """Whether the number of trials is known, not only the most there can be."""
-        return not any(self.rungs_of(arm) for arm in self.arms)
+        return self.search_splits == 1 and not any(self.rungs_of(arm) for arm in self.arms)
 
     def rungs_of(self, arm: Arm) -> tuple[int, ...]:
         """Epochs after which the arm's search may stop a trial of the first fold."""
@@ -74,8 +93,8 @@ class Plan:
 
     @property
     def replicate_trials(self) -> int:
-        """Trials of the replicate stage: arms × fresh seeds."""
-        return len(self.arms) * self.replicates
+        """Trials of the replicate stage: arms × fresh seeds, and at most one of each other split's winner."""
+        return len(self.arms) * (self.replicates + self.search_splits - 1)
 
     @property
     def trials(self) -> int:
@@ -86,30 +105,45 @@ class Plan:
         """The training of one configuration."""
         return arm.train_config(self.preset, configuration, self.epochs, self.data_settings)
 
-    def search(self, arm: Arm, number: int, configuration: Configuration, bank: Bank) -> list[TrialSpec]:
+    def search(
+        self, arm: Arm, number: int, configuration: Configuration, bank: Bank, search_split: int = 0
+    ) -> list[TrialSpec]:
         """The search trials of an arm's configuration, one a fold."""
-        return [self._spec(arm, number, configuration, "search", fold, bank) for fold in range(self.preset.folds)]
+        folds = range(self.preset.folds)
+        return [self._spec(arm, number, configuration, "search", fold, bank, search_split) for fold in folds]
 
-    def replicate(self, arm: Arm, number: int, configuration: Configuration, bank: Bank) -> list[TrialSpec]:
-        """The replicate trials of an arm, once its winner is known."""
-        return [
-            self._spec(arm, number, configuration, "replicate", replicate, bank) for replicate in range(self.replicates)
-        ]
+    def replicate(
+        self, arm: Arm, number: int, configuration: Configuration, bank: Bank, search_split: int = 0
+    ) -> list[TrialSpec]:
+        """The replicate trials of an arm's winner: all fresh seeds, or the one that ends another search split."""
+        seeds = [search_split] if search_split else range(self.replicates)
+        return [self._spec(arm, number, configuration, "replicate", seed, bank, search_split) for seed in seeds]
 
-    def possible(self, bank: Bank, proposed: Callable[[str], Sequence[Configuration]]) -> list[TrialSpec]:
-        """Every trial there can be, whichever configurations win; `proposed` by an arm's name where none are listed."""
+    def possible(self, bank: Bank, proposed: Callable[[str, int], Sequence[Configuration]]) -> list[TrialSpec]:
+        """Every trial there can be, whichever configurations win.
+
+        `proposed` says those of an arm, by its name and search split, where none are listed.
+        """
         return [
             spec
+            for search_split in range(self.search_splits)
             for arm in self.arms
-            for number, configuration in enumerate(arm.listed or proposed(arm.name))
+            for number, configuration in enumerate(arm.listed or proposed(arm.name, search_split))
             for spec in (
-                *(self.search(arm, number, configuration, bank) if self.study.search else ()),
-                *self.replicate(arm, number, configuration, bank),
+                *(self.search(arm, number, configuration, bank, search_split) if self.study.search else ()),
+                *self.replicate(arm, number, configuration, bank, search_split),
             )
         ]
 
     def _spec(
-        self, arm: Arm, number: int, configuration: Configuration, stage: Stage, replicate: int, bank: Bank
+        self,
+        arm: Arm,
+        number: int,
+        configuration: Configuration,
+        stage: Stage,
+        replicate: int,
+        bank: Bank,
+        search_split: int,
     ) -> TrialSpec:
         train = self.train_config(arm, configuration)
         stoppable = stage == "search" and replicate == 0
@@ -123,6 +157,7 @@ class Plan:
                 "stage": stage,
                 "replicate": replicate,
                 "folds": self.preset.folds,
+                "search_split": search_split,
                 "study_seed": self.seed,
                 "train": train,
                 "bank": bank.path,
@@ -140,13 +175,13 @@ class Plan:
         """
         return [self.train_config(arm, configuration) for arm, configuration in self.study.corners()]
 
-    def folds(self, development: ImageSet) -> list[Fold]:
+    def folds(self, development: ImageSet, search_split: int = 0) -> list[Fold]:
         """The folds of the search stage."""
         per_side = self.train_config(*next(self.study.corners())).identity == "side"
-        return subject_folds(development, self.preset.folds, derive_seed(self.seed, "folds"), per_side)
+        return subject_folds(development, self.preset.folds, folds_seed(self.seed, search_split), per_side)
 
     def check(self, development: ImageSet) -> list[FoldEntry]:
-        """Check everything that could stop a trial, on the development images; returns the sizes of the folds.
+        """Check everything that could stop a trial, on the development images; returns the sizes of the study's folds.
 
         Raises:
             ValueError: a fold that cannot be made, fewer subjects than a batch needs, a crop larger than the images,
@@ -155,12 +190,14 @@ class Plan:
         for surface in self.study.surfaces:
             surface.loss()
         configs = self.train_configs()
-        folds = self.folds(development) if self.study.search else []
+        splits = range(self.search_splits if self.study.search else 0)
+        by_split = [self.folds(development, search_split) for search_split in splits]
+        folds = by_split[0] if by_split else []
         for config in {
             config.model_dump_json(include={"model", "batches", "augmentation"}): config for config in configs
         }.values():
             check_crop(config, development)
-            for training in [fold.train for fold in folds] or [development]:
+            for training in [fold.train for split in by_split for fold in split] or [development]:
                 SubjectSampler(torch.from_numpy(training.identities(config.identity == "side")), config.batches)
             _check_model(config)
         per_side = configs[0].identity == "side"

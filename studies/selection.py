@@ -20,6 +20,7 @@ class Outcome:
     """
 
     arm: str
+    search_split: int
     fold: int | None
     status: Status
     validation: Mapping[str, float] | None
@@ -29,12 +30,17 @@ class Outcome:
     def of(cls, record: Record, with_history: bool = False) -> Outcome:
         """That of a record."""
         history = record.history if with_history else ()
-        return cls(record.arm, record.fold, record.status, record.metrics.validation, history)
+        return cls(record.arm, record.search_split, record.fold, record.status, record.metrics.validation, history)
 
     @property
     def final(self) -> bool:
         """As `Record.final`."""
         return self.status != "failed"
+
+    @property
+    def ends_another_split(self) -> bool:
+        """Whether it is of a trial of the winner of another search split than the study's own."""
+        return self.search_split > 0 and self.fold is None
 
 
 def upwards(value: float, metric: Metric) -> float:

@@ -45,38 +45,39 @@ class Workload:
     def search(self, arm: Arm) -> Work:
         """The search trials of an arm; none without a search."""
         return _sum(
-            self.trial(self.plan.train_config(arm, configuration), fold.number)
+            self.trial(self.plan.train_config(arm, configuration), fold.number, search_split=search_split)
+            for search_split, folds in enumerate(self.splits)
             for configuration in _configurations(arm)
-            for fold in self.folds
+            for fold in folds
         )
 
     def replicates(self, arm: Arm) -> Work:
-        """The replicates of an arm, whose configurations are all alike in what they cost."""
+        """The replicates of an arm, whose configurations are all alike in what they cost; at most, of other splits."""
         config = self.plan.train_config(arm, _configurations(arm)[0])
-        return _sum(self.trial(config, None) for _ in range(self.plan.replicates))
+        return _sum(self.trial(config, None) for _ in range(self.plan.replicates + self.plan.search_splits - 1))
 
-    def trial(self, config: TrainConfig, fold: int | None, epochs: int | None = None) -> Work:
+    def trial(self, config: TrainConfig, fold: int | None, epochs: int | None = None, search_split: int = 0) -> Work:
         """One trial, of all its epochs if nothing else is said."""
         run = config.epochs if epochs is None else epochs
-        return Work(1, run, run * self.batches(config, fold) * config.batches.size)
+        return Work(1, run, run * self.batches(config, fold, search_split) * config.batches.size)
 
-    def batches(self, config: TrainConfig, fold: int | None) -> int:
+    def batches(self, config: TrainConfig, fold: int | None, search_split: int = 0) -> int:
         """Batches of an epoch on all subjects but those of a fold."""
-        training = self.development if fold is None else self.folds[fold].train
+        training = self.development if fold is None else self.splits[search_split][fold].train
         return config.batches.in_epoch(len(training))
 
-    def validated(self, fold: int | None) -> int:
+    def validated(self, fold: int | None, search_split: int = 0) -> int:
         """Images embedded after each epoch."""
-        return 0 if fold is None else len(self.folds[fold].validation)
+        return 0 if fold is None else len(self.splits[search_split][fold].validation)
 
-    def length(self, config: TrainConfig, fold: int | None, test_images: int) -> int:
+    def length(self, config: TrainConfig, fold: int | None, test_images: int, search_split: int = 0) -> int:
         """About how long a trial is, in multiply-adds, since no time is known before anything has run.
 
         Images shown in training × forward and backward passes + images embedded × forward passes: those of the fold
         after each epoch, or the `test_images` at the end of a replicate. Comparable within this plan alone.
         """
-        embedded = test_images if fold is None else config.epochs * self.validated(fold)
-        passes = FORWARD_AND_BACKWARD * self.trial(config, fold).images + embedded
+        embedded = test_images if fold is None else config.epochs * self.validated(fold, search_split)
+        passes = FORWARD_AND_BACKWARD * self.trial(config, fold, search_split=search_split).images + embedded
         return passes * (multiply_adds(config.model, config.augmentation.crop) if self._networks_differ else 1)
 
     @cached_property
@@ -85,9 +86,10 @@ class Workload:
         return len({(config.model, config.augmentation.crop) for config in self.plan.train_configs()}) > 1
 
     @cached_property
-    def folds(self) -> list[Fold]:
-        """The folds of the search stage; none without one."""
-        return self.plan.folds(self.development) if self.plan.study.search else []
+    def splits(self) -> list[list[Fold]]:
+        """The folds of each split of the search stage; none without one."""
+        splits = range(self.plan.search_splits if self.plan.study.search else 0)
+        return [self.plan.folds(self.development, search_split) for search_split in splits]
 
 
 def _configurations(arm: Arm) -> list[Configuration]:

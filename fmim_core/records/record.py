@@ -151,6 +151,7 @@ class Record(Document):
     stage: Stage
     replicate: int = Field(ge=0, description="the fold in the search stage, the number of the seed in the other")
     fold: int | None = Field(description="held out; null in the replicate stage")
+    search_split: int = Field(ge=0, description="the split into folds that its search is on; 0 is the study's own")
     seed: int
     status: Status
     fingerprint: str = Field(description="equal for trials with equal results")

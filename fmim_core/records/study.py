@@ -121,6 +121,7 @@ class StudyFile(Document):
     metric: str = Field(description="the metric that selects and that arms are compared by")
     equivalence_margin: float
     replicates: int
+    search_splits: int = Field(description="splits into folds on which the whole search is run; the first is its own")
     baseline: str | None = Field(None, description="the arm that all others are compared with")
     comparisons: list[tuple[str, str]] = Field([], description="pairs of arms (a, b) that are compared, as a − b")
     arms: list[ArmEntry]
@@ -171,10 +172,31 @@ class SelectionFile(Document):
     """selection.json: by arm."""
 
     arms: dict[str, FixedSelection] = Field({}, description="by the arm's name")
+    other_splits: dict[int, dict[str, FixedSelection]] = Field(
+        {}, description="by search split, from 1, and the arm's name; the study's own is 0, under `arms`"
+    )
+
+    @property
+    def by_split(self) -> dict[int, dict[str, FixedSelection]]:
+        """Those of all search splits, from 0, the study's own."""
+        return {0: self.arms, **self.other_splits}
 
     def winner(self, arm: str) -> Mapping[str, Any] | None:
         """The configuration selected for an arm; None while none is."""
         return self.arms[arm].configuration if arm in self.arms else None
+
+    def other_winners(self, arm: str, search_splits: int) -> dict[int, Configuration]:
+        """The winners of an arm on other search splits, as far as there are so many, that are not the study's own.
+
+        None of them before the study's own winner is fixed: then each is trained once more, with the seed of its split.
+        """
+        own = self.winner(arm)
+        found = {split: arms[arm].configuration for split, arms in self.other_splits.items() if arm in arms}
+        return {
+            split: one
+            for split, one in found.items()
+            if arm in self.arms and split < search_splits and one is not None and one != own
+        }
 
 
 class Proposal(DocumentPart):
@@ -188,6 +210,14 @@ class ProposalsFile(Document):
     """proposals.json: by arm, in order."""
 
     arms: dict[str, list[Proposal]] = Field({}, description="by the arm's name, in order")
+    other_splits: dict[int, dict[str, list[Proposal]]] = Field(
+        {}, description="by search split, from 1, and the arm's name; the study's own is 0, under `arms`"
+    )
+
+    @property
+    def by_split(self) -> dict[int, dict[str, list[Proposal]]]:
+        """Those of all search splits, from 0, the study's own."""
+        return {0: self.arms, **self.other_splits}
 
 
 class ForecastEntry(DocumentPart):
@@ -209,6 +239,7 @@ class CalibrationFile(Document):
     preset: str
     seed: int
     replicates: int
+    search_splits: int
     epochs: int
     data_fingerprint: str
     backend: str

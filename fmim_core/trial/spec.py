@@ -25,6 +25,8 @@ class TrialSpec(Config):
         replicate: the fold in the search stage, the number of the fresh seed in the replicate stage.
         folds: of the cross-validation; the replicate stage trains on all development subjects.
         data: name, release and checksums of the data set's tables, for the record.
+        search_split: which split of the development subjects into folds its search is on; 0 is the study's own. In the
+            replicate stage: of which one it trains the winner.
         study_seed: folds and every trial's seed derive from it, alike for all arms, so that comparisons are paired.
         rungs: epochs after which its search may stop it.
     """
@@ -37,6 +39,7 @@ class TrialSpec(Config):
     stage: Stage
     replicate: int = Field(ge=0)
     folds: int
+    search_split: int = Field(0, ge=0)
     study_seed: int
     train: TrainConfig
     bank: Path
@@ -48,7 +51,8 @@ class TrialSpec(Config):
     def id(self) -> str:
         """Short, unique in the study, and a file name, e.g. `triplet_grid.c02.fold1`."""
         unit = "fold" if self.stage == "search" else "seed"
-        return f"{self.arm}.c{self.number:02d}.{unit}{self.replicate}"
+        split = f".split{self.search_split}" if self.search_split else ""
+        return f"{self.arm}.c{self.number:02d}{split}.{unit}{self.replicate}"
 
     @property
     def fold(self) -> int | None:
@@ -57,8 +61,18 @@ class TrialSpec(Config):
 
     @property
     def seed(self) -> int:
-        """The trial's seed: shared by all configurations of all arms with the same replicate."""
-        return derive_seed(self.study_seed, self.stage, self.replicate)
+        """The trial's seed: shared by all configurations of all arms with the same replicate.
+
+        The folds of another search split have seeds of their own. A fresh seed is the same one whoever's winner it
+        trains: it depends on its number alone.
+        """
+        other = (self.search_split,) if self.search_split and self.stage == "search" else ()
+        return derive_seed(self.study_seed, self.stage, *other, self.replicate)
+
+    @property
+    def folds_seed(self) -> int:
+        """The seed of the split into folds that the trial's search is on."""
+        return folds_seed(self.study_seed, self.search_split)
 
     @property
     def fingerprint(self) -> str:
@@ -67,6 +81,10 @@ class TrialSpec(Config):
         train = self.train.model_dump(mode="json", exclude=set() if self.train.compile != "none" else {"compile"})
         parts = {"results_version": RESULTS_VERSION, "train": train}
         names = {"stage", "replicate", "folds", "study_seed", "bank_fingerprint"}
+        # The search split decides a search trial's folds and seed; the study's own is not named, as before there were
+        # others. A replicate's result does not depend on which search found its configuration.
+        if self.search_split and self.stage == "search":
+            names.add("search_split")
         return fingerprint(parts | self.model_dump(mode="json", include=names))
 
     def record(self, started_at: str) -> Record:
@@ -80,6 +98,7 @@ class TrialSpec(Config):
             stage=self.stage,
             replicate=self.replicate,
             fold=self.fold,
+            search_split=self.search_split,
             seed=self.seed,
             status="failed",
             fingerprint=self.fingerprint,
@@ -89,3 +108,8 @@ class TrialSpec(Config):
             config=self.train.model_dump(mode="json"),
             data=self.data | {"bank": self.bank_fingerprint},
         )
+
+
+def folds_seed(study_seed: int, search_split: int) -> int:
+    """The seed of one split of the development subjects into folds; of the study's own it is that of the study."""
+    return derive_seed(study_seed, "folds", *((search_split,) if search_split else ()))

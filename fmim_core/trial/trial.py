@@ -23,7 +23,6 @@ from fmim_core.records import (
     read_record,
     write_queries,
 )
-from fmim_core.seeding import derive_seed
 from fmim_core.training.evaluation import Diverged
 from fmim_core.training.trainer import Training, pick_device
 from fmim_core.trial import checkpoint
@@ -115,7 +114,7 @@ class Trial:
         train, validation = bank.development(), None
         if self.spec.fold is not None:
             per_side = self.spec.train.identity == "side"
-            folds = subject_folds(train, self.spec.folds, derive_seed(self.spec.study_seed, "folds"), per_side)
+            folds = subject_folds(train, self.spec.folds, self.spec.folds_seed, per_side)
             train, validation = folds[self.spec.fold].train, folds[self.spec.fold].validation
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)

@@ -138,7 +138,7 @@ def accounting_table(results: Results) -> Table:
         "all."
     )
     text += " Energy: the device's counter × the share of the device." if measured else " Energy was not measured."
-    resumed = cost_of(results.trials).resumed
+    resumed = cost_of(results.every_trial).resumed
     lost = "was interrupted and resumed from a checkpoint: the seconds between the two are in no record"
     notes = [f"{resumed} times a trial {lost}."] if resumed else []
     return Table("cost_accounting", "Cost by arm and stage", caption(results, text), columns, rows, notes)
@@ -177,8 +177,10 @@ def _by_stage(results: Results) -> Iterator[tuple[dict[str, Any], TotalCost]]:
         whole = cost_of(trial for trial in results.trials if trial.stage == stage)
         # Of each arm its own: two arms' configurations of the same name are not the same training.
         yield {"arm": "All arms", "stage": stage, "total": True, **_n_s(stage, sum(c.n_s for _, c in costs))}, whole
+    if results.other_splits:
+        yield {"arm": "All arms", "stage": "other search splits", "total": True}, cost_of(results.other_splits)
     if len(results.stages) > 1:
-        yield {"arm": "All arms", "stage": "all", "total": True}, cost_of(results.trials)
+        yield {"arm": "All arms", "stage": "all", "total": True}, cost_of(results.every_trial)
 
 
 def _n_s(stage: str, n_s: int) -> dict[str, int]:

@@ -63,6 +63,7 @@ def _calibration(results: Results) -> tuple[CalibrationFile | None, str]:
         "preset": (made.preset, study.preset),
         "seed": (made.seed, study.seed),
         "replicates": (made.replicates, study.replicates),
+        "search splits": (made.search_splits, study.search_splits),
         "epochs": (made.epochs, study.train["epochs"]),
     }
     other = [f"{name} {of}, not {here}" for name, (of, here) in settings.items() if of != here]
@@ -87,10 +88,10 @@ def _measured(results: Results) -> dict[str, float | None]:
     """None for what is not known before every trial has run."""
     walls = [execution.wall_s for execution in results.study.executions]
     ended = [wall_s for wall_s in walls if wall_s is not None]
-    whole = bool(walls) and all(trial.record is not None for trial in results.trials)
+    whole = bool(walls) and all(trial.record is not None for trial in results.every_trial)
     if not whole or len(ended) < len(walls):
         return dict.fromkeys(_LABELS)
-    cost = cost_of([*results.trials, *results.superseded])
+    cost = cost_of([*results.every_trial, *results.superseded])
     return {
         "wall_s": math.fsum(ended),
         "device_seconds": cost.device_seconds,

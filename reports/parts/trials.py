@@ -31,6 +31,11 @@ def status_table(results: Results) -> Table:
             row = {"arm": arm.label, "stage": f"{stage} ({unit}s)", "planned": planned}
             rows.append(row | {status: counts[status] for status in STATUSES} | {"missing": planned - len(trials)})
             rows[-1]["missing"] += counts["missing"]
+        others = [trial for trial in results.other_splits if trial.arm == arm.name]
+        if others:
+            counts = Counter(trial.status for trial in others)
+            row = {"arm": arm.label, "stage": "other search splits", "planned": len(others)}
+            rows.append(row | {status: counts[status] for status in (*STATUSES, "missing")})
     columns = [Column("arm", "Arm"), Column("stage", "Stage"), Column("planned", "Planned", "count")]
     columns += [Column(name, name.capitalize(), "count") for name in (*STATUSES, "missing")]
     text = (
@@ -52,7 +57,7 @@ def failures_table(results: Results) -> Table:
             "where": f"{trial.arm}, {configuration_text(trial.configuration)}, {trial.unit}",
         }
         | {"reason": trial.reason, "file": trial.file or ""}
-        for trial in results.trials
+        for trial in results.every_trial
         if trial.status not in ("completed", "stopped")
     ]
     rows += [
@@ -74,7 +79,7 @@ def executions_table(results: Results) -> Table:
     """Each start of the study, and how well its slots were used in all."""
     executions = results.study.executions
     rows = [execution.model_dump() for execution in executions]
-    used = utilisation_of(executions, [*results.trials, *results.superseded]).share
+    used = utilisation_of(executions, [*results.every_trial, *results.superseded]).share
     share = "not known yet" if math.isnan(used) else f"{100 * used:.1f} %"
     columns = [
         Column("started_at", "Started"),
@@ -100,6 +105,7 @@ def all_trials_table(results: Results) -> Table:
             "configuration": json.dumps(dict(t.configuration)),
             "stage": t.stage,
             "replicate": t.replicate,
+            "search_split": t.search_split,
         }
         | {
             "status": t.status,
@@ -107,10 +113,11 @@ def all_trials_table(results: Results) -> Table:
             "device_seconds": t.device_seconds,
             "record": t.file or "",
         }
-        for t in results.trials
+        for t in results.every_trial
     ]
     columns = [Column(name, name.capitalize()) for name in ("arm", "configuration", "stage")]
-    columns += [Column("replicate", "Fold or seed", "count"), Column("status", "Status")]
+    columns += [Column("replicate", "Fold or seed", "count"), Column("search_split", "Search split", "count")]
+    columns += [Column("status", "Status")]
     columns += [Column(metric.name, f"{metric.label}, %", "percent"), Column("device_seconds", "Device s", "seconds")]
     columns += [Column("record", "Record")]
     where = "on validation in the search stage, on the test set in the replicate stage"

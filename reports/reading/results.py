@@ -24,6 +24,7 @@ class PlannedTrial:
     configuration: Mapping[str, Any]
     stage: str
     replicate: int
+    search_split: int
     status: str
     reason: str = ""
     file: str | None = None
@@ -35,7 +36,8 @@ class PlannedTrial:
 
     @property
     def unit(self) -> str:
-        return f"{'fold' if self.stage == 'search' else 'seed'} {self.replicate}"
+        split = f" of search split {self.search_split}" if self.search_split else ""
+        return f"{'fold' if self.stage == 'search' else 'seed'} {self.replicate}{split}"
 
     @property
     def device_seconds(self) -> float:
@@ -62,12 +64,15 @@ class Results:
     """An OUT folder as read: the study, what was selected, every planned trial, and what does not count.
 
     Each arm of `study` has the configurations that are known so far: listed beforehand, or proposed by its search.
+    `trials` are those of the study's own search and its replicates, on which all results rest. `other_splits` are those
+    of the same searches on other splits into folds, each with the replicate that ends it.
     """
 
     out: Path
     study: StudyFile
     selection: SelectionFile
     trials: tuple[PlannedTrial, ...]
+    other_splits: tuple[PlannedTrial, ...]
     superseded: tuple[PlannedTrial, ...]
     queries: Queries
     problems: tuple[Problem, ...]
@@ -75,6 +80,11 @@ class Results:
     @property
     def arms(self) -> list[ArmEntry]:
         return self.study.arms
+
+    @property
+    def every_trial(self) -> list[PlannedTrial]:
+        """All trials of the plan, those on other search splits too."""
+        return [*self.trials, *self.other_splits]
 
     def arm(self, name: str) -> ArmEntry:
         """The arm of that name.
@@ -160,11 +170,13 @@ def read_results(out: Path) -> Results:
         ValueError: no readable study.json of a known schema in `out`.
     """
     problems: list[Problem] = []
-    study = read_study(out, problems)
+    study, arms = read_study(out, problems)
     selection = read_by_arm(SelectionFile, out / "selection.json", problems, "no configuration counts as selected")
     records = _records(out, study, problems)
-    planned = _plan(study, selection, records)
-    trials = [_trial(key, configuration, records.pop(key, None)) for key, configuration in planned.items()]
+    own, others = (
+        [_trial(key, configuration, records.pop(key, None)) for key, configuration in planned.items()]
+        for planned in (_plan(study, selection, records), _plan_of_others(study, arms, selection, records))
+    )
     superseded = []
     for key, (file, record) in records.items():
         trial = _trial(key, record.configuration, (file, record))
@@ -172,41 +184,63 @@ def read_results(out: Path) -> Results:
         if why.startswith("superseded"):
             superseded.append(trial)
         problems.append(Problem(f"records/{file}", why))
-    tested = (t.record for t in trials if t.record and t.stage == "replicate" and t.status == "completed")
+    tested = (t.record for t in own if t.record and t.stage == "replicate" and t.status == "completed")
     queries = queries_of(out, tested, problems)
     problems.sort(key=lambda problem: problem.where)
-    return Results(out, study, selection, tuple(trials), tuple(superseded), queries, tuple(problems))
+    return Results(out, study, selection, tuple(own), tuple(others), tuple(superseded), queries, tuple(problems))
 
 
-Key = tuple[str, tuple[tuple[str, Any], ...], str, int]
+Key = tuple[str, tuple[tuple[str, Any], ...], str, int, int]  # arm, configuration, stage, replicate, search split
 Records = dict[Key, tuple[str, Record]]
 
 
 def _plan(study: StudyFile, selection: SelectionFile, records: Records) -> dict[Key, Mapping[str, Any]]:
-    """Every trial that should exist: each configuration on each fold, each selected configuration with each seed."""
+    """Every trial of the study itself: each configuration on each fold, each selected configuration with each seed."""
     plan: dict[Key, Mapping[str, Any]] = {}
     for arm in study.arms:
-        for configuration in arm.configurations:
-            for fold in _folds_due(study, arm, configuration, records):
-                plan[arm.name, key_of(configuration), "search", fold] = configuration
+        plan |= _search(study, arm, 0, records)
         chosen = selection.winner(arm.name)
         if chosen is not None:
             for seed in range(study.replicates):
-                plan[arm.name, key_of(chosen), "replicate", seed] = chosen
+                plan[arm.name, key_of(chosen), "replicate", seed, 0] = chosen
     return plan
 
 
-def _folds_due(study: StudyFile, arm: ArmEntry, configuration: Mapping[str, Any], records: Records) -> list[int]:
+def _plan_of_others(
+    study: StudyFile, arms: Mapping[int, list[ArmEntry]], selection: SelectionFile, records: Records
+) -> dict[Key, Mapping[str, Any]]:
+    """Those on other search splits: the search, and the winner with the split's seed unless the study trains it."""
+    plan: dict[Key, Mapping[str, Any]] = {}
+    for split in range(1, study.search_splits):
+        for arm in arms[split]:
+            plan |= _search(study, arm, split, records)
+            chosen = selection.other_winners(arm.name, study.search_splits).get(split)
+            if chosen is not None:
+                plan[arm.name, key_of(chosen), "replicate", split, split] = chosen
+    return plan
+
+
+def _search(study: StudyFile, arm: ArmEntry, split: int, records: Records) -> dict[Key, Mapping[str, Any]]:
+    return {
+        (arm.name, key_of(configuration), "search", fold, split): configuration
+        for configuration in arm.configurations
+        for fold in _folds_due(study, arm, configuration, split, records)
+    }
+
+
+def _folds_due(
+    study: StudyFile, arm: ArmEntry, configuration: Mapping[str, Any], split: int, records: Records
+) -> list[int]:
     """All folds; the first alone if the search screens on it and the configuration has not come to its end."""
     folds = [fold.fold for fold in study.folds]
     if not arm.searcher_facts.screens:
         return folds
-    _, screened = records.get((arm.name, key_of(configuration), "search", folds[0]), ("", None))
+    _, screened = records.get((arm.name, key_of(configuration), "search", folds[0], split), ("", None))
     return folds if screened and screened.status == "completed" else folds[:1]
 
 
 def _records(out: Path, study: StudyFile, problems: list[Problem]) -> Records:
-    """The well-formed records of this study by (arm, configuration, stage, replicate); others become problems."""
+    """The well-formed records of this study by what they are of; others become problems."""
     found: Records = {}
     folder = out / "records"
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
@@ -216,7 +250,7 @@ def _records(out: Path, study: StudyFile, problems: list[Problem]) -> Records:
         if record is None:
             problems.append(Problem(f"records/{path.name}", why))
             continue
-        key: Key = (record.arm, key_of(record.configuration), record.stage, record.replicate)
+        key: Key = (record.arm, key_of(record.configuration), record.stage, record.replicate, record.search_split)
         if key not in found:
             found[key] = (path.name, record)
             continue
@@ -228,17 +262,21 @@ def _records(out: Path, study: StudyFile, problems: list[Problem]) -> Records:
 
 
 def _trial(key: Key, configuration: Mapping[str, Any], found: tuple[str, Record] | None) -> PlannedTrial:
-    arm, _, stage, replicate = key
+    arm, _, *rest = key
     if found is None:
-        return PlannedTrial(arm, configuration, stage, replicate, "missing", "no record: not run yet, or not readable")
+        return PlannedTrial(arm, configuration, *rest, "missing", "no record: not run yet, or not readable")
     file, record = found
-    return PlannedTrial(arm, configuration, stage, replicate, record.status, reason_of(record), file, record)
+    return PlannedTrial(arm, configuration, *rest, record.status, reason_of(record), file, record)
 
 
 def _why_unplanned(trial: PlannedTrial, study: StudyFile, selection: SelectionFile) -> str:
     arms = {arm.name: arm for arm in study.arms}
     if trial.arm not in arms:
         return f"not in the plan: arm {trial.arm!r} is unknown"
+    if trial.search_split >= study.search_splits:
+        return f"not in the plan: search split {trial.search_split} of {study.search_splits} planned"
+    if trial.search_split and trial.stage == "replicate":
+        return f"superseded: not the winner of search split {trial.search_split}, or now the study's own"
     if key_of(trial.configuration) not in {key_of(c) for c in arms[trial.arm].configurations}:
         return f"not in the plan: configuration {dict(trial.configuration)} is not one of the arm's"
     if trial.stage == "search":

@@ -20,8 +20,10 @@ class Problem:
     why: str
 
 
-def read_study(out: Path, problems: list[Problem]) -> StudyFile:
-    """OUT/study.json, with the configurations of proposals.json in the arms whose search proposes them.
+def read_study(out: Path, problems: list[Problem]) -> tuple[StudyFile, dict[int, list[ArmEntry]]]:
+    """OUT/study.json, and its arms by search split, with the configurations of proposals.json where they are proposed.
+
+    The arms of the study itself are those of its own search split, 0.
 
     Raises:
         ValueError: no readable study.json of a known schema in `out`.
@@ -29,11 +31,13 @@ def read_study(out: Path, problems: list[Problem]) -> StudyFile:
     study = _declared(out)
     proposals = read_by_arm(ProposalsFile, out / "proposals.json", problems, "no proposed configuration counts")
 
-    def with_proposed(arm: ArmEntry) -> ArmEntry:
-        proposed = [proposal.configuration for proposal in proposals.arms.get(arm.name, [])]
-        return arm if arm.configurations else arm.model_copy(update={"configurations": proposed})
+    def with_proposed(arm: ArmEntry, search_split: int) -> ArmEntry:
+        proposed = proposals.by_split.get(search_split, {}).get(arm.name, [])
+        found = {"configurations": [proposal.configuration for proposal in proposed]}
+        return arm if arm.configurations else arm.model_copy(update=found)
 
-    return study.model_copy(update={"arms": [with_proposed(arm) for arm in study.arms]})
+    arms = {split: [with_proposed(arm, split) for arm in study.arms] for split in range(study.search_splits)}
+    return study.model_copy(update={"arms": arms[0]}), arms
 
 
 def read_by_arm(kind: type[ByArm], path: Path, problems: list[Problem], otherwise: str) -> ByArm:

@@ -56,7 +56,7 @@ def outcomes_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Outcome]:
                 outcomes[spec.id] = Outcome.of(record, with_history=bool(spec.rungs))
             if record.fingerprint != spec.fingerprint:
                 foreign.append(spec.id)
-        elif record.arm in sampled:
+        elif record.arm in sampled and record.search_split < plan.search_splits:
             lost.append(record.trial)
     if lost:
         raise ValueError(
@@ -78,7 +78,8 @@ def _check_arms(out: Path, plan: Plan, proposals: Proposals) -> None:
     for arm in plan.arms:
         if study is None or arm.name not in before:
             continue
-        old, new, proposed = before[arm.name], arm.entry(), len(proposals.of(arm.name))
+        old, new = before[arm.name], arm.entry()
+        proposed = max(len(proposals.of(arm.name, split)) for split in range(plan.search_splits))
         changed = _changes(old.space, new.space)
         changed += _changes(old.searcher, new.searcher, without="samples")
         if proposed and study.seed != plan.seed:
@@ -141,6 +142,7 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execu
         metric=study.metric,
         equivalence_margin=study.equivalence_margin,
         replicates=plan.replicates,
+        search_splits=plan.search_splits,
         baseline=study.baseline,
         comparisons=list(study.comparison_pairs),
         arms=[arm.entry() for arm in plan.arms],
@@ -174,7 +176,7 @@ def _data(bank: Bank) -> DataEntry:
 def _fingerprint(plan: Plan, bank: Bank) -> str:
     """Of all trials that are known beforehand, and of the searches that propose the others."""
     searches = [arm.model_dump(mode="json") for arm in plan.arms if arm.listed is None]
-    return fingerprint([spec.fingerprint for spec in plan.possible(bank, lambda arm: ())] + searches)
+    return fingerprint([spec.fingerprint for spec in plan.possible(bank, lambda arm, search_split: ())] + searches)
 
 
 def write_surfaces(out: Path, plan: Plan) -> None:

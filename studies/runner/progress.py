@@ -24,7 +24,8 @@ class ArmState:
     """How far an arm is: trials done, stopped and bad, and its best validation value of a fold so far.
 
     total: the most trials there can be as far as is known: where the first fold screens, each configuration that does
-    not survive it has that one trial.
+    not survive it has that one trial. The replicate that ends another search split is there only if its winner is not
+    the study's, so it counts when it is over.
     """
 
     label: str
@@ -86,6 +87,7 @@ class Progress:
     def _count(self, outcome: Outcome) -> None:
         arm = self._arms[outcome.arm]
         arm.done += 1
+        arm.total += outcome.ends_another_split
         arm.stopped += outcome.status == "stopped"
         arm.bad += outcome.status not in ("completed", "stopped")
         if arm.screens and outcome.fold == 0 and outcome.status != "completed":

@@ -59,7 +59,7 @@ def plan_of(options: Options) -> Plan:
     """
     study, preset = options.declared()
     replicates = preset.replicates if options.replicates is None else options.replicates
-    plan = Plan(study, preset, options.seed, replicates, options.epochs)
+    plan = Plan(study, preset, options.seed, replicates, options.epochs, search_splits=options.search_splits)
     plan.train_configs()
     return plan
 
@@ -162,15 +162,17 @@ class StudyRun:
         return code
 
     def _say_what_will_happen(self) -> None:
-        plan, backend = self.plan, self.backend
+        plan, backend, splits, winners = self.plan, self.backend, "", ""
+        if plan.search_splits > 1:
+            splits, winners = f" × {plan.search_splits} splits", " and other splits' winners"
         for warning in plan.warnings:
             self.console.print(f"[yellow]{escape(warning)}[/]", highlight=False)
         self.console.print(
             f"[bold]{plan.study.title}[/] ({plan.preset.name}: {plan.preset.about})\n"
             f"{'' if plan.exact else 'at most '}{plan.search_trials} search trials "
             f"({sum(arm.budget for arm in plan.arms)} configurations × "
-            f"{plan.preset.folds} folds) and {plan.replicate_trials} replicates ({len(plan.arms)} arms × "
-            f"{plan.replicates} seeds); {backend.slots} at once on {backend.device}",
+            f"{plan.preset.folds} folds{splits}) and {plan.replicate_trials} replicates "
+            f"({len(plan.arms)} arms × {plan.replicates} seeds{winners}); {backend.slots} at once on {backend.device}",
             highlight=False,
         )
         if self.outcomes:

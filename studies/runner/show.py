@@ -27,16 +27,19 @@ def show_plan(checked: Checked, console: Console) -> None:
     console.print(f"data {source.description.name}: {source.description.about}", highlight=False)
     warn_of_data(source.description, console)
     numbers = (Column(name, justify="right", no_wrap=True) for name in ("N_s", "trials", "epochs", "images"))
-    table = Table("arm", "space", "searcher", *numbers, box=SIMPLE_HEAD, caption="trials: search + replicates")
+    others = plan.search_splits - 1
+    parts = "search, on all splits, + replicates + other splits' winners" if others else "search + replicates"
+    table = Table("arm", "space", "searcher", *numbers, box=SIMPLE_HEAD, caption=f"trials: {parts}")
     for arm in plan.arms:
-        most = "≤ " if plan.rungs_of(arm) else ""
+        stops = "≤ " if plan.rungs_of(arm) else ""
+        most = stops or ("≤ " if others else "")
         both = work.search(arm) + work.replicates(arm)
         table.add_row(
             arm.label,
             "; ".join(map(str, arm.space.parameters)) or "–",
             str(arm.searcher),
             str(arm.budget),
-            f"{most}{plan.search_trials_of(arm)} + {plan.replicates}",
+            f"{stops}{plan.search_trials_of(arm)} + {plan.replicates}{f' + ≤ {others}' if others else ''}",
             f"{most}{both.epochs}",
             f"{most}{both.images}",
         )

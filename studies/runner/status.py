@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from fmim_core.records import Record, StudyFile, read_records, study_path
+from fmim_core.records import Record, SelectionFile, StudyFile, read_records, study_path
 
 
 def show_status(out: Path, console: Console) -> None:
@@ -16,9 +16,12 @@ def show_status(out: Path, console: Console) -> None:
     study, records = StudyFile.read(study_path(out)), list(read_records(out))
     counts = Counter((record.arm, record.status) for record in records)
     statuses = sorted({status for _, status in counts})
+    selected = out / "selection.json"
+    selection = SelectionFile.read(selected) if selected.exists() else SelectionFile()
     table, planned = Table("arm", *statuses, "planned"), 0
     for arm in study.arms:
-        due = arm.n_s * len(study.folds) + study.replicates  # no folds where nothing is searched
+        due = arm.n_s * len(study.folds) * study.search_splits + study.replicates  # no folds where nothing is searched
+        due += len(selection.other_winners(arm.name, study.search_splits))
         if arm.searcher_facts.screens:
             due -= (len(study.folds) - 1) * _screened_out(records, arm.name)
         planned += due

@@ -63,7 +63,7 @@ def _in_fresh_processes(folder: Path, preset: str, records: Sequence[Record]) ->
     plan = plan_of(Options(STUDY, preset))
     source = find_source("phantom", None, plan.preset, plan.seed)
     bank = build_bank(source, plan.preset.image_size, folder / "banks")
-    specs = {spec.id: spec for spec in plan.possible(bank, lambda arm: ())}
+    specs = {spec.id: spec for spec in plan.possible(bank, lambda arm, search_split: ())}
     found = []
     for record in records:
         spec = specs[record.trial]

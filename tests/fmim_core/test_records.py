@@ -40,6 +40,7 @@ def record(**parts: Any) -> Record:
         "stage": "search",
         "replicate": 0,
         "fold": 0,
+        "search_split": 0,
         "seed": 7,
         "status": "completed",
         "fingerprint": "f",

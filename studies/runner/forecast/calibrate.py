@@ -15,10 +15,9 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.splits import subject_folds
 from fmim_core.records import EpochRow, Record, TrialError
-from fmim_core.seeding import derive_seed
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.evaluation import EVALUATION_BATCH
-from fmim_core.trial.spec import TrialSpec
+from fmim_core.trial.spec import TrialSpec, folds_seed
 from studies.plan import Plan
 from studies.runner.backends.backend import Backend
 from studies.runner.dispatcher import Observer
@@ -131,7 +130,7 @@ class Probes:
         evaluable = len(set(images.subjects[images.matched_query_mask(per_side)]))
         most = min(len(images) // (MIN_EVALUATION_BATCHES * EVALUATION_BATCH), evaluable // SUBJECTS_IN_FOLD)
         self._folds = max(plan.preset.folds, most)
-        fold = subject_folds(images, self._folds, derive_seed(plan.seed, "folds"), per_side)[0]
+        fold = subject_folds(images, self._folds, folds_seed(plan.seed, 0), per_side)[0]
         self._trained, self.validated = len(fold.train), len(fold.validation)
         self.number = slots * (1 + math.ceil(len(trainings) / slots))
         self._begun = 0

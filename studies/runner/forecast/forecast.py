@@ -50,7 +50,8 @@ def forecast(
     """Run the plan's dispatcher through without training anything.
 
     Scores are drawn, since no one knows them yet: it matters for searches that stop trials alone, which stop as many
-    of them as they would if all configurations were equally good.
+    of them as they would if all configurations were equally good, and for searches on other splits, which then select
+    as by chance.
 
     Args:
         preparation: seconds from the start of the program to the start of the runner.
@@ -85,8 +86,9 @@ class Clock:
     def seconds(self, spec: TrialSpec, after: int, until: int) -> float:
         """From the end of epoch `after` (0: from nothing) to that of epoch `until`; or of the trial."""
         timing = self.calibration.timings[training_key(spec.train)]
-        epochs, steps = until - after, self.workload.batches(spec.train, spec.fold)
-        busy = epochs * (steps * timing.step + self.workload.validated(spec.fold) * timing.image)
+        epochs, steps = until - after, self.workload.batches(spec.train, spec.fold, spec.search_split)
+        validated = self.workload.validated(spec.fold, spec.search_split)
+        busy = epochs * (steps * timing.step + validated * timing.image)
         if not after:
             busy += timing.startup + timing.warm_up
         if spec.stage == "replicate" and until == spec.train.epochs:
@@ -119,7 +121,7 @@ class Slots:
             if not self._running:
                 return self._now
             self._now, _, spec, epochs = heapq.heappop(self._running)
-            score = derive_seed("forecast", spec.arm, spec.number) / 2**63
+            score = derive_seed("forecast", spec.arm, spec.number, spec.search_split) / 2**63
             history = [_row(epoch + 1, score) for epoch in range(epochs)]
             over = epochs == spec.train.epochs
             if not over and self.dispatcher.goes_on(spec, history):

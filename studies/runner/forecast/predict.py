@@ -49,6 +49,7 @@ def predict_plan(plan: Plan, options: Options, console: Console) -> Forecast:
         preset=plan.preset.name,
         seed=plan.seed,
         replicates=plan.replicates,
+        search_splits=plan.search_splits,
         epochs=plan.train_configs()[0].epochs,
         data_fingerprint=bank.fingerprint,
         backend=options.backend,

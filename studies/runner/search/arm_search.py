@@ -1,4 +1,4 @@
-"""The search of one arm: its configurations so far, which of their trials are due, and when it is over."""
+"""The search of one arm on one split: its configurations so far, which of their trials are due, and when it is over."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ class ArmSearch:
         proposals: Proposals,
         outcomes: Mapping[str, Outcome],
         length: Callable[[TrialSpec], int],
+        search_split: int = 0,
     ) -> None:
-        self.arm = arm
+        self.arm, self.search_split = arm, search_split
         self.configurations: list[Configuration] = []
         self._plan, self._bank, self._proposals, self._outcomes = plan, bank, proposals, outcomes
         self._trials: list[list[TrialSpec]] = []  # of each configuration, one a fold
@@ -47,9 +48,9 @@ class ArmSearch:
         rule, self._metric = arm.searcher.stopping_rule, METRICS[plan.study.metric]
         self._reached: Counter[int] = Counter()  # rungs, by configuration
         self._stopping = None if rule is None else rule.start(plan.epochs_of(arm), self._metric.higher_is_better)
-        self._draws = TorchDraws(plan.seed, arm.name)
+        self._draws = TorchDraws(plan.seed, arm.name, search_split)
         self.uses_results, self._own_order = arm.searcher.uses_results(arm.space), arm.searcher.ordered(arm.space)
-        for configuration in arm.listed or proposals.of(arm.name):
+        for configuration in arm.listed or proposals.of(arm.name, search_split):
             self._begin(configuration)
         self._propose()
         if not self._own_order:
@@ -97,7 +98,7 @@ class ArmSearch:
     def _begin(self, configuration: Configuration) -> None:
         """Queue a configuration's trials; the first fold alone where it screens."""
         number = len(self.configurations)
-        trials = self._plan.search(self.arm, number, configuration, self._bank)
+        trials = self._plan.search(self.arm, number, configuration, self._bank, self.search_split)
         self.configurations.append(configuration)
         self._trials.append(trials)
         self._lengths.append(self._length(trials[0]))
@@ -135,7 +136,7 @@ class ArmSearch:
             if configuration is None:
                 self._exhausted = True
                 break
-            self._proposals.add(self.arm.name, configuration, values)
+            self._proposals.add(self.arm.name, self.search_split, configuration, values)
             self._begin(configuration)
             fresh = True
         if fresh:

@@ -11,14 +11,16 @@ from fmim_core.seeding import derive_seed, torch_generator
 
 @dataclass(frozen=True)
 class TorchDraws:
-    """The runner's `search_spaces.searcher.Draws`."""
+    """The runner's `search_spaces.searcher.Draws`; on another search split than the study's own it draws anew."""
 
     study_seed: int
     arm: str
+    search_split: int
 
     @property
     def _base(self) -> tuple[object, ...]:
-        return self.study_seed, "search", self.arm
+        other = ("split", self.search_split) if self.search_split else ()
+        return self.study_seed, "search", self.arm, *other
 
     def seed(self, *parts: object) -> int:
         """A seed of 63 bits."""

@@ -10,23 +10,26 @@ from search_spaces.domain import Configuration
 
 
 class Proposals:
-    """Each arm's configurations in order, with the results that each was based on (`values`, None for a failed one).
+    """Each arm's configurations in order, by search split, with the results that each was based on.
 
-    What is written stands: a resumed search continues after it, whatever becomes of the results it was based on.
+    Those are its `values`, None for a failed one. What is written stands: a resumed search continues after it, whatever
+    becomes of the results it was based on.
     """
 
     def __init__(self, out: Path) -> None:
         self._path = out / "proposals.json"
-        self._arms = ProposalsFile.read(self._path).arms if self._path.exists() else {}
+        self._splits = (ProposalsFile.read(self._path) if self._path.exists() else ProposalsFile()).by_split
 
-    def of(self, arm: str) -> list[Configuration]:
+    def of(self, arm: str, search_split: int) -> list[Configuration]:
         """An arm's configurations so far."""
-        return [proposal.configuration for proposal in self._arms.get(arm, [])]
+        return [proposal.configuration for proposal in self._splits.get(search_split, {}).get(arm, [])]
 
-    def add(self, arm: str, configuration: Configuration, values: Sequence[float | None]) -> None:
+    def add(self, arm: str, search_split: int, configuration: Configuration, values: Sequence[float | None]) -> None:
         """Add one; it counts once `save` has written it."""
-        self._arms.setdefault(arm, []).append(Proposal(configuration=configuration, values=list(values)))
+        arms = self._splits.setdefault(search_split, {})
+        arms.setdefault(arm, []).append(Proposal(configuration=configuration, values=list(values)))
 
     def save(self) -> None:
         """Write the file."""
-        ProposalsFile(arms=self._arms).write(self._path)
+        others = {search_split: arms for search_split, arms in self._splits.items() if search_split}
+        ProposalsFile(arms=self._splits[0], other_splits=others).write(self._path)

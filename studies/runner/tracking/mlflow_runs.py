@@ -207,7 +207,7 @@ class Runs:
             history = self._client.get_metric_history(self._runs[trial], "loss")
             self._logged[trial] = max((metric.step for metric in history), default=0)
             return {}
-        names = {"trial", "arm", "stage", "replicate", "seed", "fingerprint"}
+        names = {"trial", "arm", "stage", "replicate", "search_split", "seed", "fingerprint"}
         tags = {f"fmim.{name}": str(value) for name, value in beginning.model_dump(include=names).items()}
         tags |= {"fmim.study_id": self._identity.study_id, "mlflow.parentRunId": self._parent}
         began = _milliseconds(beginning.started_at)

@@ -139,7 +139,7 @@ def test_the_paper_preset_is_the_papers_protocol() -> None:
 
 
 def test_arms_share_seeds_and_every_trial_has_its_own_name_and_fingerprint(tiny_bank: Bank) -> None:
-    specs = mini_plan().possible(tiny_bank, lambda arm: ())
+    specs = mini_plan().possible(tiny_bank, lambda arm, search_split: ())
     assert len({spec.id for spec in specs}) == len({spec.fingerprint for spec in specs}) == len(specs)
     seeds = {(spec.stage, spec.replicate): set() for spec in specs}
     for spec in specs:
@@ -241,7 +241,7 @@ def test_a_winner_keeps_its_time_and_a_changed_one_stays_in_sight(tiny_bank: Ban
     before = fixed(tmp_path)
     records = {
         spec.id: made_record(spec, score(spec))
-        for spec in plan.possible(tiny_bank, lambda arm: ())
+        for spec in plan.possible(tiny_bank, lambda arm, search_split: ())
         if spec.stage == "search"
     }
     run(Dispatcher(plan, tiny_bank, tmp_path, outcomes(records)))
@@ -253,7 +253,7 @@ def test_a_winner_keeps_its_time_and_a_changed_one_stays_in_sight(tiny_bank: Ban
 
 def test_selection_is_the_best_mean_and_the_first_among_equals() -> None:
     def found(*values: list[float]) -> list[list[Outcome]]:
-        return [[Outcome("a", f, "completed", {"mAP": v}) for f, v in enumerate(folds)] for folds in values]
+        return [[Outcome("a", 0, f, "completed", {"mAP": v}) for f, v in enumerate(folds)] for folds in values]
 
     configurations = [{"epsilon": 0.1}, {"epsilon": 0.2}, {"epsilon": 0.3}]
     chosen = select(configurations, 2, found([0.5, 0.7], [0.8, 0.6], [0.6, 0.8]), "mAP")

@@ -148,7 +148,7 @@ def test_searches_that_depend_on_an_order_keep_it_and_the_others_give_way_to_tho
 def test_a_trial_is_as_long_as_its_images_times_its_network(tiny_bank: Bank) -> None:
     workload = Workload(FIXED, tiny_bank.development())
     config = FIXED.train_config(FIXED.arms[3], {"per_epoch": 4, "epsilon": 0.1})
-    shown, validated = 2 * 4 * 16, len(workload.folds[1].validation)  # epochs × batches × 4 subjects of 4 images
+    shown, validated = 2 * 4 * 16, len(workload.splits[0][1].validation)  # epochs × batches × 4 subjects of 4 images
     assert workload.length(config, 1, test_images=7) == 3 * shown + 2 * validated
     assert workload.length(config, None, test_images=7) == 3 * shown + 7
     small = arm("small", [4])

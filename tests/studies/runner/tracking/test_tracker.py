@@ -24,7 +24,7 @@ EPOCHS = 1100  # more metrics than MLflow takes at once
 
 def trials(bank: Bank, out: Path, number: int = 1) -> list[tuple[TrialSpec, Record]]:
     plan = Plan(idle_plan(5).study, idle_plan(5).preset, seed=0, replicates=0, epochs=EPOCHS)
-    specs = plan.possible(bank, lambda arm: ())[:number]
+    specs = plan.possible(bank, lambda arm, search_split: ())[:number]
     return [(spec, IdleTrial(spec, RunSettings(out, "cpu")).run()) for spec in specs]
 
 
@@ -82,7 +82,7 @@ def test_what_happens_while_the_store_is_busy_is_put_together(tiny_bank: Bank, t
 
 def test_a_trial_whose_worker_died_before_it_began_has_a_run(tiny_bank: Bank, tmp_path: Path) -> None:
     plan = idle_plan(5)
-    spec = plan.possible(tiny_bank, lambda arm: ())[0]
+    spec = plan.possible(tiny_bank, lambda arm, search_split: ())[0]
     tracker = Tracker(f"sqlite:///{tmp_path}/mlflow.db", IDENTITY, [])
     tracker.finished(spec, spec.record("2026-01-02T03:04:05.678Z"))
     assert tracker.close("FAILED", []) == []
