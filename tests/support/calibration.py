@@ -21,6 +21,7 @@ CALIBRATION: dict[str, Any] = {
     "preset": "quick",
     "seed": 0,
     "replicates": 5,
+    "search_splits": 1,
     "epochs": 6,
     "data_fingerprint": "d" * 64,
     "backend": "ray",

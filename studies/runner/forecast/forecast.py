@@ -121,7 +121,8 @@ class Slots:
             if not self._running:
                 return self._now
             self._now, _, spec, epochs = heapq.heappop(self._running)
-            score = derive_seed("forecast", spec.arm, spec.number, spec.search_split) / 2**63
+            other = (spec.search_split,) if spec.search_split else ()
+            score = derive_seed("forecast", spec.arm, spec.number, *other) / 2**63
             history = [_row(epoch + 1, score) for epoch in range(epochs)]
             over = epochs == spec.train.epochs
             if not over and self.dispatcher.goes_on(spec, history):
