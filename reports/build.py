@@ -67,9 +67,9 @@ def status_lines(results: Results) -> list[str]:
         if others:
             others += f", {counts['stopped']} stopped early by their search" if counts["stopped"] else ""
             lines.append(f"{counts['completed']} of {counts.total()} {unit} completed: {others}.")
-    others = Counter(trial.status for trial in results.other_splits)
-    if bad := ", ".join(f"{others[s]} {s}" for s in ("failed", "diverged", "missing") if others[s]):
-        lines.append(f"{others['completed']} of {others.total()} trials on other search splits completed: {bad}.")
+    counts = Counter(trial.status for trial in results.other_splits)
+    if bad := ", ".join(f"{counts[s]} {s}" for s in ("failed", "diverged", "missing") if counts[s]):
+        lines.append(f"{counts['completed']} of {counts.total()} trials on other search splits completed: {bad}.")
     metric = results.metric
     unknown = [t.name for t in results.every_trial if t.status == "completed" and math.isnan(t.metric(metric.name))]
     if unknown:

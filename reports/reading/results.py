@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -262,11 +262,13 @@ def _records(out: Path, study: StudyFile, problems: list[Problem]) -> Records:
 
 
 def _trial(key: Key, configuration: Mapping[str, Any], found: tuple[str, Record] | None) -> PlannedTrial:
-    arm, _, *rest = key
+    arm, _, stage, replicate, split = key
+    why = "no record: not run yet, or not readable"
+    trial = PlannedTrial(arm, configuration, stage, replicate, split, "missing", why)
     if found is None:
-        return PlannedTrial(arm, configuration, *rest, "missing", "no record: not run yet, or not readable")
+        return trial
     file, record = found
-    return PlannedTrial(arm, configuration, *rest, record.status, reason_of(record), file, record)
+    return replace(trial, status=record.status, reason=reason_of(record), file=file, record=record)
 
 
 def _why_unplanned(trial: PlannedTrial, study: StudyFile, selection: SelectionFile) -> str:
