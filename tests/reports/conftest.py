@@ -8,6 +8,7 @@ import pytest
 
 from reports.build import build_report
 from tests.support.factories import make_out
+from tests.support.query_files import with_queries
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def out(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same with its report, for tests that only read it: drawing the figures takes seconds."""
-    out = make_out(tmp_path_factory.mktemp("reported") / "out")
+    """The same with queries and its report, for tests that only read it: drawing the figures takes seconds."""
+    out = with_queries(make_out(tmp_path_factory.mktemp("reported") / "out"))
     build_report(out)
     return out

@@ -12,6 +12,8 @@ from PIL import Image
 
 from fmim_core.metric_names import METRICS
 from fmim_core.records import write_queries
+from reports.parts.queries.shown import shown_rows
+from reports.reading.results import read_results
 from tests.support.file_contents import YEARS, edit
 
 SUBJECTS = 40
@@ -66,6 +68,13 @@ def add_queries(record: Path, queries: pd.DataFrame) -> None:
     """Write these queries beside a record, which then names them."""
     sha256 = write_queries(record.parent.parent, record.stem, {name: queries[name] for name in queries})
     edit(record, queries_sha256=sha256)
+
+
+def with_queries(out: Path) -> Path:
+    """The study in a folder with queries beside its records, and the images that its report shows."""
+    write_query_files(out)
+    write_images(out, shown_rows(read_results(out)))
+    return out
 
 
 def write_images(out: Path, rows: Iterable[int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,7 +62,9 @@ def sampled_queries(results: Results) -> dict[str, list[ShownQuery]]:
 
 def best_arm(results: Results) -> str | None:
     """The arm with the best test metric over the seeds whose queries are known; None without any."""
-    means = {arm: float(results.queries.values(arm, results.metric).to_numpy().mean()) for arm in results.queries.found}
+    if results.queries.scored.empty:
+        return None
+    means = {arm: float(results.queries.values(arm, results.metric).to_numpy().mean()) for arm in _known(results)}
     sign = 1 if results.metric.higher_is_better else -1
     return max(means, key=lambda arm: sign * means[arm], default=None)
 
@@ -70,16 +72,21 @@ def best_arm(results: Results) -> str | None:
 def worst_of_best_arm(results: Results) -> list[ShownQuery]:
     """The queries that the best arm ranks worst: those of lowest mean AP over its seeds that any seed missed."""
     best = best_arm(results)
-    return [] if best is None else _worst(results, {best: results.queries.found[best]}, ["ap"])
+    return [] if best is None else _worst(results, [best], ["ap"])
 
 
 def worst_of_all(results: Results) -> list[ShownQuery]:
     """The queries that most replicates of all arms missed; among equals those of lowest mean AP."""
-    return _worst(results, results.queries.found, ["hit", "ap"])
+    return _worst(results, _known(results), ["hit", "ap"])
 
 
-def _worst(results: Results, found: Mapping[str, Mapping[int, pd.DataFrame]], by: list[str]) -> list[ShownQuery]:
-    frames = [frame for seeds in found.values() for frame in seeds.values()]
+def _known(results: Results) -> list[str]:
+    """The arms of which some seed's queries are known."""
+    return [arm.name for arm in results.arms if results.queries.seeds(arm.name)]
+
+
+def _worst(results: Results, arms: list[str], by: list[str]) -> list[ShownQuery]:
+    frames = [frame for arm in arms for frame in results.queries.found[arm].values()]
     if not frames:
         return []
     ranks = np.stack([frame["rank"].to_numpy() for frame in frames])

@@ -26,10 +26,7 @@ def worst_queries_plot(results: Results) -> Plot:
     best = best_arm(results)
     if best is None:
         raise NothingToDraw("no completed replicate has kept its queries")
-    blocks = {results.arm(best).label: worst_of_best_arm(results)}
-    if len(results.queries.found) > 1:
-        blocks["all arms"] = worst_of_all(results)
-    blocks = {name: shown for name, shown in blocks.items() if shown}
+    blocks = _blocks(results, results.arm(best).label)
     if not blocks:
         raise NothingToDraw("every query was found at once with every seed of every arm")
     images = images_of(results, (query for shown in blocks.values() for query in shown))
@@ -60,6 +57,14 @@ def worst_queries_plot(results: Results) -> Plot:
     alt = ". ".join(f"{name}: {'; '.join(map(_in_words, shown))}" for name, shown in blocks.items())
     height = rows * (COLUMN_INCHES / (3 * len(blocks)) + 0.2) + 0.5
     return Plot("worst_queries", "The worst queries", caption(results, text), alt, height, draw)
+
+
+def _blocks(results: Results, best: str) -> dict[str, list[ShownQuery]]:
+    """The queries of each half of the figure by its title, the label of the best arm first; one arm has one half."""
+    blocks = {best: worst_of_best_arm(results)}
+    if len(results.arms) > 1:
+        blocks["all arms"] = worst_of_all(results)
+    return {title: shown for title, shown in blocks.items() if shown}
 
 
 def _draw(row: Sequence[Axes], query: ShownQuery, images: Mapping[int, np.ndarray]) -> None:

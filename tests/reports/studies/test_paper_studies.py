@@ -21,6 +21,7 @@ from reports.writing.formats import configuration_text, to_tex
 from tests.support.declared import make_declared_out
 from tests.support.file_contents import YEARS, edit, spoil
 from tests.support.out_folders import table
+from tests.support.query_files import with_queries
 
 STUDIES = ("lambda_sweep", "margin_sensitivity", "hyperparameter_selection", "baselines")
 COLUMNS = ["arm", "setting", "metric", "year", "mean", "se", "n", "published_mean", "published_se"]
@@ -204,7 +205,7 @@ def test_a_study_without_a_search_shows_nothing_of_one(tmp_path: Path, name: str
     out = make_declared_out(tmp_path / "out", "baselines", value)
     for path in [out / "study.json", *(out / "records").iterdir()]:
         edit(path, study=name)
-    text = build_report(out).read_text(encoding="utf-8")
+    text = build_report(with_queries(out)).read_text(encoding="utf-8")
     assert not re.search(r"[Vv]alidation|figure not drawn|search \(folds\)|n = 0", text)
     assert "not complete or not clean" not in text
     written = {path.stem for path in (out / "report").rglob("*.*")}
@@ -238,7 +239,7 @@ def test_one_fold_and_one_seed_have_no_se(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_pages_name_their_data_and_label_the_published(tmp_path: Path, name: str) -> None:
-    out = make(tmp_path, name)
+    out = with_queries(make(tmp_path, name))
     text = build_report(out).read_text(encoding="utf-8")
     captions = re.findall(r"<caption>.*?</caption>|<figcaption>.*?</figcaption>", text, flags=re.DOTALL)
     assert all("phantom images - synthetic, not radiographs" in caption for caption in captions)
