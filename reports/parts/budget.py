@@ -37,9 +37,9 @@ class Curve:
 
     Args:
         metric: of the scores, which says what is best.
-        ordered: the best so far in the order of the search; else the expected best of b drawn with replacement.
+        ordered: the best so far in the order of the search; else the expected best of b drawn without replacement.
         best, sd: its mean, and its standard deviation if not ordered.
-        device_seconds: spent by then. scores: of the configurations drawn from; none if ordered.
+        device_seconds: spent by then.
         left_out: configurations that did not complete every fold, and so have no score.
     """
 
@@ -49,7 +49,6 @@ class Curve:
     best: tuple[float, ...]
     sd: tuple[float, ...]
     device_seconds: tuple[float, ...]
-    scores: tuple[float, ...]
     left_out: int
 
     @property
@@ -64,16 +63,11 @@ class Curve:
         return list(known), list(known.values())
 
     def until(self, unit: str, high: float) -> Points:
-        """The same up to a budget: a search that has ended keeps its best, draws with replacement go on."""
+        """The same up to a budget: a search that has ended keeps its best."""
         budgets, best = self.points(unit)
         if not budgets or budgets[-1] >= high:
             return budgets, best
-        if self.ordered:
-            return [*budgets, high], [*best, best[-1]]
-        draws = range(1, math.floor(high / budgets[0]) + 2)
-        return [budgets[0] * draw for draw in draws], expected_best(
-            self.scores, draws, higher_is_better=self.metric.higher_is_better
-        ).expected
+        return [*budgets, high], [*best, best[-1]]
 
 
 def shared_range(found: Sequence[Curve], unit: str) -> tuple[float, float] | None:
@@ -112,11 +106,11 @@ def _curve(results: Results, arm: ArmSummary) -> Curve | None:
     left_out = known.count(False)
     if declared.searcher_facts.ordered or results.stops(arm.name):
         so_far = best_so_far(scores, costs, metric.higher_is_better)
-        return Curve(arm, metric, True, so_far.best, (), so_far.costs, (), left_out)
+        return Curve(arm, metric, True, so_far.best, (), so_far.costs, left_out)
     scores, costs = ([v for v, is_known in zip(values, known, strict=True) if is_known] for values in (scores, costs))
     drawn = expected_best(scores, range(1, len(scores) + 1), costs, metric.higher_is_better)
     sd = tuple(map(math.sqrt, drawn.variance))
-    return Curve(arm, metric, False, drawn.expected, sd, drawn.costs, tuple(scores), left_out)
+    return Curve(arm, metric, False, drawn.expected, sd, drawn.costs, left_out)
 
 
 @in_every_study(Section.MORE, a_choice)
@@ -137,15 +131,15 @@ def budget_table(results: Results) -> Table:
         Column("one", "Best", "percent", "One configuration, %"),
         Column("one_sd", sd, "percent", "One configuration, %"),
         Column("all", "Best", "percent", "All N_s, %"),
-        Column("all_sd", sd, "percent", "All N_s, %"),
         Column("area_n_s", "Over N_s", "percent", area_group),
         Column("area_device", "Over device s", "percent", area_group),
     ]
     text = (
         f"Best validation {results.metric.label} for a budget. Expected: of so many configurations drawn at random, "
-        "with replacement, from those the arm trained (Dodge et al. 2019), with its standard deviation. So far: in the "
-        "order in which an adaptive search proposed them; one search, so no deviation. The area is the mean height "
-        "over the range that the arms of a group share, of which a search that ended early keeps its best."
+        "without replacement, from those the arm trained (Tang et al. 2020), with the sd between draws; "
+        "of all of them it is that of the selected one. So far: in the order in which an adaptive search proposed them; "
+        "one search, so no deviation. The area is the mean height over the range that the arms of a group share, of "
+        "which a search that ended early keeps its best."
     )
     return Table("search_budget", "What a search buys for its budget", caption(results, text), columns, rows, notes)
 
@@ -157,7 +151,7 @@ def _by_group(found: Sequence[Curve]) -> dict[str, list[Curve]]:
 
 def _row(curve: Curve) -> dict[str, Any]:
     sd = curve.sd if curve.n > 1 else ()
-    ends = {"one": curve.best[0], "all": curve.best[-1]} | ({"one_sd": sd[0], "all_sd": sd[-1]} if sd else {})
+    ends = {"one": curve.best[0], "all": curve.best[-1]} | ({"one_sd": sd[0]} if sd else {})
     return {"arm": curve.arm.label, "curve": "so far" if curve.ordered else "expected", "n": curve.n} | ends
 
 
@@ -197,8 +191,8 @@ def budget_plot(results: Results) -> Plot:
         for c in found
     )
     text = (
-        f"Best validation {label} for a budget: expected, when so many configurations are drawn at random, with "
-        "replacement, from those an arm trained (Dodge et al. 2019; band ± one standard deviation); in steps, the best "
+        f"Best validation {label} for a budget: expected, when so many configurations are drawn at random, without "
+        "replacement, from those an arm trained (Tang et al. 2020; band ± one standard deviation); in steps, the best "
         "so far of searches that adapt or stop trials. Dotted: the search is over. A curve that starts "
         f"{'high' if results.metric.higher_is_better else 'low'} needs little search."
     )
@@ -236,8 +230,6 @@ def _draw(axes: Axes, curve: Curve, unit: str, high: float, style: Look) -> None
         frame = frame.assign(low=means - 100 * np.asarray(curve.sd), high=means + 100 * np.asarray(curve.sd))
     end = [len(budgets) - 1]
     value_line(axes, frame, band_alpha=0.15, **{**style.line, **steps}, markevery=end, label=style.label)
-    further, beyond = curve.until(unit, high)
-    rest = [x for x in further if budgets[-1] <= x < high] + [high]
     if high > budgets[-1]:
-        frame = pd.DataFrame({"x": rest, "y": 100 * np.interp(rest, further, beyond)})
+        frame = pd.DataFrame({"x": [budgets[-1], high], "y": 100 * best[-1]})
         value_line(axes, frame, color=style.line["color"], linestyle=(0, (1, 2)), linewidth=0.9)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -37,30 +36,38 @@ class BestSoFar:
 def expected_best(
     scores: Values, budgets: int | Iterable[int], costs: Values | None = None, higher_is_better: bool = True
 ) -> ExpectedBest:
-    """Expected maximum of b draws with replacement from `scores`, for each budget b (Dodge et al. 2019, eq. 7).
+    """Expected maximum of b of the N `scores`, drawn without replacement, for each budget b (Tang et al. 2020).
 
-    E[max] = Σ_i s_(i) [(i/N)^b − ((i−1)/N)^b] over the sorted scores s_(1) ≤ … ≤ s_(N); the variance likewise; where
-    lower is better, the expected minimum by the same formula over scores sorted the other way. For configurations
-    sampled independently, or a grid taken in random order; an adaptive search has `best_so_far`.
+    E[max] = Σ_i s_(i) [C(i, b) − C(i − 1, b)] / C(N, b) over the sorted scores s_(1) ≤ … ≤ s_(N): the mean over all
+    subsets of b, which ends at the best score for b = N. Where configurations were drawn at random it is an unbiased
+    estimate of what b of them yield; drawing with replacement (Dodge et al. 2019) gives too little, since one
+    configuration may come twice. The variance is that between subsets, 0 for b = N. Where lower is better, the expected
+    minimum by the same formula over scores sorted the other way. For configurations sampled independently, or a grid
+    taken in random order; an adaptive search has `best_so_far`.
     With `costs` (one per configuration, keyed as `scores`) b draws are expected to cost b × their mean.
     A score or cost that is not a number makes the result so, and is counted in `note`.
 
     Raises:
-        ValueError: no scores, costs of other configurations, or a budget that is not a whole number of at least 1.
+        ValueError: no scores, costs of other configurations, or a budget that is not a whole number from 1 to N.
     """
-    sizes = [budgets] if isinstance(budgets, int | np.integer) else list(budgets)
-    if not sizes or any(not (math.isfinite(b) and b >= 1 and b == int(b)) for b in sizes):
-        raise ValueError(f"budgets must be whole numbers of at least 1, got {sizes}")
     found, spent_each = _scores_and_costs(scores, costs)
+    sizes = [budgets] if isinstance(budgets, int | np.integer) else list(budgets)
+    if not sizes or any(not (1 <= b <= found.size and b == int(b)) for b in sizes):
+        raise ValueError(f"budgets must be whole numbers from 1 to the number of scores, {found.size}, got {sizes}")
     s = np.sort(found) if higher_is_better else np.sort(found)[::-1]
-    cumulative = np.arange(s.size + 1) / s.size
-    weights = np.stack([np.diff(cumulative**b) for b in sizes])  # (budgets, N)
+    weights = np.stack([np.diff(_within(s.size, int(b))) for b in sizes])  # (budgets, N)
     expected = weights @ s
     variance = (weights * (s - expected[:, None]) ** 2).sum(axis=1)
     whole = tuple(int(b) for b in sizes)
     spent = () if spent_each is None else tuple((np.array(whole) * spent_each.mean()).tolist())
     note = _unknown(found, spent_each)
     return ExpectedBest(whole, tuple(expected.tolist()), tuple(variance.tolist()), int(s.size), spent, note)
+
+
+def _within(n: int, b: int) -> np.ndarray:
+    """C(i, b) / C(n, b) for i = 0 … n: how often b of n are among the first i. A product, since C may be too large."""
+    above = np.arange(n, 0, -1)
+    return np.concatenate([[1.0], np.cumprod((above - b) / above)])[::-1]
 
 
 def best_so_far(scores: Values, costs: Values | None = None, higher_is_better: bool = True) -> BestSoFar:

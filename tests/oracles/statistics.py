@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import product
+from itertools import combinations
 from statistics import mean, stdev
 from typing import Any
 
@@ -32,8 +32,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def best_of_draws(scores: Sequence[float], budget: int) -> tuple[float, float]:
-    """Mean and variance of the maximum over every sequence of `budget` draws."""
-    found = [max(drawn) for drawn in product(scores, repeat=budget)]
+    """Mean and variance of the maximum over every set of `budget` scores."""
+    found = [max(drawn) for drawn in combinations(scores, budget)]
     return mean(found), mean((x - mean(found)) ** 2 for x in found)
 
 

@@ -97,7 +97,7 @@ def test_the_best_so_far_is_the_lowest_where_lower_is_better() -> None:
 def test_the_expected_best_is_the_expected_minimum_where_lower_is_better() -> None:
     scores = [0.5, 0.2, 0.9]
     for b in (1, 2, 3):
-        draws = [min(draw) for draw in itertools.product(scores, repeat=b)]
+        draws = [min(draw) for draw in itertools.combinations(scores, b)]
         found = expected_best(scores, b, higher_is_better=False)
         mean = sum(draws) / len(draws)
         assert found.expected == pytest.approx((mean,))
@@ -136,10 +136,9 @@ def test_a_budget_curve_goes_on_downwards_where_lower_is_better(out: Path) -> No
     (grid,) = [curve for curve in curves(read_results(out)) if curve.arm.name == "triplet_grid"]
     scores = (0.5, 0.2, 0.9)
     drawn = expected_best(scores, range(1, 4), [1.0, 1.0, 1.0], higher_is_better=False)
-    curve = Curve(grid.arm, LOWER, False, drawn.expected, (), drawn.costs, scores, 0)
+    curve = Curve(grid.arm, LOWER, False, drawn.expected, (), drawn.costs, 0)
     budgets, best_scores = curve.until(CONFIGURATIONS, 5.0)
-    assert budgets[-1] >= 5
-    assert best_scores == pytest.approx(expected_best(scores, range(1, 7), higher_is_better=False).expected)
+    assert (list(budgets), best_scores[-1]) == ([1, 2, 3, 5], 0.2)
     assert list(best_scores) == sorted(best_scores, reverse=True)
     assert area(curve, CONFIGURATIONS, [curve]) == pytest.approx(
         sum((a + b) / 2 for a, b in itertools.pairwise(drawn.expected)) / 2

@@ -21,22 +21,23 @@ from tests.oracles import statistics as oracles
 
 
 def test_expected_best_by_hand() -> None:
-    found = expected_best([0.5, 0.9], [1, 2, 3])
-    assert found.expected == pytest.approx((0.7, 0.8, 0.85))
-    assert found.variance == pytest.approx((0.04, 0.03, 0.0175))
-    assert (found.budgets, found.n, found.costs, found.note) == ((1, 2, 3), 2, (), "")
+    found = expected_best([0.5, 0.9, 0.4], [1, 2, 3])
+    assert found.expected == pytest.approx((0.6, (0.5 + 0.9 + 0.9) / 3, 0.9))
+    assert found.variance == pytest.approx((0.14 / 3, 2 * 0.4**2 / 9, 0.0))
+    assert (found.budgets, found.n, found.costs, found.note) == ((1, 2, 3), 3, (), "")
 
 
 @pytest.mark.parametrize("scores", [[0.5], [0.2, 0.5, 0.5, 0.7], [0.9, 0.1, 0.4, 0.9, 0.3]])
-def test_expected_best_is_that_of_every_sequence_of_draws(scores: list[float]) -> None:
-    found = expected_best(scores, [1, 2, 4])
+def test_expected_best_is_that_of_every_subset(scores: list[float]) -> None:
+    found = expected_best(scores, range(1, len(scores) + 1))
     for budget, mean, variance in zip(found.budgets, found.expected, found.variance, strict=True):
         assert (mean, variance) == pytest.approx(oracles.best_of_draws(scores, budget), abs=1e-10)
+    assert (found.expected[-1], found.variance[-1]) == (max(scores), 0.0)
 
 
 def test_expected_best_over_cost_pays_the_mean_cost_for_each_draw() -> None:
-    found = expected_best({"a": 0.5, "b": 0.9}, [1, 3], {"b": 40.0, "a": 20.0})
-    assert found.costs == (30.0, 90.0)
+    found = expected_best({"a": 0.5, "b": 0.9}, [1, 2], {"b": 40.0, "a": 20.0})
+    assert found.costs == (30.0, 60.0)
     with pytest.raises(ValueError, match="only one has b, c"):
         expected_best({"a": 0.5, "b": 0.9}, 1, {"a": 1.0, "c": 1.0})
 
@@ -45,9 +46,9 @@ def test_expected_best_refuses_what_it_cannot_answer() -> None:
     unknown = expected_best([0.5, math.nan], 1, [1.0, math.nan])
     assert math.isnan(unknown.expected[0])
     assert unknown.note == "1 of 2 scores are not a number; 1 of 2 costs are not a number"
-    for budgets in ([0], [], [1.5], [math.nan], [math.inf]):
-        with pytest.raises(ValueError, match="at least 1"):
-            expected_best([0.5], budgets)
+    for budgets in ([0], [], [1.5], [math.nan], [math.inf], [3]):
+        with pytest.raises(ValueError, match="from 1 to the number of scores, 2, got"):
+            expected_best([0.5, 0.9], budgets)
     with pytest.raises(ValueError, match="empty"):
         expected_best([], 1)
 
@@ -63,8 +64,20 @@ def test_best_so_far_keeps_the_order_of_proposal() -> None:
 
 
 def test_best_so_far_in_every_order_is_the_expected_best_of_draws_without_replacement() -> None:
-    found = np.mean([best_so_far(order).best for order in permutations([0.1, 0.4, 0.8])], axis=0)
-    assert found == pytest.approx([(0.1 + 0.4 + 0.8) / 3, (0.4 + 0.8 + 0.8) / 3, 0.8])
+    scores = [0.1, 0.4, 0.8, 0.5]
+    found = np.mean([best_so_far(order).best for order in permutations(scores)], axis=0)
+    assert found == pytest.approx(expected_best(scores, range(1, 5)).expected)
+
+
+def test_expected_best_is_unbiased_and_holds_for_many_scores() -> None:
+    """Of uniform scores the best of b is b/(b + 1) on average; drawing with replacement gives less."""
+    rng, runs, budgets = np.random.default_rng(12), 2000, (1, 3, 8, 12)
+    found = np.array([expected_best(rng.random(12), budgets).expected for _ in range(runs)])
+    error = found.std(axis=0, ddof=1) / math.sqrt(runs)
+    true = np.array([b / (b + 1) for b in budgets])
+    assert (np.abs(found.mean(axis=0) - true) < 2 * error).all()
+    many = expected_best(np.arange(5001) / 5000, [1, 2500, 5001]).expected
+    assert many == pytest.approx((0.5, 1.0, 1.0), abs=1e-3)  # C(5001, 2500) is no float
 
 
 def test_areas_by_hand() -> None:
