@@ -136,10 +136,10 @@ def budget_table(results: Results) -> Table:
     ]
     text = (
         f"Best validation {results.metric.label} for a budget. Expected: of so many configurations drawn at random, "
-        "without replacement, from those the arm trained (Tang et al. 2020), with the sd between draws; "
-        "of all of them it is that of the selected one. So far: in the order in which an adaptive search proposed them; "
-        "one search, so no deviation. The area is the mean height over the range that the arms of a group share, of "
-        "which a search that ended early keeps its best."
+        "without replacement, from those the arm trained (Tang et al. 2020), with the sd between draws; of all of them "
+        "it is that of the selected one. So far: in the order in which an adaptive search proposed them; one search, "
+        "so no sd. The area is the mean height over the range that the arms of a group share, of which a search that "
+        "ended early keeps its best."
     )
     return Table("search_budget", "What a search buys for its budget", caption(results, text), columns, rows, notes)
 

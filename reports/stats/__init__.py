@@ -13,7 +13,7 @@ from reports.stats.means import FOLD_LABELS, FoldAverages, MeanSE, Values, avera
 from reports.stats.mixed import ArmEffect, MixedModel, mixed_model
 from reports.stats.power import Detectable, replicates_needed, smallest_difference, smallest_margin
 from reports.stats.ratios import CostRatio, cost_ratio
-from reports.stats.selection import LeftOutOptimism, Optimism, left_out_optimism, optimism
+from reports.stats.selection import Optimism, optimism
 
 __all__ = [
     "FOLD_LABELS",
@@ -27,7 +27,6 @@ __all__ = [
     "ExpectedBest",
     "FoldAverages",
     "Holm",
-    "LeftOutOptimism",
     "MeanSE",
     "MixedModel",
     "Optimism",
@@ -47,7 +46,6 @@ __all__ = [
     "equivalence",
     "expected_best",
     "holm",
-    "left_out_optimism",
     "mean_se",
     "mixed_model",
     "optimism",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from statistics import mean, stdev
 from typing import Any
@@ -45,16 +45,6 @@ def ratio_interval(a: Sequence[float], b: Sequence[float], level: float) -> tupl
         return float(stats.ttest_rel(a, [rho * y for y in b]).pvalue) - (1 - level)
 
     return brentq(excess, 0.0, ratio, xtol=1e-14), brentq(excess, ratio, 100 * ratio, xtol=1e-14)
-
-
-def left_out_optimism(scores: Mapping[Any, Sequence[float]]) -> float:
-    """Select without one fold, score on it; the mean of what is lost."""
-    lost = []
-    for fold in range(len(next(iter(scores.values())))):
-        kept = {name: mean(v for f, v in enumerate(values) if f != fold) for name, values in scores.items()}
-        winner = max(kept, key=lambda name, kept=kept: kept[name])  # type: ignore[misc]
-        lost.append(kept[winner] - scores[winner][fold])
-    return mean(lost)
 
 
 def random_intercept(y: np.ndarray) -> tuple[float, float]:

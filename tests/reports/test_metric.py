@@ -17,7 +17,7 @@ from reports.parts.budget import CONFIGURATIONS, Curve, area, curves
 from reports.parts.comparisons import comparisons
 from reports.parts.verdict import findings, verdict_of_comparisons
 from reports.reading.results import read_results
-from reports.stats import best_so_far, expected_best, left_out_optimism, optimism
+from reports.stats import best_so_far, expected_best, optimism
 from tests.support.factories import best, level, make_out
 from tests.support.file_contents import edit
 from tests.support.out_folders import table
@@ -111,12 +111,6 @@ def test_optimism_is_positive_where_the_winner_looked_too_good() -> None:
     assert lower.optimism == pytest.approx(0.11)
     assert higher.optimism == pytest.approx(-0.11)
     assert (lower.low, lower.high) == (pytest.approx(-higher.high), pytest.approx(-higher.low))
-    scores = {"a": {0: 0.1, 1: 0.3, 2: 0.2}, "b": {0: 0.3, 1: 0.1, 2: 0.3}}
-    found = left_out_optimism(scores, higher_is_better=False)
-    assert found.winners == {0: "b", 1: "a", 2: "a"}  # the lowest mean of the other folds; of equal ones the first
-    assert found.by_fold == pytest.approx({0: 0.3 - 0.2, 1: 0.3 - 0.15, 2: 0.2 - 0.2})
-    mirrored = left_out_optimism({c: {f: -v for f, v in by_fold.items()} for c, by_fold in scores.items()})
-    assert mirrored.by_fold == pytest.approx(found.by_fold)
 
 
 def test_better_and_worse_follow_the_direction(out: Path) -> None:

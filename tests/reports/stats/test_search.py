@@ -14,7 +14,6 @@ from reports.stats import (
     best_so_far,
     cost_ratio,
     expected_best,
-    left_out_optimism,
     optimism,
 )
 from tests.oracles import statistics as oracles
@@ -177,46 +176,21 @@ def test_optimism_without_an_interval_is_named(validation: list[float], fresh: l
     assert (found.low, found.high, found.note) == (None, None, note)
 
 
-def test_left_out_optimism_by_hand() -> None:
-    scores = {"a": {0: 0.8, 1: 0.7, 2: 0.9}, "b": {0: 0.6, 1: 0.9, 2: 0.5}}
-    found = left_out_optimism(scores)
-    assert found.winners == {0: "a", 1: "a", 2: "a"}  # 0.8 against 0.7, 0.85 against 0.55, 0.75 against 0.75
-    assert found.by_fold == pytest.approx({0: 0.0, 1: 0.15, 2: -0.15})
-    assert found.optimism == pytest.approx(0.0)
-    swapped = left_out_optimism(dict(reversed(scores.items())))
-    assert swapped.winners[2] == "b"  # equal means: the first, as the study selects
-    assert swapped.optimism == pytest.approx((0.15 + 0.25) / 3)
+@pytest.mark.parametrize("spread", [0.0, 0.02, 0.5])  # of the configurations: all equal, in between, one clear winner
+def test_optimism_after_a_selection_is_unbiased_and_covers(spread: float) -> None:
+    """What is estimated is how much the score of a winner of 8 exceeds what it has with fresh seeds, on average."""
+    rng, runs, sd, folds, seeds = np.random.default_rng(14), 600, 0.02, 5, 5
+    quality = 0.7 - spread * np.arange(8) / 8
 
+    def winners(many: int) -> tuple[np.ndarray, np.ndarray]:
+        scores = quality[:, None] + rng.normal(0, sd, (many, 8, folds))
+        best = scores.mean(axis=2).argmax(axis=1)
+        return scores[np.arange(many), best], quality[best]
 
-def test_left_out_optimism_agrees_with_the_slow_one_and_an_easy_fold_does_not_matter() -> None:
-    rng = np.random.default_rng(8)
-    for configurations, folds in ((1, 3), (2, 2), (16, 3), (9, 5)):
-        table = rng.normal(0.8, 0.05, (configurations, folds))
-        found = left_out_optimism(dict(enumerate(table)))
-        assert found.optimism == pytest.approx(oracles.left_out_optimism(dict(enumerate(table.tolist()))), abs=1e-10)
-        easier = table + rng.normal(0, 1, folds)
-        assert left_out_optimism(dict(enumerate(easier))).optimism == pytest.approx(found.optimism, abs=1e-10)
-
-
-def test_left_out_optimism_is_the_luck_of_the_winner() -> None:
-    """Among equal configurations the best of N means of k − 1 folds is E[max of N normals] sd/√(k − 1) too high."""
-    rng, folds, sd = np.random.default_rng(10), 5, 0.03
-    grows = []
-    for configurations in (1, 4, 16):
-        found = [
-            left_out_optimism(dict(enumerate(rng.normal(0.8, sd, (configurations, folds))))).optimism
-            for _ in range(600)
-        ]
-        expected = rng.normal(size=(100_000, configurations)).max(axis=1).mean() * sd / math.sqrt(folds - 1)
-        grows.append(np.mean([value for value in found if value is not None]))
-        assert grows[-1] == pytest.approx(expected if configurations > 1 else 0.0, abs=0.001)
-    assert grows[0] < grows[1] < grows[2]
-
-
-def test_left_out_optimism_names_what_it_left_out() -> None:
-    whole = {0: 0.8, 1: 0.7}
-    found = left_out_optimism({"a": whole, "b": {0: 0.9}, "c": {0: 0.9, 1: math.nan}})
-    assert (found.configurations, found.optimism) == (1, 0.0)
-    assert found.note == "one configuration: nothing was selected; 2 of 3 configurations lack a fold's score"
-    assert left_out_optimism({"a": {0: 0.8}}).note == "1 folds: leaving one out needs two"
-    assert left_out_optimism({}).note == "no configuration has a score on each fold"
+    scores, qualities = winners(40_000)
+    true = float((scores.mean(axis=1) - qualities).mean())
+    scores, qualities = winners(runs)
+    found = [optimism(s, q + rng.normal(0, sd, seeds)) for s, q in zip(scores, qualities, strict=True)]
+    each = np.array([one.optimism for one in found])
+    assert abs(each.mean() - true) < 2 * each.std(ddof=1) / math.sqrt(runs)
+    assert np.mean([(one.low or 0) <= true <= (one.high or 0) for one in found]) >= 0.93
