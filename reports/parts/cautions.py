@@ -24,12 +24,12 @@ def cautions(results: Results) -> list[str]:
     if subjects < FEW_SUBJECTS:
         sentences.append(
             f"The test set has only {subjects} subjects: one subject more or less matched moves "
-            f"{results.metric.label} by about {decimal(100 / max(subjects, 1), 1)} percentage points, and no ± here "
-            "covers that."
+            f"{results.metric.label} by about {decimal(100 / max(subjects, 1), 1)} percentage points, which a ± over "
+            "seeds does not cover."
         )
     sentences.append(
         "A test ± is the SE over seeds on one fixed set of subjects: it covers training noise, not the choice of "
-        "subjects."
+        "subjects. The interval of a difference says what it is over."
         + (
             " A validation ± is over folds, which differ in subjects but share training data; the two do not compare."
             if results.searched

@@ -11,17 +11,17 @@ from reports.stats.differences import Equivalence, Holm, PairedDifference, equiv
 from reports.stats.effects import EffectSize, Superiority, effect_size, superiority
 from reports.stats.means import FOLD_LABELS, FoldAverages, MeanSE, Values, averages_over_folds, by_replicate, mean_se
 from reports.stats.mixed import ArmEffect, MixedModel, mixed_model
-from reports.stats.power import Detectable, replicates_needed, smallest_difference, smallest_margin
+from reports.stats.power import ENOUGH, Power, power_of, smallest_difference
 from reports.stats.ratios import CostRatio, cost_ratio
 from reports.stats.selection import Optimism, optimism
 
 __all__ = [
+    "ENOUGH",
     "FOLD_LABELS",
     "ArmEffect",
     "BestSoFar",
     "CostRatio",
     "Crossed",
-    "Detectable",
     "EffectSize",
     "Equivalence",
     "ExpectedBest",
@@ -31,6 +31,7 @@ __all__ = [
     "MixedModel",
     "Optimism",
     "PairedDifference",
+    "Power",
     "Superiority",
     "Uncertainty",
     "Values",
@@ -50,8 +51,7 @@ __all__ = [
     "mixed_model",
     "optimism",
     "paired_difference",
-    "replicates_needed",
+    "power_of",
     "smallest_difference",
-    "smallest_margin",
     "superiority",
 ]

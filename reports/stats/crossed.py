@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
-from reports.stats.pairs import ROUNDING, check_share, join
+from reports.stats.pairs import ROUNDING, above_zero, check_share, join
 
 FEW_SUBJECTS = 10
 
@@ -27,6 +28,53 @@ class Uncertainty:
     df: float | None = None
     low: float | None = None
     high: float | None = None
+
+    def p(self, difference: float) -> float | None:
+        """The two-sided p value of a t test that this difference is truly 0; None without an interval."""
+        if not self.se or self.df is None:
+            return None
+        return above_zero(2 * special.stdtr(self.df, -abs(difference) / self.se))
+
+    def equivalence_p(self, difference: float, margin: float) -> float | None:
+        """That of two one-sided t tests that it truly lies outside ±margin, the larger one (Schuirmann 1987)."""
+        if not self.se or self.df is None:
+            return None
+        return above_zero(special.stdtr(self.df, (abs(difference) - margin) / self.se))
+
+
+@dataclass(frozen=True)
+class MeanSquares:
+    """Mean squares of a two-way table by seed, by subject, and of their interaction; numbers, or arrays of them."""
+
+    seed: Any
+    subject: Any
+    interaction: Any
+    seeds: int
+    subjects: int
+
+    def over_seeds(self) -> tuple[Any, Any]:
+        """SE and degrees of freedom over seeds alone; the next two likewise."""
+        return self._error(self.seed), self.seeds - 1
+
+    def over_subjects(self) -> tuple[Any, Any]:
+        return self._error(self.subject), self.subjects - 1
+
+    def over_both(self) -> tuple[Any, Any]:
+        """With variances of seeds and of subjects that are not below 0."""
+        by_seed, by_subject = np.maximum(self.seed, self.interaction), np.maximum(self.subject, self.interaction)
+        total, seeds, subjects = by_seed + by_subject - self.interaction, self.seeds - 1, self.subjects - 1
+        spread = by_seed**2 / seeds
+        if subjects:
+            spread = spread + by_subject**2 / subjects + self.interaction**2 / (seeds * subjects)
+        return self._error(total), total**2 / np.maximum(spread, np.finfo(float).tiny)
+
+    def variances(self) -> Variances:
+        """The variance of each, not below 0."""
+        by_seed, by_subject = (max(square - self.interaction, 0.0) for square in (self.seed, self.subject))
+        return Variances(by_seed / self.subjects, by_subject / self.seeds, self.interaction, self.subjects)
+
+    def _error(self, square: Any) -> Any:
+        return np.sqrt(square / (self.seeds * self.subjects))
 
 
 @dataclass(frozen=True)
@@ -50,9 +98,13 @@ class Variances:
 
         se² = seed/n + subject/S + interaction/(n S) for n seeds and S subjects.
         """
-        by_seed, by_subject = self.subjects * self.seed, seeds * self.subject
-        rest = self.interaction
-        return _MeanSquares(by_seed + rest, by_subject + rest, rest, seeds, self.subjects).over_both()
+        se, df = self.expected(seeds).over_both()
+        return float(se), float(df)
+
+    def expected(self, seeds: int) -> MeanSquares:
+        """The mean squares that so many seeds are expected to have."""
+        by_seed, by_subject, rest = self.subjects * self.seed, seeds * self.subject, self.interaction
+        return MeanSquares(by_seed + rest, by_subject + rest, rest, seeds, self.subjects)
 
     @property
     def least_se(self) -> float:
@@ -147,20 +199,20 @@ def _crossed(
     empty = int((~scored).sum()) if n else 0
     left_out = f"left out: {empty} queries without a value in any seed" if empty else ""
 
-    def over(least: int, error: Callable[[_MeanSquares], tuple[float, float]]) -> Uncertainty:
+    def over(least: int, error: Callable[[MeanSquares], tuple[Any, Any]]) -> Uncertainty:
         """Nothing where there are not two of what varies, and no interval where it does not vary."""
         if squares is None or least < 2:
             return Uncertainty()
-        se, df = error(squares)
+        se, df = map(float, error(squares))
         if se <= ROUNDING * float(np.abs(y).max()):
             return Uncertainty(0.0, df)
         return Uncertainty(se, df, *ends(mean, float(special.stdtrit(df, (1 + level) / 2)) * se))
 
     return Crossed(
         mean=mean,
-        over_seeds=over(n, _MeanSquares.over_seeds),
-        over_subjects=over(size, _MeanSquares.over_subjects),
-        over_both=over(min(n, size), _MeanSquares.over_both),
+        over_seeds=over(n, MeanSquares.over_seeds),
+        over_subjects=over(size, MeanSquares.over_subjects),
+        over_both=over(min(n, size), MeanSquares.over_both),
         variances=squares.variances() if squares and min(n, size) > 1 else None,
         level=level,
         seeds=n,
@@ -205,42 +257,7 @@ def _few(seeds: int, subjects: int) -> list[str]:
     return [*said, few if 1 < subjects < FEW_SUBJECTS else ""]
 
 
-@dataclass(frozen=True)
-class _MeanSquares:
-    """Mean squares of a two-way table by seed, by subject, and of their interaction."""
-
-    seed: float
-    subject: float
-    interaction: float
-    seeds: int
-    subjects: int
-
-    def over_seeds(self) -> tuple[float, float]:
-        """SE and degrees of freedom over seeds alone; the next two likewise."""
-        return self._error(self.seed), self.seeds - 1
-
-    def over_subjects(self) -> tuple[float, float]:
-        return self._error(self.subject), self.subjects - 1
-
-    def over_both(self) -> tuple[float, float]:
-        """With variances of seeds and of subjects that are not below 0."""
-        by_seed, by_subject = max(self.seed, self.interaction), max(self.subject, self.interaction)
-        total, seeds, subjects = by_seed + by_subject - self.interaction, self.seeds - 1, self.subjects - 1
-        spread = by_seed**2 / seeds
-        if subjects:
-            spread += by_subject**2 / subjects + self.interaction**2 / (seeds * subjects)
-        return self._error(total), total**2 / spread if spread else math.inf
-
-    def variances(self) -> Variances:
-        """The variance of each, not below 0."""
-        by_seed, by_subject = (max(square - self.interaction, 0.0) for square in (self.seed, self.subject))
-        return Variances(by_seed / self.subjects, by_subject / self.seeds, self.interaction, self.subjects)
-
-    def _error(self, square: float) -> float:
-        return math.sqrt(square / (self.seeds * self.subjects))
-
-
-def _mean_squares(y: np.ndarray, of_query: np.ndarray, subjects: int, mean: float) -> _MeanSquares:
+def _mean_squares(y: np.ndarray, of_query: np.ndarray, subjects: int, mean: float) -> MeanSquares:
     """Those of z_rs, as `crossed_mean` has it; 0 where one seed, or one subject, has none."""
     seeds, sizes = len(y), np.bincount(of_query, minlength=subjects)
     sums = np.stack([np.bincount(of_query, row, minlength=subjects) for row in y])
@@ -248,7 +265,7 @@ def _mean_squares(y: np.ndarray, of_query: np.ndarray, subjects: int, mean: floa
     by_seed, by_subject = z.mean(axis=1), z.mean(axis=0)
     rest = z - by_seed[:, None] - by_subject
     df_seeds, df_subjects = seeds - 1, subjects - 1
-    return _MeanSquares(
+    return MeanSquares(
         seed=subjects * float(by_seed @ by_seed) / max(df_seeds, 1),
         subject=seeds * float(by_subject @ by_subject) / max(df_subjects, 1),
         interaction=float((rest**2).sum()) / max(df_seeds * df_subjects, 1),

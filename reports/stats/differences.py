@@ -20,7 +20,8 @@ from reports.stats.pairs import above_zero, check_share, pair, smallest_note
 class PairedDifference:
     """The mean of a − b over `n` pairs, of which the differences have standard deviation `sd`.
 
-    [low, high] is its t interval; `note` names what could not be computed.
+    [low, high] is its t interval; `note` names what could not be computed. `correlation` of a and b over the pairs, and
+    the `unpaired_se` that the difference would have without pairs, say what pairing bought.
     """
 
     difference: float
@@ -31,6 +32,8 @@ class PairedDifference:
     p: float | None
     level: float
     sd: float | None = None
+    correlation: float | None = None
+    unpaired_se: float | None = None
     missing: tuple[Hashable, ...] = ()
     note: str = ""
 
@@ -84,7 +87,20 @@ def paired_difference(a: Values, b: Values, level: float = 0.95) -> PairedDiffer
         low, high = (float(x) for x in sample.tconfint_mean(alpha=1 - level))
         p = above_zero(sample.ttest_mean(0)[1])
         found = smallest_note(p)
-    return PairedDifference(pairs.mean, se, pairs.n, low, high, p, level, sd, pairs.missing, pairs.note(found))
+    return PairedDifference(
+        difference=pairs.mean,
+        se=se,
+        n=pairs.n,
+        low=low,
+        high=high,
+        p=p,
+        level=level,
+        sd=sd,
+        correlation=pairs.correlation,
+        unpaired_se=pairs.unpaired_se,
+        missing=pairs.missing,
+        note=pairs.note(found),
+    )
 
 
 def equivalence(a: Values, b: Values, margin: float, alpha: float = 0.05) -> Equivalence:

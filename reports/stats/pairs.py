@@ -46,6 +46,23 @@ class Pairs:
         return 0.0 if no_variance(self.d, np.concatenate([self.a, self.b])) else float(self.d.std(ddof=1))
 
     @property
+    def correlation(self) -> float | None:
+        """Pearson's correlation of a and b; None with fewer than three pairs, or where one does not vary."""
+        arms = (self.a, self.b)
+        if self.n < 3 or not np.isfinite(self.d).all() or any(no_variance(values, values) for values in arms):
+            return None
+        return float(np.corrcoef(*arms)[0, 1])
+
+    @property
+    def unpaired_se(self) -> float | None:
+        """The SE that the mean difference would have if a and b were not paired, √((s_a² + s_b²)/n)."""
+        if self.n < 2:
+            return None
+        if not np.isfinite(self.d).all():
+            return math.nan
+        return math.sqrt((self.a.var(ddof=1) + self.b.var(ddof=1)) / self.n)
+
+    @property
     def unusable(self) -> str:
         """Why nothing can be said of how the differences vary; empty when something can."""
         if self.n < 2:

@@ -1,119 +1,159 @@
-"""What n replicates could have found: the smallest difference, the smallest margin of equivalence, and the n needed."""
+"""What a comparison can show: the power of its tests, what they could have found, and the seeds that they need.
+
+Everything follows from how a difference varies (`Variances`): over seeds alone, or over seeds and subjects. A spread
+that was estimated from few seeds is itself uncertain, and so is all that is said here: a guide, not a bound.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
-from scipy import integrate, stats
+import numpy as np
+from scipy import special
 from scipy.optimize import brentq
 
-from reports.stats.noncentral import paired_power
+from reports.stats.crossed import MeanSquares, Variances
 from reports.stats.pairs import check_share
 
-_MAX_REPLICATES = 1_000_000
+ENOUGH = 0.8
+"""The power that a test should have, by convention (Cohen 1988)."""
+_MANY_SEEDS = 1_000_000
+_NODES = (32, 8, 4)  # of the mean squares of seeds, of which there are few, of subjects, and of the interaction
 
 
 @dataclass(frozen=True)
-class Detectable:
-    """The smallest difference, or margin, that `n` pairs whose differences have standard deviation `sd` could find."""
+class Power:
+    """How often each test of a comparison with so many seeds says what is true, and the seeds it needs.
 
-    value: float | None
-    n: int
-    sd: float | None
-    power: float
-    alpha: float
-    note: str = ""
+    Args:
+        difference: of the t test, if the arms truly differ by the margin. equivalence: of the two one-sided tests, if
+            they are truly equal.
+        smallest_difference, smallest_margin: with which these would be `ENOUGH`.
+        seeds_difference, seeds_equivalence: with which they would be, too; None where no number of seeds is enough,
+            since these subjects alone leave too much: an SE of `least_se`.
+    """
+
+    seeds: int
+    margin: float
+    difference: float
+    equivalence: float
+    smallest_difference: float
+    smallest_margin: float
+    seeds_difference: int | None
+    seeds_equivalence: int | None
+    least_se: float
 
 
-def smallest_difference(sd: float | None, n: int, power: float = 0.8, alpha: float = 0.05) -> Detectable:
-    """The true difference that a two-sided paired t test of n pairs finds with probability `power`.
-
-    `sd` is that of the paired differences (`PairedDifference.sd`). It says what the study was able to find, and makes
-    no use of the difference it did find; since `sd` is itself estimated from n values, it is a guide, not a bound.
+@cache
+def power_of(variances: Variances, seeds: int, margin: float, alpha: float = 0.05) -> Power | None:
+    """The power of both tests with so many seeds and such a margin of equivalence; None where nothing varies.
 
     Raises:
-        ValueError: `power` or `alpha` outside (0, 1), or a negative `sd`.
+        ValueError: fewer than two seeds, a margin that is not positive, or `alpha` outside (0, 1).
     """
-    trouble = _trouble(sd, n, power, alpha)
-    if trouble or sd is None:
-        return Detectable(None, n, sd, power, alpha, trouble)
-    return Detectable(sd * _first(lambda effect: paired_power(effect, n, alpha), power), n, sd, power, alpha)
-
-
-def smallest_margin(sd: float | None, n: int, power: float = 0.8, alpha: float = 0.05) -> Detectable:
-    """The margin within which `equivalence` finds two equal arms equivalent with probability `power`, from n pairs.
-
-    Equivalence within m is found when |d̄| < m − t s/√n with t = t(1 − alpha, n − 1); for a true difference of 0
-
-        P = ∫ [2Φ(√n m/σ − t u) − 1] f(u) du  over 0 < u < √n m/(σ t),  u = s/σ = χ(n − 1)/√(n − 1),
-
-    which is solved for m (Phillips 1990). Arms that truly differ need a larger margin.
-
-    Raises:
-        ValueError: `power` or `alpha` outside (0, 1), or a negative `sd`.
-    """
-    trouble = _trouble(sd, n, power, alpha)
-    if trouble or sd is None:
-        return Detectable(None, n, sd, power, alpha, trouble)
-    return Detectable(sd * _first(lambda margin: equivalence_power(margin, n, alpha), power), n, sd, power, alpha)
-
-
-def equivalence_power(margin: float, n: int, alpha: float = 0.05) -> float:
-    """How often two equal arms are found equivalent within `margin` standard deviations of the paired differences."""
-    spread, critical = stats.chi(n - 1, scale=1 / math.sqrt(n - 1)), stats.t.ppf(1 - alpha, n - 1)
-    reach = math.sqrt(n) * margin
-    found, _ = integrate.quad(
-        lambda u: (2 * stats.norm.cdf(reach - critical * u) - 1) * spread.pdf(u), 0, reach / critical, epsabs=1e-12
+    if not margin > 0:
+        raise ValueError(f"margin {margin} must be a positive number, in the unit of the values (0.01 = 1 point)")
+    tests = _Tests.of(variances, seeds, alpha)
+    if tests is None:
+        return None
+    return Power(
+        seeds=seeds,
+        margin=margin,
+        difference=tests.find(margin),
+        equivalence=tests.find_equivalent(margin),
+        smallest_difference=_first(tests.find, tests.se),
+        smallest_margin=_first(tests.find_equivalent, tests.se),
+        seeds_difference=_seeds_needed(variances, alpha, lambda tests: tests.find(margin)),
+        seeds_equivalence=_seeds_needed(variances, alpha, lambda tests: tests.find_equivalent(margin)),
+        least_se=variances.least_se,
     )
-    return float(found)
 
 
-def replicates_needed(difference: float, sd: float, power: float = 0.8, alpha: float = 0.05) -> int:
-    """The fewest pairs with which a two-sided paired t test finds a true `difference` with probability `power`.
+def smallest_difference(variances: Variances, seeds: int, alpha: float = 0.05) -> float | None:
+    """The true difference that the t test finds with a probability of `ENOUGH`; None where nothing varies.
+
+    It makes no use of the difference that was found.
 
     Raises:
-        ValueError: `power` or `alpha` outside (0, 1), a `difference` of 0, an `sd` that is not positive, or more than
-            a million pairs needed.
+        ValueError: fewer than two seeds, or `alpha` outside (0, 1).
     """
-    check_share("power", power)
-    check_share("alpha", alpha)
-    if not (sd > 0 and math.isfinite(sd) and math.isfinite(difference) and difference != 0):
-        raise ValueError(f"difference {difference} and sd {sd} must be numbers, sd above 0 and difference not 0")
+    tests = _Tests.of(variances, seeds, alpha)
+    return None if tests is None else _first(tests.find, tests.se)
 
-    def detects(n: int) -> bool:
-        return paired_power(abs(difference) / sd, n, alpha) >= power
 
+@dataclass(frozen=True)
+class _Tests:
+    """The tests as they would come out again and again: an SE, and the SE, t and weight of each outcome.
+
+    Mean squares are independent, each its expectation times χ²(df)/df, and so is the mean difference of them. They are
+    taken at the nodes of a Gauss-Legendre rule in the probabilities of χ².
+    """
+
+    se: float
+    reach_two_sided: np.ndarray
+    reach_one_sided: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, variances: Variances, seeds: int, alpha: float) -> _Tests | None:
+        check_share("alpha", alpha)
+        if seeds < 2:
+            raise ValueError(f"seeds {seeds} must be at least 2: one seed says nothing of others")
+        se, _ = variances.precision(seeds)
+        if not se > 0:
+            return None
+        expected, others = variances.expected(seeds), variances.subjects - 1
+        axes = [_chi_squares(df, n) for df, n in zip((seeds - 1, others, (seeds - 1) * others), _NODES, strict=True)]
+        a, b, c = np.meshgrid(*(factor for factor, _ in axes), indexing="ij")
+        weights = np.einsum("i,j,k->ijk", *(weight for _, weight in axes))
+        found = MeanSquares(
+            expected.seed * a, expected.subject * b, expected.interaction * c, seeds, variances.subjects
+        )
+        shown, df = found.over_both()
+        return cls(se, special.stdtrit(df, 1 - alpha / 2) * shown, special.stdtrit(df, 1 - alpha) * shown, weights)
+
+    def find(self, difference: float) -> float:
+        """How often the two-sided t test finds this true difference: |d̄| > t s."""
+        beyond = sum(special.ndtr((sign * difference - self.reach_two_sided) / self.se) for sign in (1, -1))
+        return float((self.weights * beyond).sum())
+
+    def find_equivalent(self, margin: float) -> float:
+        """How often two equal arms are found equivalent within ±margin: |d̄| < margin − t s (Schuirmann 1987)."""
+        within = 2 * special.ndtr((margin - self.reach_one_sided) / self.se) - 1
+        return float((self.weights * np.maximum(within, 0)).sum())
+
+
+def _chi_squares(df: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """χ²(df)/df at so many nodes, and their weights; 1 where there are no degrees of freedom."""
+    if df == 0:
+        return np.ones(1), np.ones(1)
+    x, weights = np.polynomial.legendre.leggauss(nodes)
+    return special.chdtri(df, (1 - x) / 2) / df, weights / 2
+
+
+def _seeds_needed(variances: Variances, alpha: float, power: Callable[[_Tests], float]) -> int | None:
+    """The fewest seeds with which a test has a power of `ENOUGH`; None if no number of them does."""
+
+    def enough(seeds: int) -> bool:
+        tests = _Tests.of(variances, seeds, alpha)
+        return tests is None or power(tests) >= ENOUGH
+
+    if not enough(_MANY_SEEDS):
+        return None
     low, high = 1, 2
-    while not detects(high):
+    while not enough(high):
         low, high = high, 2 * high
-        if high > _MAX_REPLICATES:
-            raise ValueError(
-                f"a difference of {difference} with sd {sd} needs more than {_MAX_REPLICATES:,} pairs: "
-                "give a larger difference"
-            )
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if detects(middle) else (middle, high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
     return high
 
 
-def _first(found: Callable[[float], float], power: float) -> float:
-    """The smallest standardised effect at which `found`, which rises with it from alpha or from 0, reaches `power`."""
-    high = 1.0
-    while found(high) < power:
+def _first(power: Callable[[float], float], se: float) -> float:
+    """The smallest effect at which a power that rises with it is `ENOUGH`, from one SE upwards."""
+    high = se
+    while power(high) < ENOUGH:
         high *= 2
-    return float(brentq(lambda effect: found(effect) - power, 0.0, high, xtol=1e-12))
-
-
-def _trouble(sd: float | None, n: int, power: float, alpha: float) -> str:
-    check_share("power", power)
-    check_share("alpha", alpha)
-    if n < 2 or sd is None:
-        return f"fewer than two pairs ({n}): nothing is known of what they could have found"
-    if math.isnan(sd):
-        return "the standard deviation is not a number"
-    if sd < 0:
-        raise ValueError(f"sd {sd} must not be negative: give the standard deviation of the paired differences")
-    return "no variance: any difference would have been found" if sd == 0 else ""
+    return float(brentq(lambda effect: power(effect) - ENOUGH, 0.0, high, xtol=1e-12 * se))

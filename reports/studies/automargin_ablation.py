@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -10,12 +10,13 @@ from matplotlib.figure import Figure
 
 from reports.contents import Contents
 from reports.parts.cautions import cautions
-from reports.parts.comparisons import Comparison, comparisons, corrected, different_tasks_note
+from reports.parts.comparisons import ALPHA, Comparison, Corrected, comparisons, corrected, different_tasks_note
+from reports.parts.comparisons.words import estimate_text
 from reports.parts.tidy import every_value_table
-from reports.parts.verdict import Verdict, cards, estimate_text, lead
+from reports.parts.verdict import Verdict, cards, lead
 from reports.reading.results import Results
 from reports.reading.summary import arm_summaries, completed, on_test
-from reports.stats import PairedDifference, mean_se, smallest_difference
+from reports.stats import ENOUGH, mean_se, smallest_difference
 from reports.writing.captions import caption
 from reports.writing.formats import configuration_text, p_text, percent, points
 from reports.writing.plotting import NothingToDraw, Plot
@@ -32,7 +33,7 @@ def ablation_tidy_table(results: Results) -> Table:
 def ablation_table(results: Results) -> Table:
     """Every arm on the test set and its difference to the reference."""
     listed = comparisons(results)
-    found, adjusted = {one.a.name: one for one in listed}, corrected(listed).adjusted
+    found, by_holm = {one.a.name: one for one in listed}, corrected(listed)
     rows: list[dict[str, Any]] = []
     for arm in arm_summaries(results):
         chance = mean_se(completed(results.of(arm.name, "replicate"), "chance_mAP"))
@@ -47,13 +48,14 @@ def ablation_table(results: Results) -> Table:
             row |= {
                 "n": one.paired.n,
                 "difference": one.paired.difference if one.paired.n else None,
-                "low": one.paired.low,
-                "high": one.paired.high,
-                "p_holm": None if one.paired.p is None else adjusted.get((one.a.name, one.b.name)),
+                "low": one.uncertainty.low,
+                "high": one.uncertainty.high,
+                "over": one.over,
+                "p_holm": by_holm.p(one),
             }
         rows.append(row)
     group = "Test, %, mean ± SE over seeds (n)"
-    interval = f"{results.metric.label} − reference, percentage points (95 % CI), paired by seed"
+    interval = f"{results.metric.label} − reference, percentage points, paired by seed"
     columns = [
         Column("change", "What is changed"),
         Column("test_mAP", "mAP", "estimate", group, "test_n"),
@@ -61,8 +63,9 @@ def ablation_table(results: Results) -> Table:
         Column("chance_mAP", "mAP", "percent", "Chance, %"),
         Column("n", "Pairs", "count", interval),
         Column("difference", "Difference", "points", interval),
-        Column("low", "CI low", "points", interval),
-        Column("high", "CI high", "points", interval),
+        Column("low", "95 % CI, low", "points", interval),
+        Column("high", "high", "points", interval),
+        Column("over", "over", "text", interval),
         Column("p_holm", "p (Holm)", "p", interval),
     ]
     text = (
@@ -70,7 +73,7 @@ def ablation_table(results: Results) -> Table:
         "each by itself, not corrected for their number; p values are corrected by Holm over the arms that are scored "
         f"on the reference's task. Nothing was searched (N_s = 1): all arms use {_configuration(results)}."
     )
-    notes = [different_tasks_note(listed), corrected(listed).note, *map(_note, listed)]
+    notes = [different_tasks_note(listed), by_holm.differences.note, *map(_note, listed)]
     return Table("settings", "What each setting changes", caption(results, text), columns, rows, notes)
 
 
@@ -81,7 +84,7 @@ def _configuration(results: Results) -> str:
 
 def _note(one: Comparison) -> str:
     """What could not be computed of a difference, or which seeds have no partner; empty if nothing."""
-    return f"“{one.a.search}”: {one.paired.note}." if one.paired.note else ""
+    return f"“{one.a.search}”: {one.note}." if one.note else ""
 
 
 def forest_plot(results: Results) -> Plot:
@@ -99,33 +102,31 @@ def forest_plot(results: Results) -> Plot:
 
     text = (
         f"Test {label} minus that of the reference (the default settings), mean over pairs of equal seed, "
-        f"with its 95 % t interval ({_pairs_phrase(drawn)}); none without two pairs. The intervals are not corrected "
-        "for their number."
+        f"with its 95 % t interval over {' or '.join(dict.fromkeys(one.over for one in drawn))} "
+        f"({_pairs_phrase(drawn)}); none without two pairs. The intervals are not corrected for their number."
     )
     if any(not one.same_task for one in drawn):
         text += (
             " Open circle, on a scale of its own: scored on another task, with another chance level, so the difference "
             "is not an effect of training."
         )
-    alt = "; ".join(f"{one.a.search} {interval_text(one.paired)}" for one in drawn)
+    alt = "; ".join(f"{one.a.search} {interval_text(one)}" for one in drawn)
     height = 0.9 + 0.36 * len(drawn) + 0.25 * (len(groups) - 1)
     return Plot("forest", "What each setting changes", caption(results, text), alt, height, draw)
 
 
 def _forest(axes: Axes, group: Sequence[Comparison]) -> None:
     for place, one in enumerate(group):
-        paired, same = one.paired, one.same_task
+        found, same = one.uncertainty, one.same_task
         colour = _SAME if same else _OTHER
-        if paired.low is not None and paired.high is not None:
-            axes.plot(
-                [100 * paired.low, 100 * paired.high], [place, place], color=colour, lw=1.6, solid_capstyle="butt"
-            )
+        if found.low is not None and found.high is not None:
+            axes.plot([100 * found.low, 100 * found.high], [place, place], color=colour, lw=1.6, solid_capstyle="butt")
         face = colour if same else "#fdfdfd"
-        axes.plot(100 * paired.difference, place, "o", ms=5, color=colour, mfc=face, mew=1.2)
+        axes.plot(100 * one.paired.difference, place, "o", ms=5, color=colour, mfc=face, mew=1.2)
     if not group[0].same_task:
         axes.set_title("another task, own scale", fontsize=7, fontweight="normal")
     axes.axvline(0, color=_ZERO, lw=0.8, zorder=1)
-    axes.set_yticks(range(len(group)), [f"{c.a.search}\n{interval_text(c.paired)}" for c in group])
+    axes.set_yticks(range(len(group)), [f"{c.a.search}\n{interval_text(c)}" for c in group])
     axes.set_ylim(len(group) - 0.5, -0.5)
     axes.margins(x=0.06)
     axes.grid(False, axis="y")
@@ -139,10 +140,11 @@ def _pairs_phrase(drawn: Sequence[Comparison]) -> str:
     return f"n = {most} pairs" + (f" except {', '.join(short)}" if short else "")
 
 
-def interval_text(paired: PairedDifference) -> str:
+def interval_text(one: Comparison) -> str:
     """`+0.30 [−0.42, +1.02]`, in percentage points."""
-    interval = "" if paired.low is None else f" [{points(paired.low)}, {points(paired.high)}]"
-    return f"{points(paired.difference)}{interval}"
+    found = one.uncertainty
+    interval = "" if found.low is None else f" [{points(found.low)}, {points(found.high)}]"
+    return f"{points(one.paired.difference)}{interval}"
 
 
 def ablation_verdict(results: Results) -> Verdict:
@@ -163,21 +165,21 @@ def ablation_verdict(results: Results) -> Verdict:
 
 
 def _answer(found: Sequence[Comparison], label: str) -> list[str]:
-    adjusted = {a: p for (a, _), p in corrected(found).adjusted.items()}
+    by_holm = corrected(found)
     tested = [c for c in found if c.same_task and c.paired.n]
     if not tested:
         return ["No seed is completed by both the reference and another arm yet, so no setting can be judged."]
     ranked = sorted(tested, key=lambda c: -abs(c.paired.difference))
-    shown = [c for c in ranked if adjusted[c.a.name] < 0.05]
+    shown = [c for c in ranked if by_holm.differs(c)]
     rest = [c for c in ranked if c not in shown]
     sentences = []
     if shown:
-        listed = "; ".join(f"{_with_p(c, adjusted)}" for c in shown)
+        listed = "; ".join(f"{_with_p(c, by_holm)}" for c in shown)
         sentences.append(f"Shown to matter, in percentage points of {label} with 95 % CI (p by Holm): {listed}.")
     else:
         sentences.append(f"No setting is shown to change {label} (p by Holm, {len(tested)} settings compared).")
     if rest:
-        listed = "; ".join(f"{_with_p(c, adjusted)}" for c in rest)
+        listed = "; ".join(f"{_with_p(c, by_holm)}" for c in rest)
         sentences.append(
             f"Not shown to matter, which is no evidence that they do not, largest difference first: {listed}."
             f"{_detectable(rest, len(tested))}"
@@ -190,20 +192,21 @@ def _detectable(rest: Sequence[Comparison], compared: int) -> str:
 
     Holm tests the largest of `compared` differences at 0.05 / compared, and the others less strictly.
     """
-    found = [smallest_difference(one.paired.sd, one.paired.n, alpha=0.05 / compared) for one in rest]
-    least = [one.value for one in found if one.value is not None]
+    found = [
+        smallest_difference(one.variances, one.paired.n, ALPHA / compared) for one in rest if one.variances is not None
+    ]
+    least = [value for value in found if value is not None]
     if not least:
         return ""
     ends = list(dict.fromkeys(percent(value) for value in (min(least), max(least))))
     return (
         f" With this many seeds and this much variation the minimum detectable difference is {' to '.join(ends)} "
-        f"percentage points (power {percent(found[0].power, 0)} %), if it is the largest of the {compared}."
+        f"percentage points (power {percent(ENOUGH, 0)} %), if it is the largest of the {compared}."
     )
 
 
-def _with_p(one: Comparison, adjusted: Mapping[str, float]) -> str:
-    tested = f"{p_text(adjusted[one.a.name])}, n = {one.paired.n}"
-    return f"{one.a.search} {interval_text(one.paired)} ({tested})"
+def _with_p(one: Comparison, by_holm: Corrected) -> str:
+    return f"{one.a.search} {interval_text(one)} ({p_text(by_holm.p(one))}, n = {one.paired.n})"
 
 
 CONTENTS = Contents(

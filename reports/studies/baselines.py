@@ -13,8 +13,9 @@ from fmim_core.records import ArmEntry
 from reports.contents import Contents
 from reports.parts.cautions import cautions, epochs_caution
 from reports.parts.comparisons import comparisons
+from reports.parts.comparisons.words import comparison_cautions, estimate_text
 from reports.parts.tidy import tidy_row, tidy_table
-from reports.parts.verdict import Verdict, cards, comparison_cautions, estimate_text, findings, lead
+from reports.parts.verdict import Verdict, cards, findings, lead
 from reports.parts.years import by_year_table, year_plot
 from reports.reading import published
 from reports.reading.results import Results
@@ -204,7 +205,8 @@ def baselines_verdict(results: Results) -> Verdict:
     )
     found = comparisons(results)
     answers = (first, *_fall(results, known), *_paper(results), *findings(results, found))
-    return Verdict(lead(results), answers, (*comparison_cautions(found), *caveats), cards(results, found))
+    caveats = (*comparison_cautions(found, results.selects), *caveats)
+    return Verdict(lead(results), answers, caveats, cards(results, found))
 
 
 def _extremes(values: Mapping[str, float]) -> tuple[str, str]:

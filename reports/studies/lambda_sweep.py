@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 from reports.contents import Contents
 from reports.parts.cautions import cautions, varying_margins_caution
 from reports.parts.comparisons import comparisons
+from reports.parts.comparisons.words import comparison_cautions, estimate_text
 from reports.parts.tidy import tidy_row, tidy_table
-from reports.parts.verdict import Verdict, cards, comparison_cautions, estimate_text, findings, lead
+from reports.parts.verdict import Verdict, cards, findings, lead
 from reports.reading import published
 from reports.reading.results import Results
 from reports.reading.summary import Estimate, estimate, estimate_over_years, over_years
@@ -176,7 +177,7 @@ def lambda_verdict(results: Results) -> Verdict:
     """Which λ validation prefers, what it reaches on the test set, and what leaving the term out costs."""
     shown, found = weights(results), comparisons(results)
     answers = (*_preferred(shown), *_difference(results, shown), _paper(shown), *findings(results, found))
-    caveats = (*comparison_cautions(found), *varying_margins_caution(results), *cautions(results))
+    caveats = (*comparison_cautions(found, results.selects), *varying_margins_caution(results), *cautions(results))
     return Verdict(lead(results), answers, caveats, cards(results, found))
 
 

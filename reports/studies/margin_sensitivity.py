@@ -13,10 +13,11 @@ from matplotlib.figure import Figure
 from reports.contents import Contents
 from reports.parts.budget import budget_plot
 from reports.parts.cautions import cautions, epochs_caution
+from reports.parts.comparisons.words import estimate_text
 from reports.parts.costs import cost_plot
 from reports.parts.optimism import optimism_plot
 from reports.parts.tidy import tidy_row, tidy_table
-from reports.parts.verdict import Verdict, estimate_text, lead
+from reports.parts.verdict import Verdict, lead
 from reports.reading import published
 from reports.reading.results import PlannedTrial, Results
 from reports.reading.summary import Estimate, estimate

@@ -24,13 +24,18 @@ def test_verdict_says_numbers_data_and_what_is_not_shown(out: Path) -> None:
     assert said.findings[1] == (
         "AdaTriplet: AutoMargin against grid search: neither is shown to be better, nor the two to be equivalent. Test "
         "mAP: AutoMargin 75.50 ± 0.71 % (n = 5 seeds), grid search 75.00 ± 0.71 % (n = 5 seeds). Paired by seed, "
-        "AutoMargin minus grid search is +0.50 percentage points, 95 % CI −2.67 to +3.67 (p = 0.684, n = 5 pairs). In "
-        "its search AutoMargin trained N_s = 4, grid search N_s = 16; grid search took 4.00 times the device-seconds "
-        "of AutoMargin (576.0 against 144.0)."
+        "AutoMargin minus grid search is +0.50 percentage points, 95 % CI over seeds −2.67 to +3.67 (p = 0.684, "
+        "p = 1.000 by Holm over 2, n = 5 pairs); SE 1.14 over seeds, not known over subjects. In its search "
+        "AutoMargin trained N_s = 4, grid search N_s = 16; grid search took 4.00 times the epochs of AutoMargin (288 "
+        "against 72, which is exact) and 4.00 times its device-seconds (no variance: the ratio is 4 in all 3 pairs, so "
+        "there is no interval)."
     )
     cautions = " ".join(said.cautions)
     assert "no evidence of equivalence" in cautions
-    assert "the minimum detectable difference is 4.29 percentage points (power 80 %)." in cautions
+    assert "The smallest difference found with 80 % is 4.29 percentage points." in cautions
+    assert "pass the test of equivalence with a probability of 0.7 %, and a true difference of 1 percentage" in cautions
+    assert "for 80 % these need about 58 and 53 seeds." in cautions
+    assert "have a correlation of −0.30: pairing by seed bought nothing (SE over seeds 1.14, unpaired 1.00)" in cautions
     assert "only 40 subjects" in cautions
     assert "2 of 146 test queries have no match" in cautions
 

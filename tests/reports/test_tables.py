@@ -12,7 +12,7 @@ import pytest
 
 from reports.build import build_report
 from reports.reading.results import key_of
-from reports.stats import MeanSE, smallest_difference, smallest_margin
+from reports.stats import MeanSE, Variances, power_of
 from reports.writing.formats import configuration_text, decimal, mean_se_text, points, to_html, to_md, to_tex
 from tests.support.factories import N_S, SPACES, best, configurations, level, make_out
 from tests.support.file_contents import YEARS, spoil
@@ -69,11 +69,15 @@ def test_tables_show_ours_beside_the_published(reported: Path) -> None:
 
 def test_paired_differences_say_how_large_they_are_and_what_could_be_found(reported: Path) -> None:
     row = table(reported, "paired_differences")[1]
-    sd = float(row["se"]) * math.sqrt(5)
+    sd = float(row["se_seeds"]) * math.sqrt(5)
     correction = math.sqrt(2 / math.pi)  # Hedges' of 4 degrees of freedom
     assert float(row["g"]) == pytest.approx(0.005 / sd * correction)
-    assert float(row["smallest_difference"]) == pytest.approx(smallest_difference(sd, 5).value)
-    assert float(row["smallest_margin"]) == pytest.approx(smallest_margin(sd, 5).value)
+    said, found = table(reported, "power")[1], power_of(Variances(sd**2), 5, 0.01)
+    assert found is not None
+    assert float(said["smallest_difference"]) == pytest.approx(found.smallest_difference)
+    assert float(said["smallest_margin"]) == pytest.approx(found.smallest_margin)
+    assert float(said["power_equivalence"]) == pytest.approx(found.equivalence)
+    assert int(said["seeds_equivalence"]) == found.seeds_equivalence
 
 
 def test_one_seed_has_no_se_and_no_interval(tmp_path: Path) -> None:

@@ -55,9 +55,9 @@ def test_holm_is_over_all_comparisons(out: Path) -> None:
 
 
 def test_the_margin_is_the_studys(out: Path) -> None:
-    assert {one.equivalence.margin for one in comparisons(read_results(out))} == {0.01}
+    assert {one.margin for one in comparisons(read_results(out))} == {0.01}
     write_json(out / "study.json", read_json(out / "study.json") | {"equivalence_margin": 0.05})
-    assert {one.equivalence.margin for one in comparisons(read_results(out))} == {0.05}
+    assert {one.margin for one in comparisons(read_results(out))} == {0.05}
 
 
 def test_an_arm_scored_on_another_task_is_compared_and_not_tested(out: Path) -> None:
@@ -167,7 +167,10 @@ def test_a_study_of_ones_own_with_a_baseline_has_the_whole_comparison(tmp_path: 
     row = found[1]
     assert float(row["difference"]) == pytest.approx(expected.difference)
     assert (float(row["low"]), float(row["high"])) == (pytest.approx(expected.low), pytest.approx(expected.high))
-    assert all(row[name] for name in ("g", "p", "p_holm", "p_equivalence", "smallest_difference", "smallest_margin"))
+    assert all(row[name] for name in ("g", "correlation", "p", "p_holm", "p_equivalence", "p_equivalence_holm"))
+    power = table(out, "power")[1]
+    assert power.pop("least_se") == ""  # subjects are not known
+    assert all(power.values())
     said = verdict_of_comparisons(read_results(out))
     assert said.findings[1].startswith("Triplet: AutoMargin against Q2: AutoMargin scored better.")
     assert [heading for heading, _ in said.cards] == [

@@ -13,8 +13,6 @@ from reports.stats import (
     mixed_model,
     optimism,
     paired_difference,
-    smallest_difference,
-    smallest_margin,
 )
 
 SIZES = (3, 5, 10)
@@ -117,19 +115,3 @@ def test_mixed_models_cover_also_where_seeds_do_not_matter(n: int, shared: float
         zero += "the variance of seed is estimated as 0" in found.note
     assert 0.93 <= covered / runs <= 0.97
     assert zero > 0.4 * runs if shared == 0 else zero < 0.4 * runs  # and what is then named is no failure
-
-
-@pytest.mark.parametrize("n", SIZES)
-def test_the_smallest_difference_and_margin_are_found_four_times_in_five(n: int) -> None:
-    rng, sd = np.random.default_rng(29 + n), 0.04
-    difference, margin = smallest_difference(sd, n).value, smallest_margin(sd, n).value
-    assert difference is not None
-    assert margin is not None
-    runs, found, equivalent = 800, 0, 0
-    for _ in range(runs):
-        d = rng.normal(0, sd, n)
-        p = paired_difference(d + difference, [0] * n).p
-        found += p is not None and p < 0.05
-        equivalent += equivalence(d, [0] * n, margin).equivalent is True
-    assert 0.76 <= found / runs <= 0.84
-    assert 0.76 <= equivalent / runs <= 0.84

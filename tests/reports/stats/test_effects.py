@@ -1,4 +1,4 @@
-"""Effect sizes, probability of superiority, and what n replicates could have found."""
+"""Effect sizes and the probability of superiority."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ import warnings
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.stats.power import TTestPower
 
 from reports.stats import (
+    Variances,
     effect_size,
     paired_difference,
-    replicates_needed,
-    smallest_difference,
-    smallest_margin,
+    power_of,
     superiority,
 )
 from reports.stats.effects import hedges_correction
-from reports.stats.noncentral import paired_power
 from tests.reports.stats.test_stats import MOVIES
 
 
@@ -107,75 +104,6 @@ def test_superiority_of_nothing_is_named() -> None:
     assert superiority([0.9], [0.8]).probability == 1.0
 
 
-@pytest.mark.parametrize("n", [2, 3, 5, 10, 50])
-def test_the_smallest_difference_has_the_power_it_says(n: int) -> None:
-    found = smallest_difference(0.02, n, power=0.9, alpha=0.01).value
-    assert found is not None
-    rng = np.random.default_rng(n)
-    mean = found + rng.normal(0, 0.02 / math.sqrt(n), 400_000)
-    sd = 0.02 * np.sqrt(rng.chisquare(n - 1, 400_000) / (n - 1))
-    shown = np.abs(mean) > stats.t.ppf(0.995, n - 1) * sd / math.sqrt(n)
-    assert shown.mean() == pytest.approx(0.9, abs=0.003)
-    assert smallest_difference(0.04, n, 0.9, 0.01).value == pytest.approx(2 * found)
-
-
-@pytest.mark.parametrize("n", [3, 5, 10, 30])
-def test_the_smallest_difference_is_statsmodels_where_that_has_one(n: int) -> None:
-    expected = TTestPower().solve_power(nobs=n, alpha=0.05, power=0.8)
-    assert smallest_difference(1.0, n).value == pytest.approx(expected, rel=1e-5)
-    assert paired_power(0.7, n, 0.05) == pytest.approx(TTestPower().power(0.7, n, 0.05), abs=1e-10)
-
-
-def test_published_numbers_of_pairs() -> None:
-    """G*Power, paired t test, two-sided, alpha 0.05, power 0.8: d_z 0.2, 0.5, 0.8 need 199, 34, 15 pairs."""
-    assert [replicates_needed(d, 1) for d in (0.2, 0.5, 0.8)] == [199, 34, 15]
-
-
-def test_the_n_needed_is_the_first_with_the_power() -> None:
-    rng = np.random.default_rng(1)
-    for effect in rng.uniform(0.1, 5, 20):
-        n = replicates_needed(-effect * 3, 3)
-        assert paired_power(effect, n, 0.05) >= 0.8
-        assert n == 2 or paired_power(effect, n - 1, 0.05) < 0.8
-        value = smallest_difference(1.0, n).value
-        assert value is not None
-        assert value <= effect
-
-
-@pytest.mark.parametrize("given", [(0, 1), (1, 0), (1, -1), (math.nan, 1), (1, math.inf)])
-def test_an_n_that_does_not_exist_is_refused(given: tuple[float, float]) -> None:
-    with pytest.raises(ValueError, match="difference"):
-        replicates_needed(*given)
-    with pytest.raises(ValueError, match="more than 1,000,000 pairs"):
-        replicates_needed(1e-5, 1)
-
-
-@pytest.mark.parametrize("n", [2, 3, 5, 10, 100])
-def test_the_smallest_margin_has_the_power_it_says(n: int) -> None:
-    found = smallest_margin(0.02, n).value
-    assert found is not None
-    rng = np.random.default_rng(n)
-    mean = rng.normal(0, 0.02 / math.sqrt(n), 400_000)
-    sd = 0.02 * np.sqrt(rng.chisquare(n - 1, 400_000) / (n - 1))
-    equivalent = np.abs(mean) < found - stats.t.ppf(0.95, n - 1) * sd / math.sqrt(n)
-    assert equivalent.mean() == pytest.approx(0.8, abs=0.003)
-    # Of many pairs the spread is known: (z of 0.95 + z of 0.9) / √n.
-    if n == 100:
-        assert found == pytest.approx(0.02 * (1.6449 + 1.2816) / 10, rel=0.02)
-
-
-def test_what_cannot_be_known_of_power_is_named() -> None:
-    for smallest in (smallest_difference, smallest_margin):
-        assert (smallest(None, 1).value, smallest(0.1, 1).value, smallest(0.0, 5).value) == (None, None, None)
-        assert smallest(None, 1).note.startswith("fewer than two pairs (1)")
-        assert smallest(0.0, 5).note == "no variance: any difference would have been found"
-        assert smallest(math.nan, 5).note == "the standard deviation is not a number"
-        with pytest.raises(ValueError, match="power"):
-            smallest(0.1, 5, power=1.0)
-        with pytest.raises(ValueError, match="negative"):
-            smallest(-0.1, 5)
-
-
 def test_nothing_of_this_warns() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -184,5 +112,5 @@ def test_nothing_of_this_warns() -> None:
             effect_size(a, b)
             superiority(a, b)
             found = paired_difference(a, b)
-            smallest_difference(found.sd, found.n)
-            smallest_margin(found.sd, found.n)
+            if found.sd is not None and found.sd > 0:
+                power_of(Variances(found.sd**2), found.n, 0.01)

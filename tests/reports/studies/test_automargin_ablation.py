@@ -8,7 +8,7 @@ import pytest
 
 from reports.parts.comparisons import comparisons
 from reports.reading.results import read_results
-from reports.stats import holm, paired_difference, smallest_difference
+from reports.stats import Variances, holm, paired_difference, smallest_difference
 from reports.studies import automargin_ablation as ablation
 from reports.writing.plotting import NothingToDraw
 from reports.writing.tables import to_csv
@@ -70,7 +70,7 @@ def test_the_answer_names_the_settings_that_matter(settings: Path) -> None:
     assert matter.endswith("(p by Holm): change better +3.00 [+2.75, +3.25] (p < 0.001, n = 3).")
     assert unclear.startswith("Not shown to matter")
     assert "change same +0.00" in unclear
-    least = smallest_difference(0.01, 3, alpha=0.025).value
+    least = smallest_difference(Variances(0.01**2), 3, alpha=0.025)
     assert least is not None
     assert unclear.endswith(
         f"the minimum detectable difference is {100 * least:.2f} percentage points (power 80 %), if it is the largest "

@@ -1,0 +1,149 @@
+"""The power of the tests of a comparison, as it is said and as simulation has it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import special, stats
+from statsmodels.stats.power import TTestPower
+
+from reports.stats import (
+    ENOUGH,
+    Power,
+    Uncertainty,
+    Variances,
+    crossed_difference,
+    equivalence,
+    paired_difference,
+    power_of,
+    smallest_difference,
+)
+from reports.stats.crossed import MeanSquares
+
+OBSERVED = 0.0255
+"""A standard deviation of differences between seeds with which five seeds show next to nothing."""
+
+
+def power(variances: Variances, seeds: int, margin: float) -> Power:
+    found = power_of(variances, seeds, margin)
+    assert found is not None
+    return found
+
+
+def test_five_seeds_hardly_ever_show_an_equivalence_within_a_point_and_sixty_do() -> None:
+    found = power(Variances(OBSERVED**2), 5, 0.01)
+    assert found.equivalence == pytest.approx(0.007, abs=0.001)
+    assert found.seeds_equivalence == pytest.approx(60, abs=3)
+    assert found.least_se == 0
+
+
+@pytest.mark.parametrize("seeds", [3, 5, 10, 30])
+def test_over_seeds_alone_the_power_of_a_difference_is_that_of_the_paired_t_test(seeds: int) -> None:
+    for effect in (0.3, 0.7, 1.2):
+        expected = TTestPower().power(effect, seeds, 0.05)
+        assert power(Variances(1.0), seeds, effect).difference == pytest.approx(expected, abs=5e-4)
+    expected = TTestPower().solve_power(nobs=seeds, alpha=0.05, power=ENOUGH)
+    assert smallest_difference(Variances(1.0), seeds) == pytest.approx(expected, rel=2e-3)
+    assert smallest_difference(Variances(0.02**2), seeds) == pytest.approx(0.02 * expected, rel=2e-3)
+
+
+def test_published_numbers_of_pairs() -> None:
+    """G*Power, paired t test, two-sided, alpha 0.05, power 0.8: d_z 0.2, 0.5, 0.8 need 199, 34, 15 pairs."""
+    assert [power(Variances(1.0), 5, d).seeds_difference for d in (0.2, 0.5, 0.8)] == [199, 34, 15]
+
+
+@pytest.mark.parametrize("seeds", [2, 5, 10, 100])
+def test_over_seeds_alone_both_tests_pass_as_often_as_they_say(seeds: int) -> None:
+    found, rng, runs = power(Variances(0.02**2), seeds, 0.03), np.random.default_rng(seeds), 200_000
+    mean = rng.normal(0, 0.02 / math.sqrt(seeds), runs)
+    se = 0.02 * np.sqrt(rng.chisquare(seeds - 1, runs) / (seeds - 1) / seeds)
+    assert (np.abs(mean) < 0.03 - stats.t.ppf(0.95, seeds - 1) * se).mean() == pytest.approx(
+        found.equivalence, abs=0.005
+    )
+    shown = np.abs(mean + found.smallest_difference) > stats.t.ppf(0.975, seeds - 1) * se
+    assert shown.mean() == pytest.approx(ENOUGH, abs=0.005)
+    within = np.abs(mean) < found.smallest_margin - stats.t.ppf(0.95, seeds - 1) * se
+    assert within.mean() == pytest.approx(ENOUGH, abs=0.005)
+
+
+@pytest.mark.parametrize("seeds", [2, 5, 10])
+@pytest.mark.parametrize(
+    "variances",
+    [Variances(0.02**2, 0.1**2, 0.15**2, 60), Variances(0.004**2, 0.15**2, 0.1**2, 60), Variances(0, 0, 0.2**2, 60)],
+)
+def test_over_seeds_and_subjects_both_tests_pass_as_often_as_they_say(variances: Variances, seeds: int) -> None:
+    """Of normal differences the mean squares are χ², and the tests follow from them."""
+    rng, runs, subjects = np.random.default_rng(seeds), 100_000, variances.subjects
+    expected, (true, _) = variances.expected(seeds), variances.precision(seeds)
+    free = (seeds - 1, subjects - 1, (seeds - 1) * (subjects - 1))
+    squares = [
+        square * rng.chisquare(df, runs) / df
+        for square, df in zip((expected.seed, expected.subject, expected.interaction), free, strict=True)
+    ]
+    se, df = MeanSquares(*squares, seeds, subjects).over_both()
+    mean, margin = rng.normal(0, true, runs), 2.5 * true
+    said = power(variances, seeds, margin)
+    equal = (special.stdtr(df, (np.abs(mean) - margin) / se) < 0.05).mean()
+    found = (2 * special.stdtr(df, -np.abs(mean + margin) / se) < 0.05).mean()
+    assert (equal, found) == (pytest.approx(said.equivalence, abs=0.006), pytest.approx(said.difference, abs=0.006))
+
+
+def test_the_variances_that_power_follows_from_are_found_in_values_by_query() -> None:
+    """Normal differences of one query a subject, through the functions that a report calls."""
+    rng, true, found = np.random.default_rng(60), Variances(0.02**2, 0.1**2, 0.15**2, 60), []
+    subject_of, other = {query: query for query in range(60)}, pd.DataFrame(np.zeros((10, 60)))
+    for _ in range(300):
+        d = rng.normal(0, math.sqrt(true.seed), (10, 1)) + rng.normal(0, math.sqrt(true.subject), 60)
+        d = d + rng.normal(0, math.sqrt(true.interaction), (10, 60))
+        found.append(crossed_difference(pd.DataFrame(d), other, subject_of).variances)
+    each = np.array([[v.seed, v.subject, v.interaction] for v in found if v is not None])
+    error = each.std(axis=0, ddof=1) / math.sqrt(len(each))
+    assert (np.abs(each.mean(axis=0) - [true.seed, true.subject, true.interaction]) < 2.5 * error).all()
+
+
+def test_the_seeds_needed_are_the_first_with_the_power_and_none_where_subjects_leave_too_much() -> None:
+    variances = Variances(0.02**2, 0.03**2, 0.1**2, 100)
+    found = power(variances, 5, 0.01)
+    assert found.seeds_difference is not None
+    assert found.seeds_equivalence is not None
+    assert found.least_se == pytest.approx(0.003)
+    assert power(variances, found.seeds_difference, 0.01).difference >= ENOUGH
+    assert power(variances, found.seeds_difference - 1, 0.01).difference < ENOUGH
+    assert power(variances, found.seeds_equivalence, 0.01).equivalence >= ENOUGH
+    assert power(variances, found.seeds_equivalence - 1, 0.01).equivalence < ENOUGH
+    hopeless = power(Variances(0.02**2, 0.13**2, 0.1**2, 100), 5, 0.01)
+    assert (hopeless.seeds_difference, hopeless.seeds_equivalence) == (None, None)
+    assert hopeless.least_se == pytest.approx(0.013)
+
+
+def test_p_values_over_seeds_are_those_of_the_paired_tests() -> None:
+    a, b = [0.71, 0.74, 0.70, 0.73, 0.75], [0.70, 0.72, 0.71, 0.70, 0.72]
+    paired, tost = paired_difference(a, b), equivalence(a, b, 0.02)
+    found = Uncertainty(paired.se, 4, paired.low, paired.high)
+    assert found.p(paired.difference) == pytest.approx(paired.p)
+    assert found.equivalence_p(paired.difference, 0.02) == pytest.approx(tost.p)
+    assert (Uncertainty().p(0.1), Uncertainty().equivalence_p(0.1, 0.02)) == (None, None)
+
+
+def test_what_pairing_bought() -> None:
+    paired = paired_difference([0.70, 0.72, 0.71, 0.75], [0.69, 0.72, 0.70, 0.73])
+    assert paired.correlation == pytest.approx(np.corrcoef([0.70, 0.72, 0.71, 0.75], [0.69, 0.72, 0.70, 0.73])[0, 1])
+    assert paired.unpaired_se == pytest.approx(
+        math.sqrt((np.var([70, 72, 71, 75], ddof=1) + np.var([69, 72, 70, 73], ddof=1)) / 4) / 100
+    )
+    assert paired_difference([0.7, 0.8], [0.6, 0.8]).correlation is None
+    assert paired_difference([0.7, 0.8, 0.9], [0.6, 0.6, 0.6]).correlation is None
+
+
+def test_what_cannot_be_known_of_power_is_said() -> None:
+    assert power_of(Variances(0.0), 5, 0.01) is None
+    assert smallest_difference(Variances(0.0), 5) is None
+    with pytest.raises(ValueError, match="seeds 1 must be at least 2"):
+        power_of(Variances(0.1), 1, 0.01)
+    with pytest.raises(ValueError, match="margin 0"):
+        power_of(Variances(0.1), 5, 0.0)
+    with pytest.raises(ValueError, match="alpha 5 must lie between 0 and 1"):
+        smallest_difference(Variances(0.1), 5, 5)
