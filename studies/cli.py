@@ -114,7 +114,7 @@ def plan(
         from studies.runner.run_study import prepare
         from studies.runner.show import show_plan
 
-        show_plan(prepare(options), Console())
+        show_plan(prepare(options), options.folder, Console())
 
 
 @app.command()
@@ -146,7 +146,7 @@ def run(
 
     console = Console()
     if dry_run:
-        show_plan(prepare(options), console)
+        show_plan(prepare(options), options.folder, console)
         return
     raise typer.Exit(run_study(options, console))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
@@ -14,12 +16,16 @@ from studies.plan import Plan
 from studies.runner.data_warnings import warn_of_data, warn_of_folds
 from studies.runner.forecast.calibrate import Calibration
 from studies.runner.forecast.forecast import Forecast
+from studies.runner.power import power_lines
 from studies.runner.run_study import Checked
 from studies.workload import Workload
 
 
-def show_plan(checked: Checked, console: Console) -> None:
-    """The arms with their spaces and trials, the folds, and the totals."""
+def show_plan(checked: Checked, out: Path, console: Console) -> None:
+    """The arms with their spaces and trials, the folds, the totals, and what the comparisons can show.
+
+    `out` is the study's folder, where an earlier run may have measured how differences vary.
+    """
     plan, source = checked.plan, checked.source
     work = Workload(plan, checked.development)
     console.print(f"[bold]{plan.study.title}[/]\n{plan.study.question}", highlight=False)
@@ -64,6 +70,8 @@ def show_plan(checked: Checked, console: Console) -> None:
         f"{most}{total.epochs} epochs and {total.images} training images in all",
         highlight=False,
     )
+    for line in power_lines(plan, out):
+        console.print(escape(line), highlight=False)
 
 
 def show_forecast(plan: Plan, found: Forecast, calibration: Calibration, slots: int, console: Console) -> None:

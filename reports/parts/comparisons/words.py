@@ -177,7 +177,7 @@ def _needed(power: Power) -> str:
     seeds = (power.seeds_equivalence, power.seeds_difference)
     if None not in seeds:
         return f"{enough} these need about {seeds[0]} and {seeds[1]} seeds."
-    left = f"since these subjects alone leave an SE of {percent(power.least_se)}"
+    left = f"since these subjects alone leave an SE of {_points(power.least_se)}"
     if seeds == (None, None):
         return f"no number of seeds is enough {enough}, {left}."
     none, some = ("equivalence", "a difference") if seeds[0] is None else ("a difference", "equivalence")

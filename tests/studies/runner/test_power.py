@@ -1,0 +1,48 @@
+"""What a plan says of the power of its comparisons."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reports.parts.comparisons import comparisons
+from reports.parts.comparisons.words import power_sentence
+from reports.reading.results import read_results
+from reports.stats import Variances, power_of
+from studies import catalogue
+from studies.plan import Plan
+from studies.runner.power import power_lines
+from studies.spread import ASSUMED
+from tests.support.factories import make_out
+from tests.support.file_contents import edit
+
+
+def plan(preset: str = "quick", replicates: int = 5) -> Plan:
+    study = catalogue.find("automargin_vs_grid")
+    return Plan(study, study.preset(preset), 0, replicates)
+
+
+def test_before_a_run_a_plan_goes_by_the_declared_spread(tmp_path: Path) -> None:
+    (line,) = power_lines(plan(), tmp_path)
+    spread = ASSUMED["quick"]
+    found = power_of(Variances(spread.seeds**2, 50 * spread.subjects**2, subjects=50), 5, 0.01)
+    assert line == f"power, assumed from {spread.source}: {power_sentence(found, 'seeds and subjects')}"
+    assert "pass the test of equivalence with a probability of less than 0.1 %" in line
+    assert "no number of seeds is enough for 80 %, since these subjects alone leave an SE of 1.30 percentage" in line
+
+
+def test_after_a_run_a_plan_goes_by_what_that_measured(tmp_path: Path) -> None:
+    out = edit(make_out(tmp_path / "out") / "study.json", preset="quick").parent
+    first, second = power_lines(plan(replicates=60), out)
+    (one, _) = comparisons(read_results(out))
+    assert one.variances is not None
+    expected = power_sentence(power_of(one.variances, 60, 0.01), "seeds")
+    assert first == f"power, measured in out, Triplet: AutoMargin against grid search: {expected}"
+    assert "With 60 seeds and this much variation over seeds, two truly equal arms" in second
+    assert "measured" not in power_lines(plan("full"), out)[0]  # another preset varies otherwise
+
+
+def test_where_nothing_is_known_a_plan_says_so(tmp_path: Path) -> None:
+    assert "nothing is assumed of how differences vary with preset full" in power_lines(plan("full"), tmp_path)[0]
+    assert "fewer than two seeds" in power_lines(plan(replicates=1), tmp_path)[0]
+    study = catalogue.find("automargin_vs_grid").model_copy(update={"comparisons": ()})
+    assert power_lines(Plan(study, study.preset("quick"), 0, 5), tmp_path) == []
