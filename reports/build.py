@@ -56,11 +56,11 @@ def build_report(out: Path) -> Path:
 def status_lines(results: Results) -> list[str]:
     """What is not as planned, one line each; none for a complete and clean run."""
     lines = []
-    waiting = [arm.label for arm in results.arms if results.selected(arm.name) is None]
+    waiting = [arm for arm in results.arms if results.selected(arm.name) is None]
     for stage, unit in (("search", "search trials"), ("replicate", "test replicates")):
         counts = Counter(trial.status for trial in results.trials if trial.stage == stage)
         if stage == "replicate":  # an arm without a selected configuration still owes its seeds
-            counts["missing"] += results.study.replicates * len(waiting)
+            counts["missing"] += sum(arm.replicates for arm in waiting)
         else:
             counts["missing"] += sum(map(results.unproposed, results.arms))
         others = ", ".join(f"{counts[s]} {s}" for s in ("failed", "diverged", "missing") if counts[s])
@@ -75,7 +75,7 @@ def status_lines(results: Results) -> list[str]:
     if unknown:
         lines.append(f"The {metric.label} of {len(unknown)} completed trials is not a number: {', '.join(unknown)}.")
     if waiting:
-        lines.append(f"No configuration selected, so no test result: {', '.join(waiting)}.")
+        lines.append(f"No configuration selected, so no test result: {', '.join(arm.label for arm in waiting)}.")
     lines += [f"{line}." for line in selection_problems(results)]
     if results.problems:
         lines.append(f"{len(results.problems)} files do not count; they are listed under “Not counted”.")
@@ -146,7 +146,7 @@ def provenance(results: Results) -> list[tuple[str, str]]:
         ("Data", f"{data.name}: {data.about}"),
         ("Data fingerprint", data.fingerprint),
         ("Images", f"{data.images} of {data.image_size} × {data.image_size} pixels"),
-        ("Folds and seeds", f"{len(study.folds) or 'no search, so no'} folds, {study.replicates} seeds"),
+        ("Folds and seeds", f"{len(study.folds) or 'no search, so no'} folds, {results.seeds_text} seeds"),
         ("Trial seeds", _shortened(seeds)),
         ("Devices", ", ".join(devices) or "none yet"),
         ("Test set first opened", opened[0] if opened else "not yet"),

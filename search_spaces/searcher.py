@@ -137,10 +137,10 @@ class Searcher(Frozen, ABC):
         """Whether its configurations cannot be taken in another order, since what came earlier had a say."""
         return self.uses_results(space) or self.screens
 
-    def stopping_epochs(self, epochs: int) -> tuple[int, ...]:
-        """After which of so many epochs a trial of the first fold may be stopped."""
+    def stopping_points(self, validations: int) -> tuple[int, ...]:
+        """After which of so many validations a trial of the first fold may be stopped."""
         rule = self.stopping_rule
-        return () if rule is None else rule.stopping_epochs(epochs)
+        return () if rule is None else rule.stopping_points(validations)
 
 
 def _pairs(given: Any) -> Any:

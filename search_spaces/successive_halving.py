@@ -17,37 +17,36 @@ from search_spaces.stopping import StoppingRule, StoppingState
 
 
 class SuccessiveHalving(StoppingRule):
-    """After ⌈E / r^k⌉ of E epochs, with r = reduction and k = rungs … 1, the best 1/r go on.
+    """After ⌈V / r^k⌉ of V validations, with r = reduction and k = rungs … 1, the best 1/r go on.
 
-    Rungs are shares of the training, not epochs, since one declaration serves presets of 2 to 100 epochs.
+    Rungs are shares of the training, since one declaration serves presets of 2 to 100 epochs.
     """
 
     reduction: Annotated[int, Field(ge=2)]
     rungs: PositiveInt
 
-    def stopping_epochs(self, epochs: int) -> tuple[int, ...]:
-        """The rungs, in epochs."""
-        shares = (math.ceil(epochs / self.reduction**k) for k in range(self.rungs, 0, -1))
-        return tuple(sorted({epoch for epoch in shares if epoch < epochs}))
+    def stopping_points(self, validations: int) -> tuple[int, ...]:
+        """The rungs, in validations."""
+        shares = (math.ceil(validations / self.reduction**k) for k in range(self.rungs, 0, -1))
+        return tuple(sorted({point for point in shares if point < validations}))
 
-    def start(self, epochs: int, higher_is_better: bool) -> Rungs:
+    def start(self, validations: int, higher_is_better: bool) -> Rungs:
         """Empty rungs."""
-        return Rungs(self.stopping_epochs(epochs), self.reduction, higher_is_better)
+        return Rungs(self.stopping_points(validations), self.reduction, higher_is_better)
 
-    def expected_epochs(self, configurations: int, epochs: int, folds: int) -> float:
-        """Epochs of the whole search if exactly one in `reduction` goes on at each rung: to plan equal budgets."""
-        ends = (*self.stopping_epochs(epochs), epochs)
+    def expected_share(self, validations: int, folds: int) -> float:
+        """Of the training that all configurations would need on all folds, what the search takes if exactly one in
+        `reduction` goes on at each rung: to plan equal budgets.
+        """
+        ends = (*self.stopping_points(validations), validations)
         begins = (0, *ends[:-1])
         first = sum((end - begin) / self.reduction**k for k, (begin, end) in enumerate(zip(begins, ends, strict=True)))
-        return configurations * (first + (folds - 1) * epochs / self.reduction ** (len(ends) - 1))
+        return (first + (folds - 1) * validations / self.reduction ** (len(ends) - 1)) / (folds * validations)
 
-    def outlook(self, configurations: int, epochs: int, folds: int) -> str:
-        """The expected epochs in words."""
-        expected = self.expected_epochs(configurations, epochs, folds)
-        return (
-            f"if 1 in {self.reduction} goes on each time, its search takes {expected:.0f} of at most "
-            f"{configurations * folds * epochs} epochs"
-        )
+    def outlook(self, validations: int, folds: int) -> str:
+        """The expected share in words."""
+        share = self.expected_share(validations, folds)
+        return f"if 1 in {self.reduction} goes on each time, its search takes {share:.0%} of its epochs"
 
 
 class Rungs(StoppingState):
@@ -58,8 +57,8 @@ class Rungs(StoppingState):
     no say. A value that is not a number is worse than any other.
     """
 
-    def __init__(self, epochs: Iterable[int], reduction: int, higher_is_better: bool) -> None:
-        self._goodness: dict[int, dict[int, float]] = {epoch: {} for epoch in epochs}  # higher is better
+    def __init__(self, points: Iterable[int], reduction: int, higher_is_better: bool) -> None:
+        self._goodness: dict[int, dict[int, float]] = {point: {} for point in points}  # higher is better
         self._reduction, self._sign = reduction, 1 if higher_is_better else -1
 
     def stops(self, number: int, values: Sequence[float]) -> bool:

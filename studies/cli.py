@@ -35,6 +35,10 @@ PresetName = Annotated[str, typer.Option("--preset", help="smoke, quick, full or
 DataName = Annotated[str, typer.Option("--data", help="A data set's name, or a manifest (CSV: image,subject,months…).")]
 DataRoot = Annotated[Path | None, typer.Option("--data-root", help="Folder that --data lies in.")]
 Replicates = Annotated[int | None, typer.Option("--replicates", min=1, help="Fresh seeds of each arm's winner.")]
+Cohort = Annotated[
+    int | None,
+    typer.Option("--cohort", min=0, help="Draw another cohort of phantoms with this seed; 0 is the first."),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Everything random derives from it.")]
 SearchSplits = Annotated[
     int,
@@ -89,6 +93,7 @@ def plan(
     data_root: DataRoot = None,
     replicates: Replicates = None,
     seed: Seed = 0,
+    cohort: Cohort = None,
     epochs: Epochs = None,
     search_splits: SearchSplits = 1,
     calibrate: Annotated[
@@ -126,6 +131,7 @@ def run(
     out: Out = None,
     replicates: Replicates = None,
     seed: Seed = 0,
+    cohort: Cohort = None,
     epochs: Epochs = None,
     search_splits: SearchSplits = 1,
     backend: BackendName = "ray",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field, InstanceOf, NonNegativeInt, PositiveInt, SerializeAsAny, model_validator
@@ -19,12 +20,12 @@ from fmim_core.records import ArmEntry, SearcherFacts, SelectionFile
 from search_spaces.domain import Assignment, Choice, Configuration, Space, nested
 from search_spaces.searcher import Searcher
 from search_spaces.searchers import Grid
+from studies.surface import Surface
 
 EPOCH_METRICS = ("mAP",)
-"""Of validation, what is known after every epoch; the others are evaluated at the end of a training."""
+"""Of validation, what is known during a training; the others are evaluated at its end."""
 
 if TYPE_CHECKING:
-    from fmim_core.losses import AdaTriplet, Triplet
     from fmim_core.training.config import TrainConfig
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
@@ -75,8 +76,11 @@ class Arm(Config):
         """Its configurations, where they are known before anything runs."""
         return self.searcher.listed(self.space)
 
-    def entry(self) -> ArmEntry:
-        """The arm as study.json holds it; configurations that are not listed here are in proposals.json."""
+    def entry(self, replicates: int) -> ArmEntry:
+        """The arm, with so many fresh seeds, as study.json holds it.
+
+        Configurations that are not listed here are in proposals.json.
+        """
         from fmim_core.margins.base import MARGINS
 
         return ArmEntry(
@@ -98,6 +102,7 @@ class Arm(Config):
             space=self.space.values(),
             configurations=self.listed or [],
             n_s=self.budget,
+            replicates=replicates,
         )
 
     def with_winner(self, selection: SelectionFile) -> Arm:
@@ -171,7 +176,9 @@ class Preset(Config):
         settings: training fields, dotted.
         image_size: side of the bank's images, px.
         phantom: the embedded cohort, used where no other data set is named.
-        folds: of the search stage. replicates: fresh seeds of each arm's selected configuration.
+        folds: of the search stage.
+        replicates: fresh seeds of the selected configuration of each arm that the study compares with another.
+        other_replicates: those of the arms that no comparison names; as many if nothing else is said.
     """
 
     name: Name
@@ -181,29 +188,7 @@ class Preset(Config):
     phantom: PhantomConfig
     folds: Annotated[int, Field(ge=2)]
     replicates: NonNegativeInt
-
-
-class Surface(Config):
-    """A loss to be drawn as a function of one triplet's (φ_ap, φ_an).
-
-    Args:
-        settings: the loss as an arm's settings give it, dotted, e.g. ("loss.kind", "triplet").
-    """
-
-    label: str
-    settings: tuple[Assignment, ...]
-    epsilon: float
-    beta: float = 0.0
-
-    def loss(self) -> Triplet | AdaTriplet:
-        """The loss.
-
-        Raises:
-            ValueError: settings that are no loss's, or those of a loss that has no surface.
-        """
-        from fmim_core.losses.surface import SurfaceConfig
-
-        return SurfaceConfig.model_validate(nested(self.settings)).loss
+    other_replicates: NonNegativeInt | None = None
 
 
 class Study(Config):
@@ -272,6 +257,11 @@ class Study(Config):
         if self.baseline is None:
             return self.comparisons
         return tuple((arm.name, self.baseline) for arm in self.arms if arm.name != self.baseline)
+
+    def replicates(self, arm: Arm, preset: Preset) -> int:
+        """Fresh seeds of an arm's winner under a preset."""
+        others = preset.replicates if preset.other_replicates is None else preset.other_replicates
+        return preset.replicates if arm.name in chain(*self.comparison_pairs) else others
 
     def preset(self, name: str) -> Preset:
         """The preset of that name.

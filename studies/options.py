@@ -8,7 +8,7 @@ from typing import Literal
 
 from fmim_core.records import SelectionFile
 from studies import catalogue
-from studies.data.sources import check_data
+from studies.data.sources import PHANTOM, check_data
 from studies.declare import Preset, Study
 from studies.runner.ownership import check_folder
 from studies.runner.tracking.mlflow_runs import check_tracking_uri, database_files
@@ -21,16 +21,17 @@ class Options:
     """What the command line says; None is the preset's or the study's own.
 
     Raises:
-        ValueError: a tracking URI that MLflow does not take, or an address without Ray.
+        ValueError: a tracking URI that MLflow does not take, an address without Ray, or a cohort without phantoms.
     """
 
     study: str
     preset: str = "quick"
-    data: str = "phantom"
+    data: str = PHANTOM
     data_root: Path | None = None
     out: Path | None = None
     replicates: int | None = None
     seed: int = 0
+    cohort: int | None = None
     epochs: int | None = None
     search_splits: int = 1
     backend: Literal["ray", "inline"] = "ray"
@@ -46,6 +47,8 @@ class Options:
         check_tracking_uri(self.tracking_uri)
         if self.backend == "inline" and self.address:
             raise ValueError("--address names a Ray cluster, but --backend inline uses none: leave one of them out")
+        if self.cohort is not None and self.data != PHANTOM:
+            raise ValueError(f"--cohort draws phantoms, but --data is {self.data}: leave one of them out")
 
     @property
     def checked_tracking_uri(self) -> str:
@@ -73,7 +76,7 @@ class Options:
         check_folder(self.folder, study, self.fresh, mirror)
 
     def declared(self) -> tuple[Study, Preset]:
-        """The study, at the configurations of the `selected` one if there is one, and its preset.
+        """The study, at the configurations of the `selected` one if there is one, and its preset with its cohort.
 
         Raises:
             ValueError: no such study, preset or selection.
@@ -81,7 +84,10 @@ class Options:
         study = catalogue.find(self.study)
         if self.selected is not None:
             study = study.with_winners(SelectionFile.read(selection_file(self.selected, "selection.json")))
-        return study, study.preset(self.preset)
+        preset = study.preset(self.preset)
+        if self.cohort is not None:
+            preset = preset.model_copy(update={"phantom": preset.phantom.model_copy(update={"seed": self.cohort})})
+        return study, preset
 
     @property
     def folder(self) -> Path:

@@ -24,11 +24,11 @@ from studies.declare import Arm, Preset, Study
 class Plan:
     """A study, its preset and what a run may change of it; it knows every trial.
 
-    replicates: fresh seeds of each arm's winner. search_splits: splits of the development subjects into folds, on each
-    of which the whole search is run. The first one selects for the study; the others show how much of that is chance:
-    the winner of split r is trained with fresh seed r, so that there are as many whole pipelines. epochs: instead of
-    the preset's, if given. data_settings: training fields that belong to the data set's images; presets and arms come
-    after them.
+    replicates: fresh seeds of each arm's winner. epochs: of each training. Both instead of the preset's, if given.
+    data_settings: training fields that belong to the data set's images; presets and arms come after them.
+    search_splits: splits of the development subjects into folds, on each of which the whole search is run. The first
+    one selects for the study; the others show how much of that is chance: the winner of split r is trained with fresh
+    seed r, so that there are as many whole pipelines.
 
     Raises:
         ValueError: several search splits without a search, or more of them than fresh seeds.
@@ -37,7 +37,7 @@ class Plan:
     study: Study
     preset: Preset
     seed: int
-    replicates: int
+    replicates: int | None = None
     epochs: int | None = None
     data_settings: tuple[Assignment, ...] = ()
     search_splits: int = 1
@@ -49,9 +49,10 @@ class Plan:
             raise ValueError(
                 f"--search-splits {self.search_splits}: study {self.study.name!r} searches nothing; leave it out"
             )
-        if self.search_splits > self.replicates:
+        fewest = min(map(self.replicates_of, self.arms))
+        if self.search_splits > fewest:
             raise ValueError(
-                f"--search-splits {self.search_splits} needs as many fresh seeds, there are {self.replicates}: each "
+                f"--search-splits {self.search_splits} needs as many fresh seeds, there are {fewest}: each "
                 f"split's winner is trained with a seed of its own; add --replicates {self.search_splits}"
             )
 
@@ -76,11 +77,11 @@ class Plan:
 
     def rungs_of(self, arm: Arm) -> tuple[int, ...]:
         """Epochs after which the arm's search may stop a trial of the first fold."""
-        return arm.searcher.stopping_epochs(self.epochs_of(arm)) if self.study.search else ()
+        return _rungs(arm, self.training_of(arm)) if self.study.search else ()
 
-    def epochs_of(self, arm: Arm) -> int:
-        """Epochs of an arm's training that runs to its end."""
-        return self.train_config(arm, next(arm.space.corners())).epochs
+    def training_of(self, arm: Arm) -> TrainConfig:
+        """A training of the arm; those of its other configurations have as many epochs and validations."""
+        return self.train_config(arm, next(arm.space.corners()))
 
     @property
     def warnings(self) -> list[str]:
@@ -88,13 +89,18 @@ class Plan:
         found = [f"{arm.name}: {text}" for arm in self.arms for text in arm.searcher.warnings(arm.space)]
         too_short = [arm for arm in self.arms if arm.searcher.screens and not self.rungs_of(arm)]
         return found + [
-            f"{arm.name}: of {self.epochs_of(arm)} epochs there is no rung at which to stop trials" for arm in too_short
+            f"{arm.name}: of {self.training_of(arm).validations} validations there is no rung at which to stop trials"
+            for arm in too_short
         ]
 
     @property
     def replicate_trials(self) -> int:
-        """Trials of the replicate stage: arms × fresh seeds, and at most one of each other split's winner."""
-        return len(self.arms) * (self.replicates + self.search_splits - 1)
+        """Trials of the replicate stage: fresh seeds of every arm, and at most one of each other split's winner."""
+        return sum(map(self.replicates_of, self.arms)) + len(self.arms) * (self.search_splits - 1)
+
+    def replicates_of(self, arm: Arm) -> int:
+        """Fresh seeds of an arm's winner."""
+        return self.study.replicates(arm, self.preset) if self.replicates is None else self.replicates
 
     @property
     def trials(self) -> int:
@@ -116,7 +122,7 @@ class Plan:
         self, arm: Arm, number: int, configuration: Configuration, bank: Bank, search_split: int = 0
     ) -> list[TrialSpec]:
         """The replicate trials of an arm's winner: all fresh seeds, or the one that ends another search split."""
-        seeds = [search_split] if search_split else range(self.replicates)
+        seeds = [search_split] if search_split else range(self.replicates_of(arm))
         return [self._spec(arm, number, configuration, "replicate", seed, bank, search_split) for seed in seeds]
 
     def possible(self, bank: Bank, proposed: Callable[[str, int], Sequence[Configuration]]) -> list[TrialSpec]:
@@ -163,7 +169,7 @@ class Plan:
                 "bank": bank.path,
                 "bank_fingerprint": bank.fingerprint,
                 "data": bank.description.provenance,
-                "rungs": arm.searcher.stopping_epochs(train.epochs) if stoppable else (),
+                "rungs": _rungs(arm, train) if stoppable else (),
             }
         )
 
@@ -208,6 +214,11 @@ class Plan:
         """Raise a `ValueError` if a training cannot be compiled as its configuration says on such a device."""
         for compile in {config.compile for config in self.train_configs()}:
             check_compile(compile, torch.device(device))
+
+
+def _rungs(arm: Arm, train: TrainConfig) -> tuple[int, ...]:
+    """Epochs after which a trial may be stopped: those of the validations that its stopping rule names."""
+    return tuple(train.validate_every * k for k in arm.searcher.stopping_points(train.validations))
 
 
 def _sizes(fold: Fold, per_side: bool, years: set[int]) -> FoldEntry:

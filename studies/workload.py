@@ -54,7 +54,7 @@ class Workload:
     def replicates(self, arm: Arm) -> Work:
         """The replicates of an arm, whose configurations are all alike in what they cost; at most, of other splits."""
         config = self.plan.train_config(arm, _configurations(arm)[0])
-        return _sum(self.trial(config, None) for _ in range(self.plan.replicates + self.plan.search_splits - 1))
+        return _sum(self.trial(config, None) for _ in range(self.plan.replicates_of(arm) + self.plan.search_splits - 1))
 
     def trial(self, config: TrainConfig, fold: int | None, epochs: int | None = None, search_split: int = 0) -> Work:
         """One trial, of all its epochs if nothing else is said."""
@@ -67,16 +67,16 @@ class Workload:
         return config.batches.in_epoch(len(training))
 
     def validated(self, fold: int | None, search_split: int = 0) -> int:
-        """Images embedded after each epoch."""
+        """Images embedded at each validation."""
         return 0 if fold is None else len(self.splits[search_split][fold].validation)
 
     def length(self, config: TrainConfig, fold: int | None, test_images: int, search_split: int = 0) -> int:
         """About how long a trial is, in multiply-adds, since no time is known before anything has run.
 
         Images shown in training × forward and backward passes + images embedded × forward passes: those of the fold
-        after each epoch, or the `test_images` at the end of a replicate. Comparable within this plan alone.
+        at each validation, or the `test_images` at the end of a replicate. Comparable within this plan alone.
         """
-        embedded = test_images if fold is None else config.epochs * self.validated(fold, search_split)
+        embedded = test_images if fold is None else config.validations * self.validated(fold, search_split)
         passes = FORWARD_AND_BACKWARD * self.trial(config, fold, search_split=search_split).images + embedded
         return passes * (multiply_adds(config.model, config.augmentation.crop) if self._networks_differ else 1)
 

@@ -91,7 +91,7 @@ class EpochRow(DocumentPart):
     subjects_seen_share: float = Field(description="share of training subjects in the epoch's batches")
     delta_histogram: list[int] | None = Field(None, description="counts of Δ in equal bins over [−2, 2]")
     phi_an_histogram: list[int] | None = Field(None, description="counts of φ_an in equal bins over [−1, 1]")
-    validation_mAP: float | None = Field(None, description="absent without a validation set")
+    validation_mAP: float | None = Field(None, description="absent where the epoch was not validated")
     seconds: float
 
     def number(self, name: str) -> float:
@@ -104,7 +104,7 @@ class EpochRow(DocumentPart):
         return {"delta_histogram": self.delta_histogram, "phi_an_histogram": self.phi_an_histogram}[name]
 
     def validation(self, metric: str) -> float:
-        """A validation metric of the epoch, of those that are evaluated after every epoch; NaN where it was not."""
+        """A validation metric of the epoch, of those that are evaluated during training; NaN where it was not."""
         values = {"mAP": self.validation_mAP}
         value = values[metric]
         return math.nan if value is None else value

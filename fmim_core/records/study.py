@@ -38,6 +38,7 @@ class ArmEntry(DocumentPart):
     space: dict[str, Any] = Field(description="parameter → values, or low, high and scale of a range")
     configurations: list[Configuration] = Field(description="all of them, if they are known beforehand")
     n_s: int = Field(description="configurations that its search may train")
+    replicates: int = Field(description="fresh seeds of its selected configuration")
 
 
 class SubsetSummary(DocumentPart):
@@ -120,7 +121,6 @@ class StudyFile(Document):
     folds: list[FoldEntry] = Field(description="none where nothing is searched")
     metric: str = Field(description="the metric that selects and that arms are compared by")
     equivalence_margin: float
-    replicates: int
     search_splits: int = Field(description="splits into folds on which the whole search is run; the first is its own")
     baseline: str | None = Field(None, description="the arm that all others are compared with")
     comparisons: list[tuple[str, str]] = Field([], description="pairs of arms (a, b) that are compared, as a − b")
@@ -238,7 +238,7 @@ class CalibrationFile(Document):
     study: str
     preset: str
     seed: int
-    replicates: int
+    replicates: int = Field(description="of all arms")
     search_splits: int
     epochs: int
     data_fingerprint: str

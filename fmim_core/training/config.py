@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
@@ -24,6 +25,7 @@ class TrainConfig(Config):
     Args:
         identity: what has to be found again: the `subject` (both knees one identity, as the authors do), or each
             `side` by itself.
+        validate_every: epochs from one validation to the next; the last epoch is always validated.
         keep: the model of the `last` epoch, or of the `best` validation mAP (the authors' choice); without a
             validation set there is no best epoch, and the last is kept.
         precision: `auto` is bfloat16 autocast on a GPU and float32 on a CPU; losses, statistics and metrics are
@@ -40,6 +42,7 @@ class TrainConfig(Config):
     batches: Batches = Batches()
     augmentation: Augmentation = Augmentation()
     epochs: PositiveInt = 100
+    validate_every: PositiveInt = 1
     learning_rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1e-4
     weight_decay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1e-4
     identity: Literal["subject", "side"] = "subject"
@@ -47,6 +50,15 @@ class TrainConfig(Config):
     precision: Precision = "auto"
     compile: Compile = "none"
     histogram_bins: Annotated[int, Field(ge=0, le=200)] = 0
+
+    @property
+    def validations(self) -> int:
+        """How often a training is validated."""
+        return math.ceil(self.epochs / self.validate_every)
+
+    def validates(self, epoch: int) -> bool:
+        """Whether validation follows epoch 1, 2, …"""
+        return epoch % self.validate_every == 0 or epoch == self.epochs
 
     @model_validator(mode="after")
     def _margins_fit_the_loss(self) -> Self:

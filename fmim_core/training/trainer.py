@@ -85,7 +85,7 @@ class Training(Evaluator):
         return len(self.history) * self._sampler.batches_per_epoch * self.config.batches.size
 
     def run_epoch(self) -> EpochRow:
-        """Train one epoch, evaluate, advance the margin schedule; returns the epoch's row of the history.
+        """Train one epoch, advance the margin schedule, validate if it is due; returns the epoch's row of the history.
 
         Raises:
             Diverged: the loss or a similarity is not finite.
@@ -94,7 +94,7 @@ class Training(Evaluator):
         epoch = len(self.history) + 1
         trained = self._train_epoch(epoch)
         validated: dict[str, float] = {}
-        if self._validation is not None:
+        if self._validation is not None and self.config.validates(epoch):
             validation = self.evaluate(self._validation)
             validated["validation_mAP"] = validation["mAP"]
             self._keep(epoch, validation)

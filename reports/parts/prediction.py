@@ -62,7 +62,7 @@ def _calibration(results: Results) -> tuple[CalibrationFile | None, str]:
     settings = {
         "preset": (made.preset, study.preset),
         "seed": (made.seed, study.seed),
-        "replicates": (made.replicates, study.replicates),
+        "replicates": (made.replicates, study.plan.replicate_trials),
         "search splits": (made.search_splits, study.search_splits),
         "epochs": (made.epochs, study.train["epochs"]),
     }

@@ -27,7 +27,7 @@ def status_table(results: Results) -> Table:
             trials = results.of(arm.name, stage)
             counts = Counter(trial.status for trial in trials)
             unknown = results.unproposed(arm) if stage == "search" else 0
-            planned = len(trials) + unknown or results.study.replicates
+            planned = len(trials) + unknown or arm.replicates
             row = {"arm": arm.label, "stage": f"{stage} ({unit}s)", "planned": planned}
             rows.append(row | {status: counts[status] for status in STATUSES} | {"missing": planned - len(trials)})
             rows[-1]["missing"] += counts["missing"]

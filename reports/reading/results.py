@@ -124,6 +124,12 @@ class Results:
         return self.searched and any(arm.n_s > 1 for arm in self.arms)
 
     @property
+    def seeds_text(self) -> str:
+        """How many fresh seeds an arm has, `5` or `5 to 10`."""
+        planned = {arm.replicates for arm in self.arms}
+        return " to ".join(map(str, sorted({min(planned), max(planned)})))
+
+    @property
     def stages(self) -> dict[str, str]:
         """The stages of the study with what a replicate is in each."""
         return ({"search": "fold"} if self.searched else {}) | {"replicate": "seed"}
@@ -201,7 +207,7 @@ def _plan(study: StudyFile, selection: SelectionFile, records: Records) -> dict[
         plan |= _search(study, arm, 0, records)
         chosen = selection.winner(arm.name)
         if chosen is not None:
-            for seed in range(study.replicates):
+            for seed in range(arm.replicates):
                 plan[arm.name, key_of(chosen), "replicate", seed, 0] = chosen
     return plan
 
@@ -288,4 +294,4 @@ def _why_unplanned(trial: PlannedTrial, study: StudyFile, selection: SelectionFi
         return "superseded: the arm has no selected configuration"
     if key_of(chosen) != key_of(trial.configuration):
         return f"superseded: {dict(trial.configuration)} is not the selected configuration {dict(chosen)}"
-    return f"not in the plan: seed {trial.replicate} of {study.replicates} planned"
+    return f"not in the plan: seed {trial.replicate} of {arms[trial.arm].replicates} planned"

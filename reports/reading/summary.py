@@ -81,7 +81,7 @@ def on_validation(results: Results, arm: str, configuration: Mapping[str, Any] |
 
 def on_test(results: Results, arm: str, metric: str, year: int | None = None) -> Estimate:
     """The selected configuration's test metric over the seeds, of one year after baseline if given."""
-    return estimate(results.of(arm, "replicate"), metric, results.study.replicates, "seed", year)
+    return estimate(results.of(arm, "replicate"), metric, results.arm(arm).replicates, "seed", year)
 
 
 def over_years(trial: PlannedTrial, metric: str, least: int) -> float | None:

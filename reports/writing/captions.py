@@ -19,9 +19,9 @@ def caption(results: Results, text: str) -> str:
 
 def seeds_phrase(results: Results) -> str:
     """`n = 5`, and the arms of which fewer seeds count."""
-    arms, planned = arm_summaries(results), results.study.replicates
+    arms = arm_summaries(results)
     short = [f"{arm.label} n = {arm.test.n_text}" for arm in arms if not arm.test.complete]
-    return f"n = {planned}" + (f" except {', '.join(short)}" if short else "")
+    return f"n = {results.seeds_text}" + (f" except {', '.join(short)}" if short else "")
 
 
 def chosen_word(results: Results) -> str:

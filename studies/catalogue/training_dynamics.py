@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from search_spaces.domain import Assignment
 from search_spaces.spaces import point
-from studies.declare import Arm, Study, Surface
+from studies.declare import Arm, Study
 from studies.presets import PRESETS
+from studies.surface import Surface
 
 HISTOGRAMS: Assignment = ("histogram_bins", 80)
 

@@ -28,10 +28,10 @@ from fmim_core.records import (
     write_json,
 )
 from fmim_core.trial.machine import environment
-from studies.declare import Surface
 from studies.plan import Plan
 from studies.runner.search.proposals import Proposals
 from studies.selection import Outcome
+from studies.surface import Surface
 
 
 def outcomes_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Outcome]:
@@ -78,7 +78,7 @@ def _check_arms(out: Path, plan: Plan, proposals: Proposals) -> None:
     for arm in plan.arms:
         if study is None or arm.name not in before:
             continue
-        old, new = before[arm.name], arm.entry()
+        old, new = before[arm.name], arm.entry(plan.replicates_of(arm))
         proposed = max(len(proposals.of(arm.name, split)) for split in range(plan.search_splits))
         changed = _changes(old.space, new.space)
         changed += _changes(old.searcher, new.searcher, without="samples")
@@ -141,11 +141,10 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execu
         folds=folds,
         metric=study.metric,
         equivalence_margin=study.equivalence_margin,
-        replicates=plan.replicates,
         search_splits=plan.search_splits,
         baseline=study.baseline,
         comparisons=list(study.comparison_pairs),
-        arms=[arm.entry() for arm in plan.arms],
+        arms=[arm.entry(plan.replicates_of(arm)) for arm in plan.arms],
         plan=PlannedTrials(search_trials=plan.search_trials, replicate_trials=plan.replicate_trials),
         train=plan.train_configs()[0].model_dump(mode="json", exclude={"loss", "margins"}),
         environment=environment() | {"git_commit": _git_commit()},

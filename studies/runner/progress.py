@@ -49,7 +49,7 @@ class Progress:
         self._metric, self._slots, self._console = METRICS[plan.study.metric], slots, console
         self._folds = plan.preset.folds
         self._arms = {
-            arm.name: ArmState(arm.label, plan.search_trials_of(arm) + plan.replicates, arm.searcher.screens)
+            arm.name: ArmState(arm.label, plan.search_trials_of(arm) + plan.replicates_of(arm), arm.searcher.screens)
             for arm in plan.arms
         }
         for outcome in done.values():

@@ -58,8 +58,7 @@ def plan_of(options: Options) -> Plan:
         ValueError: no such study, preset or selection, or a training that cannot be made.
     """
     study, preset = options.declared()
-    replicates = preset.replicates if options.replicates is None else options.replicates
-    plan = Plan(study, preset, options.seed, replicates, options.epochs, search_splits=options.search_splits)
+    plan = Plan(study, preset, options.seed, options.replicates, options.epochs, search_splits=options.search_splits)
     plan.train_configs()
     return plan
 
@@ -172,7 +171,7 @@ class StudyRun:
             f"{'' if plan.exact else 'at most '}{plan.search_trials} search trials "
             f"({sum(arm.budget for arm in plan.arms)} configurations × "
             f"{plan.preset.folds} folds{splits}) and {plan.replicate_trials} replicates "
-            f"({len(plan.arms)} arms × {plan.replicates} seeds{winners}); {backend.slots} at once on {backend.device}",
+            f"of {len(plan.arms)} arms{winners}; {backend.slots} at once on {backend.device}",
             highlight=False,
         )
         if self.outcomes:

@@ -45,7 +45,7 @@ def show_plan(checked: Checked, out: Path, console: Console) -> None:
             "; ".join(map(str, arm.space.parameters)) or "–",
             str(arm.searcher),
             str(arm.budget),
-            f"{stops}{plan.search_trials_of(arm)} + {plan.replicates}{f' + ≤ {others}' if others else ''}",
+            f"{stops}{plan.search_trials_of(arm)} + {plan.replicates_of(arm)}{f' + ≤ {others}' if others else ''}",
             f"{most}{both.epochs}",
             f"{most}{both.images}",
         )
@@ -100,6 +100,7 @@ def show_forecast(plan: Plan, found: Forecast, calibration: Calibration, slots: 
 
 def _stops(plan: Plan, arm: Arm, rule: StoppingRule) -> str:
     """Where a search stops trials, and what its rule expects of that."""
-    epochs, rungs = plan.epochs_of(arm), " or ".join(map(str, plan.rungs_of(arm)))
-    outlook = rule.outlook(arm.budget, epochs, plan.preset.folds)
-    return f"{arm.label}: trials of fold 0 may stop after {rungs} of {epochs} epochs{outlook and f'; {outlook}'}"
+    training, rungs = plan.training_of(arm), " or ".join(map(str, plan.rungs_of(arm)))
+    outlook = rule.outlook(training.validations, plan.preset.folds)
+    after = f"after {rungs} of {training.epochs} epochs"
+    return f"{arm.label}: trials of fold 0 may stop {after}{outlook and f'; {outlook}'}"

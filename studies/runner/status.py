@@ -20,7 +20,7 @@ def show_status(out: Path, console: Console) -> None:
     selection = SelectionFile.read(selected) if selected.exists() else SelectionFile()
     table, planned = Table("arm", *statuses, "planned"), 0
     for arm in study.arms:
-        due = arm.n_s * len(study.folds) * study.search_splits + study.replicates  # no folds where nothing is searched
+        due = arm.n_s * len(study.folds) * study.search_splits + arm.replicates  # no folds where nothing is searched
         due += len(selection.other_winners(arm.name, study.search_splits))
         if arm.searcher_facts.screens:
             due -= (len(study.folds) - 1) * _screened_out(records, arm.name)

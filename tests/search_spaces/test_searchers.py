@@ -98,8 +98,8 @@ def test_arms_with_searchers_are_data_that_hashes_pickles_and_is_json() -> None:
         written = json.loads(each.model_dump_json())
         read = type(each.searcher).model_validate(written["searcher"])
         assert Arm.model_validate(written | {"searcher": read}) == each
-    assert arms[1].entry().searcher["start"] == [{"epsilon": 0.5, "lam": 1.0, "beta": 0.25}]
-    assert arms[0].entry().space["beta"] == {"low": 0.0, "high": 1.0, "scale": "linear"}
+    assert arms[1].entry(replicates=5).searcher["start"] == [{"epsilon": 0.5, "lam": 1.0, "beta": 0.25}]
+    assert arms[0].entry(replicates=5).space["beta"] == {"low": 0.0, "high": 1.0, "scale": "linear"}
 
 
 def test_a_budget_is_what_there_is_to_train() -> None:
@@ -146,13 +146,14 @@ def test_samples_of_a_pure_grid_are_warned_of_with_the_way_to_repeat() -> None:
     ],
 )
 def test_rungs_are_shares_of_the_training(epochs: int, reduction: int, rungs: int, expected: tuple[int, ...]) -> None:
-    assert ASHA(samples=9, reduction=reduction, rungs=rungs).stopping_epochs(epochs) == expected
+    assert ASHA(samples=9, reduction=reduction, rungs=rungs).stopping_points(epochs) == expected
 
 
 def test_expected_epochs_are_counted_one_configuration_after_the_other() -> None:
     rule, epochs, folds = SuccessiveHalving(reduction=3, rungs=2), 9, 4
     ends = [1] * 54 + [3] * 18 + [9] * 9  # of 81, two thirds end at each rung
-    assert rule.expected_epochs(81, epochs, folds) == pytest.approx(sum(ends) + 9 * (folds - 1) * epochs)
+    share = (sum(ends) + 9 * (folds - 1) * epochs) / (81 * folds * epochs)
+    assert rule.expected_share(epochs, folds) == pytest.approx(share)
 
 
 @pytest.mark.parametrize("name", ["quick", "full", "paper"])
@@ -161,11 +162,10 @@ def test_the_searches_of_automargin_vs_search_have_equal_budgets(name: str) -> N
     plan = Plan(study, study.preset(name), seed=0, replicates=5)
     arms = {each.name: each for each in study.arms}
     assert [each.budget for each in study.arms] == [4, 1, 16, 16, 16, 48]
-    grid = 16 * plan.preset.folds * plan.epochs_of(arms["grid"])
     rule = arms["asha"].searcher.stopping_rule
     assert isinstance(rule, SuccessiveHalving)
-    asha = rule.expected_epochs(arms["asha"].budget, plan.epochs_of(arms["asha"]), plan.preset.folds)
-    assert 0.9 <= asha / grid <= 1.05
+    share = rule.expected_share(plan.training_of(arms["asha"]).validations, plan.preset.folds)
+    assert 0.9 <= arms["asha"].budget * share / 16 <= 1.05
 
 
 def test_the_continuous_space_spans_the_papers_grid() -> None:

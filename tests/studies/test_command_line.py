@@ -13,6 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
+from studies.options import Options
 from tests.support.paths import ROOT
 
 
@@ -57,6 +58,7 @@ def manifest(folder: Path, subjects: int, visits: int = 3, bad_image: bool = Fal
         (["automargin_vs_grid", "--backend", "slurm"], "slurm"),
         (["automargin_vs_grid", "--tracking-uri", "./mlruns"], "not in a folder"),
         (["automargin_vs_grid", "--backend", "inline", "--address", "auto"], "--address names a Ray cluster"),
+        (["automargin_vs_grid", "--data", "x.csv", "--cohort", "1"], "--cohort draws phantoms, but --data is x.csv"),
         (["report", "nowhere"], "nowhere is not a study's folder"),
     ],
 )
@@ -152,3 +154,9 @@ def test_a_manifest_runs_from_any_folder(tmp_path: Path) -> None:
     assert here.returncode == 0, here.stderr
     assert here.stdout == elsewhere.stdout == by_root.stdout
     assert "144 images of 48 subjects" in here.stdout
+
+
+def test_a_cohort_is_another_draw_of_the_presets_phantoms() -> None:
+    first, other = (Options(study="automargin_vs_grid", cohort=cohort).declared()[1].phantom for cohort in (None, 3))
+    assert other == first.model_copy(update={"seed": 3})
+    assert first.seed == 0

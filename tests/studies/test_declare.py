@@ -41,17 +41,19 @@ def test_comparisons_that_make_no_sense_are_refused(given: dict[str, object], me
 
 
 def test_an_arms_loss_and_margins_follow_from_its_settings_and_its_group_is_for_display() -> None:
-    plain = arm("x", ("loss.kind", "adatriplet"), ("margins.kind", "automargin"), search="AutoMargin").entry()
+    plain = arm("x", ("loss.kind", "adatriplet"), ("margins.kind", "automargin"), search="AutoMargin").entry(
+        replicates=5
+    )
     assert (plain.loss, plain.loss_kind, plain.margins_kind) == ("AdaTriplet", "adatriplet", "automargin")
     assert plain.margins_vary
     assert (plain.group, plain.search, plain.label) == ("AdaTriplet", "AutoMargin", "AdaTriplet + AutoMargin")
-    backbone = arm("x", search="Grid search", group="ResNet-18").entry()
+    backbone = arm("x", search="Grid search", group="ResNet-18").entry(replicates=5)
     assert (backbone.loss, backbone.group, backbone.label) == (
         "Triplet",
         "ResNet-18",
         "ResNet-18 + grid search",
     )
-    sct = arm("x", ("loss.kind", "sct")).entry()
+    sct = arm("x", ("loss.kind", "sct")).entry(replicates=5)
     assert (sct.loss, sct.margins_kind, sct.group, sct.label) == ("SCT", "none", "SCT", "SCT")
     assert not sct.margins_vary
 
@@ -63,11 +65,14 @@ def test_an_arm_needs_a_loss_that_exists() -> None:
         ValueError,
         match=r"unknown loss kind 'tripletx'; there are adatriplet, .* Did you mean 'triplet'",
     ):
-        arm("x", ("loss.kind", "tripletx")).entry()
+        arm("x", ("loss.kind", "tripletx")).entry(replicates=5)
 
 
 def test_study_json_says_what_searches_are_not_how_they_are_called() -> None:
-    arms = {each.name: each.entry().searcher_facts.model_dump() for each in catalogue.find("automargin_vs_search").arms}
+    arms = {
+        each.name: each.entry(replicates=5).searcher_facts.model_dump()
+        for each in catalogue.find("automargin_vs_search").arms
+    }
     plain = {"uses_results": False, "screens": False, "ordered": False}
     for name in ("automargin", "automargin_k2", "grid", "random"):
         assert arms[name] == plain

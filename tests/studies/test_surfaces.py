@@ -8,7 +8,7 @@ import pytest
 
 from fmim_core.data.bank.bank import Bank
 from search_spaces.domain import Assignment
-from studies.declare import Surface
+from studies.surface import Surface
 from tests.support.mini_study import MINI_STUDY, mini_plan
 
 

@@ -83,9 +83,8 @@ def study_content(arms: list[dict[str, Any]], folds: int, replicates: int, synth
         "equivalence_margin": 0.01,
         "baseline": None,
         "comparisons": [pair for pair in COMPARISONS if {*pair} <= {arm["name"] for arm in arms}],
-        "replicates": replicates,
         "search_splits": 1,
-        "arms": arms,
+        "arms": [{"replicates": replicates} | arm for arm in arms],
         "plan": {"search_trials": search, "replicate_trials": replicates * len(arms)},
         "train": {"epochs": EPOCHS, "batch_size": 128},
         "environment": {

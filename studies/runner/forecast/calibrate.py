@@ -71,7 +71,8 @@ class Calibration:
 
 def training_key(config: TrainConfig) -> str:
     """What decides the cost of a step, after a colon in full; trainings that differ in values alone have one key."""
-    shape = config.model_dump_json(exclude={"loss", "margins", "epochs", "learning_rate", "weight_decay", "keep"})
+    of_values = {"loss", "margins", "epochs", "validate_every", "learning_rate", "weight_decay", "keep"}
+    shape = config.model_dump_json(exclude=of_values)
     return f"{config.loss.kind}, {config.margins.kind}, {config.model.kind}: {shape}"
 
 
@@ -171,7 +172,7 @@ class Probes:
         most, epochs = (1, 2) if warming or self._size is None else self._size
         batches = training.train.batches
         few = batches.model_copy(update={"per_epoch": min(most, batches.in_epoch(self._trained))})
-        train = training.train.model_copy(update={"batches": few, "epochs": epochs})
+        train = training.train.model_copy(update={"batches": few, "epochs": epochs, "validate_every": 1})
         return training.model_copy(update={"number": number, "train": train, "folds": self._folds, "rungs": ()})
 
     def _training(self, number: int) -> TrialSpec:

@@ -87,8 +87,9 @@ class Clock:
         """From the end of epoch `after` (0: from nothing) to that of epoch `until`; or of the trial."""
         timing = self.calibration.timings[training_key(spec.train)]
         epochs, steps = until - after, self.workload.batches(spec.train, spec.fold, spec.search_split)
-        validated = self.workload.validated(spec.fold, spec.search_split)
-        busy = epochs * (steps * timing.step + validated * timing.image)
+        validations = sum(map(spec.train.validates, range(after + 1, until + 1)))
+        validated = validations * self.workload.validated(spec.fold, spec.search_split)
+        busy = epochs * steps * timing.step + validated * timing.image
         if not after:
             busy += timing.startup + timing.warm_up
         if spec.stage == "replicate" and until == spec.train.epochs:

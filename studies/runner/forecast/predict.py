@@ -48,7 +48,7 @@ def predict_plan(plan: Plan, options: Options, console: Console) -> Forecast:
         study=plan.study.name,
         preset=plan.preset.name,
         seed=plan.seed,
-        replicates=plan.replicates,
+        replicates=plan.replicate_trials,
         search_splits=plan.search_splits,
         epochs=plan.train_configs()[0].epochs,
         data_fingerprint=bank.fingerprint,

@@ -47,7 +47,8 @@ class ArmSearch:
         self._exhausted = False
         rule, self._metric = arm.searcher.stopping_rule, METRICS[plan.study.metric]
         self._reached: Counter[int] = Counter()  # rungs, by configuration
-        self._stopping = None if rule is None else rule.start(plan.epochs_of(arm), self._metric.higher_is_better)
+        validations, upwards = plan.training_of(arm).validations, self._metric.higher_is_better
+        self._stopping = None if rule is None else rule.start(validations, upwards)
         self._draws = TorchDraws(plan.seed, arm.name, search_split)
         self.uses_results, self._own_order = arm.searcher.uses_results(arm.space), arm.searcher.ordered(arm.space)
         for configuration in arm.listed or proposals.of(arm.name, search_split):
@@ -157,7 +158,8 @@ class ArmSearch:
         if self._stopping is None or reached == self._reached[spec.number]:
             return False
         self._reached[spec.number] = reached
-        return self._stopping.stops(spec.number, [row.validation(self._metric.name) for row in history])
+        validated = [row for row in history if spec.train.validates(row.epoch)]
+        return self._stopping.stops(spec.number, [row.validation(self._metric.name) for row in validated])
 
     def _value(self, number: int) -> float | None:
         configuration, folds = self.configurations[number], self._plan.preset.folds

@@ -112,7 +112,8 @@ def test_searches_that_stop_trials_are_simulated_rung_by_rung(tiny_bank: Bank) -
     found = predicted(plan, tiny_bank, 2, invented(plan))
     most = Workload(plan, tiny_bank.development()).total
     assert 27 + 2 < found.trials < most.trials
-    expected = ASHA(samples=27, reduction=3).stopping_rule.expected_epochs(27, 9, plan.preset.folds) + 2 * 9
+    share = ASHA(samples=27, reduction=3).stopping_rule.expected_share(9, plan.preset.folds)
+    expected = 27 * 9 * plan.preset.folds * share + 2 * 9
     assert found.epochs == pytest.approx(expected, rel=0.5)
     assert found == predicted(plan, tiny_bank, 2, invented(plan))
 

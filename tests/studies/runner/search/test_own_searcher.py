@@ -43,14 +43,14 @@ class Halfway(Sampled):
 
 
 class AtLeast(StoppingRule):
-    """Stops a trial after the second epoch if it is not good enough by then."""
+    """Stops a trial after the second validation if it is not good enough by then."""
 
     value: float
 
-    def stopping_epochs(self, epochs: int) -> tuple[int, ...]:
-        return (2,) if epochs > 2 else ()
+    def stopping_points(self, validations: int) -> tuple[int, ...]:
+        return (2,) if validations > 2 else ()
 
-    def start(self, epochs: int, higher_is_better: bool) -> StoppingState:
+    def start(self, validations: int, higher_is_better: bool) -> StoppingState:
         return NotGoodEnough(self.value, higher_is_better)
 
 
