@@ -17,7 +17,7 @@ SMOKE = Preset(
     about="does it run: a minute on 2 cores, numbers without meaning",
     settings=(*SMALL_NET, ("batches.subjects_per_batch", 8), ("augmentation.crop", 32), ("epochs", 2)),
     image_size=35,
-    phantom=PhantomConfig(train_subjects=24, test_subjects=12),
+    phantom=PhantomConfig(train_subjects=24, test_subjects=12, acquisition=3),
     folds=2,
     replicates=2,
 )
@@ -25,19 +25,26 @@ SMOKE = Preset(
 QUICK = Preset(
     name="quick",
     about="the whole protocol on small images, 120 steps per training: minutes on 2 cores",
-    settings=(*SMALL_NET, ("batches.per_epoch", 20), ("augmentation.crop", 64), ("epochs", 6)),
+    settings=(
+        *SMALL_NET,
+        ("batches.per_epoch", 5),
+        ("augmentation.crop", 64),
+        ("epochs", 24),
+        ("validate_every", 4),
+    ),
     image_size=70,
-    phantom=PhantomConfig(ageing=1.5),
+    phantom=PhantomConfig(ageing=1.5, acquisition=3),
     folds=3,
-    replicates=5,
+    replicates=10,
+    other_replicates=5,
 )
 
 FULL = Preset(
     name="full",
     about="ResNet-18 from scratch at 128 px: minutes to hours on one GPU",
-    settings=(("model.kind", "resnet18"), ("augmentation.crop", 128), ("epochs", 30)),
+    settings=(("model.kind", "resnet18"), ("augmentation.crop", 128), ("epochs", 100), ("validate_every", 5)),
     image_size=140,
-    phantom=PhantomConfig(train_subjects=300, test_subjects=150),
+    phantom=PhantomConfig(train_subjects=300, test_subjects=150, acquisition=3),
     folds=5,
     replicates=5,
 )
@@ -58,7 +65,7 @@ PAPER = Preset(
         ("keep", "best"),
     ),
     image_size=280,
-    phantom=PhantomConfig(train_subjects=1000, test_subjects=500),
+    phantom=PhantomConfig(train_subjects=1000, test_subjects=500, acquisition=3),
     folds=5,
     replicates=5,
 )

@@ -22,7 +22,7 @@ QUICK = Preset(
         ("learning_rate", 5e-4),
     ),
     image_size=35,
-    phantom=PhantomConfig(train_subjects=24, test_subjects=12),
+    phantom=PhantomConfig(train_subjects=24, test_subjects=12, acquisition=3),
     folds=2,
     replicates=2,
 )
