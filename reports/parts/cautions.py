@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from reports.parts.training.triplet_terms import empty_batches_caution
 from reports.reading.results import Results
 from reports.reading.summary import arm_summaries, chance_name, test_fact
 from reports.writing.formats import decimal
 
 FEW_SUBJECTS = 100
 PAPER_EPOCHS = 100
-_MARGINS_NEED_EPOCHS = "Margins that change during training need epochs, so a short one tells little about them."
 
 
 def cautions(results: Results) -> list[str]:
@@ -43,9 +43,10 @@ def cautions(results: Results) -> list[str]:
             if without
             else f"Each of the {int(queries)} test queries has a match in the gallery."
         )
+    sentences += empty_batches_caution(results)
     sentences += _below_chance(results, test_fact(results, chance_name(results))) + _in_the_folds(results)
     sentences += [f"Another run with the same seed: {note}." for note in _notes(results)]
-    n = study.replicates
+    n = min(arm.replicates for arm in results.arms)
     if n < 5:
         sentences.append(f"{n} seed{'s' if n != 1 else ''} planned: intervals from so few are wide or do not exist.")
     return sentences
@@ -82,12 +83,6 @@ def _below_chance(results: Results, chance: float | None) -> list[str]:
         f"Worse than a random ranking: {', '.join(collapsed)}. Among equal similarities the non-matching images "
         "rank first, so embeddings that have collapsed to one point score like this."
     ]
-
-
-def varying_margins_caution(results: Results) -> list[str]:
-    """That a short training tells little of margins that change during it, where an arm has such margins."""
-    vary = any(arm.margins_vary for arm in results.arms)
-    return epochs_caution(results, _MARGINS_NEED_EPOCHS) if vary else []
 
 
 def epochs_caution(results: Results, why: str) -> list[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reports.parts.cautions import cautions, varying_margins_caution
+from reports.parts.cautions import cautions
 from reports.parts.comparisons import Comparison, comparisons, corrected
 from reports.parts.comparisons.words import comparison_cautions, estimate_text, finding, interpretation
+from reports.parts.training.learning_curves import trailing_cautions
 from reports.reading.results import Results
 from reports.reading.summary import arm_summaries, chance_name, test_fact
 from reports.stats import CostRatio
@@ -34,7 +35,7 @@ def verdict_of_comparisons(results: Results) -> Verdict:
         cautions=(
             *interpretations(found),
             *comparison_cautions(found, results.selects),
-            *varying_margins_caution(results),
+            *trailing_cautions(results),
             *cautions(results),
         ),
         cards=cards(results, found),

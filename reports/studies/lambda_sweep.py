@@ -13,10 +13,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reports.contents import Contents
-from reports.parts.cautions import cautions, varying_margins_caution
+from reports.parts.cautions import cautions
 from reports.parts.comparisons import comparisons
 from reports.parts.comparisons.words import comparison_cautions, estimate_text
 from reports.parts.tidy import tidy_row, tidy_table
+from reports.parts.training.learning_curves import trailing_cautions
 from reports.parts.verdict import Verdict, cards, findings, lead
 from reports.reading import published
 from reports.reading.results import Results
@@ -54,7 +55,7 @@ def weights(results: Results) -> list[Weight]:
 
 
 def _weight(results: Results, arm: str, lam: float) -> Weight:
-    planned = {"search": len(results.study.folds), "replicate": results.study.replicates}
+    planned = {"search": len(results.study.folds), "replicate": results.arm(arm).replicates}
     values = {}
     for (stage, unit), metric in product(results.stages.items(), METRICS):
         trials, of = results.of(arm, stage), planned[stage]
@@ -145,7 +146,7 @@ def lambda_plot(results: Results) -> Plot:
 def _seeds(results: Results, shown: list[Weight]) -> str:
     found = {weight.text: weight.values["replicate", "mAP", False] for weight in shown}
     short = [f"{name} n = {value.n_text}" for name, value in found.items() if not value.complete]
-    return f"n = {results.study.replicates}" + (f" except {', '.join(short)}" if short else "")
+    return f"n = {results.seeds_text}" + (f" except {', '.join(short)}" if short else "")
 
 
 def _mean(weight: Weight, apart: bool) -> str:
@@ -177,7 +178,7 @@ def lambda_verdict(results: Results) -> Verdict:
     """Which λ validation prefers, what it reaches on the test set, and what leaving the term out costs."""
     shown, found = weights(results), comparisons(results)
     answers = (*_preferred(shown), *_difference(results, shown), _paper(shown), *findings(results, found))
-    caveats = (*comparison_cautions(found, results.selects), *varying_margins_caution(results), *cautions(results))
+    caveats = (*comparison_cautions(found, results.selects), *trailing_cautions(results), *cautions(results))
     return Verdict(lead(results), answers, caveats, cards(results, found))
 
 
