@@ -173,6 +173,7 @@ def record_content(
         "started_at": "2026-01-02T03:05:05Z",
         "ended_at": "2026-01-02T03:05:17Z",
         "environment": {"python": "3.12.3", "torch": "2.14.0"},
+        "config": {"margins": {"kind": "fixed"}},
     }
     return Record.model_validate(content | others).to_json()
 
