@@ -41,4 +41,5 @@ def point(**values: float) -> Space:
     return Space(choices=tuple(Choice(path=path.replace("__", "."), values=(v,)) for path, v in values.items()))
 
 
+TRIPLET_K2 = point(margins__k_delta=2)
 ADATRIPLET_K2 = point(margins__k_delta=2, margins__k_an=2)
