@@ -1,8 +1,8 @@
 """Does AutoMargin match an exhaustive grid search over margins, and what does each search cost?
 
-The arms are the rows of the paper's Tables 1(b) and 1(c); the grid and AutoMargin arms give Suppl. Table 3. AutoMargin
-as the paper runs it chooses between K = 2 and 4 (N_s = 2 and 4); with K = 2 it searches nothing (N_s = 1), and stands by
-itself.
+The arms are the rows of the paper's Tables 1(b) and 1(c); the grid and AutoMargin arms give Suppl. Table 3. As the
+paper runs it AutoMargin chooses between K = 2 and 4 (N_s = 2 and 4); with K = 2 given it searches nothing (N_s = 1),
+which is an arm of its own.
 """
 
 from __future__ import annotations

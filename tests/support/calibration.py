@@ -20,7 +20,7 @@ CALIBRATION: dict[str, Any] = {
     "study": "automargin_vs_grid",
     "preset": "quick",
     "seed": 0,
-    "replicates": 5,
+    "replicates": 45,
     "search_splits": 1,
     "epochs": 6,
     "data_fingerprint": "d" * 64,

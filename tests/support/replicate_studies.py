@@ -38,6 +38,7 @@ def write_study(
     """A study without a search stage: no folds, nothing searched, one configuration per arm."""
     make_out(out, folds=0, replicates=SEEDS, arms=())
     pairs = [[arm["name"], baseline] for arm in arms if baseline is not None and arm["name"] != baseline]
+    arms = [{"replicates": SEEDS} | arm for arm in arms]
     edit(out / "study.json", study=name, arms=arms, baseline=baseline, comparisons=pairs)
     chosen = {arm["name"]: selection_content(arm["configurations"][0], 0, None) for arm in arms}
     write(out / "selection.json", by_arm(chosen))

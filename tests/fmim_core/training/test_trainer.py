@@ -170,6 +170,17 @@ def test_stop_and_resume_is_the_uninterrupted_run(tiny_bank: Bank, tmp_path, cha
         assert torch.equal(value, second.finish().model.state_dict()[name]), name
 
 
+def test_validation_follows_every_few_epochs_and_the_last(tiny_bank: Bank) -> None:
+    every = train(tiny_config(keep="best", epochs=5), tiny_bank, folds=2, seed=2)
+    some = train(tiny_config(keep="best", epochs=5, validate_every=2), tiny_bank, folds=2, seed=2)
+    values = {row.epoch: row.validation_mAP for row in every.history}
+    assert {row.epoch: row.validation_mAP for row in some.history} == {
+        epoch: value if epoch in (2, 4, 5) else None for epoch, value in values.items()
+    }
+    assert some.kept_epoch == max((2, 4, 5), key=values.__getitem__)
+    assert some.validation["mAP"] == values[some.kept_epoch]
+
+
 def test_best_keeps_the_epoch_of_the_best_validation_map(tiny_bank: Bank) -> None:
     result = train(tiny_config(keep="best", epochs=5), tiny_bank, folds=2, seed=2)
     values = [row.validation_mAP for row in result.history]

@@ -67,6 +67,13 @@ def test_the_paper_study_has_nine_arms_with_its_search_costs() -> None:
     ]
     plan = Plan(study, study.preset("quick"), seed=0, replicates=5)
     assert (plan.search_trials, plan.replicate_trials, plan.trials) == (36 * 3, 11 * 5, 163)
+    preset = Plan(study, study.preset("quick"), seed=0)  # ten seeds for the arms that are compared
+    compared = {name for pair in study.comparison_pairs for name in pair}
+    assert len(compared) == 6
+    assert {arm.name: preset.replicates_of(arm) for arm in preset.arms} == {
+        arm.name: 10 if arm.name in compared else 5 for arm in study.arms
+    }
+    assert preset.replicate_trials == 6 * 10 + 5 * 5
 
 
 @pytest.mark.parametrize(

@@ -232,5 +232,5 @@ def test_the_command_predicts_on_ray(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     content = CalibrationFile.read(tmp_path / "out" / "calibration.json")
     assert (content.backend, len(content.calibration["timings"])) == ("ray", 7)
-    check_prediction(content, Forecast(**content.forecast.model_dump()), Work(94, 188, WWW))
+    check_prediction(content, Forecast(**content.forecast.model_dump()), Work(94, 188, 37120))
     assert "for 94 trials" in done.stdout

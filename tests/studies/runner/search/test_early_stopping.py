@@ -141,3 +141,14 @@ def test_a_first_fold_that_failed_is_tried_again_and_then_the_others_follow(tiny
     assert not any(spec.id == "asha.c00.fold1" for spec in simulation.started)
     assert simulation.run().complete
     assert simulation.records["asha.c00.fold0"].status in ("completed", "stopped")
+
+
+def test_rungs_are_at_validations_where_these_are_rarer_than_epochs(tiny_bank: Bank, tmp_path: Path) -> None:
+    halving = arm("asha", ASHA(samples=27, reduction=3, rungs=2))
+    halving = halving.model_copy(update={"settings": (*halving.settings, ("validate_every", 2))})
+    plan = plan_of(halving, epochs=17, folds=3)  # validated after 2, 4, … 16 and 17: nine times
+    assert plan.rungs_of(plan.arms[0]) == (2, 6)
+    simulation = Simulation(plan, tiny_bank, tmp_path)
+    simulation.run(slots=4)
+    ends = {(record.status, len(record.history)) for record in simulation.records.values()}
+    assert ends == {("stopped", 2), ("stopped", 6), ("completed", 17)}
