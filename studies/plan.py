@@ -103,6 +103,12 @@ class Plan:
         return self.study.replicates(arm, self.preset) if self.replicates is None else self.replicates
 
     @property
+    def compared_replicates(self) -> int:
+        """Fresh seeds that every arm of a declared comparison has; of every arm where nothing is compared."""
+        compared = {name for pair in self.study.comparison_pairs for name in pair}
+        return min(self.replicates_of(arm) for arm in self.arms if not compared or arm.name in compared)
+
+    @property
     def trials(self) -> int:
         """All trials, if every arm finds a winner."""
         return self.search_trials + self.replicate_trials

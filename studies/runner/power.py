@@ -17,7 +17,7 @@ def power_lines(plan: Plan, out: Path) -> list[str]:
     """What the planned seeds can show: by the spread measured in an earlier run in `out`, else by the assumed one."""
     if not plan.study.comparison_pairs:
         return []
-    if plan.replicates < 2:
+    if plan.compared_replicates < 2:
         return ["power: fewer than two seeds show nothing of others, so no comparison has an answer"]
     return _measured(plan, out) or [_assumed(plan)]
 
@@ -31,7 +31,7 @@ def _measured(plan: Plan, out: Path) -> list[str]:
         return []
     found = []
     for one in comparisons(results):
-        power = one.variances and power_of(one.variances, plan.replicates, plan.study.equivalence_margin)
+        power = one.variances and power_of(one.variances, plan.compared_replicates, plan.study.equivalence_margin)
         if power:
             found.append(f"power, measured in {out.name}, {one.heading()}: {power_sentence(power, one.over)}")
     return found
@@ -46,5 +46,5 @@ def _assumed(plan: Plan) -> str:
         )
     subjects = spread.test_subjects
     variances = Variances(spread.seeds**2, subjects * spread.subjects**2, subjects=subjects)
-    power = power_of(variances, plan.replicates, plan.study.equivalence_margin)
+    power = power_of(variances, plan.compared_replicates, plan.study.equivalence_margin)
     return f"power, assumed from {spread.source}: {power_sentence(power, 'seeds and subjects')}"
