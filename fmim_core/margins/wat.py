@@ -25,7 +25,11 @@ class WATMargins(Margins):
 
 @MARGINS.register
 class WAT(MarginConfig):
-    """Weakly-supervised adaptive triplet margin with offset β ∈ [0, 4) (Zhao et al. 2019)."""
+    """Weakly-supervised adaptive triplet margin with offset β ∈ [0, 4) (Zhao et al. 2019).
+
+    The authors of AdaTriplet give it to the triplet loss with `selection = all`: every triplet that violates its
+    margin counts, hard ones too, whatever selection the other losses use.
+    """
 
     kind: Literal["wat"] = "wat"
     vary = False

@@ -37,7 +37,7 @@ STUDY = Study(
         Arm(
             name="triplet_wat",
             search="WAT",
-            settings=(TRIPLET, ("margins.kind", "wat")),
+            settings=(TRIPLET, ("loss.selection", "all"), ("margins.kind", "wat")),
             space=spaces.WAT_GRID,
         ),
         Arm(

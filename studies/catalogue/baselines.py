@@ -42,7 +42,7 @@ STUDY = Study(
             name="wat",
             selected_from="wat_grid",
             group="WAT",
-            settings=(("loss.kind", "triplet"), ("margins.kind", "wat")),
+            settings=(("loss.kind", "triplet"), ("loss.selection", "all"), ("margins.kind", "wat")),
             space=point(margins__beta=0.1),
         ),
         Arm(

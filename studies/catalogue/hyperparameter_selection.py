@@ -9,6 +9,7 @@ from studies.presets import PRESETS
 
 FIXED = ("margins.kind", "fixed")
 AUTOMARGIN = ("margins.kind", "automargin")
+WAT = (("loss.selection", "all"), ("margins.kind", "wat"))
 
 
 def _arm(name: str, kind: str, search: str, space: Space, *margins: Assignment, group: str = "") -> Arm:
@@ -23,7 +24,7 @@ STUDY = Study(
     arms=(
         _arm("sct_grid", "sct", "Grid search", spaces.SCT_GRID),
         _arm("arcface_grid", "arcface", "Grid search", spaces.ARCFACE_GRID),
-        _arm("wat_grid", "triplet", "Grid search", spaces.WAT_GRID, ("margins.kind", "wat"), group="WAT"),
+        _arm("wat_grid", "triplet", "Grid search", spaces.WAT_GRID, *WAT, group="WAT"),
         _arm("softtriple_grid", "softtriple", "Grid search", spaces.SOFTTRIPLE_GRID),
         _arm("contrastive_grid", "contrastive", "Grid search", spaces.CONTRASTIVE_GRID),
         _arm("triplet_grid", "triplet", "Grid search", spaces.TRIPLET_GRID, FIXED),

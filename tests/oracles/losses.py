@@ -46,6 +46,21 @@ def triplet_loss(
     return mean(terms, 0 * e.sum(), averaging)
 
 
+def wat_loss(e: Tensor, labels: Sequence[int], beta: float) -> Tensor:
+    """WAT as the authors of AdaTriplet run it, step by step.
+
+    1. Every triplet's margin ε = (2 − 2Δ)/(4 − β) + β, a number without gradient.
+    2. Triplets with Δ ≤ ε are kept, of whatever sign Δ is. 3. Mean of their terms ε − Δ that are above 0.
+    """
+    terms = []
+    for a, p, n in triplets(labels):
+        delta = e[a] @ e[p] - e[a] @ e[n]
+        margin = (2 - 2 * delta.item()) / (4 - beta) + beta
+        if delta.item() - margin <= 0:
+            terms.append(margin - delta)
+    return mean(terms, 0 * e.sum(), "nonzero")
+
+
 def negative_loss(e: Tensor, labels: Sequence[int], beta: float, pairs: str, averaging: str) -> Tensor:
     """Mean of [φ_an − β]₊ over unordered negative pairs, or over triplets."""
     chosen = negative_pairs(labels) if pairs == "unordered" else ((a, n) for a, _, n in triplets(labels))
