@@ -17,7 +17,7 @@ from reports.parts.verdict import Verdict
 from reports.reading.results import Results, read_results
 from reports.reading.summary import selection_problems
 from reports.sections import Part, Section
-from reports.writing.captions import data_phrase
+from reports.writing.captions import data_phrase, protocol_sentence
 from reports.writing.formats import to_html, to_md
 from reports.writing.latex import latex
 from reports.writing.plotting import Drawing, NothingToDraw, Plot, render
@@ -147,6 +147,7 @@ def provenance(results: Results) -> list[tuple[str, str]]:
         ("Data fingerprint", data.fingerprint),
         ("Images", f"{data.images} of {data.image_size} × {data.image_size} pixels"),
         ("Folds and seeds", f"{len(study.folds) or 'no search, so no'} folds, {results.seeds_text} seeds"),
+        ("Test protocol", protocol_sentence(results)),
         ("Trial seeds", _shortened(seeds)),
         ("Devices", ", ".join(devices) or "none yet"),
         ("Test set first opened", opened[0] if opened else "not yet"),

@@ -16,7 +16,7 @@ from pydantic import Field, InstanceOf, NonNegativeInt, PositiveInt, SerializeAs
 from fmim_core.config import Config
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.metric_names import METRICS
-from fmim_core.records import ArmEntry, SearcherFacts, SelectionFile
+from fmim_core.records import ArmEntry, SearcherFacts, SelectionFile, TestProtocol
 from search_spaces.domain import Assignment, Choice, Configuration, Space, nested
 from search_spaces.searcher import Searcher
 from search_spaces.searchers import Grid
@@ -179,6 +179,8 @@ class Preset(Config):
         folds: of the search stage.
         replicates: fresh seeds of the selected configuration of each arm that the study compares with another.
         other_replicates: those of the arms that no comparison names; as many if nothing else is said.
+        test_protocol: what each of these seeds trains and tests: one model `retrained` on all development subjects, or
+            a `fold_ensemble`, as the paper's authors do: a model for each fold, whose distances are averaged.
     """
 
     name: Name
@@ -189,6 +191,7 @@ class Preset(Config):
     folds: Annotated[int, Field(ge=2)]
     replicates: NonNegativeInt
     other_replicates: NonNegativeInt | None = None
+    test_protocol: TestProtocol = "retrained"
 
 
 class Study(Config):

@@ -109,6 +109,17 @@ class Plan:
         return min(self.replicates_of(arm) for arm in self.arms if not compared or arm.name in compared)
 
     @property
+    def models_per_replicate(self) -> int:
+        """How many models a replicate trains and tests together."""
+        return self.preset.folds if self.preset.test_protocol == "fold_ensemble" else 1
+
+    @property
+    def splits_used(self) -> int:
+        """Splits into folds that trials are trained on: those of the search; without one the folds of tested models."""
+        tested = self.models_per_replicate > 1 and self.replicate_trials > 0
+        return self.search_splits if self.study.search else int(tested)
+
+    @property
     def trials(self) -> int:
         """All trials, if every arm finds a winner."""
         return self.search_trials + self.replicate_trials
@@ -169,6 +180,7 @@ class Plan:
                 "stage": stage,
                 "replicate": replicate,
                 "folds": self.preset.folds,
+                "test_protocol": self.preset.test_protocol,
                 "search_split": search_split,
                 "study_seed": self.seed,
                 "train": train,
@@ -188,7 +200,7 @@ class Plan:
         return [self.train_config(arm, configuration) for arm, configuration in self.study.corners()]
 
     def folds(self, development: ImageSet, search_split: int = 0) -> list[Fold]:
-        """The folds of the search stage."""
+        """The folds of a split of the search stage; of the study's own are fold models that are tested, too."""
         per_side = self.train_config(*next(self.study.corners())).identity == "side"
         return subject_folds(development, self.preset.folds, folds_seed(self.seed, search_split), per_side)
 
@@ -196,14 +208,15 @@ class Plan:
         """Check everything that could stop a trial, on the development images; returns the sizes of the study's folds.
 
         Raises:
-            ValueError: a fold that cannot be made, fewer subjects than a batch needs, a crop larger than the images,
-                a model that cannot be built, or a surface of no such loss.
+            ValueError: a best epoch to be kept where nothing validates, a fold that cannot be made, fewer subjects than
+                a batch needs, a crop larger than the images, a model that cannot be built, or a surface of no such
+                loss.
         """
         for surface in self.study.surfaces:
             surface.loss()
         configs = self.train_configs()
-        splits = range(self.search_splits if self.study.search else 0)
-        by_split = [self.folds(development, search_split) for search_split in splits]
+        self._check_kept_epochs()
+        by_split = [self.folds(development, search_split) for search_split in range(self.splits_used)]
         folds = by_split[0] if by_split else []
         for config in {
             config.model_dump_json(include={"model", "batches", "augmentation"}): config for config in configs
@@ -214,7 +227,19 @@ class Plan:
             _check_model(config)
         per_side = configs[0].identity == "side"
         years = {year for fold in folds for year in _queries_by_year(fold.validation, per_side)}
-        return [_sizes(fold, per_side, years) for fold in folds]
+        return [_sizes(fold, per_side, years) for fold in folds if self.study.search]
+
+    def _check_kept_epochs(self) -> None:
+        """Selection and test keep a model's epoch by the same rule: `best` only where there is validation for both."""
+        if not self.replicate_trials or self.models_per_replicate > 1:
+            return
+        for arm, configuration in self.study.corners():
+            if self.train_config(arm, configuration).keep == "best":
+                raise ValueError(
+                    f"arm {arm.name!r} keeps the best validation epoch, but preset {self.preset.name} tests models "
+                    "retrained on all development subjects, where nothing validates: set keep = 'last', or give the "
+                    "preset test_protocol = 'fold_ensemble', as paper has it: each model is validated on a fold"
+                )
 
     def check_device(self, device: str) -> None:
         """Raise a `ValueError` if a training cannot be compiled as its configuration says on such a device."""

@@ -51,7 +51,7 @@ FULL = Preset(
 
 PAPER = Preset(
     name="paper",
-    about="the paper's protocol: pretrained ResNet-18 at 256 px, 100 epochs, 5 folds, 5 seeds, best validation epoch",
+    about="the paper's protocol: pretrained ResNet-18 at 256 px, float32, 100 epochs, 5 seeds of 5 fold models each",
     settings=(
         ("model.kind", "resnet18"),
         ("model.weights", "imagenet"),
@@ -63,11 +63,13 @@ PAPER = Preset(
         ("augmentation.crop", 256),
         ("epochs", 100),
         ("keep", "best"),
+        ("precision", "float32"),
     ),
     image_size=280,
     phantom=PhantomConfig(train_subjects=1000, test_subjects=500, acquisition=3),
     folds=5,
     replicates=5,
+    test_protocol="fold_ensemble",
 )
 
 PRESETS = (SMOKE, QUICK, FULL, PAPER)

@@ -45,7 +45,7 @@ class Workload:
     def search(self, arm: Arm) -> Work:
         """The search trials of an arm; none without a search."""
         return _sum(
-            self.trial(self.plan.train_config(arm, configuration), fold.number, search_split=search_split)
+            self.trial(self.plan.train_config(arm, configuration), fold.number, search_split)
             for search_split, folds in enumerate(self.splits)
             for configuration in _configurations(arm)
             for fold in folds
@@ -56,28 +56,36 @@ class Workload:
         config = self.plan.train_config(arm, _configurations(arm)[0])
         return _sum(self.trial(config, None) for _ in range(self.plan.replicates_of(arm) + self.plan.search_splits - 1))
 
-    def trial(self, config: TrainConfig, fold: int | None, epochs: int | None = None, search_split: int = 0) -> Work:
-        """One trial, of all its epochs if nothing else is said."""
-        run = config.epochs if epochs is None else epochs
-        return Work(1, run, run * self.batches(config, fold, search_split) * config.batches.size)
+    def trial(self, config: TrainConfig, fold: int | None, search_split: int = 0) -> Work:
+        """One trial: that of a fold, or a replicate with all its trainings."""
+        epochs = config.epochs * len(self.trainings(fold, search_split))
+        return Work(1, epochs, config.epochs * self.batches(config, fold, search_split) * config.batches.size)
+
+    def trainings(self, fold: int | None, search_split: int = 0) -> list[Fold | None]:
+        """For each training of a fold's trial, or else of a replicate, the fold held out; None: on all subjects."""
+        if fold is not None:
+            return [self.splits[search_split][fold]]
+        return list(self.splits[0]) if self.plan.models_per_replicate > 1 else [None]
 
     def batches(self, config: TrainConfig, fold: int | None, search_split: int = 0) -> int:
-        """Batches of an epoch on all subjects but those of a fold."""
-        training = self.development if fold is None else self.splits[search_split][fold].train
-        return config.batches.in_epoch(len(training))
+        """Batches of an epoch, of all trainings of the trial together."""
+        held_out = self.trainings(fold, search_split)
+        return sum(config.batches.in_epoch(len(one.train if one else self.development)) for one in held_out)
 
     def validated(self, fold: int | None, search_split: int = 0) -> int:
-        """Images embedded at each validation."""
-        return 0 if fold is None else len(self.splits[search_split][fold].validation)
+        """Images embedded at each validation, of all trainings of the trial together."""
+        return sum(len(one.validation) if one else 0 for one in self.trainings(fold, search_split))
 
     def length(self, config: TrainConfig, fold: int | None, test_images: int, search_split: int = 0) -> int:
         """About how long a trial is, in multiply-adds, since no time is known before anything has run.
 
         Images shown in training × forward and backward passes + images embedded × forward passes: those of the fold
-        at each validation, or the `test_images` at the end of a replicate. Comparable within this plan alone.
+        at each validation, and the `test_images` at the end of a replicate. Comparable within this plan alone.
         """
-        embedded = test_images if fold is None else config.validations * self.validated(fold, search_split)
-        passes = FORWARD_AND_BACKWARD * self.trial(config, fold, search_split=search_split).images + embedded
+        embedded = config.validations * self.validated(fold, search_split)
+        if fold is None:
+            embedded += len(self.trainings(None)) * test_images
+        passes = FORWARD_AND_BACKWARD * self.trial(config, fold, search_split).images + embedded
         return passes * (multiply_adds(config.model, config.augmentation.crop) if self._networks_differ else 1)
 
     @cached_property
@@ -87,9 +95,8 @@ class Workload:
 
     @cached_property
     def splits(self) -> list[list[Fold]]:
-        """The folds of each split of the search stage; none without one."""
-        splits = range(self.plan.search_splits if self.plan.study.search else 0)
-        return [self.plan.folds(self.development, search_split) for search_split in splits]
+        """The folds of each split that trials are trained on; none where all are trained on all subjects."""
+        return [self.plan.folds(self.development, search_split) for search_split in range(self.plan.splits_used)]
 
 
 def _configurations(arm: Arm) -> list[Configuration]:

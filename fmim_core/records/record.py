@@ -14,6 +14,9 @@ from fmim_core.records.document import Document, DocumentPart, Time
 
 Stage = Literal["search", "replicate"]
 Status = Literal["completed", "stopped", "diverged", "failed"]
+TestProtocol = Literal["retrained", "fold_ensemble"]
+"""What a replicate tests: one model `retrained` on all development subjects; or one model a fold, each validated on the
+fold that it was not trained on, whose distances are averaged."""
 MetricValues = dict[str, float]
 
 
@@ -132,6 +135,16 @@ class Metrics(DocumentPart):
         return values
 
 
+class Member(DocumentPart):
+    """One model of a fold ensemble."""
+
+    fold: int = Field(description="held out of its training, and its validation set")
+    seed: int
+    kept_epoch: int = Field(description="the epoch whose model was kept")
+    validation: MetricValues | None = Field(description="of the kept model on its fold; null before the first epoch")
+    history: tuple[EpochRow, ...]
+
+
 class Stopped(DocumentPart):
     """Where its search stopped a trial, and what was measured by then: no result."""
 
@@ -157,12 +170,13 @@ class Record(Document):
     fingerprint: str = Field(description="equal for trials with equal results")
     metrics: Metrics = Metrics()
     stopped: Stopped | None = None
-    kept_epoch: int | None = Field(None, description="the epoch whose model was evaluated")
+    kept_epoch: int | None = Field(None, description="whose model was evaluated; of a fold ensemble its first member's")
     queries_sha256: str | None = Field(
         None,
         description="SHA-256 of TRIAL.queries.parquet beside it, which has each test query; null where none was made",
     )
-    history: tuple[EpochRow, ...] = ()
+    history: tuple[EpochRow, ...] = Field((), description="of a fold ensemble: its first member's")
+    members: tuple[Member, ...] = Field((), description="of a fold ensemble, by fold; none of one model")
     cost: Cost = Cost()
     attempts: tuple[Attempt, ...] = Field((), description="attempts that failed before")
     peak_memory: int | None = Field(None, description="bytes")

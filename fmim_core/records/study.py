@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from fmim_core.records.document import Document, DocumentPart
+from fmim_core.records.record import TestProtocol
 
 Configuration = dict[str, Any]
 
@@ -122,6 +123,8 @@ class StudyFile(Document):
     metric: str = Field(description="the metric that selects and that arms are compared by")
     equivalence_margin: float
     search_splits: int = Field(description="splits into folds on which the whole search is run; the first is its own")
+    test_protocol: TestProtocol = Field(description="whether a replicate tests one model, or one a fold")
+    models_per_replicate: int = Field(description="1, or as many as there are folds")
     baseline: str | None = Field(None, description="the arm that all others are compared with")
     comparisons: list[tuple[str, str]] = Field([], description="pairs of arms (a, b) that are compared, as a − b")
     arms: list[ArmEntry]

@@ -26,10 +26,11 @@ class TrainConfig(Config):
         identity: what has to be found again: the `subject` (both knees one identity, as the authors do), or each
             `side` by itself.
         validate_every: epochs from one validation to the next; the last epoch is always validated.
-        keep: the model of the `last` epoch, or of the `best` validation mAP (the authors' choice); without a
-            validation set there is no best epoch, and the last is kept.
+        keep: the model of the `last` epoch, or of the `best` validation mAP (the authors' choice), which needs a
+            validation set.
         precision: `auto` is bfloat16 autocast on a GPU and float32 on a CPU; losses, statistics and metrics are
-            float32 always. On a GPU float32 convolutions are in TF32 (`precision.float32_defined`), as in the paper.
+            float32 always. `float32` is that in full, as in the paper; `tf32` allows a GPU's convolutions TF32, which
+            is faster (`precision.float32_defined`).
         compile: `default` compiles the backbone and the augmentation (torch.compile, inductor), `cudagraphs` records
             the whole step besides and replays it as one CUDA graph, on a GPU only. Equal within rounding to `none`,
             and faster from the fifth step on; the first ones take seconds to minutes, counted as start-up.

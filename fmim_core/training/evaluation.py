@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from fmim_core.data.bank.device import DeviceImages
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.metrics import QueryScores, score_queries
-from fmim_core.records import EpochRow
+from fmim_core.records import EpochRow, Member
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.precision import embeddings_of, float32_defined, uses_bfloat16
 from fmim_core.triplets.similarities import unit
@@ -65,15 +65,24 @@ class Evaluator:
         self._bfloat16 = uses_bfloat16(config.precision, device)
 
     @property
+    def epochs_run(self) -> int:
+        """Epochs trained so far."""
+        return len(self.history)
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """What is known of the models it is made of, where these are several."""
+        return ()
+
+    @property
     def images_seen(self) -> int:
         """Training images shown so far, repeats counted."""
         return 0
 
-    @float32_defined()
     @torch.no_grad()  # not inference mode: the thread that fetches images could not write to memory made in it
     def embed(self, images: ImageSet) -> Tensor:
         """Unit embeddings `(n, D)` of all images of a set, centre-cropped, float32, on the device."""
-        with self.seconds.measure("eval"):
+        with self.seconds.measure("eval"), float32_defined(self.config.precision):
             self.model.eval()
             stored = self._on_device(images)
             batches = stored.batches(torch.arange(len(stored)), EVALUATION_BATCH)

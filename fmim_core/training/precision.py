@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-Precision = Literal["auto", "float32", "bfloat16"]
+Precision = Literal["auto", "float32", "tf32", "bfloat16"]
 
 
 def uses_bfloat16(precision: Precision, device: torch.device) -> bool:
@@ -25,15 +25,15 @@ def embeddings_of(network: Callable[[Tensor], Tensor], images: Tensor, bfloat16:
 
 
 @contextmanager
-def float32_defined() -> Iterator[None]:
+def float32_defined(precision: Precision) -> Iterator[None]:
     """Within the block float32 means the same whatever the program around it has set; afterwards that is back.
 
-    Convolutions on an NVIDIA GPU are in TF32 (8 bits of exponent, 10 of mantissa, sums in float32), torch's own
-    default and what the paper's baseline was trained in; matrix products are in full float32, which losses and
-    statistics are made of. A CPU has no TF32.
+    It is float32 in full, as the paper's models were trained in (V100 GPUs, which have no TF32). With the precision
+    `tf32` convolutions on an NVIDIA GPU that has it are in TF32 (8 bits of exponent, 10 of mantissa, sums in float32),
+    torch's own default; matrix products, which losses and statistics are made of, never are.
     """
     convolutions, products = torch.backends.cudnn.allow_tf32, torch.get_float32_matmul_precision()
-    torch.backends.cudnn.allow_tf32 = True
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"
     torch.set_float32_matmul_precision("highest")
     try:
         yield

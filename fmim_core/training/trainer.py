@@ -47,14 +47,16 @@ class Training(Evaluator):
         device: where to train, e.g. `torch.device("cpu")`.
 
     Raises:
-        ValueError: fewer training subjects than a batch needs, a crop larger than the bank's images, or a step that
-            cannot be compiled as configured on this device.
+        ValueError: the best epoch is to be kept but there is no validation set, fewer training subjects than a batch
+            needs, a crop larger than the bank's images, or a step that cannot be compiled as configured on this device.
     """
 
     def __init__(
         self, config: TrainConfig, train: ImageSet, validation: ImageSet | None, seed: int, device: torch.device
     ) -> None:
         check_crop(config, train)
+        if config.keep == "best" and validation is None:
+            raise ValueError("keep = 'best' needs a validation set, to know the best epoch: give one, or keep 'last'")
         self._seed, self._validation = seed, validation
         identities = torch.from_numpy(train.identities(config.identity == "side"))
         self._sampler = SubjectSampler(identities, config.batches)
@@ -92,7 +94,8 @@ class Training(Evaluator):
         """
         start = time.perf_counter()
         epoch = len(self.history) + 1
-        trained = self._train_epoch(epoch)
+        with float32_defined(self.config.precision):
+            trained = self._train_epoch(epoch)
         validated: dict[str, float] = {}
         if self._validation is not None and self.config.validates(epoch):
             validation = self.evaluate(self._validation)
@@ -112,7 +115,6 @@ class Training(Evaluator):
         """The images at an epoch's positions `(n, B)`, a batch at a time."""
         return self._images.batches(positions.flatten(), self.config.batches.size)
 
-    @float32_defined()
     def _train_epoch(self, epoch: int) -> dict[str, Any]:
         schedule, index = self._step.schedule, self._step.index
         collector = StatisticsCollector(self.device, schedule.needs_values, self.config.histogram_bins)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import torch
 
 from fmim_core.records import Attempt, Cost, Record, TrialError
-from fmim_core.training.trainer import Training
+from fmim_core.training.evaluation import Evaluator
 from fmim_core.trial.energy import EnergyMeter, energy_meter
 from fmim_core.trial.machine import device_name
 
@@ -43,7 +43,7 @@ class Meter:
         """Start-up is over."""
         self._startup = self._elapsed()
 
-    def cost(self, training: Training | None) -> Cost:
+    def cost(self, training: Evaluator | None) -> Cost:
         """The cost so far; without a training all of it was start-up."""
         before, elapsed = self._before, self._elapsed()
         seconds = training.seconds if training else None
@@ -57,7 +57,7 @@ class Meter:
             energy_j=_add(before.energy_j, self._energy.joules() if self._energy else None),
             device="none" if self._device is None else device_name(self._device),
             device_share=self._share,
-            epochs=len(training.history) if training else before.epochs,
+            epochs=training.epochs_run if training else before.epochs,
             images=training.images_seen if training else before.images,
             resumed=before.resumed,
         )

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from fmim_core.config import Config, fingerprint
-from fmim_core.records import Record, Stage
+from fmim_core.records import Record, Stage, TestProtocol
 from fmim_core.seeding import derive_seed
 from fmim_core.training.config import TrainConfig
 from fmim_core.trial.machine import environment
@@ -23,7 +23,8 @@ class TrialSpec(Config):
     Args:
         number: of the configuration in its arm's space.
         replicate: the fold in the search stage, the number of the fresh seed in the replicate stage.
-        folds: of the cross-validation; the replicate stage trains on all development subjects.
+        folds: of the cross-validation.
+        test_protocol: what a replicate trains and tests; fold models are of the study's own split into folds.
         data: name, release and checksums of the data set's tables, for the record.
         search_split: which split of the development subjects into folds its search is on; 0 is the study's own. In the
             replicate stage: of which one it trains the winner.
@@ -39,6 +40,7 @@ class TrialSpec(Config):
     stage: Stage
     replicate: int = Field(ge=0)
     folds: int
+    test_protocol: TestProtocol
     search_split: int = Field(0, ge=0)
     study_seed: int
     train: TrainConfig
@@ -71,8 +73,8 @@ class TrialSpec(Config):
 
     @property
     def folds_seed(self) -> int:
-        """The seed of the split into folds that the trial's search is on."""
-        return folds_seed(self.study_seed, self.search_split)
+        """The seed of the split into folds that the trial is on: its search's, or for a replicate the study's own."""
+        return folds_seed(self.study_seed, self.search_split if self.stage == "search" else 0)
 
     @property
     def fingerprint(self) -> str:
@@ -85,6 +87,8 @@ class TrialSpec(Config):
         # others. A replicate's result does not depend on which search found its configuration.
         if self.search_split and self.stage == "search":
             names.add("search_split")
+        if self.stage == "replicate":
+            names.add("test_protocol")
         return fingerprint(parts | self.model_dump(mode="json", include=names))
 
     def record(self, started_at: str) -> Record:

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.data.splits import subject_folds
 from fmim_core.records import (
     Attempt,
     EpochRow,
@@ -23,12 +22,14 @@ from fmim_core.records import (
     read_record,
     write_queries,
 )
+from fmim_core.training.ensemble import FoldEnsemble
 from fmim_core.training.evaluation import Diverged
 from fmim_core.training.trainer import Training, pick_device
 from fmim_core.trial import checkpoint
 from fmim_core.trial.checkpoint import checkpoint_path
 from fmim_core.trial.cost import Meter, earlier_attempts
 from fmim_core.trial.machine import describe_error, peak_memory
+from fmim_core.trial.protocol import training_of
 from fmim_core.trial.queries import query_columns
 from fmim_core.trial.spec import TrialSpec
 
@@ -60,7 +61,7 @@ class Trial:
         self._saved = time.perf_counter()
         self._attempts: tuple[Attempt, ...] = ()
         self._peak_before = 0
-        self._training: Training | None = None
+        self._training: Training | FoldEnsemble | None = None
         self.record: Record | None = None
 
     @property
@@ -106,19 +107,14 @@ class Trial:
             self.step()
         return self.record
 
-    def _start(self) -> Training:
+    def _start(self) -> Training | FoldEnsemble:
         device = pick_device(self._settings.device)
         self._meter.on(device)
         state = self._checkpointed(device)
-        bank = self._bank()
-        train, validation = bank.development(), None
-        if self.spec.fold is not None:
-            per_side = self.spec.train.identity == "side"
-            folds = subject_folds(train, self.spec.folds, self.spec.folds_seed, per_side)
-            train, validation = folds[self.spec.fold].train, folds[self.spec.fold].validation
+        development = self._bank().development()
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
-        training = Training(self.spec.train, train, validation, self.spec.seed, device)
+        training = training_of(self.spec, development, device)
         if state is not None:
             training.load_state(state)
         self._meter.ready()
@@ -193,6 +189,7 @@ class Trial:
         ended = {
             "status": status,
             "history": tuple(training.history) if training else (),
+            "members": training.members if training else (),
             "peak_memory": self._peak_memory(),
             "warnings": tuple(training.warnings) if training else (),
             "ended_at": now(),

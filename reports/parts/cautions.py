@@ -5,6 +5,7 @@ from __future__ import annotations
 from reports.parts.training.triplet_terms import empty_batches_caution
 from reports.reading.results import Results
 from reports.reading.summary import arm_summaries, chance_name, test_fact
+from reports.writing.captions import protocol_sentence
 from reports.writing.formats import decimal
 
 FEW_SUBJECTS = 100
@@ -27,6 +28,7 @@ def cautions(results: Results) -> list[str]:
             f"{results.metric.label} by about {decimal(100 / max(subjects, 1), 1)} percentage points, which a ± over "
             "seeds does not cover."
         )
+    sentences.append(protocol_sentence(results))
     sentences.append(
         "A test ± is the SE over seeds on one fixed set of subjects: it covers training noise, not the choice of "
         "subjects. The interval of a difference says what it is over."

@@ -16,7 +16,7 @@ from reports.reading import published
 from reports.reading.histories import Histories, at, epochs_of, histories_by_arm, milestones
 from reports.reading.results import Results
 from reports.stats import MeanSE
-from reports.writing.captions import caption
+from reports.writing.captions import caption, curve_model
 from reports.writing.formats import decimal
 from reports.writing.tables import Column, Table
 
@@ -62,7 +62,8 @@ def _epochs_table(results: Results, name: str, title: str, choose: Callable[[Ite
     text = (
         "The margins in force in an epoch and what they met, mean over seeds, on training images. Δ is averaged over "
         "all triplets, φ_an over negative pairs; active are those with a non-zero term; an empty batch had none. "
-        "β is a dash for a loss without it. All epochs: tables/epochs.csv."
+        "β is a dash for a loss without it. All epochs: tables/epochs.csv. "
+        f"Of {curve_model(results)}."
     )
     return Table(name, title, caption(results, text), columns, rows, empty="No replicate is completed yet.")
 

@@ -26,7 +26,7 @@ def check_subject_counts(plan: Plan, development: ImageSet) -> None:
         advice = f"They are enough for preset {', '.join(fitting)}."
     else:
         least = min(presets, key=_least)
-        both = least.preset.folds if plan.study.search else 1
+        both = least.preset.folds if least.splits_used else 1
         needs = f"{least.preset.name} needs {_least(least)}, {both} of them with both images"
         advice = f"They are too few for every preset: add subjects, {needs}."
     raise ValueError(
@@ -38,12 +38,12 @@ def check_subject_counts(plan: Plan, development: ImageSet) -> None:
 def _least(plan: Plan) -> int:
     """Subjects that fill a batch b when one of k folds is held out: the least n with n − ⌈n/k⌉ ≥ b."""
     batch = max(config.batches.subjects_per_batch for config in plan.train_configs())
-    return -(-batch * plan.preset.folds // (plan.preset.folds - 1)) if plan.study.search else batch
+    return -(-batch * plan.preset.folds // (plan.preset.folds - 1)) if plan.splits_used else batch
 
 
 def _problem(plan: Plan, development: ImageSet) -> str | None:
     try:
-        trainings = [fold.train for fold in plan.folds(development)] if plan.study.search else [development]
+        trainings = [fold.train for fold in plan.folds(development)] if plan.splits_used else [development]
         for config in plan.train_configs():
             for training in trainings:
                 identities = torch.from_numpy(training.identities(config.identity == "side"))

@@ -109,6 +109,7 @@ def _differences(out: Path, plan: Plan, bank: Bank) -> str:
         "seed": (old.seed, plan.seed),
         "data": (old.data.name, bank.description.name),
         "data fingerprint": (old.data.fingerprint[:12], bank.fingerprint[:12]),
+        "test protocol": (old.test_protocol, plan.preset.test_protocol),
         "epochs": (old.train["epochs"], plan.train_configs()[0].epochs),
     }
     different = [f"{name} was {was}, is {now}" for name, (was, now) in pairs.items() if was != now]
@@ -142,6 +143,8 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execu
         metric=study.metric,
         equivalence_margin=study.equivalence_margin,
         search_splits=plan.search_splits,
+        test_protocol=plan.preset.test_protocol,
+        models_per_replicate=plan.models_per_replicate,
         baseline=study.baseline,
         comparisons=list(study.comparison_pairs),
         arms=[arm.entry(plan.replicates_of(arm)) for arm in plan.arms],

@@ -30,6 +30,7 @@ def show_plan(checked: Checked, out: Path, console: Console) -> None:
     work = Workload(plan, checked.development)
     console.print(f"[bold]{plan.study.title}[/]\n{plan.study.question}", highlight=False)
     console.print(f"preset {plan.preset.name}: {plan.preset.about}", highlight=False)
+    console.print(f"test: {_test(plan)}", highlight=False)
     console.print(f"data {source.description.name}: {source.description.about}", highlight=False)
     warn_of_data(source.description, console)
     numbers = (Column(name, justify="right", no_wrap=True) for name in ("N_s", "trials", "epochs", "images"))
@@ -96,6 +97,14 @@ def show_forecast(plan: Plan, found: Forecast, calibration: Calibration, slots: 
         "of memory a trial",
         highlight=False,
     )
+
+
+def _test(plan: Plan) -> str:
+    """What a replicate trains and tests."""
+    models, kept = plan.models_per_replicate, plan.train_configs()[0].keep
+    if plan.preset.test_protocol == "fold_ensemble":
+        return f"a seed trains {models} models, one without each fold, keeps the {kept} epoch's, and averages distances"
+    return f"a seed trains one model on all development subjects and keeps the {kept} epoch's"
 
 
 def _stops(plan: Plan, arm: Arm, rule: StoppingRule) -> str:

@@ -35,7 +35,7 @@ FOLDS = 5  # as in the paper: 34 configurations are 170 trials
 class NoTraining:
     """Has epochs and scores as a training has, and takes no time for them."""
 
-    device, images_seen = None, 0
+    device, images_seen, members = None, 0, ()
 
     def __init__(self, spec: TrialSpec) -> None:
         self._epochs = spec.train.epochs
@@ -47,6 +47,10 @@ class NoTraining:
     @property
     def done(self) -> bool:
         return len(self.history) == self._epochs
+
+    @property
+    def epochs_run(self) -> int:
+        return len(self.history)
 
     def run_epoch(self) -> EpochRow:
         epoch = len(self.history) + 1

@@ -51,7 +51,8 @@ ON_CPU = (
     Size("ResNet-18, 64 px, batch 32", "resnet18", 64, 8, steps=2, repeats=3),
 )
 ON_GPU = (
-    replace(PAPER, name=f"{PAPER.name}, float32 (TF32)"),
+    replace(PAPER, name=f"{PAPER.name}, float32"),
+    replace(PAPER, name=f"{PAPER.name}, TF32", precision="tf32"),
     replace(PAPER, name=f"{PAPER.name}, bfloat16", precision="bfloat16"),
     replace(PAPER, name=f"{PAPER.name}, bfloat16, compiled", precision="bfloat16", compile="default"),
     replace(PAPER, name=f"{PAPER.name}, bfloat16, CUDA graphs", precision="bfloat16", compile="cudagraphs"),

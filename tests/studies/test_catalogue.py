@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from fmim_core.data.bank.bank import Bank
 from studies.catalogue import automargin_vs_grid, baselines, hyperparameter_selection
 from studies.declare import Arm
-from studies.presets import SMOKE
+from studies.presets import PAPER, SMOKE
 from tests.fmim_core.losses.test_losses import LABELS, assert_same, random_embeddings, similarities
 from tests.oracles import losses as oracle
+from tests.support.mini_study import MINI, MINI_STUDY, ensemble_plan, mini_plan
 
 WAT_ARMS = [
     arm
@@ -30,3 +34,28 @@ def test_every_wat_arm_is_wat_as_the_authors_run_it(arm: Arm, seed: int) -> None
 
 def test_there_is_a_wat_arm_in_three_studies() -> None:
     assert [arm.name for arm in WAT_ARMS] == ["triplet_wat", "wat", "wat_grid"]
+
+
+def test_the_papers_preset_is_the_papers_protocol() -> None:
+    train = baselines.STUDY.arms[-1].train_config(PAPER, {"k_delta": 2, "k_an": 2})
+    assert (PAPER.test_protocol, PAPER.folds, PAPER.replicates) == ("fold_ensemble", 5, 5)
+    assert (train.keep, train.precision, train.epochs, train.batches.size) == ("best", "float32", 100, 128)
+
+
+def test_a_best_epoch_is_refused_where_nothing_validates(tiny_bank: Bank) -> None:
+    plan = mini_plan()
+    kept = MINI.model_copy(update={"settings": (*MINI.settings, ("keep", "best"))})
+    with pytest.raises(ValueError, match="keeps the best validation epoch, but preset mini tests models retrained on"):
+        replace(plan, preset=kept).check(tiny_bank.development())
+    for allowed in (ensemble_plan(replace(plan, preset=kept)), replace(plan, preset=kept, replicates=0)):
+        assert len(allowed.check(tiny_bank.development())) == 2
+
+
+def test_the_folds_of_an_ensemble_are_checked_without_a_search(tiny_bank: Bank) -> None:
+    arms = MINI_STUDY.arms[:1]
+    study = MINI_STUDY.model_copy(update={"search": False, "arms": arms})
+    crowded = MINI.model_copy(update={"settings": (*MINI.settings, ("batches.subjects_per_batch", 8))})
+    retrained = replace(mini_plan(), study=study, preset=crowded)
+    assert retrained.check(tiny_bank.development()) == []
+    with pytest.raises(ValueError, match="subjects"):
+        ensemble_plan(retrained).check(tiny_bank.development())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from fmim_core.records import Record, read_records
 
@@ -15,8 +16,13 @@ def comparable(record: Record) -> str:
     content = record.to_json()
     kept = {key: value for key, value in content.items() if key not in VARIES}
     kept["cost"] = {key: value for key, value in content["cost"].items() if key not in VARIES_IN_COST}
-    kept["history"] = [{key: value for key, value in row.items() if key != "seconds"} for row in content["history"]]
+    kept["history"] = _without_seconds(content["history"])
+    kept["members"] = [member | {"history": _without_seconds(member["history"])} for member in content["members"]]
     return repr(sorted(kept.items()))
+
+
+def _without_seconds(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in row.items() if key != "seconds"} for row in history]
 
 
 def comparable_records(out: Path) -> dict[str, str]:

@@ -84,9 +84,11 @@ def study_content(arms: list[dict[str, Any]], folds: int, replicates: int, synth
         "baseline": None,
         "comparisons": [pair for pair in COMPARISONS if {*pair} <= {arm["name"] for arm in arms}],
         "search_splits": 1,
+        "test_protocol": "retrained",
+        "models_per_replicate": 1,
         "arms": [{"replicates": replicates} | arm for arm in arms],
         "plan": {"search_trials": search, "replicate_trials": replicates * len(arms)},
-        "train": {"epochs": EPOCHS, "batch_size": 128},
+        "train": {"epochs": EPOCHS, "batch_size": 128, "keep": "last"},
         "environment": {
             "python": "3.12.3",
             "torch": "2.14.0",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,11 @@ def options_in(root: Path, **changes: Any) -> Options:
 def mini_plan(seed: int = 0, replicates: int = 2, epochs: int | None = None) -> Plan:
     """The plan of the small study: 6 search trials and 4 replicates."""
     return Plan(MINI_STUDY, MINI, seed, replicates, epochs)
+
+
+def ensemble_plan(plan: Plan) -> Plan:
+    """The same plan with fold models to test."""
+    return replace(plan, preset=plan.preset.model_copy(update={"test_protocol": "fold_ensemble"}))
 
 
 def first_search_trials(plan: Plan, bank: Bank) -> list[TrialSpec]:

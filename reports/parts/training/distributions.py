@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from reports.reading.histories import Histories, at, density, epochs_of, histories_by_arm, milestones
 from reports.reading.results import Results
-from reports.writing.captions import caption, seeds_phrase
+from reports.writing.captions import caption, curve_model, seeds_phrase
 from reports.writing.formats import decimal
 from reports.writing.plotting import NothingToDraw, Plot
 
@@ -53,9 +53,9 @@ def distributions_plot(results: Results) -> Plot:
     text = (
         "Distributions of Δ = φ_ap − φ_an over triplets (top) and of φ_an over negative pairs (bottom) in epochs from "
         "the first (top ridge, dark) to the last (bottom ridge, light), as in Figs. 2(b) and 2(c) of the paper; one "
-        f"column per arm, seeds pooled ({seeds_phrase(results)}). Heights are densities, in each panel relative to its "
-        "highest. Vertical mark: the mean margin of that epoch, ε for Δ, β for φ_an (Triplet has none); filled "
-        "orange: the hard part, Δ < ε or φ_an > β."
+        f"column per arm, {curve_model(results)}, pooled ({seeds_phrase(results)}). Heights are densities, in each "
+        "panel relative to its highest. Vertical mark: the mean margin of that epoch, ε for Δ, β for φ_an (Triplet has "
+        "none); filled orange: the hard part, Δ < ε or φ_an > β."
     )
     alt = "; ".join(f"{labels[arm]}: {movement(seeds)}" for arm, seeds in drawn.items())
     title = "Distributions of Δ and φ_an over the epochs"

@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from reports.reading import published
 from reports.reading.histories import Histories, at, epochs_of, histories_by_arm, values_at
 from reports.reading.results import Results
-from reports.writing.captions import caption, seeds_phrase
+from reports.writing.captions import caption, curve_model, seeds_phrase
 from reports.writing.lines import mean_line, replicates, unbroken, value_line
 from reports.writing.plotting import QUIET, NothingToDraw, Plot, line_style
 
@@ -60,8 +60,8 @@ def margins_of(results: Results, arms: Sequence[str]) -> Plot:
         figure.legend(handles, names, loc="outside upper center", ncols=2, columnspacing=1)
 
     text = (
-        "The margins ε(t) and β(t) in force in each epoch, and the mean loss, of the tested configuration trained on "
-        f"all training subjects: mean over seeds, band ± SE, {seeds_phrase(results)}; no band for one seed. Thin grey "
+        "The margins ε(t) and β(t) in force in each epoch, and the mean loss, of the tested configuration, in "
+        f"{curve_model(results)}: mean over seeds, band ± SE, {seeds_phrase(results)}; no band for one seed. Thin grey "
         f"line: {_PUBLISHED}, read from Fig. 3(a) of the paper (100 epochs), its first {last} epochs. Triplet has no β."
     )
     alt = " ".join(f"{labels[arm]}, last epoch: {_ends(seeds)}." for arm, seeds in found.items())

@@ -84,19 +84,23 @@ class Clock:
         return self.calibration.first if cold else self.calibration.gap
 
     def seconds(self, spec: TrialSpec, after: int, until: int) -> float:
-        """From the end of epoch `after` (0: from nothing) to that of epoch `until`; or of the trial."""
+        """From the end of epoch `after` (0: from nothing) to that of epoch `until`; or of the trial.
+
+        A trial of several trainings has no rungs: it is asked for as a whole.
+        """
         timing = self.calibration.timings[training_key(spec.train)]
+        models = len(self.workload.trainings(spec.fold, spec.search_split))
         epochs, steps = until - after, self.workload.batches(spec.train, spec.fold, spec.search_split)
         validations = sum(map(spec.train.validates, range(after + 1, until + 1)))
         validated = validations * self.workload.validated(spec.fold, spec.search_split)
         busy = epochs * steps * timing.step + validated * timing.image
         if not after:
-            busy += timing.startup + timing.warm_up
+            busy += models * (timing.startup + timing.warm_up)
         if spec.stage == "replicate" and until == spec.train.epochs:
-            busy += self.test_images * timing.image
+            busy += models * self.test_images * timing.image
         self.busy += busy
-        self.work += Work(0 if after else 1, epochs, epochs * steps * spec.train.batches.size)
-        return busy + epochs * timing.between
+        self.work += Work(0 if after else 1, epochs * models, epochs * steps * spec.train.batches.size)
+        return busy + epochs * models * timing.between
 
 
 @dataclass

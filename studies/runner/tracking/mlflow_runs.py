@@ -246,20 +246,22 @@ class Runs:
 
 
 def _of_rows(rows: Iterable[EpochRow], after: int) -> list[LoggedValue]:
-    """The metrics of the epochs after one, each with its epoch as the step."""
-    return [
-        (name, value, row.epoch)
-        for row in rows
-        if row.epoch > after
-        for name, value in row.model_dump(include=set(EPOCH_METRICS)).items()
-    ]
+    """The metrics of the epochs after one, each with its epoch as the step; of a fold ensemble the first member's."""
+    values: list[LoggedValue] = []
+    for row in rows:
+        if row.epoch > after:  # the next member's epochs begin with 1 again
+            after = row.epoch
+            values += [(name, value, after) for name, value in row.model_dump(include=set(EPOCH_METRICS)).items()]
+    return values
 
 
 def _of_the_end(record: Record) -> list[LoggedValue]:
-    """The cost and the final metrics."""
+    """The cost and the final metrics, those of each member of a fold ensemble too."""
     last, cost = len(record.history), record.cost.model_dump(include=set(COST_METRICS))
     values = [(f"cost/{name}", value, last) for name, value in cost.items() if value is not None]
-    for part, metrics in record.metrics.model_dump().items():
+    measured = record.metrics.model_dump() | {f"fold{one.fold}/validation": one.validation for one in record.members}
+    values += [(f"fold{one.fold}/kept_epoch", one.kept_epoch, last) for one in record.members]
+    for part, metrics in measured.items():
         names = safe_names(metrics or {})
         values += [(f"{part}/{names[name]}", value, last) for name, value in (metrics or {}).items()]
     return values

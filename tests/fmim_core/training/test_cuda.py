@@ -151,7 +151,7 @@ def test_products_are_float32_and_convolutions_tf32() -> None:
     before = torch.get_float32_matmul_precision()
     try:
         torch.set_float32_matmul_precision("high")  # what a program around may have set
-        with float32_defined():
+        with float32_defined("float32"):
             assert (a @ b - exact).abs().max() < 1e-3
         assert (a @ b - exact).abs().max() > 1e-3  # TF32 again
     finally:

@@ -21,7 +21,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.seeding import scoped_torch_seed, torch_generator
 from fmim_core.training.compiling import WARMUP_STEPS
 from fmim_core.training.config import TrainConfig
-from fmim_core.training.precision import float32_defined
+from fmim_core.training.precision import Precision, float32_defined
 from fmim_core.training.sampler import SubjectSampler
 from fmim_core.training.trainer import Training
 from fmim_core.trial.trial import RunSettings, Trial
@@ -193,15 +193,16 @@ def test_nothing_in_an_epoch_waits_for_the_device(
     assert waits.found == []
 
 
-def test_what_float32_means_is_set_for_the_block_alone() -> None:
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16"])
+def test_what_float32_means_is_set_for_the_block_alone(precision: Precision) -> None:
     before = torch.backends.cudnn.allow_tf32, torch.get_float32_matmul_precision()
     try:
-        torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cudnn.allow_tf32 = precision != "tf32"
         torch.set_float32_matmul_precision("medium")
-        with float32_defined():
-            assert torch.backends.cudnn.allow_tf32
+        with float32_defined(precision):
+            assert torch.backends.cudnn.allow_tf32 == (precision == "tf32")
             assert not torch.backends.cuda.matmul.allow_tf32
-        assert not torch.backends.cudnn.allow_tf32
+        assert torch.backends.cudnn.allow_tf32 != (precision == "tf32")
         assert torch.get_float32_matmul_precision() == "medium"
     finally:
         torch.backends.cudnn.allow_tf32 = before[0]

@@ -24,7 +24,15 @@ from studies.runner.search.tpe import TPE
 from studies.workload import Work, Workload
 from tests.studies.test_command_line import fmim
 from tests.support.documents import AT, epoch_row
-from tests.support.mini_study import MINI, MINI_STUDY, first_replicates, first_search_trials, mini_plan, options_in
+from tests.support.mini_study import (
+    MINI,
+    MINI_STUDY,
+    ensemble_plan,
+    first_replicates,
+    first_search_trials,
+    mini_plan,
+    options_in,
+)
 
 TIMING = Timing(startup=1.0, step=0.5, image=0.25, warm_up=2.0, between=0.125, peak_memory=1e9)
 
@@ -51,6 +59,24 @@ def test_work_is_counted_as_trials_count_it(tiny_bank: Bank, tmp_path: Path) -> 
     search, replicate = (workload.trial(spec.train, spec.fold) for spec in specs)
     assert workload.search(plan.arms[1]).trials == 4
     assert workload.total == Work(plan.trials, 2 * plan.trials, 6 * search.images + 4 * replicate.images)
+
+
+def test_every_member_of_an_ensemble_is_counted(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = ensemble_plan(mini_plan())
+    workload = Workload(plan, tiny_bank.development())
+    spec = first_replicates(plan, tiny_bank)[0]
+    cost = Trial(spec, RunSettings(tmp_path, "cpu")).run().cost
+    assert cost.epochs == 2 * 2
+    assert workload.trial(spec.train, spec.fold) == Work(1, cost.epochs, cost.images)
+    found = predicted(plan, tiny_bank, 1, invented(plan))
+    assert (found.trials, found.epochs, found.images) == (
+        plan.trials,
+        workload.total.epochs,
+        workload.total.images,
+    )
+    folds = sum(seconds_of(one, workload, 0)[0] for one in first_search_trials(plan, tiny_bank))
+    tested = 2 * 0.25 * int(tiny_bank.summary["test"]["images"])
+    assert found.device_seconds == pytest.approx((3 * folds + plan.replicate_trials * (folds + tested)) * 0.5)
 
 
 def test_a_study_without_a_search_has_replicates_alone(tiny_bank: Bank) -> None:

@@ -10,7 +10,7 @@ import pytest
 from mlflow import MlflowClient
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import Record
+from fmim_core.records import Member, Record
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings
 from studies.plan import Plan
@@ -46,6 +46,24 @@ def test_a_trial_that_is_over_is_written_whole_with_its_own_times(tiny_bank: Ban
     assert run.data.params == {"arm": "triplet_grid", "stage": "search", "replicate": "0", "epsilon": "0.0"}
     assert [metric.step for metric in client.get_metric_history(run.info.run_id, "loss")] == list(range(1, EPOCHS + 1))
     assert run.data.metrics["validation/mAP_at_R"] == record.metrics.validation["mAP_at_R"]
+
+
+def test_a_fold_ensemble_shows_the_first_curve_and_each_members_validation(tiny_bank: Bank, tmp_path: Path) -> None:
+    ((spec, record),) = trials(tiny_bank, tmp_path)
+    rows = record.history[:3]
+    members = tuple(
+        Member(fold=fold, seed=fold, kept_epoch=2 + fold, validation={"mAP": 0.5 + fold / 10}, history=rows)
+        for fold in range(2)
+    )
+    runs = Runs(f"sqlite:///{tmp_path}/mlflow.db", IDENTITY)
+    runs.connect([])
+    runs.write(TrialUpdate(spec.id, beginning=record, rows=[*rows, *rows[:2]]))  # the second member has begun
+    runs.write(TrialUpdate(spec.id, record=record.changed({"history": rows, "members": members})))
+    client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
+    (run,) = client.search_runs(["1"], f"tags.`fmim.trial` = '{spec.id}'")
+    assert [metric.step for metric in client.get_metric_history(run.info.run_id, "loss")] == [1, 2, 3]
+    found = [run.data.metrics[f"fold{fold}/{name}"] for fold in range(2) for name in ("kept_epoch", "validation/mAP")]
+    assert found == [2, 0.5, 3, 0.6]
 
 
 def test_what_happens_while_the_store_is_busy_is_put_together(tiny_bank: Bank, tmp_path: Path) -> None:

@@ -1,0 +1,159 @@
+"""Models of all folds that search together, as the authors of AdaTriplet test: their distances are averaged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.splits import Fold
+from fmim_core.records import EpochRow, Member
+from fmim_core.seeding import derive_seed, scoped_torch_seed
+from fmim_core.training.config import TrainConfig
+from fmim_core.training.evaluation import Diverged, Evaluator, Seconds
+from fmim_core.training.trainer import Training, TrainResult
+from fmim_core.triplets.similarities import unit
+
+
+class FoldEnsemble(Evaluator):
+    """One training a fold, one after another, used as one `Training` of k times the epochs.
+
+    Each member is trained on all images but its fold's, which validate it, and is kept as the configuration says.
+    Member i's seed derives from (seed, "fold", i), so that it computes what a training of its own would have; a run
+    that stops after any epoch and resumes from `state()` goes on within that member.
+
+    `history`, and the epoch that `kept` and `finish` tell, are the first member's; `members` has everybody's.
+
+    Args:
+        folds: of the same images; each has a validation set.
+    """
+
+    def __init__(self, config: TrainConfig, folds: Sequence[Fold], seed: int, device: torch.device) -> None:
+        self._models = nn.ModuleList()
+        super().__init__(config, self._models, device)
+        self._folds, self._seed = folds, seed
+        self._finished: list[Member] = []
+        self._training: Training | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether all members have run all their epochs."""
+        return len(self._finished) == len(self._folds)
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The finished members, and the one in training if it has run an epoch."""
+        running = self._training
+        return (*self._finished, *([self._member(running)] if running and running.history else []))
+
+    @property
+    def epochs_run(self) -> int:
+        """Epochs of all members so far."""
+        return sum(len(member.history) for member in self.members)
+
+    @property
+    def images_seen(self) -> int:
+        """Training images shown so far to all members, repeats counted."""
+        return sum(row.batches for member in self.members for row in member.history) * self.config.batches.size
+
+    def run_epoch(self) -> EpochRow:
+        """Run one epoch of the member whose turn it is; returns its row, numbered within the member.
+
+        Raises:
+            Diverged: as a training; the message names the fold.
+        """
+        if self._training is None:
+            self._training = self._begin()
+        training = self._training
+        try:
+            row = training.run_epoch()
+        except Diverged as error:
+            raise Diverged(f"model of fold {self._number}: {error}") from error
+        if not self._finished:
+            self.history.append(row)
+        if training.done:
+            self._models.append(training.finish().model)
+            self._finished.append(self._member(training))
+            self._training = None  # frees its images and its optimizer before the next one has its own
+        return row
+
+    @property
+    def _number(self) -> int:
+        """The fold whose turn it is."""
+        return self._folds[len(self._finished)].number
+
+    def _begin(self) -> Training:
+        """The next member's training, which spends its seconds on the ensemble's account."""
+        fold = self._folds[len(self._finished)]
+        with self.seconds.measure("startup"):
+            training = Training(self.config, fold.train, fold.validation, self._seed_of(fold), self.device)
+        training.seconds = self.seconds
+        self.warnings += [f"model of fold {fold.number}: {warning}" for warning in training.warnings]
+        return training
+
+    def _seed_of(self, fold: Fold) -> int:
+        return derive_seed(self._seed, "fold", fold.number)
+
+    def _member(self, training: Training) -> Member:
+        fold, (kept_epoch, validation) = self._folds[len(self._finished)], training.kept
+        return Member(
+            fold=fold.number,
+            seed=self._seed_of(fold),
+            kept_epoch=kept_epoch,
+            validation=validation,
+            history=tuple(training.history),
+        )
+
+    @property
+    def kept(self) -> tuple[int, dict[str, float] | None]:
+        """The first member's kept epoch; validation metrics are each member's own, on other subjects."""
+        members = self.members
+        return (members[0].kept_epoch if members else 0), None
+
+    def finish(self) -> TrainResult:
+        """The members' kept models, as an `nn.ModuleList` in the order of folds."""
+        return TrainResult(self.model, *self.kept, self.history, self.seconds, self.warnings)
+
+    def embed(self, images: ImageSet) -> Tensor:
+        """Embeddings `(n, k D)` whose cosine similarity is the mean of the k members'; float64, on the CPU.
+
+        The mean over members of the squared distances |a_i − b_i|² = 2 − 2 a_i·b_i of unit embeddings falls as the mean
+        of the a_i·b_i rises, which is the scalar product of (a_1, ..., a_k)/√k and (b_1, ..., b_k)/√k.
+        """
+        parts = [self._alone(model).embed(images).cpu().double() for model in self._models]
+        return torch.cat([unit(part) for part in parts], dim=1) / math.sqrt(len(parts))
+
+    def _alone(self, model: nn.Module) -> Evaluator:
+        evaluator = Evaluator(self.config, model, self.device)
+        evaluator.seconds = self.seconds
+        return evaluator
+
+    def state(self) -> dict[str, Any]:
+        """Everything needed to go on after this epoch, as tensors and plain values."""
+        return {
+            "finished": [member.model_dump(mode="json") for member in self._finished],
+            "models": [model.state_dict() for model in self._models],
+            "training": None if self._training is None else self._training.state(),
+            "seconds": vars(self.seconds) | {"startup": 0.0},  # whoever goes on starts anew
+            "warnings": self.warnings,
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go on from `state()` of an ensemble with the same configuration, data and seed."""
+        self._finished = [Member.model_validate(member) for member in state["finished"]]
+        for weights in state["models"]:
+            with scoped_torch_seed(self._seed, "model"):  # what it is built with is replaced at once
+                model = self.config.model.build(self.config.augmentation.crop)
+            model.load_state_dict(weights)
+            self._models.append(model.to(self.device).to(memory_format=torch.channels_last))
+        self.seconds = Seconds(**state["seconds"])
+        if state["training"] is not None:
+            self._training = self._begin()
+            self._training.load_state(state["training"])
+            self._training.seconds = self.seconds
+        self.warnings = list(state["warnings"])
+        self.history = list(self.members[0].history) if self.members else []
