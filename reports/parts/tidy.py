@@ -14,7 +14,7 @@ from reports.writing.captions import caption
 from reports.writing.formats import configuration_text
 from reports.writing.tables import Column, Table
 
-METRICS = ("mAP", "mAP_at_R", "CMC_1")
+METRICS = ("mAP", "mAP_at_R", "CMC_1", "CMC_1_all_shots")
 
 
 def every_value_table(

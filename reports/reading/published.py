@@ -18,7 +18,16 @@ TEST_LABEL = "published (OAI, 5 seeds)"
 TEST_SEEDS = 5
 POOLED_TOLERANCE = 0.06  # percentage points: half a digit of the printed mean, and as much again from those it averages
 # The paper's names of what records call otherwise.
-METRIC_NAMES = {"mAP": "mAP", "mAP_at_R": "mAP@R", "CMC_1": "CMC@1"}
+METRIC_NAMES = {"mAP": "mAP", "mAP_at_R": "mAP@R", "CMC_1_all_shots": "CMC@1"}
+CMC_NOTE = (
+    "CMC top-1 here is the share of a query's matches before which no other person's image comes (CMC_1_all_shots), as "
+    "the paper's authors count; of the first match alone it is higher."
+)
+_FOOTNOTES = {
+    "SCT": "its miner compared Euclidean distances as if they were similarities, so that hard and easy were exchanged",
+    "ArcFace": "its class vectors were not given to the optimizer and stayed as drawn",
+    "SoftTriplet": "its class vectors were not given to the optimizer and stayed as drawn",
+}
 _LOSS_NAMES = {
     "softtriple": "SoftTriplet",
     "arcface": "ArcFace",
@@ -42,6 +51,15 @@ def paper_table(name: str) -> pd.DataFrame:
 def loss_name(arm: ArmEntry) -> str | None:
     """What the paper calls an arm's loss, which follows from the kinds of its loss and margins; None if it has none."""
     return _NAMED_BY_MARGINS.get(arm.margins_kind, _LOSS_NAMES.get(arm.loss_kind))
+
+
+def footnotes(losses: Iterable[str | None], metrics: Iterable[str] = ()) -> list[str]:
+    """What to know of the published values of these losses, by the paper's names, and of records' metrics."""
+    named = {*losses}
+    found = [f"Published {name}: in the released code {text}." for name, text in _FOOTNOTES.items() if name in named]
+    if "mAP_at_R" in metrics:
+        found.append("Published mAP@R: in the released code from the mean of the fold models' embeddings.")
+    return found
 
 
 def search_name(arm: ArmEntry) -> str:

@@ -26,7 +26,7 @@ from reports.writing.lines import mean_line, replicates, value_line
 from reports.writing.plotting import INK, NothingToDraw, Plot
 from reports.writing.tables import Column, Table
 
-METRICS = {"mAP": "mAP", "mAP_at_R": "mAP@R", "CMC_1": "CMC top-1"}
+METRICS = {"mAP": "mAP", "mAP_at_R": "mAP@R", "CMC_1_all_shots": "CMC top-1"}
 _WHY_EPOCHS_MATTER = "Losses differ in how fast they learn, so a short training may rank them differently."
 
 # By the paper's names of the losses, in Okabe and Ito's colours; marker and dash repeat the difference.
@@ -68,7 +68,7 @@ def ours_table(results: Results) -> Table:
     columns += [Column(_name(y), _head(results, y), "estimate", group, "n", digits=1) for y in _years(results)]
     text = (
         "Every loss on the test set by the years between a query and its subject's baseline image, in the form of "
-        f"Suppl. Tables 4 and 5 of the paper. {_given(results)}"
+        f"Suppl. Tables 4 and 5 of the paper. {_given(results)} {published.CMC_NOTE}"
     )
     note = f"“All” is the mean over queries, here and in the paper: {_pooled_note()}"
     return Table("losses_by_year", "Losses by years after baseline", caption(results, text), columns, rows, [note])
@@ -115,9 +115,15 @@ def published_table(results: Results) -> Table:
     ]
     text = (
         "For reference, what the paper published for radiographs of OAI (Suppl. Table 4), for the years that both "
-        f"have. Our values above are on other images: {data_phrase(results)}."
+        f"have. Our values above are on other images: {data_phrase(results)}. {published.CMC_NOTE}"
     )
-    return Table("losses_by_year_published", "Published: losses by years after baseline", text, columns, rows)
+    title = "Published: losses by years after baseline"
+    return Table("losses_by_year_published", title, text, columns, rows, _footnotes(results))
+
+
+def _footnotes(results: Results) -> list[str]:
+    """What is known of how the paper's values came about."""
+    return published.footnotes([published.loss_name(arm) for arm in results.arms], METRICS)
 
 
 def baselines_tidy(results: Results) -> Table:
@@ -163,9 +169,10 @@ def years_plot(results: Results) -> Plot:
         figure.legend(handles, labels, loc="outside upper center", ncols=4, columnspacing=1, handlelength=2.4)
 
     beside = f" Right: {published.TEST_LABEL}, on other images, for the years that both have." if shared else ""
+    notes = f" {published.CMC_NOTE} {' '.join(_footnotes(results))}" if shared else ""
     text = (
         f"Test performance by years after baseline (mean over seeds, band ± SE, {seeds_phrase(results)}; no band for "
-        f"one seed), in the form of Fig. 4 of the paper.{beside}"
+        f"one seed), in the form of Fig. 4 of the paper.{beside}{notes}"
     )
     alt = f"Test mAP from year {years[0]} to year {years[-1]}: " + "; ".join(
         f"{arm.group} from {_percent_of_year(results, arm, years[0])} to {_percent_of_year(results, arm, years[-1])} %"
@@ -243,9 +250,11 @@ def _paper(results: Results) -> list[str]:
     if not values:
         return []
     best, worst = _extremes({loss: stat.mean for loss, stat in values.items()})
+    shown = [published.loss_name(arm) for arm in results.arms if arm.group in (best, worst)]
     return [
         f"For reference, {published.TEST_LABEL}, on other images: highest over all years {best} "
-        f"({values[best].mean} ± {values[best].se} %), lowest {worst} ({values[worst].mean} ± {values[worst].se} %)."
+        f"({values[best].mean} ± {values[best].se} %), lowest {worst} ({values[worst].mean} ± {values[worst].se} %).",
+        *published.footnotes(shown),
     ]
 
 

@@ -108,7 +108,8 @@ def selection_table(results: Results) -> Table:
     )
     short = [f"{m.arm.label} ({len(m.complete)} of {len(m.scores)})" for m in found if len(m.complete) < len(m.scores)]
     note = f"The spread covers only configurations that completed every fold: {', '.join(short)}." if short else ""
-    return Table("selected_values", "Selected values", caption(results, text), columns, rows, [note])
+    notes = [note, *published.footnotes(published.loss_name(results.arm(method.arm.name)) for method in found)]
+    return Table("selected_values", "Selected values", caption(results, text), columns, rows, notes)
 
 
 def _values_alone(configuration: Mapping[str, Any] | None) -> str:

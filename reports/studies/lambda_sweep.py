@@ -23,14 +23,14 @@ from reports.reading import published
 from reports.reading.results import Results
 from reports.reading.summary import Estimate, estimate, estimate_over_years, over_years
 from reports.stats import paired_difference
-from reports.writing.captions import caption
+from reports.writing.captions import caption, test_models
 from reports.writing.formats import configuration_text, p_text, percent, points
 from reports.writing.lines import mean_line, replicates, value_line
 from reports.writing.plotting import BLUE, VERMILLION, NothingToDraw, Plot
 from reports.writing.tables import Column, Table
 
 APART = 6
-METRICS = {"mAP": "mAP", "CMC_1": "CMC top-1"}
+METRICS = {"mAP": "mAP", "CMC_1_all_shots": "CMC top-1"}
 _APART_LABEL = f"≥ {APART} years"
 # By whether only queries at least 6 years apart count.
 _COLOURS, _MARKERS, _ASIDE = {True: VERMILLION, False: BLUE}, {True: "s", False: "o"}, {True: 0.06, False: -0.06}
@@ -89,7 +89,7 @@ def lambda_table(results: Results) -> Table:
     text = (
         "AdaTriplet with AutoMargin by the weight λ of its negative-pair term, as in Table 1(a) of the paper: over "
         f"queries at least {APART} years after baseline, and over all. Validation: mean over folds; test: over seeds "
-        "of models trained on all training subjects. Right: published values in %, on other images."
+        f"({test_models(results)}). Right: published values in %, on other images. {published.CMC_NOTE}"
     )
     return Table("lambda_weights", "The weight λ", caption(results, text), columns, rows)
 
@@ -135,7 +135,7 @@ def lambda_plot(results: Results) -> Plot:
     text = (
         f"Test mAP and CMC top-1 by λ (mean ± SE over seeds, {_seeds(results, shown)}; no bar for one seed), over all "
         f"queries and those at least {APART} years after baseline. Hollow: {published.LABEL}, printed without SE, on "
-        "other images and so on a scale of their own."
+        f"other images and so on a scale of their own. {published.CMC_NOTE}"
     )
     alt = "Test mAP by λ. " + "; ".join(
         f"{weight.text}: all years {_mean(weight, False)} %, {_APART_LABEL} {_mean(weight, True)} %" for weight in shown
