@@ -213,7 +213,9 @@ class Runs:
         began = _milliseconds(beginning.started_at)
         run = self._client.create_run(self._experiment, start_time=began, tags=tags, run_name=trial)
         self._runs[trial], self._logged[trial] = run.info.run_id, 0
-        return beginning.model_dump(include={"arm", "stage", "replicate"}) | beginning.configuration
+        initial = beginning.config.get("margins", {}).get("initial")  # of schedules that begin without statistics
+        named = beginning.model_dump(include={"arm", "stage", "replicate"}) | beginning.configuration
+        return named | ({"initial_margins": initial} if initial else {})
 
     def _log(
         self,
@@ -256,9 +258,13 @@ def _of_rows(rows: Iterable[EpochRow], after: int) -> list[LoggedValue]:
 
 
 def _of_the_end(record: Record) -> list[LoggedValue]:
-    """The cost and the final metrics, those of each member of a fold ensemble too."""
+    """The cost and the final metrics, those of each member of a fold ensemble too, and the triplet term's beginning."""
     last, cost = len(record.history), record.cost.model_dump(include=set(COST_METRICS))
     values = [(f"cost/{name}", value, last) for name, value in cost.items() if value is not None]
+    for first in record.history[:1]:
+        empty, batches = (sum(getattr(row, name) for row in record.history) for name in ("empty_batches", "batches"))
+        values += [("initial_epsilon", first.epsilon, last), ("initial_beta", first.beta, last)]
+        values += [("empty_batches_share", empty / max(1, batches), last)]
     measured = record.metrics.model_dump() | {f"fold{one.fold}/validation": one.validation for one in record.members}
     values += [(f"fold{one.fold}/kept_epoch", one.kept_epoch, last) for one in record.members]
     for part, metrics in measured.items():

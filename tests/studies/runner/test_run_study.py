@@ -191,7 +191,11 @@ def test_every_trial_is_a_child_run_with_parameters_steps_cost_and_its_record(fi
         "replicate": "1",
         "k_delta": "2",
         "k_an": "2",
+        "initial_margins": "measured",
     }
+    first, empty = record.history[0], sum(row.empty_batches for row in record.history)
+    assert (run.data.metrics["initial_epsilon"], run.data.metrics["initial_beta"]) == (first.epsilon, first.beta)
+    assert run.data.metrics["empty_batches_share"] == empty / sum(row.batches for row in record.history)
     for name in ("loss", "epsilon", "beta", "delta_mean", "phi_an_mean", "validation_mAP"):
         history = [(metric.step, metric.value) for metric in client.get_metric_history(run.info.run_id, name)]
         assert history == [(row.epoch, getattr(row, name)) for row in record.history]
