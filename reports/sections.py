@@ -71,6 +71,11 @@ def declared_comparisons(results: Results) -> bool:
     return bool(results.comparisons)
 
 
+def several_search_splits(results: Results) -> bool:
+    """The study ran its search on other splits, too."""
+    return results.study.search_splits > 1
+
+
 def parts_of_every_study() -> list[Part[Any]]:
     """Every part that a module of `reports/parts` defines, by the module's name and in the order of the file."""
     found: list[Part[Any]] = []

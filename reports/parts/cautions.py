@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reports.parts.pipelines import selection_caution
 from reports.parts.training.triplet_terms import empty_batches_caution
 from reports.reading.results import Results
 from reports.reading.summary import arm_summaries, chance_name, test_fact
@@ -38,6 +39,7 @@ def cautions(results: Results) -> list[str]:
             else ""
         )
     )
+    sentences += selection_caution(results)
     without, queries = (test_fact(results, name) for name in ("queries_without_match", "queries"))
     if without is not None and queries is not None:
         sentences.append(

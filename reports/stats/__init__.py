@@ -10,7 +10,7 @@ from reports.stats.crossed import Crossed, Uncertainty, Variances, crossed_diffe
 from reports.stats.differences import Equivalence, Holm, PairedDifference, equivalence, holm, paired_difference
 from reports.stats.effects import EffectSize, Superiority, effect_size, superiority
 from reports.stats.means import FOLD_LABELS, FoldAverages, MeanSE, Values, averages_over_folds, by_replicate, mean_se
-from reports.stats.mixed import ArmEffect, MixedModel, mixed_model
+from reports.stats.pipelines import ScoreVariance, SelectionVariance, score_variance, selection_variance
 from reports.stats.power import ENOUGH, Power, power_of, smallest_difference
 from reports.stats.ratios import CostRatio, cost_ratio
 from reports.stats.selection import Optimism, optimism
@@ -18,7 +18,6 @@ from reports.stats.selection import Optimism, optimism
 __all__ = [
     "ENOUGH",
     "FOLD_LABELS",
-    "ArmEffect",
     "BestSoFar",
     "CostRatio",
     "Crossed",
@@ -28,10 +27,11 @@ __all__ = [
     "FoldAverages",
     "Holm",
     "MeanSE",
-    "MixedModel",
     "Optimism",
     "PairedDifference",
     "Power",
+    "ScoreVariance",
+    "SelectionVariance",
     "Superiority",
     "Uncertainty",
     "Values",
@@ -48,10 +48,11 @@ __all__ = [
     "expected_best",
     "holm",
     "mean_se",
-    "mixed_model",
     "optimism",
     "paired_difference",
     "power_of",
+    "score_variance",
+    "selection_variance",
     "smallest_difference",
     "superiority",
 ]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from statistics import mean, stdev
 from typing import Any
 
-import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
 
@@ -47,20 +46,6 @@ def ratio_interval(a: Sequence[float], b: Sequence[float], level: float) -> tupl
     return brentq(excess, 0.0, ratio, xtol=1e-14), brentq(excess, ratio, 100 * ratio, xtol=1e-14)
 
 
-def random_intercept(y: np.ndarray) -> tuple[float, float]:
-    """REML variances (of groups, residual) of complete data `(arms, groups)`, from sums of squares.
-
-    Where groups differ by less than the residual explains, their variance is 0, and the residual has all squares.
-    """
-    arms, groups = y.shape
-    residual = ((y - y.mean(axis=0) - y.mean(axis=1, keepdims=True) + y.mean()) ** 2).sum()
-    between = arms * ((y.mean(axis=0) - y.mean()) ** 2).sum()
-    left, df = (arms - 1) * (groups - 1), groups - 1
-    if between / df > residual / left:
-        return (between / df - residual / left) / arms, residual / left
-    return 0.0, (between + residual) / (df + left)
-
-
 def crossed_variances(y: Sequence[Sequence[float]], subjects: Sequence[Any]) -> tuple[float, float, float, float]:
     """Mean of `y[seed][query]`, and the squared SE over seeds, subjects and both, by sums over a table of influences.
 
@@ -83,3 +68,30 @@ def crossed_variances(y: Sequence[Sequence[float]], subjects: Sequence[Any]) -> 
     alone = sum(v * v for v in rest) / ((n - 1) * (len(people) - 1)) / (n * len(people))
     both = max(over_seeds, alone) + max(over_subjects, alone) - alone
     return theta, over_seeds, over_subjects, both
+
+
+def unbiased_over_pairs(winners: Sequence[Any], values: Mapping[Any, Sequence[float]], seed: float) -> float:
+    """The selection's variance as half the mean squared difference of the winners of all pairs of searches.
+
+    A squared difference of two means is too large by the variance of each, seed / m.
+    """
+    means = {winner: sum(values[winner]) / len(values[winner]) for winner in winners}
+    halves = []
+    for first in range(len(winners)):
+        for second in range(first):
+            a, b = winners[first], winners[second]
+            noise = 0.0 if a == b else seed / len(values[a]) + seed / len(values[b])
+            halves.append(((means[a] - means[b]) ** 2 - noise) / 2)
+    return sum(halves) / len(halves)
+
+
+def score_mean_squares(y: Sequence[Sequence[float]]) -> tuple[float, float, float]:
+    """The mean squares of rows, columns and the rest of a table, cell by cell."""
+    rows, columns = range(len(y)), range(len(y[0]))
+    whole = sum(y[r][c] for r in rows for c in columns) / (len(rows) * len(columns))
+    by_row = [sum(y[r][c] for c in columns) / len(columns) for r in rows]
+    by_column = [sum(y[r][c] for r in rows) / len(rows) for c in columns]
+    of_rows = sum((by_row[r] - whole) ** 2 for r in rows for _ in columns) / (len(rows) - 1)
+    of_columns = sum((by_column[c] - whole) ** 2 for _ in rows for c in columns) / (len(columns) - 1)
+    rest = sum((y[r][c] - by_row[r] - by_column[c] + whole) ** 2 for r in rows for c in columns)
+    return of_rows, of_columns, rest / ((len(rows) - 1) * (len(columns) - 1))

@@ -1,0 +1,132 @@
+"""What a report says of the searches on other splits, on a folder whose numbers are known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from reports.contents import contents_of
+from reports.parts.cautions import cautions
+from reports.parts.pipelines import (
+    pipelines_plot,
+    pipelines_table,
+    score_variance_table,
+    selection_caution,
+    variance_table,
+    winners_table,
+)
+from reports.reading.pipelines import pipelines
+from reports.reading.results import read_results
+from reports.stats import paired_difference, selection_variance, superiority
+from tests.support.factories import best, configurations, make_out
+from tests.support.file_contents import edit, metrics_of, record_content, selection_content, write
+from tests.support.replicate_studies import assert_drawn, rows
+
+ARMS = ("triplet_automargin", "triplet_grid")
+ENDS = {1: 0.60, 2: 0.71}
+"""The test mAP of the grid's winner on splits 1 and 2, where it is another than the study's."""
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """Two arms on three splits; the grid selects its first configuration on the others, AutoMargin always its own."""
+    out = make_out(tmp_path / "out", arms=ARMS)
+    edit(out / "study.json", search_splits=3)
+    selected = json.loads((out / "selection.json").read_text())
+    others = {arm: selection_content(_winner(arm), configurations(arm).index(_winner(arm)), 0.8) for arm in ARMS}
+    write(out / "selection.json", selected | {"other_splits": {"1": others, "2": others}})
+    for split in (1, 2):
+        for arm in ARMS:
+            for number, configuration in enumerate(configurations(arm)):
+                for fold in range(3):
+                    value = 0.5 + 0.1 * number + 0.05 * split + 0.02 * (number == split)
+                    _write(out, arm, configuration, number, "search", fold, split, value)
+        _write(out, "triplet_grid", _winner("triplet_grid"), 0, "replicate", split, split, ENDS[split])
+    return out
+
+
+def _winner(arm: str) -> Mapping[str, float]:
+    return configurations(arm)[0] if arm == "triplet_grid" else best(arm)
+
+
+def _write(
+    out: Path,
+    arm: str,
+    configuration: Mapping[str, float],
+    number: int,
+    stage: str,
+    unit: int,
+    split: int,
+    value: float,
+) -> None:
+    name = f"{arm}.c{number:02d}.split{split}.{'fold' if stage == 'search' else 'seed'}{unit}"
+    others = {"trial": name, "search_split": split}
+    record = record_content(arm, configuration, number, stage, unit, metrics_of(value, 0.1), **others)
+    write(out / "records" / f"{name}.json", record)
+
+
+def test_a_pipeline_is_the_studys_own_replicate_or_the_trial_that_ends_its_split(out: Path) -> None:
+    results = read_results(out)
+    assert results.problems == ()
+    grid, auto = (pipelines(results, arm) for arm in ("triplet_grid", "triplet_automargin"))
+    assert dict(grid.values) == {0: grid.own[0], **ENDS}
+    assert dict(auto.values) == {split: auto.own[split] for split in range(3)}
+    assert (len(grid.own), len(auto.own)) == (5, 5)  # the means of the study have nothing of other splits in them
+
+
+def test_differences_are_those_of_the_pipelines_beside_those_of_the_winners(out: Path) -> None:
+    results = read_results(out)
+    grid, auto = (pipelines(results, arm) for arm in ("triplet_grid", "triplet_automargin"))
+    fixed, row = rows(pipelines_table(results))
+    whole, wins = paired_difference(auto.values, grid.values), superiority(auto.values, grid.values)
+    assert float(row["difference"]) == whole.difference
+    assert [float(row[name]) for name in ("low", "high")] == [whole.low, whole.high]
+    assert [float(row[name]) for name in ("probability", "p_low", "p_high")] == [wins.probability, wins.low, wins.high]
+    assert (fixed["n"], row["n"]) == ("5", "3")
+    assert float(fixed["difference"]) == paired_difference(auto.own, grid.own).difference
+
+
+def test_variances_winners_and_the_caution_are_those_of_the_pipelines(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = read_results(out)
+    grid = pipelines(results, "triplet_grid")
+    by_hand = selection_variance(["own", "first", "first"], {"own": list(grid.own.values()), "first": [0.60, 0.71]})
+    found = {row["arm"]: row for row in rows(variance_table(results))}
+    row = found["Triplet + grid search"]
+    assert float(row["selection"]) == pytest.approx(1e4 * by_hand.selection)
+    assert float(row["seed"]) == pytest.approx(1e4 * by_hand.seed)
+    assert float(row["share"]) == pytest.approx(by_hand.share)
+    assert (row["splits"], row["winners"], row["same"]) == ("3", "2", "1")
+    shares = {row["arm"]: row for row in rows(score_variance_table(results))}["Triplet + grid search"]
+    assert (shares["n"], shares["splits"]) == ("4", "3")
+    assert sum(float(shares[name]) for name in ("configuration", "split", "rest")) == pytest.approx(1)
+    assert float(found["Triplet + AutoMargin"]["share"]) == 0
+    won = [(row["arm"], row["wins"], row["splits"]) for row in rows(winners_table(results))]
+    assert ("Triplet + AutoMargin", "3", "0, 1, 2") in won
+    assert ("Triplet + grid search", "2", "1, 2") in won
+    (said,) = selection_caution(results)
+    assert said in cautions(results)
+    assert said.endswith("cannot be told from fewer than 5 finished splits (3 planned).")
+    monkeypatch.setattr("reports.parts.pipelines.FEWEST_SPLITS", 3)
+    assert "0 % for Triplet + AutoMargin (the same winner on 3 of 3 splits)" in selection_caution(results)[0]
+    assert_drawn(pipelines_plot(results))
+
+
+def test_without_other_splits_nothing_is_said_of_them(tmp_path: Path) -> None:
+    results = read_results(make_out(tmp_path / "out", arms=ARMS))
+    names = {part.name for parts in contents_of(results).parts(results).values() for part in parts}
+    assert not names & {"pipelines_table", "variance_table", "score_variance_table", "winners_table", "pipelines_plot"}
+    assert selection_caution(results) == []
+
+
+def test_before_any_search_is_over_the_report_says_that_nothing_is_known(out: Path) -> None:
+    write(out / "selection.json", {"schema": json.loads((out / "study.json").read_text())["schema"], "arms": {}})
+    results = read_results(out)
+    assert "What selection adds cannot be told" in selection_caution(results)[0]
+    assert {row["splits"] for row in rows(variance_table(results))} == {"0"}
+    assert {row["n"] for row in rows(pipelines_table(results))} == {"0"}
+    assert {row["splits"] for row in rows(score_variance_table(results))} == {"3"}
