@@ -108,8 +108,8 @@ def variance_table(results: Results) -> Table:
     ]
     text = (
         f"What the test {results.metric.label} of a whole pipeline varies by. Winners: distinct configurations; as the "
-        "study: splits that selected what the study did. A split acts on the test value only by which "
-        "configuration wins, since the last training has the same subjects whatever the split, so the variance is that of the "
+        "study: splits that selected what the study did. A split acts on the test value only by which configuration "
+        "wins, since the last training has the same subjects whatever the split, so the variance is that of the "
         "selection plus that of the seed. Both are unbiased, so that of the selection may be negative; its share is "
         "then 0. From few splits both are rough."
     )

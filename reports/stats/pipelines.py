@@ -55,7 +55,7 @@ def selection_variance(winners: Sequence[Hashable], values: Mapping[Hashable, Se
 
     A whole pipeline searches on a split drawn anew and trains its winner with a fresh seed (Bouthillier et al. 2021).
     With w the winner, its test value T has Var T = Var(E[T | w]) + E[Var(T | w)], selection and seed. The split acts on
-    T through the selection alone, since the last training has the same subjects whatever the split, as has the test set.
+    T through the selection alone, since the last training and the test have the same subjects whatever the split.
 
     Args:
         winners: the configuration that each search selected.
