@@ -78,7 +78,9 @@ def status_lines(results: Results) -> list[str]:
         lines.append(f"No configuration selected, so no test result: {', '.join(arm.label for arm in waiting)}.")
     lines += [f"{line}." for line in selection_problems(results)]
     if results.problems:
-        lines.append(f"{len(results.problems)} files do not count; they are listed under “Not counted”.")
+        count = len(results.problems)
+        which = "1 file does not count; it is" if count == 1 else f"{count} files do not count; they are"
+        lines.append(f"{which} listed under “Not counted”.")
     return lines
 
 

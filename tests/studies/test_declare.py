@@ -6,6 +6,7 @@ import pytest
 
 from studies import catalogue
 from studies.declare import Arm, Study
+from studies.plan import Plan
 from tests.support.mini_study import MINI
 
 
@@ -81,8 +82,8 @@ def test_study_json_says_what_searches_are_not_how_they_are_called() -> None:
 
 
 PAIRS = {
-    "automargin_ablation": 8,
-    "automargin_vs_grid": 2,
+    "automargin_ablation": 9,
+    "automargin_vs_grid": 4,
     "automargin_vs_search": 8,
     "backbones": 4,
     "baselines": 6,
@@ -108,3 +109,16 @@ def test_the_catalogues_labels_are_the_papers() -> None:
     assert labels["hyperparameter_selection"][2:4] == ["WAT + grid search", "SoftTriple + grid search"]
     assert labels["backbones"][:2] == ["ResNet-18 + grid search", "ResNet-18 + AutoMargin"]
     assert labels["lambda_sweep"][0] == "AdaTriplet + λ = 0"
+
+
+def test_compared_arms_may_have_more_seeds_than_the_others() -> None:
+    study = catalogue.find("automargin_vs_grid")
+    plan = Plan(study, study.preset("quick"), seed=0)
+    compared = {name for pair in study.comparison_pairs for name in pair}
+    assert len(compared) == 6
+    assert {arm.name: plan.replicates_of(arm) for arm in plan.arms} == {
+        arm.name: 10 if arm.name in compared else 5 for arm in study.arms
+    }
+    assert (plan.replicate_trials, plan.compared_replicates) == (6 * 10 + 5 * 5, 10)
+    given = Plan(study, study.preset("quick"), seed=0, replicates=3)
+    assert {given.replicates_of(arm) for arm in plan.arms} == {given.compared_replicates} == {3}

@@ -56,6 +56,8 @@ def _write(
     replicate: int,
     value: float,
 ) -> None:
+    row = file_contents.epoch_content(1, active_share=0.0 if configuration.get("epsilon") == 0 else 0.5)
+    validated = {"validation_mAP": value} if stage == "search" else {}
     record = file_contents.record_content(
         arm.name,
         configuration,
@@ -64,7 +66,7 @@ def _write(
         replicate,
         file_contents.metrics_of(value, 0.05),
         study=study,
-        history=[file_contents.epoch_content(1, active_share=0.0 if configuration.get("epsilon") == 0 else 0.5)],
+        history=[row | validated],
         cost={"train_s": 1.0, "eval_s": 1.0, "wall_s": 2.0, "device_share": 1.0, "epochs": 1},
     )
     file_contents.write(out / "records" / f"{record['trial']}.json", record)

@@ -103,7 +103,7 @@ def test_seeds_without_a_file_are_named(tmp_path: Path) -> None:
     write_query_files(out)
     (out / "records" / "triplet_q1.c00.seed2.queries.parquet").unlink()
     results = read_results(out)
-    assert status_lines(results) == ["1 files do not count; they are listed under “Not counted”."]
+    assert status_lines(results) == ["1 file does not count; it is listed under “Not counted”."]
     table = uncertainty_table(results)
     assert [row["seeds"] for row in rows(table)] == ["4", "5"]
     assert list(table.notes) == ["Without the queries of Triplet + Q1: 1 of its completed seeds."]
