@@ -26,6 +26,9 @@ from reports.writing.tables import Table, html_rows, markdown, to_csv
 Tables = Mapping[Section, Sequence[Table]]
 
 
+_STAGES = (("search", "search trials"), ("replicate", "test replicates"), ("reference", "reference trials"))
+
+
 def build_report(out: Path) -> Path:
     """Writes OUT/report and returns its index.html; a partial or damaged run is reported as far as it goes.
 
@@ -57,11 +60,11 @@ def status_lines(results: Results) -> list[str]:
     """What is not as planned, one line each; none for a complete and clean run."""
     lines = []
     waiting = [arm for arm in results.arms if results.selected(arm.name) is None]
-    for stage, unit in (("search", "search trials"), ("replicate", "test replicates")):
+    for stage, unit in _STAGES:
         counts = Counter(trial.status for trial in results.trials if trial.stage == stage)
         if stage == "replicate":  # an arm without a selected configuration still owes its seeds
             counts["missing"] += sum(arm.replicates for arm in waiting)
-        else:
+        elif stage == "search":
             counts["missing"] += sum(map(results.unproposed, results.arms))
         others = ", ".join(f"{counts[s]} {s}" for s in ("failed", "diverged", "missing") if counts[s])
         if others:
@@ -190,7 +193,9 @@ def _page(
     )
     environment.filters["sym"] = lambda text: Markup(to_html(text))
     environment.globals["html_rows"] = html_rows
-    files = {arm.name: _record_files(results, arm.name) for arm in results.arms}
+    named = [(arm.name, arm.label) for arm in results.arms]
+    named += [(reference.name, reference.label) for reference in results.references]
+    files = [(label, _record_files(results, name)) for name, label in named]
     return environment.get_template("page.html.j2").render(
         study=results.study,
         data_phrase=data_phrase(results),
@@ -204,7 +209,7 @@ def _page(
 
 
 def _record_files(results: Results, arm: str) -> list[tuple[str, str, str]]:
-    """(file, stage and replicate, status) of an arm's records, in plan order."""
-    trials = [*results.of(arm, "search"), *results.of(arm, "replicate")]
+    """(file, stage and replicate, status) of the records of an arm or a reference, in plan order."""
+    trials = [trial for stage, _ in _STAGES for trial in results.of(arm, stage)]
     trials += [trial for trial in results.other_splits if trial.arm == arm]
     return [(trial.file, trial.unit, trial.status) for trial in trials if trial.file]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-import numpy as np
 import torch
 
 from fmim_core.data.bank.bank import Bank, ImageSet
@@ -17,7 +18,9 @@ from fmim_core.training.sampler import SubjectSampler
 from fmim_core.training.trainer import check_crop
 from fmim_core.trial.spec import TrialSpec, folds_seed
 from search_spaces.domain import Assignment, Configuration
+from studies.data.fold_sizes import fold_sizes
 from studies.declare import Arm, Preset, Study
+from studies.references import PlannedReference, references_of
 
 
 @dataclass(frozen=True)
@@ -119,10 +122,21 @@ class Plan:
         tested = self.models_per_replicate > 1 and self.replicate_trials > 0
         return self.search_splits if self.study.search else int(tested)
 
+    @cached_property
+    def references(self) -> list[PlannedReference]:
+        """What stands beside the arms in the report, though no training made it."""
+        trainings = [(arm, self.train_config(arm, configuration)) for arm, configuration in self.study.corners()]
+        return references_of(trainings, self.replicates_of)
+
+    @property
+    def reference_trials(self) -> int:
+        """Trials of the reference stage."""
+        return sum(planned.replicates for planned in self.references)
+
     @property
     def trials(self) -> int:
         """All trials, if every arm finds a winner."""
-        return self.search_trials + self.replicate_trials
+        return self.search_trials + self.replicate_trials + self.reference_trials
 
     def train_config(self, arm: Arm, configuration: Configuration) -> TrainConfig:
         """The training of one configuration."""
@@ -142,12 +156,28 @@ class Plan:
         seeds = [search_split] if search_split else range(self.replicates_of(arm))
         return [self._spec(arm, number, configuration, "replicate", seed, bank, search_split) for seed in seeds]
 
+    def reference(self, planned: PlannedReference, bank: Bank) -> list[TrialSpec]:
+        """The trials of a reference, to be run once every arm's winner is known: they read the test set."""
+        return [
+            self._made_spec(
+                arm=planned.name,
+                number=0,
+                configuration={},
+                stage="reference",
+                replicate=replicate,
+                train=planned.train,
+                bank=bank,
+                reference=planned.reference,
+            )
+            for replicate in range(planned.replicates)
+        ]
+
     def possible(self, bank: Bank, proposed: Callable[[str, int], Sequence[Configuration]]) -> list[TrialSpec]:
         """Every trial there can be, whichever configurations win.
 
         `proposed` says those of an arm, by its name and search split, where none are listed.
         """
-        return [
+        of_arms = [
             spec
             for search_split in range(self.search_splits)
             for arm in self.arms
@@ -157,6 +187,7 @@ class Plan:
                 *self.replicate(arm, number, configuration, bank, search_split),
             )
         ]
+        return of_arms + [spec for planned in self.references for spec in self.reference(planned, bank)]
 
     def _spec(
         self,
@@ -170,24 +201,30 @@ class Plan:
     ) -> TrialSpec:
         train = self.train_config(arm, configuration)
         stoppable = stage == "search" and replicate == 0
+        return self._made_spec(
+            arm=arm.name,
+            number=number,
+            configuration=configuration,
+            stage=stage,
+            replicate=replicate,
+            search_split=search_split,
+            train=train,
+            bank=bank,
+            rungs=_rungs(arm, train) if stoppable else (),
+        )
+
+    def _made_spec(self, bank: Bank, **parts: Any) -> TrialSpec:
         return TrialSpec.model_validate(
-            {
+            parts
+            | {
                 "study": self.study.name,
                 "preset": self.preset.name,
-                "arm": arm.name,
-                "number": number,
-                "configuration": configuration,
-                "stage": stage,
-                "replicate": replicate,
                 "folds": self.preset.folds,
                 "test_protocol": self.preset.test_protocol,
-                "search_split": search_split,
                 "study_seed": self.seed,
-                "train": train,
                 "bank": bank.path,
                 "bank_fingerprint": bank.fingerprint,
                 "data": bank.description.provenance,
-                "rungs": _rungs(arm, train) if stoppable else (),
             }
         )
 
@@ -217,7 +254,6 @@ class Plan:
         configs = self.train_configs()
         self._check_kept_epochs()
         by_split = [self.folds(development, search_split) for search_split in range(self.splits_used)]
-        folds = by_split[0] if by_split else []
         for config in {
             config.model_dump_json(include={"model", "batches", "augmentation"}): config for config in configs
         }.values():
@@ -225,9 +261,7 @@ class Plan:
             for training in [fold.train for split in by_split for fold in split] or [development]:
                 SubjectSampler(torch.from_numpy(training.identities(config.identity == "side")), config.batches)
             _check_model(config)
-        per_side = configs[0].identity == "side"
-        years = {year for fold in folds for year in _queries_by_year(fold.validation, per_side)}
-        return [_sizes(fold, per_side, years) for fold in folds if self.study.search]
+        return fold_sizes(by_split[0], configs[0].identity == "side") if self.study.search else []
 
     def _check_kept_epochs(self) -> None:
         """Selection and test keep a model's epoch by the same rule: `best` only where there is validation for both."""
@@ -250,33 +284,6 @@ class Plan:
 def _rungs(arm: Arm, train: TrainConfig) -> tuple[int, ...]:
     """Epochs after which a trial may be stopped: those of the validations that its stopping rule names."""
     return tuple(train.validate_every * k for k in arm.searcher.stopping_points(train.validations))
-
-
-def _sizes(fold: Fold, per_side: bool, years: set[int]) -> FoldEntry:
-    """Who is where in a fold; of its queries those that can be scored, by year, and those without a match.
-
-    `validation_years_missing` are those of all folds' `years` that this one cannot score: it has no part in the mean
-    over folds of such a year.
-    """
-    by_year = _queries_by_year(fold.validation, per_side)
-    return FoldEntry(
-        fold=fold.number,
-        train_subjects=len(set(fold.train.subjects)),
-        train_images=len(fold.train),
-        validation_subjects=len(set(fold.validation.subjects)),
-        validation_images=len(fold.validation),
-        validation_gallery=int(fold.validation.gallery_mask.sum()),
-        validation_queries=sum(by_year.values()),
-        validation_queries_without_match=int(fold.validation.query_mask.sum()) - sum(by_year.values()),
-        validation_queries_by_year={str(year): count for year, count in by_year.items()},
-        validation_years_missing=sorted(years - set(by_year)),
-    )
-
-
-def _queries_by_year(images: ImageSet, per_side: bool) -> dict[int, int]:
-    """Queries with a match, by year after baseline."""
-    years, counts = np.unique(images.years[images.matched_query_mask(per_side)], return_counts=True)
-    return dict(zip(years.tolist(), counts.tolist(), strict=True))
 
 
 def _check_model(config: TrainConfig) -> None:

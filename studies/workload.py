@@ -40,7 +40,8 @@ class Workload:
     @property
     def total(self) -> Work:
         """All trials, if every arm finds a winner."""
-        return _sum(self.search(arm) + self.replicates(arm) for arm in self.plan.arms)
+        of_arms = _sum(self.search(arm) + self.replicates(arm) for arm in self.plan.arms)
+        return of_arms + Work(trials=self.plan.reference_trials)
 
     def search(self, arm: Arm) -> Work:
         """The search trials of an arm; none without a search."""

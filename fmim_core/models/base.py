@@ -29,6 +29,11 @@ class Backbone(KindConfig):
         It draws its weights from torch's global generator, and nothing in training.
         """
 
+    @property
+    def pretrained(self) -> bool:
+        """Whether its weights come from another training."""
+        return False
+
     def without_weights(self) -> Self:
         """The same network without pretrained weights, which counting its operations needs no file for."""
         return self

@@ -44,6 +44,10 @@ class TorchvisionBackbone(Backbone):
             )
         return torch.load(self.weights, map_location="cpu", weights_only=True)
 
+    @property
+    def pretrained(self) -> bool:
+        return self.weights != "none"
+
     def without_weights(self) -> Self:
         return self.model_copy(update={"weights": "none"})
 

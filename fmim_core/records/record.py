@@ -12,7 +12,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, field_validator, mode
 from fmim_core.metric_names import split_key
 from fmim_core.records.document import Document, DocumentPart, Time
 
-Stage = Literal["search", "replicate"]
+Stage = Literal["search", "replicate", "reference"]
 Status = Literal["completed", "stopped", "diverged", "failed"]
 TestProtocol = Literal["retrained", "fold_ensemble"]
 """What a replicate tests: one model `retrained` on all development subjects; or one model a fold, each validated on the
@@ -159,11 +159,11 @@ class Record(Document):
     trial: str = Field(description="unique in the study, and the record's file name")
     study: str
     preset: str
-    arm: str
+    arm: str = Field(description="the arm's name; in the reference stage the reference's")
     configuration: dict[str, Any]
     stage: Stage
-    replicate: int = Field(ge=0, description="the fold in the search stage, the number of the seed in the other")
-    fold: int | None = Field(description="held out; null in the replicate stage")
+    replicate: int = Field(ge=0, description="the fold in the search stage, the number of the seed in the others")
+    fold: int | None = Field(description="held out; null but in the search stage")
     search_split: int = Field(ge=0, description="the split into folds that its search is on; 0 is the study's own")
     seed: int
     status: Status
@@ -186,7 +186,9 @@ class Record(Document):
     started_at: Time
     ended_at: Time
     environment: dict[str, str] = Field({}, description="machine and versions")
-    config: dict[str, Any] = Field({}, description="the whole training configuration")
+    config: dict[str, Any] = Field(
+        {}, description="the whole training configuration; of a reference what it depends on"
+    )
     data: dict[str, Any] = Field({}, description="name, release and checksums of the data set, and the bank's")
 
     @model_validator(mode="after")

@@ -42,6 +42,16 @@ class ArmEntry(DocumentPart):
     replicates: int = Field(description="fresh seeds of its selected configuration")
 
 
+class ReferenceEntry(DocumentPart):
+    """A reference: rows of the report that no training made, beside the arms whose task it shares. It is no arm."""
+
+    name: str = Field(description="what its records have as `arm`; no arm has such a name")
+    label: str
+    about: str = Field(description="what it does")
+    arms: list[str] = Field(description="names of the arms that it stands beside: alike in all that its numbers need")
+    replicates: int = Field(description="seeds; 1 where no seed matters")
+
+
 class SubsetSummary(DocumentPart):
     """One side of the split of a data set."""
 
@@ -105,6 +115,7 @@ class PlannedTrials(DocumentPart):
 
     search_trials: int
     replicate_trials: int
+    reference_trials: int
 
 
 class StudyFile(Document):
@@ -128,6 +139,7 @@ class StudyFile(Document):
     baseline: str | None = Field(None, description="the arm that all others are compared with")
     comparisons: list[tuple[str, str]] = Field([], description="pairs of arms (a, b) that are compared, as a − b")
     arms: list[ArmEntry]
+    references: list[ReferenceEntry] = Field(description="in the order of the report")
     plan: PlannedTrials
     train: dict[str, Any] = Field(description="the training configuration, but for what the arms say")
     environment: dict[str, str]

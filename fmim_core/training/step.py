@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
 from fmim_core.losses.base import LossModule, LossOutput
 from fmim_core.margins.base import Margins
@@ -16,6 +16,11 @@ from fmim_core.training.config import TrainConfig
 from fmim_core.training.precision import embeddings_of, uses_bfloat16
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import StatisticsCollector
+
+
+def initial_model(config: TrainConfig, device: torch.device) -> nn.Module:
+    """The network before its first step; random weights are drawn from torch's global generator."""
+    return config.model.build(config.augmentation.crop).to(device).to(memory_format=torch.channels_last)
 
 
 class StepResult(NamedTuple):
@@ -44,7 +49,7 @@ class TrainingStep:
         self._bfloat16 = uses_bfloat16(config.precision, device)
         self.index = TripletIndex.of(labels.to(device))
         with scoped_torch_seed(seed, "model"):
-            self.model = config.model.build(config.augmentation.crop).to(device).to(memory_format=torch.channels_last)
+            self.model = initial_model(config, device)
             self.loss: LossModule = config.loss.build(config.model.embedding_dim, subjects).to(device)
         captured = config.compile == "cudagraphs"
         self.optimizer = torch.optim.Adam(

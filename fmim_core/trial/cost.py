@@ -43,10 +43,10 @@ class Meter:
         """Start-up is over."""
         self._startup = self._elapsed()
 
-    def cost(self, training: Evaluator | None) -> Cost:
-        """The cost so far; without a training all of it was start-up."""
+    def cost(self, evaluator: Evaluator | None) -> Cost:
+        """The cost so far of a training, or of what is only evaluated; without either all of it was start-up."""
         before, elapsed = self._before, self._elapsed()
-        seconds = training.seconds if training else None
+        seconds = evaluator.seconds if evaluator else None
         compiling = seconds.startup if seconds else 0.0
         return Cost(
             startup_s=before.startup_s + compiling + (elapsed if self._startup is None else self._startup),
@@ -57,8 +57,8 @@ class Meter:
             energy_j=_add(before.energy_j, self._energy.joules() if self._energy else None),
             device="none" if self._device is None else device_name(self._device),
             device_share=self._share,
-            epochs=training.epochs_run if training else before.epochs,
-            images=training.images_seen if training else before.images,
+            epochs=evaluator.epochs_run if evaluator else before.epochs,
+            images=evaluator.images_seen if evaluator else before.images,
             resumed=before.resumed,
         )
 

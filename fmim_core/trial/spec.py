@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from fmim_core.config import Config, fingerprint
 from fmim_core.records import Record, Stage, TestProtocol
+from fmim_core.references.base import REFERENCES, Reference
 from fmim_core.seeding import derive_seed
 from fmim_core.training.config import TrainConfig
 from fmim_core.trial.machine import environment
@@ -30,6 +31,8 @@ class TrialSpec(Config):
             replicate stage: of which one it trains the winner.
         study_seed: folds and every trial's seed derive from it, alike for all arms, so that comparisons are paired.
         rungs: epochs after which its search may stop it.
+        reference: what is evaluated in the reference stage, where `arm` is the name of the reference and `train` the
+            training of an arm that it stands beside; no epoch is run.
     """
 
     study: str
@@ -48,6 +51,7 @@ class TrialSpec(Config):
     bank_fingerprint: str
     data: dict[str, Any]
     rungs: tuple[int, ...] = ()
+    reference: Annotated[Reference, REFERENCES] | None = None
 
     @property
     def id(self) -> str:
@@ -63,13 +67,14 @@ class TrialSpec(Config):
 
     @property
     def seed(self) -> int:
-        """The trial's seed: shared by all configurations of all arms with the same replicate.
+        """The trial's seed: shared by all configurations of all arms with the same replicate, and by references.
 
         The folds of another search split have seeds of their own. A fresh seed is the same one whoever's winner it
         trains: it depends on its number alone.
         """
-        other = (self.search_split,) if self.search_split and self.stage == "search" else ()
-        return derive_seed(self.study_seed, self.stage, *other, self.replicate)
+        stage = self.stage if self.reference is None else "replicate"
+        other = (self.search_split,) if self.search_split and stage == "search" else ()
+        return derive_seed(self.study_seed, stage, *other, self.replicate)
 
     @property
     def folds_seed(self) -> int:
@@ -77,10 +82,27 @@ class TrialSpec(Config):
         return folds_seed(self.study_seed, self.search_split if self.stage == "search" else 0)
 
     @property
+    def epochs(self) -> int:
+        """Epochs that it trains: none in the reference stage."""
+        return self.train.epochs if self.reference is None else 0
+
+    @property
+    def reads_test_set(self) -> bool:
+        """Whether its stage measures on the test set."""
+        return self.stage != "search"
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What of the training configuration decides the result."""
+        if self.reference is not None:
+            return self.reference.model_dump(mode="json") | self.reference.settings(self.train)
+        return self.train.model_dump(mode="json")
+
+    @property
     def fingerprint(self) -> str:
         """Equal for trials with equal results: the folder's place and the trial's name do not count."""
         # What is not compiled is named as it was before there was a choice, so that its records stay valid.
-        train = self.train.model_dump(mode="json", exclude=set() if self.train.compile != "none" else {"compile"})
+        train = {name: value for name, value in self._settings.items() if (name, value) != ("compile", "none")}
         parts = {"results_version": RESULTS_VERSION, "train": train}
         names = {"stage", "replicate", "folds", "study_seed", "bank_fingerprint"}
         # The search split decides a search trial's folds and seed; the study's own is not named, as before there were
@@ -109,7 +131,7 @@ class TrialSpec(Config):
             started_at=started_at,
             ended_at=started_at,
             environment=environment(),
-            config=self.train.model_dump(mode="json"),
+            config=self._settings,
             data=self.data | {"bank": self.bank_fingerprint},
         )
 

@@ -14,6 +14,7 @@ from fmim_core.records import (
     Attempt,
     EpochRow,
     Metrics,
+    MetricValues,
     Record,
     SoFar,
     Status,
@@ -23,7 +24,7 @@ from fmim_core.records import (
     write_queries,
 )
 from fmim_core.training.ensemble import FoldEnsemble
-from fmim_core.training.evaluation import Diverged
+from fmim_core.training.evaluation import Diverged, Evaluator
 from fmim_core.training.trainer import Training, pick_device
 from fmim_core.trial import checkpoint
 from fmim_core.trial.checkpoint import checkpoint_path
@@ -62,6 +63,7 @@ class Trial:
         self._attempts: tuple[Attempt, ...] = ()
         self._peak_before = 0
         self._training: Training | FoldEnsemble | None = None
+        self._evaluator: Evaluator | None = None
         self.record: Record | None = None
 
     @property
@@ -72,19 +74,12 @@ class Trial:
     @property
     def so_far(self) -> SoFar:
         """What is to be kept of the trial if this process dies."""
-        return SoFar(started_at=self._started_at, cost=self._meter.cost(self._training), attempts=self._attempts)
+        return SoFar(started_at=self._started_at, cost=self._meter.cost(self._evaluator), attempts=self._attempts)
 
     def step(self) -> EpochRow | None:
         """Run one epoch, or the end of the trial after the last; returns the epoch's row, None without one."""
         try:
-            if self._training is None:
-                self._training = self._start()
-            row = None if self._training.done else self._training.run_epoch()
-            if self._training.done:
-                self._complete()
-            elif time.perf_counter() - self._saved >= self._settings.checkpoint_every_s:
-                self._checkpoint()
-            return row
+            return self._advance()
         except Diverged as error:
             self._write("diverged", error=describe_error(error))
         except Exception as error:
@@ -107,14 +102,28 @@ class Trial:
             self.step()
         return self.record
 
-    def _start(self) -> Training | FoldEnsemble:
+    def _advance(self) -> EpochRow | None:
+        if self._training is None:
+            self._evaluator = self._training = self._start()
+        row = None if self._training.done else self._training.run_epoch()
+        if self._training.done:
+            self._complete()
+        elif time.perf_counter() - self._saved >= self._settings.checkpoint_every_s:
+            self._checkpoint()
+        return row
+
+    def _device(self) -> torch.device:
+        """The device that the trial runs on, measured from here."""
         device = pick_device(self._settings.device)
         self._meter.on(device)
-        state = self._checkpointed(device)
-        development = self._bank().development()
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
-        training = training_of(self.spec, development, device)
+        return device
+
+    def _start(self) -> Training | FoldEnsemble:
+        device = self._device()
+        state = self._checkpointed(device)
+        training = training_of(self.spec, self._bank().development(), device)
         if state is not None:
             training.load_state(state)
         self._meter.ready()
@@ -151,25 +160,26 @@ class Trial:
         return state
 
     def _complete(self) -> None:
-        """Evaluate the kept model. The test set is opened here and nowhere else, and only in the replicate stage."""
+        """Evaluate the kept model."""
         assert self._training is not None
         result = self._training.finish()
-        opened, tested, sha256 = None, None, None
-        if self.spec.stage == "replicate":
-            opened, bank = now(), self._bank()
-            test = bank.open_test()
-            scores = self._training.score(test, self._training.embed(test), find_first=True)
-            tested = scores.means()
-            columns = query_columns(test, bank.about_test(), scores)
-            sha256 = write_queries(self._settings.out, self.spec.id, columns)  # before the record, which names it
+        measured = self._measured(self._training, result.validation)
         self._keep_model(result.model)
-        self._write(
-            "completed",
-            metrics=Metrics(validation=result.validation, test=tested),
-            queries_sha256=sha256,
-            test_opened_at=opened,
-            kept_epoch=result.kept_epoch,
-        )
+        self._write("completed", kept_epoch=result.kept_epoch, **measured)
+
+    def _measured(self, evaluator: Evaluator, validation: MetricValues | None = None) -> dict[str, Any]:
+        """What a record holds of both sets. The test set is opened here and nowhere else, never in the search stage."""
+        if not self.spec.reads_test_set:
+            return {"metrics": Metrics(validation=validation)}
+        opened, bank = now(), self._bank()
+        test = bank.open_test()
+        scores = evaluator.score(test, evaluator.embed(test), find_first=True)
+        columns = query_columns(test, bank.about_test(), scores)
+        return {
+            "metrics": Metrics(validation=validation, test=scores.means()),
+            "queries_sha256": write_queries(self._settings.out, self.spec.id, columns),  # before the record
+            "test_opened_at": opened,
+        }
 
     def _keep_model(self, model: torch.nn.Module) -> None:
         """The replicates' models stay, as weights alone; a search trial's resumption state has served its purpose."""
@@ -185,19 +195,19 @@ class Trial:
         self.record.save(self._settings.out)
 
     def _record(self, status: Status, **parts: Any) -> Record:
-        training = self._training
+        evaluator = self._evaluator
         ended = {
             "status": status,
-            "history": tuple(training.history) if training else (),
-            "members": training.members if training else (),
+            "history": tuple(evaluator.history) if evaluator else (),
+            "members": evaluator.members if evaluator else (),
             "peak_memory": self._peak_memory(),
-            "warnings": tuple(training.warnings) if training else (),
+            "warnings": tuple(evaluator.warnings) if evaluator else (),
             "ended_at": now(),
         }
         return self.spec.record(self._started_at).changed(dict(self.so_far) | ended | parts)
 
     def _peak_memory(self) -> int:
-        return max(self._peak_before, peak_memory(self._training.device if self._training else None))
+        return max(self._peak_before, peak_memory(self._evaluator.device if self._evaluator else None))
 
 
 def keep_stopped(out: Path, record: Record) -> None:

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from fmim_core.metric_names import METRICS
+from reports.reading.references import on_reference
 from reports.reading.results import Results
 from reports.reading.summary import arm_summaries, on_test, on_validation, pooled_over_queries
 from reports.sections import Section, a_search_stage, in_every_study
 from reports.writing.captions import caption, chosen_word
 from reports.writing.formats import configuration_text
+from reports.writing.references import reference_rows, references_note
 from reports.writing.tables import Column, Table
 
 
@@ -22,6 +24,7 @@ def arms_table(results: Results) -> Table:
         | {name: on_test(results, arm.name, name) for name in METRICS}
         for arm in arm_summaries(results)
     ]
+    rows += reference_rows(results, lambda one: {name: on_reference(results, one, name) for name in METRICS})
     group = "Test set, %, mean ± SE over seeds (n)"
     columns = [
         Column("arm", "Arm"),
@@ -29,7 +32,8 @@ def arms_table(results: Results) -> Table:
         *(Column(m.name, m.label, "estimate", group, "test_n") for m in METRICS.values()),
     ]
     text = f"Every metric on the test set, of each arm's {chosen_word(results)} configuration trained with fresh seeds."
-    return Table("test_metrics", "All metrics on the test set", caption(results, text), columns, rows)
+    notes = [references_note(results)]
+    return Table("test_metrics", "All metrics on the test set", caption(results, text), columns, rows, notes)
 
 
 @in_every_study(Section.MORE, a_search_stage)

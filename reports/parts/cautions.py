@@ -8,6 +8,7 @@ from reports.reading.results import Results
 from reports.reading.summary import arm_summaries, chance_name, test_fact
 from reports.writing.captions import protocol_sentence
 from reports.writing.formats import decimal
+from reports.writing.references import standing
 
 FEW_SUBJECTS = 100
 PAPER_EPOCHS = 100
@@ -15,7 +16,7 @@ PAPER_EPOCHS = 100
 
 def cautions(results: Results) -> list[str]:
     """What any reader should know before using the numbers, each with its number."""
-    study, sentences = results.study, []
+    study, sentences = results.study, standing(results)
     if study.preset == "smoke":
         sentences.append("The preset smoke only checks that everything runs: its numbers are no results.")
     if study.data.synthetic:

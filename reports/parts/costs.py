@@ -169,18 +169,24 @@ def time_table(results: Results) -> Table:
 
 
 def _by_stage(results: Results) -> Iterator[tuple[dict[str, Any], TotalCost]]:
-    """The first columns and the cost of each arm, stage after stage, each with its sum, and of everything."""
+    """The first columns and the cost of each arm by stage, each with its sum; of the references; of everything."""
     for stage in results.stages:
         costs = [(arm.label, cost_of(results.of(arm.name, stage))) for arm in results.arms]
         for position, (label, cost) in enumerate(costs):
             yield {"arm": label, "stage": stage, "rule": position == 0, **_n_s(stage, cost.n_s)}, cost
-        whole = cost_of(trial for trial in results.trials if trial.stage == stage)
+        whole = _of_stage(results, stage)
         # Of each arm its own: two arms' configurations of the same name are not the same training.
         yield {"arm": "All arms", "stage": stage, "total": True, **_n_s(stage, sum(c.n_s for _, c in costs))}, whole
     if results.other_splits:
         yield {"arm": "All arms", "stage": "other search splits", "total": True}, cost_of(results.other_splits)
-    if len(results.stages) > 1:
-        yield {"arm": "All arms", "stage": "all", "total": True}, cost_of(results.every_trial)
+    if results.references:
+        yield {"arm": "References", "stage": "reference", "rule": True}, _of_stage(results, "reference")
+    if len(results.stages) > 1 or results.references:
+        yield {"arm": "All", "stage": "all", "total": True}, cost_of(results.every_trial)
+
+
+def _of_stage(results: Results, stage: str) -> TotalCost:
+    return cost_of(trial for trial in results.trials if trial.stage == stage)
 
 
 def _n_s(stage: str, n_s: int) -> dict[str, int]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fmim_core.records import ArmEntry
 from reports.reading.published import PublishedRow, ablation_value
+from reports.reading.references import on_reference
 from reports.reading.results import Results
 from reports.reading.summary import Estimate, on_test, query_years
 from reports.stats import MeanSE
@@ -20,7 +21,7 @@ METRICS = ("mAP", "mAP_at_R", "CMC_1", "CMC_1_all_shots")
 def every_value_table(
     results: Results, settings: Mapping[str, str] | None = None, published: Mapping[str, PublishedRow] | None = None
 ) -> Table:
-    """One row per arm, metric and year on the test set; an arm without a completed seed has its rows, with n = 0.
+    """One row per arm or reference, metric and year on the test set; without a completed seed n = 0.
 
     Args:
         settings: what an arm is, by its name; its configuration if nothing else is said.
@@ -41,7 +42,18 @@ def every_value_table(
         for metric in dict.fromkeys((*METRICS, results.metric.name))
         for year in (*query_years(results), None)
     ]
+    rows += reference_tidy_rows(results, dict.fromkeys((*METRICS, results.metric.name)))
     return tidy_table(results, rows, "seed")
+
+
+def reference_tidy_rows(results: Results, metrics: Iterable[str]) -> list[dict[str, Any]]:
+    """One row per reference, metric and year on the test set."""
+    return [
+        tidy_row(reference.name, reference.label, metric, on_reference(results, reference, metric, year), None, year)
+        for reference in results.references
+        for metric in metrics
+        for year in (*query_years(results), None)
+    ]
 
 
 def _configuration(results: Results, arm: ArmEntry) -> Mapping[str, Any] | None:

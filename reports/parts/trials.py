@@ -20,7 +20,7 @@ STATUSES = get_args(Status)
 
 @in_every_study(Section.COST_DETAILS)
 def status_table(results: Results) -> Table:
-    """How many trials of each arm and stage ended how."""
+    """How many trials of each arm and stage, and of each reference, ended how."""
     rows = []
     for arm in results.arms:
         for stage, unit in results.stages.items():
@@ -36,6 +36,10 @@ def status_table(results: Results) -> Table:
             counts = Counter(trial.status for trial in others)
             row = {"arm": arm.label, "stage": "other search splits", "planned": len(others)}
             rows.append(row | {status: counts[status] for status in (*STATUSES, "missing")})
+    for reference in results.references:
+        counts = Counter(trial.status for trial in results.of(reference.name, "reference"))
+        row = {"arm": reference.label, "stage": "reference (seeds)", "planned": reference.replicates}
+        rows.append(row | {status: counts[status] for status in (*STATUSES, "missing")})
     columns = [Column("arm", "Arm"), Column("stage", "Stage"), Column("planned", "Planned", "count")]
     columns += [Column(name, name.capitalize(), "count") for name in (*STATUSES, "missing")]
     text = (
@@ -120,6 +124,6 @@ def all_trials_table(results: Results) -> Table:
     columns += [Column("status", "Status")]
     columns += [Column(metric.name, f"{metric.label}, %", "percent"), Column("device_seconds", "Device s", "seconds")]
     columns += [Column("record", "Record")]
-    where = "on validation in the search stage, on the test set in the replicate stage"
+    where = "on validation in the search stage, on the test set in the others"
     text = f"Every planned trial; {metric.label} is {where}."
     return Table("trials", "Every trial", caption(results, text), columns, rows)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from reports.reading.references import on_reference
 from reports.reading.results import Results
 from reports.reading.summary import ArmSummary, arm_summaries, on_test, queries_of_year, query_years
 from reports.sections import Section, in_every_study
@@ -15,6 +17,7 @@ from reports.writing.formats import percent
 from reports.writing.lines import mean_line, replicates
 from reports.writing.looks import Look, looks, panels, shared_legend
 from reports.writing.plotting import NothingToDraw, Plot
+from reports.writing.references import LINES_NOTE, reference_lines, reference_rows, references_note
 from reports.writing.tables import Column, Table
 
 
@@ -22,10 +25,13 @@ from reports.writing.tables import Column, Table
 def by_year_table(results: Results) -> Table:
     """The test set by years after baseline."""
     metric, years = results.metric, [*query_years(results), None]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"arm": arm.label} | {_name(year): on_test(results, arm.name, metric.name, year) for year in years}
         for arm in results.arms
     ]
+    rows += reference_rows(
+        results, lambda one: {_name(year): on_reference(results, one, metric.name, year) for year in years}
+    )
     group = "Years after baseline (queries), mean ± SE (n)"
     columns = [Column("arm", "Arm")]
     columns += [Column(_name(year), _heading(results, year), "estimate", group) for year in years]
@@ -33,7 +39,8 @@ def by_year_table(results: Results) -> Table:
         f"Test {metric.label} in %, mean ± SE over seeds (n), by the years between a query and its subject's baseline "
         "image."
     )
-    return Table("by_year", f"{metric.label} by years after baseline", caption(results, text), columns, rows)
+    notes = [references_note(results)]
+    return Table("by_year", f"{metric.label} by years after baseline", caption(results, text), columns, rows, notes)
 
 
 def _name(year: int | None) -> str:
@@ -53,12 +60,14 @@ def year_plot(results: Results) -> Plot:
     if not years or not arms:
         raise NothingToDraw("no completed test replicate has queries by year yet")
     styles, drawn = looks(results), panels(arms)
+    places = {year: float(place) for place, year in enumerate(years)}
 
     def draw(figure: Figure) -> None:
         row = figure.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
         for (title, members), axes in zip(drawn.items(), row, strict=True):
             for arm in members:
                 _line(axes, results, arm, years, styles[arm.name])
+            reference_lines(axes, results, metric.name, places, [arm.name for arm in members])
             axes.set_title(title)
             axes.set_xticks(range(len(years)), [_tick(results, year) for year in years])
         row[0].set_ylabel(f"test {metric.label} (%)")
@@ -75,6 +84,8 @@ def year_plot(results: Results) -> Plot:
         f"Test {metric.label} by years between a query and its subject's baseline image (mean over seeds, band ± SE, "
         f"{seeds_phrase(results)}; no band for one seed). In brackets: queries of that year."
     )
+    if results.references:
+        text += f" {LINES_NOTE}"
     title = f"{metric.label} by years after baseline"
     return Plot(f"{metric.name}_by_year".lower(), title, caption(results, text), alt, 3.1, draw)
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fmim_core.records import Attempt, Execution, Record
-from reports.reading.results import PlannedTrial, Results, key_of
+from reports.reading.plan import key_of
+from reports.reading.results import PlannedTrial, Results
 
 Span = tuple[float, float]
 

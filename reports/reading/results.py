@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from fmim_core.metric_names import METRICS, Metric, split_key, year_key
-from fmim_core.records import QUERIES_ENDING, ArmEntry, MetricValues, Record, SelectionFile, StudyFile
+from fmim_core.records import (
+    QUERIES_ENDING,
+    ArmEntry,
+    MetricValues,
+    Record,
+    ReferenceEntry,
+    SelectionFile,
+    StudyFile,
+)
+from reports.reading.plan import Key, Records, key_of, trials_of_study, trials_on_other_splits
 from reports.reading.queries import Queries, queries_of
 from reports.reading.study import Problem, read_by_arm, read_study
 from reports.reading.validation import read_record, reason_of
@@ -86,6 +95,11 @@ class Results:
         """All trials of the plan, those on other search splits too."""
         return [*self.trials, *self.other_splits]
 
+    @property
+    def references(self) -> list[ReferenceEntry]:
+        """What stands beside the arms though no training made it."""
+        return self.study.references
+
     def arm(self, name: str) -> ArmEntry:
         """The arm of that name.
 
@@ -131,7 +145,7 @@ class Results:
 
     @property
     def stages(self) -> dict[str, str]:
-        """The stages of the study with what a replicate is in each."""
+        """The stages of the study's arms with what a replicate is in each."""
         return ({"search": "fold"} if self.searched else {}) | {"replicate": "seed"}
 
     @cached_property
@@ -161,14 +175,6 @@ class Results:
         return self.selection.winner(arm)
 
 
-def key_of(configuration: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """A configuration as a hashable key in which 1 and 1.0 are the same value."""
-    return tuple(
-        (name, float(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value))
-        for name, value in sorted(configuration.items())
-    )
-
-
 def read_results(out: Path) -> Results:
     """Reads OUT/study.json, selection.json and records/*; only what the plan names counts.
 
@@ -181,7 +187,10 @@ def read_results(out: Path) -> Results:
     records = _records(out, study, problems)
     own, others = (
         [_trial(key, configuration, records.pop(key, None)) for key, configuration in planned.items()]
-        for planned in (_plan(study, selection, records), _plan_of_others(study, arms, selection, records))
+        for planned in (
+            trials_of_study(study, selection, records),
+            trials_on_other_splits(study, arms, selection, records),
+        )
     )
     superseded = []
     for key, (file, record) in records.items():
@@ -190,59 +199,10 @@ def read_results(out: Path) -> Results:
         if why.startswith("superseded"):
             superseded.append(trial)
         problems.append(Problem(f"records/{file}", why))
-    tested = (t.record for t in own if t.record and t.stage == "replicate" and t.status == "completed")
+    tested = (t.record for t in own if t.record and t.stage != "search" and t.status == "completed")
     queries = queries_of(out, tested, problems)
     problems.sort(key=lambda problem: problem.where)
     return Results(out, study, selection, tuple(own), tuple(others), tuple(superseded), queries, tuple(problems))
-
-
-Key = tuple[str, tuple[tuple[str, Any], ...], str, int, int]  # arm, configuration, stage, replicate, search split
-Records = dict[Key, tuple[str, Record]]
-
-
-def _plan(study: StudyFile, selection: SelectionFile, records: Records) -> dict[Key, Mapping[str, Any]]:
-    """Every trial of the study itself: each configuration on each fold, each selected configuration with each seed."""
-    plan: dict[Key, Mapping[str, Any]] = {}
-    for arm in study.arms:
-        plan |= _search(study, arm, 0, records)
-        chosen = selection.winner(arm.name)
-        if chosen is not None:
-            for seed in range(arm.replicates):
-                plan[arm.name, key_of(chosen), "replicate", seed, 0] = chosen
-    return plan
-
-
-def _plan_of_others(
-    study: StudyFile, arms: Mapping[int, list[ArmEntry]], selection: SelectionFile, records: Records
-) -> dict[Key, Mapping[str, Any]]:
-    """Those on other search splits: the search, and the winner with the split's seed unless the study trains it."""
-    plan: dict[Key, Mapping[str, Any]] = {}
-    for split in range(1, study.search_splits):
-        for arm in arms[split]:
-            plan |= _search(study, arm, split, records)
-            chosen = selection.other_winners(arm.name, study.search_splits).get(split)
-            if chosen is not None:
-                plan[arm.name, key_of(chosen), "replicate", split, split] = chosen
-    return plan
-
-
-def _search(study: StudyFile, arm: ArmEntry, split: int, records: Records) -> dict[Key, Mapping[str, Any]]:
-    return {
-        (arm.name, key_of(configuration), "search", fold, split): configuration
-        for configuration in arm.configurations
-        for fold in _folds_due(study, arm, configuration, split, records)
-    }
-
-
-def _folds_due(
-    study: StudyFile, arm: ArmEntry, configuration: Mapping[str, Any], split: int, records: Records
-) -> list[int]:
-    """All folds; the first alone if the search screens on it and the configuration has not come to its end."""
-    folds = [fold.fold for fold in study.folds]
-    if not arm.searcher_facts.screens:
-        return folds
-    _, screened = records.get((arm.name, key_of(configuration), "search", folds[0], split), ("", None))
-    return folds if screened and screened.status == "completed" else folds[:1]
 
 
 def _records(out: Path, study: StudyFile, problems: list[Problem]) -> Records:
@@ -279,6 +239,8 @@ def _trial(key: Key, configuration: Mapping[str, Any], found: tuple[str, Record]
 
 def _why_unplanned(trial: PlannedTrial, study: StudyFile, selection: SelectionFile) -> str:
     arms = {arm.name: arm for arm in study.arms}
+    if trial.stage == "reference":
+        return f"not in the plan: reference {trial.arm!r}, seed {trial.replicate}"
     if trial.arm not in arms:
         return f"not in the plan: arm {trial.arm!r} is unknown"
     if trial.search_split >= study.search_splits:

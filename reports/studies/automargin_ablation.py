@@ -1,4 +1,4 @@
-"""The report of `automargin_ablation`: what one setting of AutoMargin changes, paired by seed with the reference."""
+"""The report of `automargin_ablation`: what one setting of AutoMargin changes, paired by seed with the baseline."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ablation_tidy_table(results: Results) -> Table:
 
 
 def ablation_table(results: Results) -> Table:
-    """Every arm on the test set and its difference to the reference."""
+    """Every arm on the test set and its difference to the baseline."""
     listed = comparisons(results)
     found, by_holm = {one.a.name: one for one in listed}, corrected(listed)
     rows: list[dict[str, Any]] = []
@@ -55,7 +55,7 @@ def ablation_table(results: Results) -> Table:
             }
         rows.append(row)
     group = "Test, %, mean ± SE over seeds (n)"
-    interval = f"{results.metric.label} − reference, percentage points, paired by seed"
+    interval = f"{results.metric.label} − baseline, percentage points, paired by seed"
     columns = [
         Column("change", "What is changed"),
         Column("test_mAP", "mAP", "estimate", group, "test_n"),
@@ -69,9 +69,9 @@ def ablation_table(results: Results) -> Table:
         Column("p_holm", "p (Holm)", "p", interval),
     ]
     text = (
-        "AdaTriplet with AutoMargin, one setting changed at a time; the first row is the reference. Intervals are "
+        "AdaTriplet with AutoMargin, one setting changed at a time; the first row is the baseline. Intervals are "
         "each by itself, not corrected for their number; p values are corrected by Holm over the arms that are scored "
-        f"on the reference's task. Nothing was searched (N_s = 1): all arms use {_configuration(results)}."
+        f"on the baseline's task. Nothing was searched (N_s = 1): all arms use {_configuration(results)}."
     )
     notes = [different_tasks_note(listed), by_holm.differences.note, *map(_note, listed)]
     return Table("settings", "What each setting changes", caption(results, text), columns, rows, notes)
@@ -88,20 +88,20 @@ def _note(one: Comparison) -> str:
 
 
 def forest_plot(results: Results) -> Plot:
-    """Paired differences to the reference with their intervals; an arm scored on another task has its own scale."""
+    """Paired differences to the baseline with their intervals; an arm scored on another task has its own scale."""
     drawn, label = [one for one in comparisons(results) if one.paired.n], results.metric.label
     if not drawn:
-        raise NothingToDraw("no seed is completed by both the reference and another arm yet")
+        raise NothingToDraw("no seed is completed by both the baseline and another arm yet")
     groups = [group for same in (True, False) if (group := [c for c in drawn if c.same_task is same])]
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(len(groups), 1, squeeze=False, height_ratios=[len(g) + 0.3 for g in groups])[:, 0]
         for group, axes in zip(groups, panels, strict=True):
             _forest(axes, group)
-        panels[-1].set_xlabel(f"test {label} minus the reference\n(percentage points)")
+        panels[-1].set_xlabel(f"test {label} minus the baseline\n(percentage points)")
 
     text = (
-        f"Test {label} minus that of the reference (the default settings), mean over pairs of equal seed, "
+        f"Test {label} minus that of the baseline (the default settings), mean over pairs of equal seed, "
         f"with its 95 % t interval over {' or '.join(dict.fromkeys(one.over for one in drawn))} "
         f"({_pairs_phrase(drawn)}); none without two pairs. The intervals are not corrected for their number."
     )
@@ -150,11 +150,9 @@ def interval_text(one: Comparison) -> str:
 def ablation_verdict(results: Results) -> Verdict:
     """Which settings matter, with numbers."""
     found, label = comparisons(results), results.metric.label
-    reference = next((arm for arm in arm_summaries(results) if arm.name == results.study.baseline), None)
+    baseline = next((arm for arm in arm_summaries(results) if arm.name == results.study.baseline), None)
     first = (
-        "There is no reference arm."
-        if reference is None
-        else f"Reference: test {label} {estimate_text(reference.test)}."
+        "There is no baseline arm." if baseline is None else f"Baseline: test {label} {estimate_text(baseline.test)}."
     )
     answers = (
         f"{first} N_s = 1: nothing was searched, every arm uses {_configuration(results)}.",
@@ -168,7 +166,7 @@ def _answer(found: Sequence[Comparison], label: str) -> list[str]:
     by_holm = corrected(found)
     tested = [c for c in found if c.same_task and c.paired.n]
     if not tested:
-        return ["No seed is completed by both the reference and another arm yet, so no setting can be judged."]
+        return ["No seed is completed by both the baseline and another arm yet, so no setting can be judged."]
     ranked = sorted(tested, key=lambda c: -abs(c.paired.difference))
     shown = [c for c in ranked if by_holm.differs(c)]
     rest = [c for c in ranked if c not in shown]

@@ -18,12 +18,14 @@ from reports.contents import Contents
 from reports.parts.tidy import every_value_table
 from reports.parts.training.margins import varying_margins_plot
 from reports.reading import published
+from reports.reading.references import on_reference
 from reports.reading.results import Results
 from reports.reading.summary import arm_summaries, on_test, on_validation, over_configurations
 from reports.stats import MeanSE, mean_se
 from reports.writing.captions import caption, test_models
 from reports.writing.formats import configuration_text, percent
 from reports.writing.plotting import NothingToDraw, Plot
+from reports.writing.references import reference_rows, references_note
 from reports.writing.tables import Column, Table
 
 # The rows of Tables 1(b) and 1(c) in which the paper has our arms.
@@ -56,7 +58,7 @@ def adatriplet_table(results: Results) -> Table:
 
 def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Table:
     arms = [arm for arm in arm_summaries(results) if results.arm(arm.name).loss_kind == loss_kind]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "search": arm.search,
             "n_s": arm.cost.n_s,
@@ -70,6 +72,11 @@ def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Tabl
         }
         for arm in arms
     ]
+    rows += reference_rows(
+        results,
+        lambda one: {f"test_{metric}": on_reference(results, one, metric) for metric in ("mAP", "CMC_1")},
+        column="search",
+    )
     loss = next((arm.loss for arm in arms), loss_kind)
     columns = [
         Column("search", "Search"),
@@ -87,7 +94,8 @@ def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Tabl
         f"with fresh seeds for the test set ({test_models(results)}). Right: values {published.LABEL} in %, on other "
         f"images, for reference. {published.CMC_NOTE}"
     )
-    return Table(name, f"{loss}: ways to set the margin", caption(results, text), columns, rows)
+    notes = [references_note(results)]
+    return Table(name, f"{loss}: ways to set the margin", caption(results, text), columns, rows, notes)
 
 
 def grid_table(results: Results) -> Table:

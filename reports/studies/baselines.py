@@ -14,16 +14,18 @@ from reports.contents import Contents
 from reports.parts.cautions import cautions, epochs_caution
 from reports.parts.comparisons import comparisons
 from reports.parts.comparisons.words import comparison_cautions, estimate_text
-from reports.parts.tidy import tidy_row, tidy_table
+from reports.parts.tidy import reference_tidy_rows, tidy_row, tidy_table
 from reports.parts.verdict import Verdict, cards, findings, lead
 from reports.parts.years import by_year_table, year_plot
 from reports.reading import published
+from reports.reading.references import on_reference
 from reports.reading.results import Results
 from reports.reading.summary import Estimate, on_test, queries_of_year, query_years
 from reports.writing.captions import caption, data_phrase, seeds_phrase
 from reports.writing.formats import configuration_text, decimal, percent
 from reports.writing.lines import mean_line, replicates, value_line
 from reports.writing.plotting import INK, NothingToDraw, Plot
+from reports.writing.references import LINES_NOTE, reference_lines, reference_rows, references_note
 from reports.writing.tables import Column, Table
 
 METRICS = {"mAP": "mAP", "mAP_at_R": "mAP@R", "CMC_1_all_shots": "CMC top-1"}
@@ -57,12 +59,7 @@ def _name(year: int | None) -> str:
 
 def ours_table(results: Results) -> Table:
     """Every loss by metric and years after baseline, in the form of Suppl. Tables 4 and 5."""
-    rows = [
-        {"rule": metric != "mAP" and number == 0, "metric": METRICS[metric], "loss": arm.group}
-        | {_name(year): on_test(results, arm.name, metric, year) for year in _years(results)}
-        for metric in METRICS
-        for number, arm in enumerate(results.arms)
-    ]
+    rows = [row for metric in METRICS for row in _of_metric(results, metric)]
     group = "Years after baseline (queries): test, %, mean ± SE over seeds (n)"
     columns = [Column("metric", "Metric"), Column("loss", "Loss")]
     columns += [Column(_name(y), _head(results, y), "estimate", group, "n", digits=1) for y in _years(results)]
@@ -71,7 +68,23 @@ def ours_table(results: Results) -> Table:
         f"Suppl. Tables 4 and 5 of the paper. {_given(results)} {published.CMC_NOTE}"
     )
     note = f"“All” is the mean over queries, here and in the paper: {_pooled_note()}"
-    return Table("losses_by_year", "Losses by years after baseline", caption(results, text), columns, rows, [note])
+    notes = [note, references_note(results)]
+    return Table("losses_by_year", "Losses by years after baseline", caption(results, text), columns, rows, notes)
+
+
+def _of_metric(results: Results, metric: str) -> list[dict[str, Any]]:
+    """The rows of a metric: the losses, and the references below them."""
+    years, name = _years(results), {"metric": METRICS[metric]}
+    rows: list[dict[str, Any]] = [
+        {"rule": metric != "mAP" and number == 0, "loss": arm.group, **name}
+        | {_name(year): on_test(results, arm.name, metric, year) for year in years}
+        for number, arm in enumerate(results.arms)
+    ]
+    return rows + reference_rows(
+        results,
+        lambda one: name | {_name(year): on_reference(results, one, metric, year) for year in years},
+        column="loss",
+    )
 
 
 def _head(results: Results, year: int | None) -> str:
@@ -141,6 +154,7 @@ def baselines_tidy(results: Results) -> Table:
         for metric in METRICS
         for year in _years(results)
     ]
+    rows += reference_tidy_rows(results, METRICS)
     return tidy_table(results, rows, "seed")
 
 
@@ -152,6 +166,7 @@ def years_plot(results: Results) -> Plot:
 
     def draw(figure: Figure) -> None:
         columns = 2 if shared else 1
+        names = [arm.name for arm in results.arms]
         panels = figure.subplots(len(METRICS), columns, sharex=True, sharey="row", squeeze=False)
         for row, metric in zip(panels, METRICS, strict=True):
             for arm in results.arms:
@@ -159,6 +174,7 @@ def years_plot(results: Results) -> Plot:
                 mean_line(row[0], replicates(ours, scale=100), label=arm.group, **_style(arm))
                 if shared:
                     value_line(row[1], _published_frame(arm, metric, shared), **_style(arm))
+            reference_lines(row[0], results, metric, {year: year for year in years}, names)
             row[0].set_ylabel(f"{METRICS[metric]} (%)")
         for axes, title in zip(panels[0], ("Ours, test", "Published (OAI)"), strict=False):
             axes.set_title(title)
@@ -174,6 +190,8 @@ def years_plot(results: Results) -> Plot:
         f"Test performance by years after baseline (mean over seeds, band ± SE, {seeds_phrase(results)}; no band for "
         f"one seed), in the form of Fig. 4 of the paper.{beside}{notes}"
     )
+    if results.references:
+        text += f" {LINES_NOTE}"
     alt = f"Test mAP from year {years[0]} to year {years[-1]}: " + "; ".join(
         f"{arm.group} from {_percent_of_year(results, arm, years[0])} to {_percent_of_year(results, arm, years[-1])} %"
         for arm in results.arms

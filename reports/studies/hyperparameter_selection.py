@@ -17,7 +17,8 @@ from reports.parts.cautions import cautions, epochs_caution
 from reports.parts.tidy import tidy_row, tidy_table
 from reports.parts.verdict import Verdict, lead
 from reports.reading import published
-from reports.reading.results import Results, key_of
+from reports.reading.plan import key_of
+from reports.reading.results import Results
 from reports.reading.summary import ArmSummary, Estimate, arm_summaries, on_validation
 from reports.writing.captions import caption
 from reports.writing.formats import SYMBOLS, configuration_text, percent, value_text

@@ -70,7 +70,8 @@ class Dispatcher:
     interrupted. No result depends on it: a trial's follows from its own seed, and searches that depend on the order of
     their trials keep it. The searches on other splits go along with the study's own, which comes first among equals. A
     winner is written to selection.json before its first replicate is handed out, and so before the test set is opened;
-    that of another split likewise, before the trial that ends it.
+    that of another split likewise, before the trial that ends it. References read the test set, too: they come last,
+    once every search of every arm is over.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class Dispatcher:
         self._outcomes = {trial: outcome for trial, outcome in done.items() if outcome.final}
         self._workload, self._test_images = Workload(plan, bank.development()), int(bank.summary["test"]["images"])
         self._ready: list[tuple[int, int, int, int, TrialSpec]] = []  # a heap: the longest, arm's rank, replicate
-        self._queued: set[str] = set()  # replicates that have been in it
+        self._queued: set[str] = set()  # replicates and references that have been in it
         self._selections: dict[Search, Selection] = {}
         path = out / "selection.json"
         before = SelectionFile.read(path) if path.exists() else SelectionFile()
@@ -166,10 +167,16 @@ class Dispatcher:
         self._selections[split, arm.name] = selection
         self._write_selections()
         for spec in self._replicates(arm):
-            if spec.id not in self._outcomes and spec.id not in self._queued:
-                self._queued.add(spec.id)
-                place = (-self._length(spec), self._rank[arm.name], spec.replicate, spec.search_split)
-                heapq.heappush(self._ready, (*place, spec))
+            self._queue(spec, self._length(spec), self._rank[arm.name])
+        if len(self._selections) == len(self._plan.arms) * self._plan.search_splits:
+            for rank, planned in enumerate(self._plan.references):
+                for spec in self._plan.reference(planned, self._bank):
+                    self._queue(spec, 0, rank)  # it trains nothing, so that it is shorter than any replicate
+
+    def _queue(self, spec: TrialSpec, length: int, rank: int) -> None:
+        if spec.id not in self._outcomes and spec.id not in self._queued:
+            self._queued.add(spec.id)
+            heapq.heappush(self._ready, (-length, rank, spec.replicate, spec.search_split, spec))
 
     def _replicates(self, arm: Arm) -> Iterator[TrialSpec]:
         """Those of an arm's winner, once it is known, and of the winners of other splits, where they are others."""

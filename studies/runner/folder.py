@@ -148,7 +148,12 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execu
         baseline=study.baseline,
         comparisons=list(study.comparison_pairs),
         arms=[arm.entry(plan.replicates_of(arm)) for arm in plan.arms],
-        plan=PlannedTrials(search_trials=plan.search_trials, replicate_trials=plan.replicate_trials),
+        references=[planned.entry() for planned in plan.references],
+        plan=PlannedTrials(
+            search_trials=plan.search_trials,
+            replicate_trials=plan.replicate_trials,
+            reference_trials=plan.reference_trials,
+        ),
         train=plan.train_configs()[0].model_dump(mode="json", exclude={"loss", "margins"}),
         environment=environment() | {"git_commit": _git_commit()},
         executions=[*(old.executions if old else ()), execution],

@@ -21,7 +21,7 @@ PLAIN_EVERY_S = 15.0  # between two lines where there is no terminal to redraw
 
 @dataclass
 class ArmState:
-    """How far an arm is: trials done, stopped and bad, and its best validation value of a fold so far.
+    """How far an arm is, or a reference: trials done, stopped and bad, and its best validation value of a fold so far.
 
     total: the most trials there can be as far as is known: where the first fold screens, each configuration that does
     not survive it has that one trial. The replicate that ends another search split is there only if its winner is not
@@ -52,6 +52,8 @@ class Progress:
             arm.name: ArmState(arm.label, plan.search_trials_of(arm) + plan.replicates_of(arm), arm.searcher.screens)
             for arm in plan.arms
         }
+        for planned in plan.references:
+            self._arms[planned.name] = ArmState(planned.label, planned.replicates, screens=False)
         for outcome in done.values():
             self._count(outcome)
         self._already = sum(arm.done for arm in self._arms.values())

@@ -170,8 +170,9 @@ class StudyRun:
             f"[bold]{plan.study.title}[/] ({plan.preset.name}: {plan.preset.about})\n"
             f"{'' if plan.exact else 'at most '}{plan.search_trials} search trials "
             f"({sum(arm.budget for arm in plan.arms)} configurations × "
-            f"{plan.preset.folds} folds{splits}) and {plan.replicate_trials} replicates "
-            f"of {len(plan.arms)} arms{winners}; {backend.slots} at once on {backend.device}",
+            f"{plan.preset.folds} folds{splits}), {plan.replicate_trials} replicates of {len(plan.arms)} "
+            f"arms{winners} and {plan.reference_trials} trials of {len(plan.references)} references; "
+            f"{backend.slots} at once on {backend.device}",
             highlight=False,
         )
         if self.outcomes:

@@ -65,9 +65,12 @@ def show_plan(checked: Checked, out: Path, console: Console) -> None:
     for arm in plan.arms:
         if (rule := arm.searcher.stopping_rule) and plan.rungs_of(arm):
             console.print(_stops(plan, arm, rule), highlight=False)
+    for planned in plan.references:
+        console.print(f"reference {planned.label}: {planned.entry().about}", highlight=False)
     most, total = "" if plan.exact else "at most ", work.total
     console.print(
-        f"{most}{plan.trials} trials: {most}{plan.search_trials} in the search and {plan.replicate_trials} replicates; "
+        f"{most}{plan.trials} trials: {most}{plan.search_trials} in the search, {plan.replicate_trials} replicates and "
+        f"{plan.reference_trials} trials of {len(plan.references)} references, which train nothing; "
         f"{most}{total.epochs} epochs and {total.images} training images in all",
         highlight=False,
     )

@@ -12,13 +12,13 @@ from fmim_core.records import Record, SelectionFile, StudyFile, read_records, st
 
 
 def show_status(out: Path, console: Console) -> None:
-    """Trials by arm and status, from the records."""
+    """Trials by arm or reference and status, from the records."""
     study, records = StudyFile.read(study_path(out)), list(read_records(out))
     counts = Counter((record.arm, record.status) for record in records)
     statuses = sorted({status for _, status in counts})
     selected = out / "selection.json"
     selection = SelectionFile.read(selected) if selected.exists() else SelectionFile()
-    table, planned = Table("arm", *statuses, "planned"), 0
+    table, planned = Table("arm or reference", *statuses, "planned"), 0
     for arm in study.arms:
         due = arm.n_s * len(study.folds) * study.search_splits + arm.replicates  # no folds where nothing is searched
         due += len(selection.other_winners(arm.name, study.search_splits))
@@ -26,6 +26,10 @@ def show_status(out: Path, console: Console) -> None:
             due -= (len(study.folds) - 1) * _screened_out(records, arm.name)
         planned += due
         table.add_row(arm.label, *(str(counts[arm.name, status]) for status in statuses), str(due))
+    for reference in study.references:
+        planned += reference.replicates
+        row = (str(counts[reference.name, status]) for status in statuses)
+        table.add_row(reference.label, *row, str(reference.replicates))
     console.print(table)
     console.print(f"{len(records)} of {planned} trials are over ({study.study}, {study.preset})")
 

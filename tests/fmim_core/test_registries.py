@@ -17,6 +17,7 @@ from fmim_core.losses.base import LOSSES, Loss
 from fmim_core.losses.triplet import Triplet
 from fmim_core.margins.base import MARGINS, MarginConfig, Margins, MarginSchedule
 from fmim_core.models.base import BACKBONES, Backbone, multiply_adds
+from fmim_core.references.base import REFERENCES
 from fmim_core.registry import KindConfig, Registry
 from fmim_core.seeding import scoped_torch_seed, torch_generator
 from fmim_core.training.config import TrainConfig
@@ -25,7 +26,7 @@ from fmim_core.triplets.statistics import EpochStatistics, StatisticsCollector
 from tests.conftest import tiny_config
 from tests.support.registering import register_for_a_test
 
-REGISTRIES: list[Registry[Any]] = [LOSSES, MARGINS, BACKBONES, DATA_SETS]
+REGISTRIES: list[Registry[Any]] = [LOSSES, MARGINS, BACKBONES, DATA_SETS, REFERENCES]
 EXAMPLES: dict[str, dict[str, Any]] = {
     "arcface": {"margin_degrees": 14.3},
     "automargin": {"k_delta": 2, "k_an": 4},

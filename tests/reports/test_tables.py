@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from reports.build import build_report
-from reports.reading.results import key_of
+from reports.reading.plan import key_of
 from reports.stats import MeanSE, Variances, power_of
 from reports.writing.formats import configuration_text, decimal, mean_se_text, points, to_html, to_md, to_tex
 from tests.support.factories import N_S, SPACES, best, configurations, level, make_out

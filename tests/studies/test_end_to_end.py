@@ -78,7 +78,7 @@ def inline(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_interrupted_on_ray_and_uninterrupted_inline_give_identical_records(on_ray: Path, inline: Path) -> None:
     ours, theirs = (comparable_records(folder / "runs" / STUDY) for folder in (on_ray, inline))
-    assert len(ours) == 94
+    assert len(ours) == 98
     assert ours == theirs
 
 
@@ -87,12 +87,12 @@ def test_nothing_ran_twice_and_the_interruptions_are_on_record(on_ray: Path) -> 
     assert [execution.exit_code for execution in executions] == [130, None, 0]
     records = list(read_records(on_ray / "runs" / STUDY))
     last = executions[-1].started_at
-    assert executions[-1].trials == sum(record.started_at > last for record in records) <= 94 - 30
-    assert Counter(record.status for record in records) == {"completed": 94}
+    assert executions[-1].trials == sum(record.started_at > last for record in records) <= 98 - 30
+    assert Counter(record.status for record in records) == {"completed": 98}
 
 
 def test_the_tracker_ends_with_every_trial_finished_and_none_running(on_ray: Path) -> None:
-    assert tracked(on_ray) == {"FINISHED": 87}
+    assert tracked(on_ray) == {"FINISHED": 99}
 
 
 @pytest.mark.parametrize("backend", ["on_ray", "inline"])
@@ -115,7 +115,7 @@ def test_the_report_says_that_phantoms_are_no_radiographs(on_ray: Path) -> None:
 def test_status_and_report_work_on_a_finished_folder(on_ray: Path) -> None:
     status = fmim("status", f"runs/{STUDY}", cwd=on_ray)
     assert status.returncode == 0
-    assert "94 of 94 trials are over" in status.stdout
+    assert "98 of 98 trials are over" in status.stdout
     page = on_ray / "runs" / STUDY / "report" / "index.html"
     before = page.read_bytes()
     assert fmim("report", f"runs/{STUDY}", cwd=on_ray).returncode == 0

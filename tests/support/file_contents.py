@@ -87,7 +87,8 @@ def study_content(arms: list[dict[str, Any]], folds: int, replicates: int, synth
         "test_protocol": "retrained",
         "models_per_replicate": 1,
         "arms": [{"replicates": replicates} | arm for arm in arms],
-        "plan": {"search_trials": search, "replicate_trials": replicates * len(arms)},
+        "plan": {"search_trials": search, "replicate_trials": replicates * len(arms), "reference_trials": 0},
+        "references": [],
         "train": {"epochs": EPOCHS, "batch_size": 128, "keep": "last"},
         "environment": {
             "python": "3.12.3",

@@ -101,7 +101,7 @@ class Simulation:
         (spec, epoch), name = entry, self.plan.study.metric
         if status != "completed":
             return record_of(spec, status, 0, self._metric, name)
-        if epoch == spec.train.epochs:
+        if epoch >= spec.epochs:
             return record_of(spec, "completed", epoch, self._metric, name)
         so_far = record_of(spec, "stopped", epoch, self._metric, name)
         return None if not spec.rungs or dispatcher.goes_on(spec, so_far.history) else so_far

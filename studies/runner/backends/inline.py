@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 
 from fmim_core.records import Record
+from fmim_core.trial.reference_trial import trial_of
 from fmim_core.trial.spec import TrialSpec
-from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
+from fmim_core.trial.trial import RunSettings, keep_stopped
 from studies.runner.dispatcher import TrialSource
 
 
@@ -19,7 +20,7 @@ def run_inline(dispatcher: TrialSource, settings: RunSettings, threads: int) -> 
 
 
 def _run(spec: TrialSpec, settings: RunSettings, dispatcher: TrialSource) -> Record:
-    trial = Trial(spec, settings)
+    trial = trial_of(spec, settings)
     while trial.record is None:
         row = trial.step()
         if row is not None:

@@ -22,6 +22,7 @@ from ray.tune.search import Searcher
 
 from fmim_core.records import Attempt, Cost, EpochRow, Record, SoFar, TrialError, now, read_record
 from fmim_core.trial.cost import cut_off, earlier_attempts
+from fmim_core.trial.reference_trial import trial_of
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
 from studies.runner.dispatcher import TrialSource
@@ -35,7 +36,7 @@ def run_ray(
     resources: Resources,
     slots: int,
     trials: int,
-    trial: Callable[[TrialSpec, RunSettings], Trial] = Trial,
+    trial: Callable[[TrialSpec, RunSettings], Trial] = trial_of,
 ) -> None:
     """Run everything the dispatcher hands out as a `trial`, `slots` at once. An interrupt passes through.
 

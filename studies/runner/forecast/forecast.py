@@ -89,14 +89,14 @@ class Clock:
         A trial of several trainings has no rungs: it is asked for as a whole.
         """
         timing = self.calibration.timings[training_key(spec.train)]
-        models = len(self.workload.trainings(spec.fold, spec.search_split))
+        models = len(self.workload.trainings(spec.fold, spec.search_split)) if spec.epochs else 1
         epochs, steps = until - after, self.workload.batches(spec.train, spec.fold, spec.search_split)
         validations = sum(map(spec.train.validates, range(after + 1, until + 1)))
         validated = validations * self.workload.validated(spec.fold, spec.search_split)
         busy = epochs * steps * timing.step + validated * timing.image
         if not after:
-            busy += models * (timing.startup + timing.warm_up)
-        if spec.stage == "replicate" and until == spec.train.epochs:
+            busy += models * (timing.startup + (timing.warm_up if until else 0.0))  # a reference has no first epoch
+        if spec.reads_test_set and until == spec.epochs:
             busy += models * self.test_images * timing.image
         self.busy += busy
         self.work += Work(0 if after else 1, epochs * models, epochs * steps * spec.train.batches.size)
@@ -129,7 +129,7 @@ class Slots:
             other = (spec.search_split,) if spec.search_split else ()
             score = derive_seed("forecast", spec.arm, spec.number, *other) / 2**63
             history = [_row(epoch + 1, score) for epoch in range(epochs)]
-            over = epochs == spec.train.epochs
+            over = epochs == spec.epochs
             if not over and self.dispatcher.goes_on(spec, history):
                 self._train(spec, epochs)
                 continue
@@ -141,7 +141,7 @@ class Slots:
 
     def _train(self, spec: TrialSpec, after: int, before: float = 0.0) -> None:
         """Train until the next rung, or to the end, `before` seconds from now."""
-        until = min(epoch for epoch in (*spec.rungs, spec.train.epochs) if epoch > after)
+        until = min((epoch for epoch in (*spec.rungs, spec.epochs) if epoch > after), default=spec.epochs)
         end = self._now + before + self.clock.seconds(spec, after, until)
         heapq.heappush(self._running, (end, next(self._ties), spec, until))
 

@@ -55,7 +55,7 @@ def test_each_arm_and_stage_is_accounted_for_by_itself(out: Path) -> None:
     assert float(grid["wall_s"]) == 12.0  # all trials say that they ran at the same time
     assert by_arm(table)["All arms"]["n_s"] == "12"
     assert by_arm(table, "replicate")["All arms"]["trials"] == "25"
-    assert float(by_arm(table, "all")["All arms"]["device_seconds"]) == 12.0 * (36 + 25)
+    assert float(by_arm(table, "all")["All"]["device_seconds"]) == 12.0 * (36 + 25)
     assert "energy_kj" not in grid
     assert "Energy was not measured" in table.caption
 

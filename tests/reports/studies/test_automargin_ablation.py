@@ -15,7 +15,7 @@ from reports.writing.tables import to_csv
 from tests.support.file_contents import arm_content
 from tests.support.replicate_studies import COLUMNS, SEEDS, assert_drawn, record, rows, write_study
 
-# Test mAP by seed. "better" is 2.9, 3.0 and 3.1 points over the reference; "side" has another chance level.
+# Test mAP by seed. "better" is 2.9, 3.0 and 3.1 points over the baseline; "side" has another chance level.
 ABLATION = {"reference": (0.5, 0.6, 0.7), "better": (0.529, 0.63, 0.731), "same": (0.5, 0.61, 0.69)}
 SIDE = {"identity_side": (0.3, 0.35, 0.5)}
 
@@ -101,7 +101,7 @@ def test_a_partial_ablation_says_what_is_missing(settings: Path) -> None:
     for seed in range(SEEDS):
         (settings / "records" / f"reference.c00.seed{seed}.json").unlink()
     without = read_results(settings)
-    with pytest.raises(NothingToDraw, match="no seed is completed by both the reference and another arm"):
+    with pytest.raises(NothingToDraw, match="no seed is completed by both the baseline and another arm"):
         ablation.forest_plot(without)
     assert ablation.ablation_verdict(without).findings[-1].startswith("No seed is completed by both")
     assert len(ablation.ablation_table(without).rows) == 4

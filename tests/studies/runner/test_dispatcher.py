@@ -55,37 +55,36 @@ def run(dispatcher: Dispatcher, slots: int = 1, bad: dict[str, Status] | None = 
         dispatcher.finished(spec, made_record(spec, score(spec), (bad or {}).get(spec.id, "completed")))
 
 
-def test_the_paper_study_has_nine_arms_with_its_search_costs() -> None:
+def test_the_paper_study_has_its_arms_with_their_search_costs() -> None:
     study = catalogue.find("automargin_vs_grid")
     assert [arm.space.size for arm in study.arms] == [1, 1, 4, 4, 2, 1, 1, 1, 16, 4, 1]
-    assert [arm.label for arm in study.arms[:5]] == [
+    assert [arm.label for arm in study.arms[:6]] == [
         "Triplet + Q1",
         "Triplet + Q2",
         "Triplet + WAT",
         "Triplet + grid search",
         "Triplet + AutoMargin",
+        "Triplet + AutoMargin without search",
     ]
     plan = Plan(study, study.preset("quick"), seed=0, replicates=5)
-    assert (plan.search_trials, plan.replicate_trials, plan.trials) == (36 * 3, 11 * 5, 163)
+    assert (plan.search_trials, plan.replicate_trials, plan.trials) == (36 * 3, 11 * 5, 163 + 7)
 
 
-@pytest.mark.parametrize(
-    ("name", "search_trials", "replicate_trials"),
-    [
-        ("automargin_vs_grid", 36 * 3, 11 * 5),
-        ("automargin_vs_search", (4 + 1 + 16 + 16 + 16 + 48) * 3, 6 * 5),
-        ("automargin_ablation", 0, 10 * 5),
-        ("backbones", 4 * 6 * 2, 8 * 5),
-        ("baselines", 0, 7 * 5),
-        ("hyperparameter_selection", 58 * 3, 9 * 5),
-        ("lambda_sweep", 4 * 3, 4 * 5),
-        ("margin_sensitivity", 16 * 3, 5),
-        ("training_dynamics", 0, 3 * 5),
-    ],
-)
-def test_every_study_has_its_trials_and_every_configuration_is_a_valid_training(
-    name: str, search_trials: int, replicate_trials: int
-) -> None:
+TRIALS = {  # of quick: search, and replicates of five seeds
+    "automargin_ablation": (0, 10 * 5),
+    "automargin_vs_grid": (36 * 3, 11 * 5),
+    "automargin_vs_search": ((4 + 1 + 16 + 16 + 16 + 48) * 3, 6 * 5),
+    "backbones": (4 * 6 * 2, 8 * 5),
+    "baselines": (0, 7 * 5),
+    "hyperparameter_selection": (58 * 3, 9 * 5),
+    "lambda_sweep": (4 * 3, 4 * 5),
+    "margin_sensitivity": (16 * 3, 5),
+    "training_dynamics": (0, 3 * 5),
+}
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_every_study_has_its_trials_and_every_configuration_is_a_valid_training(name: str) -> None:
     study = catalogue.find(name)
     for preset in study.presets:
         plan = Plan(study, preset, seed=0, replicates=5)
@@ -93,21 +92,11 @@ def test_every_study_has_its_trials_and_every_configuration_is_a_valid_training(
             configs = [plan.train_config(arm, configuration) for configuration in arm.space.corners()]
             assert len({config.model_dump_json() for config in configs}) == len(configs)
     plan = Plan(study, study.preset("quick"), seed=0, replicates=5)
-    assert (plan.search_trials, plan.replicate_trials) == (search_trials, replicate_trials)
+    assert (plan.search_trials, plan.replicate_trials) == TRIALS[name]
 
 
 def test_the_catalogue_is_what_is_tested() -> None:
-    assert catalogue.names() == [
-        "automargin_ablation",
-        "automargin_vs_grid",
-        "automargin_vs_search",
-        "backbones",
-        "baselines",
-        "hyperparameter_selection",
-        "lambda_sweep",
-        "margin_sensitivity",
-        "training_dynamics",
-    ]
+    assert catalogue.names() == list(TRIALS)
 
 
 def test_without_a_search_replicates_start_at_once(tiny_bank: Bank, tmp_path: Path) -> None:
@@ -116,7 +105,7 @@ def test_without_a_search_replicates_start_at_once(tiny_bank: Bank, tmp_path: Pa
     dispatcher = Dispatcher(plan, tiny_bank, tmp_path, {})
     order = run(dispatcher, slots=3)
     assert [(spec.arm, spec.stage) for spec in order[:2]] == [("softtriple", "replicate")] * 2
-    assert len(order) == 14
+    assert len(order) == 14 + 4
     assert dispatcher.complete
     chosen = fixed(tmp_path)["arcface"]
     assert (chosen.configuration, chosen.score) == ({"margin_degrees": 14.3}, None)
@@ -141,9 +130,9 @@ def test_the_paper_preset_is_the_papers_protocol() -> None:
 def test_arms_share_seeds_and_every_trial_has_its_own_name_and_fingerprint(tiny_bank: Bank) -> None:
     specs = mini_plan().possible(tiny_bank, lambda arm, search_split: ())
     assert len({spec.id for spec in specs}) == len({spec.fingerprint for spec in specs}) == len(specs)
-    seeds = {(spec.stage, spec.replicate): set() for spec in specs}
-    for spec in specs:
-        seeds[spec.stage, spec.replicate].add(spec.seed)
+    seeds: dict[tuple[bool, int], set[int]] = {}
+    for spec in specs:  # references have the seeds of replicates
+        seeds.setdefault((spec.stage == "search", spec.replicate), set()).add(spec.seed)
     assert all(len(values) == 1 for values in seeds.values())
     assert len({min(values) for values in seeds.values()}) == len(seeds)
 
@@ -163,15 +152,14 @@ def test_every_trial_is_handed_out_once_and_replicates_are_the_winners(
 
 def test_replicates_start_as_soon_as_their_winner_is_known(tiny_bank: Bank, tmp_path: Path) -> None:
     order = run(Dispatcher(mini_plan(), tiny_bank, tmp_path, {}))
-    stages = [(spec.arm, spec.stage) for spec in order]
     # The arm with the larger search comes first, and its replicates before the other arm's search.
-    assert (
-        stages
-        == [("triplet_grid", "search")] * 4
-        + [("triplet_grid", "replicate")] * 2
-        + [("adatriplet_automargin", "search")] * 2
-        + [("adatriplet_automargin", "replicate")] * 2
-    )
+    assert [(spec.arm, spec.stage) for spec in order[:-4]] == [
+        *[("triplet_grid", "search")] * 4,
+        *[("triplet_grid", "replicate")] * 2,
+        *[("adatriplet_automargin", "search")] * 2,
+        *[("adatriplet_automargin", "replicate")] * 2,
+    ]
+    assert {spec.stage for spec in order[-4:]} == {"reference"}
 
 
 def test_the_winner_is_on_disk_before_its_first_replicate_is_handed_out(tiny_bank: Bank, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import math
 import shutil
 from collections import Counter
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from rich.console import Console
 
 from fmim_core.records import (
     Execution,
+    PlannedTrials,
     Record,
     SelectionFile,
     StudyFile,
@@ -34,6 +36,7 @@ from studies.runner.tracking.mlflow_runs import Identity
 from studies.runner.tracking.tracker import Tracker
 from tests.support.comparison import comparable_records
 from tests.support.mini_study import mini_plan, options_in
+from tests.support.out_folders import table
 
 pytestmark = pytest.mark.slow
 
@@ -75,6 +78,9 @@ def test_the_plan_is_run_whole(finished: Path) -> None:
         ("triplet_grid", "replicate", "completed"): 2,
         ("adatriplet_automargin", "search", "completed"): 2,
         ("adatriplet_automargin", "replicate", "completed"): 2,
+        ("reference.pixels", "reference", "completed"): 1,
+        ("reference.pixels_less_mean", "reference", "completed"): 1,
+        ("reference.untrained_network", "reference", "completed"): 2,
     }
     chosen = SelectionFile.read(finished / "study" / "selection.json").arms
     for record in records:
@@ -85,12 +91,12 @@ def test_the_plan_is_run_whole(finished: Path) -> None:
 
 def test_study_json_holds_the_plan_the_data_and_the_execution(finished: Path) -> None:
     study = StudyFile.read(finished / "study" / "study.json")
-    assert (study.plan.search_trials, study.plan.replicate_trials) == (6, 4)
+    assert study.plan == PlannedTrials(search_trials=6, replicate_trials=4, reference_trials=4)
     assert [(arm.name, arm.n_s) for arm in study.arms] == [("adatriplet_automargin", 1), ("triplet_grid", 2)]
     assert [fold.train_subjects + fold.validation_subjects for fold in study.folds] == [12, 12]
     assert (study.data.name, study.data.synthetic, study.data.test.subjects) == ("phantom", True, 6)
     execution = executions(finished)[0]
-    assert (execution.trials, execution.exit_code, execution.slots) == (10, 0, 1)
+    assert (execution.trials, execution.exit_code, execution.slots) == (14, 0, 1)
 
 
 def test_replicates_leave_their_queries_and_the_report_shows_them(finished: Path) -> None:
@@ -123,6 +129,20 @@ def test_a_replicate_without_its_queries_runs_again(copy: Path) -> None:
     assert comparable_records(out) == before
 
 
+def test_the_report_has_the_references_of_the_study_with_what_their_records_say(finished: Path) -> None:
+    out = finished / "study"
+    found = {row["arm"]: row for row in table(out, "test_metrics")}
+    by_label = {f"Reference: {one.label}": one.name for one in StudyFile.read(out / "study.json").references}
+    assert list(found)[-3:] == list(by_label)
+    tested = [record for record in read_records(out) if record.stage == "reference"]
+    for label, name in by_label.items():
+        values = [record.metrics.test["mAP"] for record in tested if record.arm == name]
+        assert float(found[label]["mAP_mean"]) == pytest.approx(fmean(values))
+        assert found[label]["test_n"] == str(len(values))
+    last_winner = max(one.selected_at for one in SelectionFile.read(out / "selection.json").arms.values())
+    assert all(record.test_opened_at >= last_winner for record in tested)
+
+
 def test_the_same_command_again_runs_nothing(copy: Path) -> None:
     before = comparable_records(copy / "study")
     assert run(copy) == DONE
@@ -143,7 +163,7 @@ def test_resuming_runs_what_is_missing_or_failed_and_gives_the_same_records(copy
 
 def test_more_replicates_extend_a_study(copy: Path) -> None:
     assert run(copy, replicates=3) == DONE
-    assert executions(copy)[-1].trials == 2  # one more for each arm
+    assert executions(copy)[-1].trials == 3  # one more for each arm, and of the untrained network
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,8 @@ def test_the_studys_own_trials_are_the_same_with_and_without_other_splits(tiny_b
         replace(mini_plan(replicates=3), search_splits=splits).possible(tiny_bank, lambda arm, search_split: ())
         for splits in (1, 3)
     )
-    assert [(one.id, one.fingerprint, one.seed) for one in three[: len(alone)]] == [
+    own = [one for one in three if not one.search_split]
+    assert [(one.id, one.fingerprint, one.seed) for one in own] == [
         (one.id, one.fingerprint, one.seed) for one in alone
     ]
     assert len({spec.id for spec in three}) == len(three) == len(alone) + 2 * (6 + 3)
@@ -188,7 +189,9 @@ def test_what_is_read_of_a_folder_keeps_other_splits_apart(tiny_bank: Bank, tmp_
     simulation.run(slots=2)
     study, results = StudyFile.read(tmp_path / "study.json"), read_results(tmp_path)
     assert study.search_splits == 3
-    assert study.plan == PlannedTrials(search_trials=3 * (2 + 4 + 6) * 2, replicate_trials=3 * (3 + 2))
+    assert study.plan == PlannedTrials(
+        search_trials=3 * (2 + 4 + 6) * 2, replicate_trials=3 * (3 + 2), reference_trials=1 + 1 + 3
+    )
     others = [record for record in simulation.records.values() if record.search_split]
     assert {trial.name for trial in results.other_splits} == {record.trial for record in others}
     assert len(results.every_trial) == len(simulation.records)

@@ -58,7 +58,7 @@ def test_work_is_counted_as_trials_count_it(tiny_bank: Bank, tmp_path: Path) -> 
         assert workload.trial(spec.train, spec.fold) == Work(1, cost.epochs, cost.images)
     search, replicate = (workload.trial(spec.train, spec.fold) for spec in specs)
     assert workload.search(plan.arms[1]).trials == 4
-    assert workload.total == Work(plan.trials, 2 * plan.trials, 6 * search.images + 4 * replicate.images)
+    assert workload.total == Work(10 + 4, 2 * 10, 6 * search.images + 4 * replicate.images)
 
 
 def test_every_member_of_an_ensemble_is_counted(tiny_bank: Bank, tmp_path: Path) -> None:
@@ -76,20 +76,26 @@ def test_every_member_of_an_ensemble_is_counted(tiny_bank: Bank, tmp_path: Path)
     )
     folds = sum(seconds_of(one, workload, 0)[0] for one in first_search_trials(plan, tiny_bank))
     tested = 2 * 0.25 * int(tiny_bank.summary["test"]["images"])
-    assert found.device_seconds == pytest.approx((3 * folds + plan.replicate_trials * (folds + tested)) * 0.5)
+    references = plan.reference_trials * (1.0 + tested / 2)  # of one network each
+    replicates = plan.replicate_trials * (folds + tested)
+    assert found.device_seconds == pytest.approx((3 * folds + replicates + references) * 0.5)
 
 
-def test_a_study_without_a_search_has_replicates_alone(tiny_bank: Bank) -> None:
+def test_a_study_without_a_search_has_replicates_and_references_alone(tiny_bank: Bank) -> None:
     study = MINI_STUDY.model_copy(update={"search": False, "arms": MINI_STUDY.arms[:1]})
     workload = Workload(Plan(study, MINI, 0, 3), tiny_bank.development())
-    assert (workload.total.trials, workload.total.epochs) == (3, 6)
+    assert (workload.total.trials, workload.total.epochs) == (3 + 5, 6)
 
 
 def seconds_of(spec: TrialSpec, workload: Workload, test_images: int) -> tuple[float, float]:
     """A trial's seconds, those on the device and all, by TIMING."""
-    epochs = spec.train.epochs
-    busy = 1.0 + 2.0 + epochs * (0.5 * workload.batches(spec.train, spec.fold) + 0.25 * workload.validated(spec.fold))
-    if spec.stage == "replicate":
+    epochs = spec.epochs
+    busy = (
+        1.0
+        + 2.0 * (epochs > 0)
+        + epochs * (0.5 * workload.batches(spec.train, spec.fold) + 0.25 * workload.validated(spec.fold))
+    )
+    if spec.reads_test_set:
         busy += 0.25 * test_images
     return busy, busy + 0.125 * epochs
 
@@ -100,10 +106,11 @@ def test_one_slot_takes_the_sum_of_all_trials_and_of_what_is_around_them(tiny_ba
     first_of_each = [(arm, c) for arm in plan.arms for c in arm.space.configurations()]
     specs = [spec for arm, c in first_of_each for spec in plan.search(arm, 0, c, tiny_bank)]
     specs += [spec for arm in plan.arms for spec in plan.replicate(arm, 0, next(arm.space.configurations()), tiny_bank)]
+    specs += [spec for planned in plan.references for spec in plan.reference(planned, tiny_bank)]
     each = [seconds_of(spec, workload, test_images) for spec in specs]
     around = {"launch": 10.0, "first": 3.0, "gap": 0.25, "finish": 5.0}
     found = predicted(plan, tiny_bank, 1, invented(plan, **around), preparation=20.0)
-    assert found.wall_s == pytest.approx(20 + 10 + 3 + 5 + 9 * 0.25 + sum(whole for _, whole in each))
+    assert found.wall_s == pytest.approx(20 + 10 + 3 + 5 + 13 * 0.25 + sum(whole for _, whole in each))
     assert found.device_seconds == pytest.approx(0.5 * (3 + sum(busy for busy, _ in each)))
     assert Work(found.trials, found.epochs, found.images) == workload.total
     assert found.peak_memory == 1e9
@@ -258,5 +265,5 @@ def test_the_command_predicts_on_ray(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     content = CalibrationFile.read(tmp_path / "out" / "calibration.json")
     assert (content.backend, len(content.calibration["timings"])) == ("ray", 7)
-    check_prediction(content, Forecast(**content.forecast.model_dump()), Work(94, 188, 37120))
-    assert "for 94 trials" in done.stdout
+    check_prediction(content, Forecast(**content.forecast.model_dump()), Work(98, 188, 37120))
+    assert "for 98 trials" in done.stdout

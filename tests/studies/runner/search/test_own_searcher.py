@@ -124,7 +124,7 @@ def test_a_searcher_with_a_stopping_rule_is_stopped_screened_and_counted(tiny_ba
     }
     for spec in simulation.started:
         progress.finished(spec, simulation.records[spec.id])
-    total = 12 + len(good) + 1
+    total = 12 + len(good) + 1 + 3  # a replicate, and one of each reference
     assert progress.line().startswith(f"{total} of {total} trials")
     show_status(tmp_path / "out", screen)
     assert f"{total} of {total} trials are over" in screen.export_text()

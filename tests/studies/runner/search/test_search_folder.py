@@ -78,10 +78,10 @@ def test_the_same_plan_and_one_of_more_samples_go_on(tiny_bank: Bank, tmp_path: 
     begun(tmp_path, tiny_bank, plan_of(TPE_ARM))
     for samples in (4, 6):
         plan = plan_of(arm("tpe", TPE(samples=samples, startup=2), MIXED))
-        assert len(outcomes_of_plan(tmp_path, plan, tiny_bank)) == 4 * 2 + 1
+        assert len(outcomes_of_plan(tmp_path, plan, tiny_bank)) == 4 * 2 + 1 + 3
     pure = tmp_path / "grid"
     begun(pure, tiny_bank, plan_of(arm("grid", Grid(), GRID)))
-    assert len(outcomes_of_plan(pure, plan_of(arm("grid", Grid(), GRID)), tiny_bank)) == 2 * 2 + 1
+    assert len(outcomes_of_plan(pure, plan_of(arm("grid", Grid(), GRID)), tiny_bank)) == 2 * 2 + 1 + 3
 
 
 def test_another_seed_is_refused_even_before_the_first_record(tiny_bank: Bank, tmp_path: Path) -> None:

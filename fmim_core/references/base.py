@@ -1,0 +1,49 @@
+"""What a reference is: a way to find people again that no training made, which every arm should beat.
+
+Musgrave et al. (2020), "A metric learning reality check": without such rows a table does not say what training bought.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import reduce
+from operator import getitem
+from typing import Any, ClassVar
+
+import torch
+
+from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.registry import KindConfig, Registry
+from fmim_core.training.config import TrainConfig
+from fmim_core.training.evaluation import Evaluator
+
+
+class Reference(KindConfig):
+    """A reference; it has no settings, and takes from a training configuration what its numbers depend on.
+
+    depends_on: those fields of the training configuration, dotted.
+    seeded: whether its numbers depend on the seed; if not, one evaluation says all.
+    """
+
+    depends_on: ClassVar[tuple[str, ...]]
+    seeded: ClassVar[bool] = False
+
+    def settings(self, config: TrainConfig) -> dict[str, Any]:
+        """What of a training configuration its numbers depend on: where that is equal, so are they."""
+        whole = config.model_dump(mode="json")
+        return {path: reduce(getitem, path.split("."), whole) for path in self.depends_on}
+
+    @abstractmethod
+    def label(self, config: TrainConfig) -> str:
+        """What it is called in reports, beside arms of that configuration."""
+
+    @abstractmethod
+    def about(self, config: TrainConfig) -> str:
+        """What it does, as part of a sentence."""
+
+    @abstractmethod
+    def evaluator(self, config: TrainConfig, development: ImageSet, seed: int, device: torch.device) -> Evaluator:
+        """What embeds and scores images as arms of that configuration do; nothing is trained."""
+
+
+REFERENCES: Registry[Reference] = Registry("reference", "fmim_core.references")

@@ -1,0 +1,37 @@
+"""The network that arms start from, before its first step."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+
+from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.references.base import REFERENCES, Reference
+from fmim_core.seeding import scoped_torch_seed
+from fmim_core.training.config import TrainConfig
+from fmim_core.training.evaluation import Evaluator
+from fmim_core.training.step import initial_model
+
+
+@REFERENCES.register
+class UntrainedNetwork(Reference):
+    """The backbone as a training with the same seed begins: random weights, or pretrained ones.
+
+    The layer that makes embeddings of a pretrained network's features is random all the same.
+    """
+
+    kind: Literal["untrained_network"] = "untrained_network"
+    depends_on = ("model", "augmentation.crop", "augmentation.mean", "augmentation.std", "identity", "precision")
+    seeded = True
+
+    def label(self, config: TrainConfig) -> str:
+        return "Pretrained features" if config.model.pretrained else "Untrained network"
+
+    def about(self, config: TrainConfig) -> str:
+        weights = "pretrained weights" if config.model.pretrained else "random weights"
+        return f"{type(config.model).__name__} with the {weights} that a training with the same seed starts from"
+
+    def evaluator(self, config: TrainConfig, development: ImageSet, seed: int, device: torch.device) -> Evaluator:
+        with scoped_torch_seed(seed, "model"):
+            return Evaluator(config, initial_model(config, device), device)

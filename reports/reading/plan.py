@@ -1,0 +1,67 @@
+"""Which trials there should be, by what study.json declares and selection.json selected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fmim_core.records import ArmEntry, Record, SelectionFile, StudyFile
+
+Key = tuple[str, tuple[tuple[str, Any], ...], str, int, int]  # arm, configuration, stage, replicate, search split
+Records = dict[Key, tuple[str, Record]]
+
+
+def key_of(configuration: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """A configuration as a hashable key in which 1 and 1.0 are the same value."""
+    return tuple(
+        (name, float(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value))
+        for name, value in sorted(configuration.items())
+    )
+
+
+def trials_of_study(study: StudyFile, selection: SelectionFile, records: Records) -> dict[Key, Mapping[str, Any]]:
+    """Every trial of the study itself: configurations on folds, selected ones with each seed; and the references'."""
+    plan: dict[Key, Mapping[str, Any]] = {}
+    for arm in study.arms:
+        plan |= _search(study, arm, 0, records)
+        chosen = selection.winner(arm.name)
+        if chosen is not None:
+            for seed in range(arm.replicates):
+                plan[arm.name, key_of(chosen), "replicate", seed, 0] = chosen
+    for reference in study.references:
+        for seed in range(reference.replicates):
+            plan[reference.name, (), "reference", seed, 0] = {}
+    return plan
+
+
+def trials_on_other_splits(
+    study: StudyFile, arms: Mapping[int, list[ArmEntry]], selection: SelectionFile, records: Records
+) -> dict[Key, Mapping[str, Any]]:
+    """Those on other search splits: the search, and the winner with the split's seed unless the study trains it."""
+    plan: dict[Key, Mapping[str, Any]] = {}
+    for split in range(1, study.search_splits):
+        for arm in arms[split]:
+            plan |= _search(study, arm, split, records)
+            chosen = selection.other_winners(arm.name, study.search_splits).get(split)
+            if chosen is not None:
+                plan[arm.name, key_of(chosen), "replicate", split, split] = chosen
+    return plan
+
+
+def _search(study: StudyFile, arm: ArmEntry, split: int, records: Records) -> dict[Key, Mapping[str, Any]]:
+    return {
+        (arm.name, key_of(configuration), "search", fold, split): configuration
+        for configuration in arm.configurations
+        for fold in _folds_due(study, arm, configuration, split, records)
+    }
+
+
+def _folds_due(
+    study: StudyFile, arm: ArmEntry, configuration: Mapping[str, Any], split: int, records: Records
+) -> list[int]:
+    """All folds; the first alone if the search screens on it and the configuration has not come to its end."""
+    folds = [fold.fold for fold in study.folds]
+    if not arm.searcher_facts.screens:
+        return folds
+    _, screened = records.get((arm.name, key_of(configuration), "search", folds[0], split), ("", None))
+    return folds if screened and screened.status == "completed" else folds[:1]

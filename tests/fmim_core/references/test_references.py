@@ -1,0 +1,111 @@
+"""References against the slow and obvious: pixels in plain numpy, and a training that has not taken a step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.references.base import REFERENCES, Reference
+from fmim_core.references.pixels import SIDE, GreyValues
+from fmim_core.seeding import scoped_torch_seed
+from fmim_core.training.trainer import Training
+from tests.conftest import tiny_config
+from tests.oracles.retrieval import retrieval
+
+CPU = torch.device("cpu")
+CONFIG = tiny_config()
+SUBJECTS, PER_SUBJECT, SIZE = 20, 6, 28
+
+
+def image_set(first: int) -> ImageSet:
+    """Ten of the subjects with three images a side: noise, and as faint what all, a subject and a side have in common.
+
+    Raw pixels, and less so pixels without the mean image, find some of them again.
+    """
+    draw = np.random.default_rng(0)
+    shared, noise = draw.random((SIZE, SIZE)), draw.random((SUBJECTS, PER_SUBJECT, SIZE, SIZE))
+    own = draw.random((SUBJECTS, 1, SIZE, SIZE)) + np.repeat(draw.random((SUBJECTS, 2, SIZE, SIZE)), 3, axis=1)
+    images = (255 * (0.5 * shared + 0.05 * own + 0.4 * noise)).astype(np.uint8).reshape(-1, SIZE, SIZE)
+    rows = np.arange(first * PER_SUBJECT, (first + 10) * PER_SUBJECT)
+    sides = np.array(["L", "L", "L", "R", "R", "R"] * 10)
+    months = np.array([0.0, 12.0, 48.0] * 20)
+    return ImageSet(images, rows, (rows // PER_SUBJECT).astype(str), sides, months)
+
+
+DEVELOPMENT, TEST = image_set(0), image_set(10)
+
+
+def metrics(kind: str, seed: int = 0, **changes: object) -> dict[str, float]:
+    """What a reference measures on the test set."""
+    return REFERENCES.make({"kind": kind}).evaluator(tiny_config(**changes), DEVELOPMENT, seed, CPU).evaluate(TEST)
+
+
+def crops(images: ImageSet) -> np.ndarray:
+    """The grey values `(n, D)` of the centre crops, float64."""
+    side, crop = images.images.shape[1], CONFIG.augmentation.crop
+    edge = (side - crop) // 2
+    return images.images[images.rows, edge : edge + crop, edge : edge + crop].reshape(len(images), -1) / 255.0
+
+
+def scored(vectors: np.ndarray, images: ImageSet, per_side: bool = False) -> dict[str, float]:
+    """The oracle's metrics: every later visit against all baseline images."""
+    query, gallery = images.query_mask, images.gallery_mask
+    names = [f"{a}{b}" if per_side else a for a, b in zip(images.subjects, images.sides, strict=True)]
+    identities = np.array(names)
+    years = images.years[query].tolist()
+    return retrieval(vectors[query], vectors[gallery], identities[query], identities[gallery], years)
+
+
+@pytest.mark.parametrize("identity", ["subject", "side"])
+def test_pixels_are_the_cosines_of_grey_values(identity: str) -> None:
+    for kind, vectors in (("pixels", crops(TEST)), ("pixels_less_mean", crops(TEST) - crops(DEVELOPMENT).mean(axis=0))):
+        expected = scored(vectors, TEST, identity == "side")
+        found = metrics(kind, identity=identity)
+        assert {name: found[name] for name in expected} == pytest.approx(expected, abs=1e-9)
+        assert 0.2 < found["mAP"] < 0.95
+
+
+def test_large_images_are_averaged_over_equal_parts() -> None:
+    images = torch.rand(2, 1, 2 * SIDE, 2 * SIDE, dtype=torch.float64)
+    parts = images.numpy().reshape(2, SIDE, 2, SIDE, 2).mean(axis=(2, 4)).reshape(2, -1)
+    np.testing.assert_allclose(GreyValues()(images).numpy(), parts, rtol=0, atol=1e-12)
+
+
+def test_the_untrained_network_is_a_training_before_its_first_step() -> None:
+    found = []
+    for seed in (3, 4):
+        training = Training(CONFIG, DEVELOPMENT, None, seed, CPU)
+        found.append(metrics("untrained_network", seed))
+        assert found[-1] == training.evaluate(TEST)
+        with scoped_torch_seed(seed, "model"):
+            network = CONFIG.model.build(CONFIG.augmentation.crop).eval()
+        side = CONFIG.augmentation.crop
+        images = torch.from_numpy((crops(TEST) - 0.5) / 0.3).float().view(-1, 1, side, side)
+        with torch.no_grad():
+            by_hand = scored(network(images).double().numpy(), TEST)
+        assert {name: found[-1][name] for name in by_hand} == pytest.approx(by_hand, abs=1e-9)
+    assert found[0]["mAP"] != found[1]["mAP"]
+
+
+@pytest.mark.parametrize("kind", REFERENCES.kinds())
+def test_every_reference_says_what_it_depends_on(kind: str) -> None:
+    reference: Reference = REFERENCES.make({"kind": kind})
+    before = torch.get_rng_state()
+    base = metrics(kind)
+    assert torch.equal(torch.get_rng_state(), before)
+    other_method = {"loss": {"kind": "triplet"}, "margins": {"kind": "fixed", "epsilon": 0.5}, "learning_rate": 0.1}
+    assert reference.settings(tiny_config(**other_method)) == reference.settings(CONFIG)
+    assert metrics(kind, **other_method) == base
+    smaller = {"augmentation": {"crop": 20}}
+    assert reference.settings(tiny_config(**smaller)) != reference.settings(CONFIG)
+    assert (metrics(kind, seed=1) != base) == reference.seeded
+    assert reference.label(CONFIG)
+    assert reference.about(CONFIG)
+
+
+def test_a_network_that_starts_from_weights_is_called_pretrained_features() -> None:
+    reference = REFERENCES.make({"kind": "untrained_network"})
+    names = [reference.label(tiny_config(model={"kind": "resnet18", "weights": w})) for w in ("none", "imagenet")]
+    assert names == ["Untrained network", "Pretrained features"]

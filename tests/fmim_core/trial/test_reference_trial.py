@@ -1,0 +1,57 @@
+"""A reference's trial: its record, what it depends on, and that no epoch is run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.records import read_record
+from fmim_core.trial.reference_trial import trial_of
+from fmim_core.trial.spec import TrialSpec
+from fmim_core.trial.trial import RunSettings
+from tests.support.comparison import comparable
+from tests.support.mini_study import first_replicates, mini_plan
+
+
+def specs(bank: Bank) -> list[TrialSpec]:
+    """Raw pixels, pixels less the mean image, and the untrained network with two seeds."""
+    plan = mini_plan()
+    return [spec for planned in plan.references for spec in plan.reference(planned, bank)]
+
+
+def test_a_record_of_a_reference_says_what_a_replicates_says(tiny_bank: Bank, tmp_path: Path) -> None:
+    *_, spec = specs(tiny_bank)
+    record = trial_of(spec, RunSettings(tmp_path, "cpu")).run()
+    assert comparable(read_record(tmp_path, "reference.untrained_network.c00.seed1")) == comparable(record)
+    assert (record.status, record.stage, record.arm) == ("completed", "reference", "reference.untrained_network")
+    assert (record.replicate, record.fold, record.configuration) == (1, None, {})
+    assert record.seed == first_replicates(mini_plan(), tiny_bank)[1].seed
+    assert record.metrics.validation is None
+    assert record.metrics.test["gallery"] == 12
+    assert record.started_at <= record.test_opened_at <= record.ended_at
+    assert (record.history, record.cost.epochs, record.cost.images) == ((), 0, 0)
+    assert record.cost.eval_s > 0
+    assert record.config["model"] == spec.train.model.model_dump(mode="json")
+    assert "loss" not in record.config
+    assert not list((tmp_path / "checkpoints").glob("*"))
+
+
+def test_it_is_the_same_whatever_arm_it_stands_beside(tiny_bank: Bank) -> None:
+    for spec in specs(tiny_bank):
+        other = spec.train.model_copy(update={"learning_rate": 0.5, "epochs": 9})
+        assert spec.model_copy(update={"train": other}).fingerprint == spec.fingerprint
+        smaller = spec.train.augmentation.model_copy(update={"crop": 20})
+        other = spec.train.model_copy(update={"augmentation": smaller})
+        assert spec.model_copy(update={"train": other}).fingerprint != spec.fingerprint
+        assert TrialSpec.model_validate_json(spec.model_dump_json()) == spec
+    assert len({spec.fingerprint for spec in specs(tiny_bank)}) == 4
+
+
+def test_one_that_fails_is_a_failed_record_and_the_next_attempt_lists_it(tiny_bank: Bank, tmp_path: Path) -> None:
+    spec = specs(tiny_bank)[0]
+    augmentation = spec.train.augmentation.model_copy(update={"crop": 99})
+    large = spec.model_copy(update={"train": spec.train.model_copy(update={"augmentation": augmentation})})
+    for attempts in (0, 1):
+        record = trial_of(large, RunSettings(tmp_path, "cpu")).run()
+        assert (record.status, len(record.attempts), record.test_opened_at) == ("failed", attempts, None)
+        assert "augmentation.crop = 99" in record.error.message

@@ -1,0 +1,152 @@
+"""References in the report: rows, lines, the sentence on where arms stand, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reports.build import status_lines
+from reports.parts.arms import arms_table
+from reports.parts.comparisons import comparisons
+from reports.parts.costs import accounting_table, search_cost_table
+from reports.parts.tidy import every_value_table
+from reports.parts.trials import all_trials_table, failures_table
+from reports.parts.verdict import verdict_of_comparisons
+from reports.parts.years import by_year_table, year_plot
+from reports.reading.results import read_results
+from reports.reading.summary import on_test
+from reports.writing.references import references_note, standing
+from reports.writing.tables import markdown
+from tests.support.drawn import bands, lines, panels
+from tests.support.factories import SPACES, make_out
+from tests.support.file_contents import edit, spoil
+from tests.support.references import NETWORK, PIXELS, add_references
+from tests.support.replicate_studies import rows
+
+TRIPLET = [arm for arm in SPACES if arm.startswith("triplet")]
+BEATEN = {PIXELS: [0.3], NETWORK: [0.1, 0.2, 0.3]}
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """The five arms with the triplet loss."""
+    return make_out(tmp_path / "out", arms=TRIPLET)
+
+
+def test_rows_stand_below_the_arms_and_say_what_they_are(out: Path) -> None:
+    results = read_results(add_references(out, BEATEN))
+    pixels, network = rows(arms_table(results))[-2:]
+    assert (pixels["arm"], network["arm"]) == ("Reference: Raw pixels", "Reference: Untrained network")
+    assert (float(pixels["mAP_mean"]), pixels["mAP_se"], pixels["test_n"]) == (0.3, "", "1")
+    assert float(network["mAP_mean"]) == pytest.approx(0.2)
+    assert float(network["mAP_se"]) == pytest.approx(0.1 / 3**0.5)
+    text = markdown(arms_table(results))
+    assert "30.00 ± n/a (n = 1)" in text
+    assert references_note(results) in text
+    by_year = rows(by_year_table(results))[-1]
+    assert float(by_year["year_4_mean"]) == pytest.approx(0.2 - 1 / 50)
+    assert rows(arms_table(results))[:-2] == rows(arms_table(read_results(add_references(out, {}))))
+
+
+def test_nothing_is_compared_with_them_or_counted_to_a_search(out: Path) -> None:
+    before = read_results(out)
+    expected = comparisons(before), rows(search_cost_table(before))
+    after = read_results(add_references(out, BEATEN))
+    assert (comparisons(after), rows(search_cost_table(after))) == expected
+    found = {(row["arm"], row["stage"]): row for row in rows(accounting_table(after))}
+    assert (found["References", "reference"]["trials"], found["References", "reference"]["n_s"]) == ("4", "")
+    assert int(found["All", "all"]["trials"]) == len(before.trials) + 4
+
+
+def test_every_value_has_them_and_the_trials_table_traces_them(out: Path) -> None:
+    results = read_results(add_references(out, BEATEN))
+    found = {(row["arm"], row["metric"], row["year"]): row for row in rows(every_value_table(results))}
+    assert float(found[PIXELS, "mAP", "all"]["mean"]) == 0.3
+    assert found[NETWORK, "CMC_1", "8"]["n"] == "3"
+    traced = [row["record"] for row in rows(all_trials_table(results)) if row["stage"] == "reference"]
+    names = [f"{PIXELS}.c00.seed0", *(f"{NETWORK}.c00.seed{seed}" for seed in range(3))]
+    assert traced == [f"{name}.json" for name in names]
+
+
+def test_their_lines_by_year_are_thin_and_have_their_values(out: Path) -> None:
+    (axes,) = panels(year_plot(read_results(add_references(out, BEATEN))))
+    drawn = lines(axes)
+    assert drawn["Raw pixels"][0] == pytest.approx(100 * (0.3 + 2 / 50))
+    assert drawn["Untrained network"][4] == pytest.approx(100 * (0.2 - 5 / 50))
+    assert {line.get_linewidth() for line in axes.lines if line.get_label() in ("Raw pixels",)} == {0.8}
+    assert [bool(band) for band in bands(axes)] == [True] * 5 + [False, True]  # one value has no band
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({}, []),
+        (
+            BEATEN,
+            [
+                "Every arm has a better test mAP than the references beside it, which no training made: "
+                "Raw pixels (30.00 %), Untrained network (20.00 %)."
+            ],
+        ),
+        (
+            {PIXELS: [0.5], NETWORK: [0.2]},
+            [
+                "Not every arm has a better test mAP than Raw pixels (50.00 %), which no training made: "
+                "not Triplet + Q1 (37.00 %).",
+                "Every arm has a better test mAP than the references beside it, which no training made: "
+                "Untrained network (20.00 %).",
+            ],
+        ),
+        (
+            {PIXELS: [0.9], NETWORK: [0.8]},
+            [
+                "No arm has a better test mAP than these references, which no training made: "
+                "Raw pixels (90.00 %), Untrained network (80.00 %)."
+            ],
+        ),
+    ],
+)
+def test_a_sentence_says_where_the_arms_stand(out: Path, values: dict[str, list[float]], expected: list[str]) -> None:
+    results = read_results(add_references(out, values))
+    assert standing(results) == expected
+    assert set(expected) <= set(verdict_of_comparisons(results).cautions)
+
+
+def test_a_tie_is_not_better(out: Path) -> None:
+    tie = on_test(read_results(out), "triplet_q1", "mAP").stat.mean
+    assert "not Triplet + Q1" in standing(read_results(add_references(out, {PIXELS: [tie]})))[0]
+
+
+def test_labels_decide_nothing(out: Path) -> None:
+    results = read_results(add_references(out, {PIXELS: [0.5]}))
+    references = json.loads((out / "study.json").read_text())["references"]
+    edit(out / "study.json", references=[one | {"label": "Triplet + Q1"} for one in references])
+    renamed = read_results(out)
+    assert standing(renamed) == [standing(results)[0].replace("Raw pixels", "Triplet + Q1")]
+    assert comparisons(renamed) == comparisons(results)
+
+
+def test_one_that_failed_or_is_missing_is_named_and_has_no_value(out: Path) -> None:
+    add_references(out, BEATEN)
+    spoil(out / "records" / f"{PIXELS}.c00.seed0.json", "failed", "no room")
+    (out / "records" / f"{NETWORK}.c00.seed2.json").unlink()
+    results = read_results(out)
+    assert "2 of 4 reference trials completed: 1 failed, 1 missing." in status_lines(results)
+    assert rows(arms_table(results))[-2]["test_n"] == "0"
+    assert standing(results) == [
+        "Every arm has a better test mAP than the references beside it, which no training made: "
+        "Untrained network (15.00 %)."
+    ]
+    assert {(row["where"], row["reason"]) for row in rows(failures_table(results))} == {
+        (f"{PIXELS}, –, seed 0", "RuntimeError: no room"),
+        (f"{NETWORK}, –, seed 2", "no record: not run yet, or not readable"),
+    }
+
+
+def test_a_reference_that_is_not_planned_does_not_count(out: Path) -> None:
+    add_references(out, BEATEN)
+    edit(out / "study.json", references=[])
+    reasons = {problem.where: problem.why for problem in read_results(out).problems}
+    assert reasons[f"records/{PIXELS}.c00.seed0.json"] == f"not in the plan: reference '{PIXELS}', seed 0"

@@ -1,0 +1,135 @@
+"""Which references stand beside a study's arms, and when they run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from fmim_core.data.bank.bank import Bank
+from fmim_core.records import read_records
+from fmim_core.references.base import REFERENCES
+from fmim_core.references.pixels import Pixels
+from fmim_core.training.evaluation import Evaluator
+from fmim_core.trial.trial import RunSettings
+from search_spaces.domain import Choice, Space
+from studies import catalogue
+from studies.declare import Arm, Study
+from studies.plan import Plan
+from studies.runner.backends.inline import run_inline
+from studies.runner.dispatcher import Dispatcher
+from studies.selection import Outcome
+from tests.support.documents import trial_record
+from tests.support.mini_study import MINI, MINI_STUDY, mini_plan
+from tests.support.registering import register_for_a_test
+
+TRIPLET = (("loss.kind", "triplet"), ("margins.kind", "fixed"), ("margins.epsilon", 0.25))
+
+
+def arm(name: str, *settings: tuple[str, object], group: str = "", space: Space | None = None) -> Arm:
+    return Arm(name=name, group=group, search=name, settings=(*TRIPLET, *settings), space=space or Space())
+
+
+def planned(*arms: Arm, replicates: int = 3) -> list[tuple[str, str, list[str], int]]:
+    """Name, label, arms and replicates of each reference."""
+    study = Study(name="own", title="Own", question="Which?", presets=(MINI,), arms=arms, search=False)
+    entries = [one.entry() for one in Plan(study, MINI, 0, replicates).references]
+    return [(entry.name, entry.label, entry.arms, entry.replicates) for entry in entries]
+
+
+def test_arms_that_differ_in_their_method_share_one_of_each_kind() -> None:
+    assert planned(arm("a"), arm("b", ("loss.kind", "adatriplet"), ("margins.beta", 0.5))) == [
+        ("reference.pixels", "Raw pixels", ["a", "b"], 1),
+        ("reference.pixels_less_mean", "Pixels less the mean image", ["a", "b"], 1),
+        ("reference.untrained_network", "Untrained network", ["a", "b"], 3),
+    ]
+
+
+def test_arms_that_differ_in_what_a_reference_depends_on_have_their_own() -> None:
+    found = planned(
+        arm("a", group="Small"), arm("b", group="Small"), arm("c", ("model.kind", "resnet18"), group="ResNet-18")
+    )
+    assert [entry[:3] for entry in found] == [
+        ("reference.pixels", "Raw pixels", ["a", "b", "c"]),
+        ("reference.pixels_less_mean", "Pixels less the mean image", ["a", "b", "c"]),
+        ("reference.untrained_network.1", "Untrained network (Small)", ["a", "b"]),
+        ("reference.untrained_network.2", "Untrained network (ResNet-18)", ["c"]),
+    ]
+    labels = [label for _, label, _, _ in planned(arm("a"), arm("b", ("identity", "side")))]
+    assert labels[:2] == ["Raw pixels (Triplet + a)", "Raw pixels (Triplet + b)"]
+
+
+def test_one_arm_whose_space_has_several_networks_has_several_numbered_ones() -> None:
+    space = Space(choices=(Choice(path="model.embedding_dim", values=(8, 16)),))
+    study = Study(name="own", title="Own", question="?", presets=(MINI,), arms=(arm("a", space=space),))
+    labels = [one.label for one in Plan(study, MINI, 0, 1).references]
+    assert labels[2:] == ["Untrained network (1)", "Untrained network (2)"]
+
+
+def test_without_replicates_there_are_no_references() -> None:
+    assert planned(arm("a"), replicates=0) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "references"), [("automargin_vs_grid", 3), ("baselines", 3), ("backbones", 6), ("automargin_ablation", 6)]
+)
+def test_a_study_of_the_catalogue_has_one_of_each_for_what_its_arms_differ_in(name: str, references: int) -> None:
+    study = catalogue.find(name)
+    plan = Plan(study, study.preset("smoke"), 0, 2)
+    assert len(plan.references) == references
+    assert plan.trials == plan.search_trials + plan.replicate_trials + plan.reference_trials
+    if name == "backbones":
+        paper = Plan(study, study.preset("paper"), 0, 2).references
+        labels = [one.label for one in paper if one.reference.seeded]
+        groups = ["ResNet-18", "ResNet-50", "ConvNeXt-Tiny"]
+        assert labels == [*(f"Pretrained features ({group})" for group in groups), "Untrained network (ViT-S/16)"]
+
+
+class Broken(Pixels):
+    """A reference that cannot be evaluated."""
+
+    kind: Literal["broken"] = "broken"
+
+    def evaluator(self, *given: Any) -> Evaluator:
+        raise ValueError("no light")
+
+
+def test_one_that_fails_is_a_failed_trial_and_stops_nothing(
+    tiny_bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register_for_a_test(REFERENCES, Broken, monkeypatch)
+    study = Study(name="own", title="Own", question="?", presets=(MINI,), arms=(arm("a"),), search=False)
+    dispatcher = Dispatcher(Plan(study, MINI, 0, replicates=1, epochs=1), tiny_bank, tmp_path, {})
+    run_inline(dispatcher, RunSettings(tmp_path, "cpu"), threads=1)
+    records = {record.trial: record for record in read_records(tmp_path)}
+    failed = [record for record in records.values() if record.status != "completed"]
+    assert [(record.trial, record.error.message) for record in failed] == [("reference.broken.c00.seed0", "no light")]
+    assert len(records) == 1 + 4
+    assert dispatcher.exhausted
+    assert not dispatcher.complete
+
+
+def test_they_are_handed_out_last_and_not_before_every_arm_has_its_winner(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = mini_plan()
+    dispatcher, order = Dispatcher(plan, tiny_bank, tmp_path, {}), []
+    outcomes: dict[str, Outcome] = {}
+    while (spec := dispatcher.next()) is not None:
+        order.append(spec)
+        if spec.stage == "reference":
+            assert set(dispatcher.selections) == {one.name for one in MINI_STUDY.arms}
+        record = trial_record(spec, "completed", {"mAP": 0.5})
+        outcomes[spec.id] = Outcome.of(record)
+        dispatcher.finished(spec, record)
+    assert len(order) == plan.trials
+    assert [spec.id for spec in order[-4:]] == [
+        "reference.pixels.c00.seed0",
+        "reference.pixels_less_mean.c00.seed0",
+        "reference.untrained_network.c00.seed0",
+        "reference.untrained_network.c00.seed1",
+    ]
+    assert dispatcher.complete
+    assert Dispatcher(plan, tiny_bank, tmp_path, outcomes).next() is None
+    del outcomes["reference.pixels.c00.seed0"]
+    resumed = Dispatcher(plan, tiny_bank, tmp_path, outcomes)
+    assert [spec.id for spec in iter(resumed.next, None)] == ["reference.pixels.c00.seed0"]
