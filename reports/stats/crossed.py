@@ -17,6 +17,7 @@ from scipy import special
 
 from reports.stats.pairs import ROUNDING, above_zero, check_share, join
 
+FEW_SEEDS = 4  # by simulation: with 2 and 3 seeds intervals over both cover as little as 88 and 92 %
 FEW_SUBJECTS = 10
 
 
@@ -60,12 +61,15 @@ class MeanSquares:
         return self._error(self.subject), self.subjects - 1
 
     def over_both(self) -> tuple[Any, Any]:
-        """With variances of seeds and of subjects that are not below 0."""
-        by_seed, by_subject = np.maximum(self.seed, self.interaction), np.maximum(self.subject, self.interaction)
-        total, seeds, subjects = by_seed + by_subject - self.interaction, self.seeds - 1, self.subjects - 1
-        spread = by_seed**2 / seeds
-        if subjects:
-            spread = spread + by_subject**2 / subjects + self.interaction**2 / (seeds * subjects)
+        """With variances of seeds and of subjects that are not below 0; one that is 0 has no part in either."""
+        seeds_vary, subjects_vary = self.seed > self.interaction, self.subject > self.interaction
+        free_seeds, free_subjects = self.seeds - 1, max(self.subjects - 1, 1)
+        spread = (
+            np.where(seeds_vary, self.seed, 0) ** 2 / free_seeds
+            + np.where(subjects_vary, self.subject, 0) ** 2 / free_subjects
+            + np.where(seeds_vary == subjects_vary, self.interaction, 0) ** 2 / (free_seeds * free_subjects)
+        )
+        total = np.maximum(self.seed, self.interaction) + np.maximum(self.subject - self.interaction, 0)
         return self._error(total), total**2 / np.maximum(spread, np.finfo(float).tiny)
 
     def variances(self) -> Variances:
@@ -145,7 +149,7 @@ def crossed_mean(values: pd.DataFrame, subjects: Mapping[Hashable, Hashable], le
 
     where the variances of seeds and of subjects are not below 0; degrees of freedom are Satterthwaite's (1946).
     The intervals are t intervals of the logit of θ: they keep within 0 and 1 and allow for the skew of a metric near 1,
-    and cover 93 to 96 % in simulations in which those of θ itself cover 92 to 95 %.
+    and cover 93 to 97 % in simulations of 5 and 10 seeds in which those of θ itself cover 92 to 95 %.
 
     A query without a value in any seed (it has no match) is left out; any other value that is not a number makes the
     mean so too. `note` counts both.
@@ -253,8 +257,12 @@ def _few(seeds: int, subjects: int) -> list[str]:
     """What follows from few seeds or subjects."""
     one = {"seed": seeds, "subject": subjects}
     said = [f"one {name}: nothing is known of others" for name, number in one.items() if number == 1]
-    few = f"only {subjects} subjects: an interval over them may be too short"
-    return [*said, few if 1 < subjects < FEW_SUBJECTS else ""]
+    few = (("seeds", seeds, FEW_SEEDS), ("subjects", subjects, FEW_SUBJECTS))
+    return said + [
+        f"only {number} {name}: an interval over them may be too short"
+        for name, number, least in few
+        if 1 < number < least
+    ]
 
 
 def _mean_squares(y: np.ndarray, of_query: np.ndarray, subjects: int, mean: float) -> MeanSquares:

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from reports.build import build_report
+from reports.parts.comparisons import comparisons
 from reports.reading.plan import key_of
-from reports.stats import MeanSE, Variances, power_of
+from reports.reading.results import read_results
+from reports.stats import MeanSE, power_of
 from reports.writing.formats import configuration_text, decimal, mean_se_text, points, to_html, to_md, to_tex
 from tests.support.factories import N_S, SPACES, best, configurations, level, make_out
 from tests.support.file_contents import YEARS, spoil
@@ -72,7 +74,9 @@ def test_paired_differences_say_how_large_they_are_and_what_could_be_found(repor
     sd = float(row["se_seeds"]) * math.sqrt(5)
     correction = math.sqrt(2 / math.pi)  # Hedges' of 4 degrees of freedom
     assert float(row["g"]) == pytest.approx(0.005 / sd * correction)
-    said, found = table(reported, "power")[1], power_of(Variances(sd**2), 5, 0.01)
+    said, variances = table(reported, "power")[1], comparisons(read_results(reported))[1].variances
+    assert variances is not None
+    found = power_of(variances, 5, 0.01)
     assert found is not None
     assert float(said["smallest_difference"]) == pytest.approx(found.smallest_difference)
     assert float(said["smallest_margin"]) == pytest.approx(found.smallest_margin)

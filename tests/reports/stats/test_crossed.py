@@ -103,7 +103,8 @@ def test_what_is_not_known_is_named() -> None:
 
 
 def test_nothing_is_dropped_without_a_word() -> None:
-    few = "only 2 subjects: an interval over them may be too short"
+    too_short = "an interval over them may be too short"
+    few = f"only 2 seeds: {too_short}; only 2 subjects: {too_short}"
     without = crossed_mean(WHOLE.assign(p=math.nan), SUBJECT)
     assert without.mean == pytest.approx(0.6875)
     assert without.note == f"{few}; left out: 1 queries without a value in any seed"
