@@ -182,7 +182,10 @@ class Trial:
         }
 
     def _keep_model(self, model: torch.nn.Module) -> None:
-        """The replicates' models stay, as weights alone; a search trial's resumption state has served its purpose."""
+        """The replicates' models stay, as weights alone; a search trial's resumption state has served its purpose.
+
+        Of a fold ensemble the names of weights begin with the number of the fold's model.
+        """
         if self.spec.stage == "replicate":
             weights = {name: value.cpu() for name, value in model.state_dict().items()}
             content = {"fingerprint": self.spec.fingerprint, "complete": True, "model": weights}

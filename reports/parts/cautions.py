@@ -92,9 +92,10 @@ def _below_chance(results: Results, chance: float | None) -> list[str]:
 
 def epochs_caution(results: Results, why: str) -> list[str]:
     """That trials trained for fewer epochs than the paper's, and why this matters; none if they did not."""
-    trained = [t.record.cost.epochs for t in results.trials if t.record and t.status == "completed"]
+    completed = [t.record for t in results.trials if t.record and t.status == "completed"]
+    trained = [record.cost.epochs // max(len(record.members), 1) for record in completed]
     epochs = {number for number in trained if number > 0}
     if not epochs or min(epochs) >= PAPER_EPOCHS:
         return []
     given = " or ".join(map(str, sorted(epochs)))
-    return [f"Trials trained for {given} epochs, the paper's for {PAPER_EPOCHS}. {why}"]
+    return [f"Models trained for {given} epochs, the paper's for {PAPER_EPOCHS}. {why}"]

@@ -1,0 +1,62 @@
+"""How test values came about is said, and what the published ones beside them are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fmim_core.records import Member, Record
+from reports.build import provenance
+from reports.parts.cautions import cautions, epochs_caution
+from reports.reading import published
+from reports.reading.results import read_results
+from reports.writing.captions import curve_model, protocol_sentence
+from reports.writing.captions import test_models as models_tested
+from tests.support.factories import make_out
+from tests.support.file_contents import edit
+
+MODELS = {  # of (protocol, models, kept epoch): the sentence's beginning, whose curves are shown
+    ("retrained", 1, "last"): (
+        "Test values are of one model a seed, trained on all development subjects and kept at its last epoch;",
+        "each seed's model",
+    ),
+    ("fold_ensemble", 5, "best"): (
+        "Test values are of 5 models a seed, each trained on all development subjects but one fold's, kept at its best "
+        "validation epoch, and of the mean of their distances",
+        "the first fold's model of each seed",
+    ),
+}
+
+
+@pytest.mark.parametrize(("protocol", "models", "keep"), MODELS)
+def test_the_report_says_what_a_seed_tests(tmp_path: Path, protocol: str, models: int, keep: str) -> None:
+    out, (begins, curves) = make_out(tmp_path), MODELS[protocol, models, keep]
+    train = {"epochs": 3, "keep": keep}
+    edit(out / "study.json", test_protocol=protocol, models_per_replicate=models, train=train)
+    results = read_results(out)
+    assert protocol_sentence(results).startswith(begins)
+    assert protocol_sentence(results) in cautions(results)
+    assert ("Test protocol", protocol_sentence(results)) in provenance(results)
+    assert curve_model(results) == curves
+    assert models_tested(results).startswith(f"{models} models a seed" if models > 1 else "one model a seed")
+
+
+def test_epochs_are_counted_by_model(tmp_path: Path) -> None:
+    out = make_out(tmp_path)
+    for path in (out / "records").glob("*.json"):
+        record = Record.read(path)
+        one = Member(fold=0, seed=0, kept_epoch=1, validation=None, history=record.history)
+        cost = record.cost.model_copy(update={"epochs": 100})
+        record.changed({"members": (one,) * 5, "cost": cost}).save(out)
+    assert epochs_caution(read_results(out), "So.") == [
+        "Models trained for 20 epochs, the paper's for 100. So.",
+    ]
+
+
+def test_published_values_have_their_footnotes() -> None:
+    notes = published.footnotes(["SCT", "Triplet", None, "ArcFace"], ["mAP", "mAP_at_R"])
+    assert [note.partition(":")[0] for note in notes] == ["Published SCT", "Published ArcFace", "Published mAP@R"]
+    assert published.footnotes(["AdaTriplet", "WAT"]) == []
+    assert published.by_year("Triplet", "CMC_1_all_shots", None) is not None
+    assert published.by_year("Triplet", "CMC_1", None) is None  # the first hit was not published
