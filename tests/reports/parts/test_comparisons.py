@@ -181,7 +181,7 @@ def test_a_study_of_ones_own_with_a_baseline_has_the_whole_comparison(tmp_path: 
     figures = {path.stem for path in (out / "report/figures").iterdir()}
     assert {"map_by_year", "expected_best", "map_vs_search_cost"} <= figures
     tidy = table(out, "mine")
-    assert len(tidy) == 3 * 3 * 6
+    assert len(tidy) == 3 * 4 * 6
     assert {row["setting"] for row in tidy if row["arm"] == "triplet_grid"} == {"ε = 0.5"}
 
 

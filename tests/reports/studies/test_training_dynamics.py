@@ -91,7 +91,7 @@ def test_the_tidy_table_of_training_dynamics(training: Path) -> None:
     assert table.name == "training_dynamics"
     assert to_csv(table).splitlines()[0] == COLUMNS
     found = {(row["arm"], row["metric"], row["year"]): row for row in rows(table)}
-    assert len(found) == 3 * 3 * 3
+    assert len(found) == 3 * 4 * 3
     row = found["adatriplet_automargin", "mAP", "all"]
     assert (float(row["mean"]), float(row["se"]), row["n"]) == (pytest.approx(0.7), pytest.approx(0.1 / 3**0.5), "3")
     assert row["setting"] == "K_Δ = 2, K_an = 2"
