@@ -24,19 +24,19 @@ SMOKE = Preset(
 
 QUICK = Preset(
     name="quick",
-    about="the whole protocol on small images, 120 steps per training: minutes on 2 cores",
+    about="the whole protocol on small images, 100 steps per training: minutes on 2 cores",
     settings=(
         *SMALL_NET,
         ("batches.per_epoch", 5),
         ("augmentation.crop", 64),
-        ("epochs", 24),
+        ("epochs", 20),
         ("validate_every", 4),
     ),
     image_size=70,
     phantom=PhantomConfig(ageing=1.5, acquisition=3),
     folds=3,
     replicates=10,
-    other_replicates=5,
+    other_replicates=3,
 )
 
 FULL = Preset(

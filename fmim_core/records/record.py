@@ -228,6 +228,11 @@ class Record(Document):
         return self.metrics.validation if self.stage == "search" else self.metrics.test
 
     @property
+    def histories(self) -> tuple[tuple[EpochRow, ...], ...]:
+        """The history of each model that was trained: of one, or of every member of a fold ensemble."""
+        return tuple(member.history for member in self.members) or (self.history,)
+
+    @property
     def costs(self) -> tuple[Cost, ...]:
         """The record's cost and its attempts'."""
         return (self.cost, *(attempt.cost for attempt in self.attempts))

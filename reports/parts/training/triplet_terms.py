@@ -19,10 +19,10 @@ MOST_EMPTY = 0.02
 
 @dataclass(frozen=True)
 class TripletTerm:
-    """What became of an arm's triplet term in all epochs of its completed trials, search and replicates.
+    """What became of an arm's triplet term in all epochs of its completed trials' models, search and replicates.
 
     initial: how its schedule begins, as its configuration says; empty for margins that are given.
-    epsilon, beta: means over trials of the margins in force in the first epoch; not-a-number where there are none.
+    epsilon, beta: means over models of the margins in force in the first epoch; not-a-number where there are none.
     empty, batches: batches without an active triplet, and all. first_empty, first_batches: of the first epochs alone.
     without_margin: of the empty batches, those of epochs whose ε was 0 throughout.
     active_share: mean over epochs of the share of triplets with a non-zero term; not-a-number for losses without any.
@@ -57,7 +57,8 @@ def triplet_terms(results: Results) -> list[TripletTerm]:
         ]
         if not records:
             continue
-        rows, first = [row for record in records for row in record.history], [record.history[0] for record in records]
+        histories = [history for record in records for history in record.histories if history]
+        rows, first = [row for history in histories for row in history], [history[0] for history in histories]
         found.append(
             TripletTerm(
                 arm=arm.name,

@@ -262,7 +262,8 @@ def _of_the_end(record: Record) -> list[LoggedValue]:
     last, cost = len(record.history), record.cost.model_dump(include=set(COST_METRICS))
     values = [(f"cost/{name}", value, last) for name, value in cost.items() if value is not None]
     for first in record.history[:1]:
-        empty, batches = (sum(getattr(row, name) for row in record.history) for name in ("empty_batches", "batches"))
+        rows = [row for history in record.histories for row in history]
+        empty, batches = (sum(getattr(row, name) for row in rows) for name in ("empty_batches", "batches"))
         values += [("initial_epsilon", first.epsilon, last), ("initial_beta", first.beta, last)]
         values += [("empty_batches_share", empty / max(1, batches), last)]
     measured = record.metrics.model_dump() | {f"fold{one.fold}/validation": one.validation for one in record.members}

@@ -75,3 +75,13 @@ def test_a_loss_without_triplets_has_no_row_and_no_warning(out: Path) -> None:
     results = read_results(out)
     assert [row["arm"] for row in triplet_terms_table(results).rows] == ["Triplet + AutoMargin"]
     assert empty_batches_caution(results) == []
+
+
+def test_every_model_of_a_fold_ensemble_counts(out: Path) -> None:
+    path = out / "records" / "triplet_q1.c00.seed0.json"
+    content = read_json(path)
+    member = {"seed": 1, "kept_epoch": 1, "validation": None, "history": content["history"][:2]}
+    write_json(path, content | {"members": [member | {"fold": fold} for fold in range(3)]})
+    q1 = triplet_terms(read_results(out))[0]
+    rows = 3 * len(content["history"]) + 3 * 2  # two folds and another seed of one model each, and three members
+    assert q1.batches == 12 * rows
