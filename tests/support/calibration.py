@@ -1,4 +1,4 @@
-"""The content of a calibration.json of the study that `factories` writes."""
+"""The content of a calibration.json of the study that `factories` writes, with its five triplet arms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CALIBRATION: dict[str, Any] = {
     "study": "automargin_vs_grid",
     "preset": "quick",
     "seed": 0,
-    "replicates": 45,
+    "replicates": 25,
     "search_splits": 1,
     "epochs": 6,
     "data_fingerprint": "d" * 64,
