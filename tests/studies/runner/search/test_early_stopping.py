@@ -150,5 +150,5 @@ def test_rungs_are_at_validations_where_these_are_rarer_than_epochs(tiny_bank: B
     assert plan.rungs_of(plan.arms[0]) == (2, 6)
     simulation = Simulation(plan, tiny_bank, tmp_path)
     simulation.run(slots=4)
-    ends = {(record.status, len(record.history)) for record in simulation.records.values()}
+    ends = {(record.status, len(record.history)) for record in search_records(simulation)}
     assert ends == {("stopped", 2), ("stopped", 6), ("completed", 17)}
