@@ -141,7 +141,11 @@ def _record(arm: str, number: int, stage: str, replicate: int) -> dict[str, Any]
         stage,
         replicate,
         metrics,
-        history=[_epoch(arm, configuration, epoch, replicate) for epoch in range(1, EPOCHS + 1)],
+        history=[
+            _epoch(arm, configuration, epoch, replicate)
+            | ({"validation_mAP": value - (EPOCHS - epoch) / 100} if search else {})
+            for epoch in range(1, EPOCHS + 1)
+        ],
         cost={**cost, "epochs": EPOCHS, "images": 8064},
         peak_memory=600_000_000,
     )
