@@ -95,7 +95,7 @@ def test_page_is_self_contained_and_accessible(reported: Path) -> None:
     assert '<html lang="en">' in text
     assert "prefers-color-scheme: dark" in text
     assert page.tags.count("table") == page.tags.count("caption")
-    assert len(page.svg) == 8
+    assert len(page.svg) == 9
     assert all(svg["role"] == "img" and svg["aria-label"] for svg in page.svg)
     ids = [one for one in page.ids if not re.search(r"-DejaVu", one)]
     assert len(ids) == len(set(ids))
