@@ -110,7 +110,8 @@ def test_replicates_leave_their_queries_and_the_report_shows_them(finished: Path
     assert results.problems == ()
     for arm in results.arms:
         means = results.queries.values(arm.name, results.metric).mean(axis=1).to_dict()
-        assert means == {one.replicate: one.metrics.test["mAP"] for one in replicates if one.arm == arm.name}
+        recorded = {one.replicate: one.metrics.test["mAP"] for one in replicates if one.arm == arm.name}
+        assert means == pytest.approx(recorded, abs=1e-12)
     shown = {str(row) for row in shown_rows(results)}
     assert {path.stem for path in (out / "samples").glob("*.png")} == shown
     figures = {path.name for path in (out / "report" / "figures").iterdir()}
