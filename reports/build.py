@@ -38,10 +38,22 @@ def build_report(out: Path) -> Path:
         ValueError: `out` holds no readable study.json.
     """
     results = read_results(Path(out))
+    contents, report = contents_of(results), Path(out) / "report"
+    verdict, tables = contents.verdict(results), write_tables(results, report)
+    figures = [_figure(part, results, report) for part in contents.parts(results)[Section.FIGURES]]
+    warnings = status_lines(results)
+    write_bytes(report / "report.md", _markdown(results, verdict, warnings, tables, figures).encode())
+    write_bytes(report / "index.html", _page(results, verdict, warnings, tables, figures).encode())
+    return report / "index.html"
+
+
+def write_tables(results: Results, report: Path) -> Tables:
+    """Writes the tables alone, into `report`/tables as CSV, Markdown and LaTeX; returns them."""
     contents = contents_of(results)
-    verdict, parts, report = contents.verdict(results), contents.parts(results), Path(out) / "report"
     tables: dict[Section, list[Table]] = {
-        section: [part(results) for part in found] for section, found in parts.items() if section is not Section.FIGURES
+        section: [part(results) for part in found]
+        for section, found in contents.parts(results).items()
+        if section is not Section.FIGURES
     }
     names = [table.name for found in tables.values() for table in found]
     assert len(names) == len(set(names)), f"two tables of one name: {sorted(names)}"
@@ -49,11 +61,7 @@ def build_report(out: Path) -> Path:
     for table in (one for found in tables.values() for one in found):
         for suffix, write in (("csv", to_csv), ("md", markdown), ("tex", latex)):
             write_bytes(report / "tables" / f"{table.name}.{suffix}", write(table).encode())
-    figures = [_figure(part, results, report) for part in parts[Section.FIGURES]]
-    warnings = status_lines(results)
-    write_bytes(report / "report.md", _markdown(results, verdict, warnings, tables, figures).encode())
-    write_bytes(report / "index.html", _page(results, verdict, warnings, tables, figures).encode())
-    return report / "index.html"
+    return tables
 
 
 def status_lines(results: Results) -> list[str]:

@@ -30,7 +30,7 @@ QUICK = Preset(
         ("batches.per_epoch", 5),
         ("augmentation.crop", 64),
         ("epochs", 20),
-        ("validate_every", 4),
+        ("validate_every", 5),
     ),
     image_size=70,
     phantom=PhantomConfig(ageing=1.5, acquisition=3),

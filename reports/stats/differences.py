@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import DescrStatsW
 
 from reports.stats.means import Values
@@ -150,13 +149,15 @@ def holm(p_values: Mapping[Any, float | None] | Iterable[float | None], alpha: f
     p = np.array([math.nan if value is None else value for value in keyed.values()], dtype=float)
     if bool(((p < 0) | (p > 1)).any()):
         raise ValueError(f"p values must lie in [0, 1], got {p.tolist()}")
-    defined = ~np.isnan(p)
-    adjusted, rejected = np.full(len(p), math.nan), np.zeros(len(p), dtype=bool)
-    if defined.any():
-        rejected[defined], adjusted[defined] = multipletests(p[defined], alpha=alpha, method="holm")[:2]
-    undefined = int((~defined).sum())
+    order = np.argsort(p)  # what is not a number comes last
+    family = int((~np.isnan(p)).sum())
+    steps = np.arange(family, 0, -1) * p[order[:family]]
+    adjusted = np.full(len(p), math.nan)
+    adjusted[order[:family]] = np.minimum(np.maximum.accumulate(steps), 1)
+    rejected = adjusted <= alpha
+    undefined = len(p) - family
     note = f"{undefined} of {len(p)} p values are undefined and not in the family" if undefined else ""
     shaped: tuple[Any, Any] = tuple(adjusted.tolist()), tuple(rejected.tolist())
     if isinstance(named, Mapping):
         shaped = dict(zip(keyed, shaped[0], strict=True)), dict(zip(keyed, shaped[1], strict=True))
-    return Holm(*shaped, alpha=alpha, family=int(defined.sum()), note=note)
+    return Holm(*shaped, alpha=alpha, family=family, note=note)

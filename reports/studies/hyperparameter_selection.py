@@ -22,7 +22,6 @@ from reports.reading.results import Results
 from reports.reading.summary import ArmSummary, Estimate, arm_summaries, on_validation
 from reports.writing.captions import caption
 from reports.writing.formats import SYMBOLS, configuration_text, percent, value_text
-from reports.writing.lines import SE
 from reports.writing.plotting import BLUE, INK, VERMILLION, NothingToDraw, Plot
 from reports.writing.tables import Column, Table
 
@@ -205,7 +204,7 @@ def _selected(axes: Axes, shown: Sequence[Method]) -> None:
         order=[method.arm.name for method in shown],
         hue="search",
         palette=_COLOURS,
-        errorbar=SE,
+        errorbar=("se", 1),  # sd(ddof = 1) / √n, none for n = 1, as `mean_se` has it
         linestyles="none",
         markers="D",
         markersize=5,

@@ -1,7 +1,7 @@
-"""Lines drawn by seaborn from tidy frames: means over replicates with ± SE, and values that are computed already.
+"""Lines drawn from tidy frames: means over replicates with ± SE, and values that are computed already.
 
-Seaborn leaves out values that are not a number. In a report a mean over such a value is not a number itself, so here
-a line has a gap there. Axis labels and legends are the figure's own.
+Means and SE are those of the tables (`mean_se`). A mean over a value that is not a number is not a number itself, so a
+line has a gap there. Axis labels and legends are the figure's own.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
-import seaborn
 from matplotlib.axes import Axes
 
+from reports.stats import mean_se
+
 ByReplicate = Mapping[int, Mapping[Any, float]] | Mapping[float, Mapping[Any, float]]
-SE = ("se", 1)  # seaborn's name of sd(ddof = 1) / √n, none for n = 1, as `mean_se` has it; its default is a bootstrap
 _BAND_ALPHA = 0.2
 _BARS: Mapping[str, Any] = {"elinewidth": 1, "capsize": 2}
 _NONE: Mapping[Any, float] = {None: math.nan}
-_EDGE: Mapping[str, Any] = {"markeredgecolor": "auto", "markeredgewidth": 1.0}  # of markers: the line's colour
 
 
 def replicates(values: ByReplicate, scale: float = 1) -> pd.DataFrame:
@@ -42,13 +41,15 @@ def unbroken(frame: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def mean_line(axes: Axes, frame: pd.DataFrame, *, bars: bool = False, label: str = "_", **style: Any) -> None:
-    """The means over replicates of a frame of `replicates`, with ± SE as a band or as bars."""
-    errors = (
-        {"err_style": "bars", "err_kws": _BARS}
-        if bars
-        else {"err_style": "band", "err_kws": {"alpha": _BAND_ALPHA, "linewidth": 0}}
-    )
-    _draw(axes, unbroken(frame), label, {"errorbar": SE, **errors}, style)
+    """The means over replicates of a frame of `replicates`, with ± SE as a band or as bars; one value has no SE."""
+    pieces = [_means(piece) for piece in unbroken(frame)]
+    _draw(axes, pieces, label, style)
+    for piece in pieces:
+        x, y, se = piece["x"], piece["y"], piece["se"]
+        if bars:
+            axes.errorbar(x, y, se, fmt="none", ecolor=style["color"], **_BARS)
+        else:
+            axes.fill_between(x, y - se, y + se, color=style["color"], alpha=_BAND_ALPHA, linewidth=0)
 
 
 def value_line(
@@ -56,17 +57,21 @@ def value_line(
 ) -> None:
     """The values y of x, one row each, with a band from `low` to `high` where the frame has these columns."""
     pieces = unbroken(frame)
-    _draw(axes, pieces, label, {"estimator": None, "errorbar": None}, style)
+    _draw(axes, pieces, label, style)
     for piece in pieces if "low" in frame else ():
         axes.fill_between(piece["x"], piece["low"], piece["high"], color=style["color"], alpha=band_alpha, linewidth=0)
 
 
-def _draw(
-    axes: Axes, pieces: list[pd.DataFrame], label: str, statistics: Mapping[str, Any], style: Mapping[str, Any]
-) -> None:
+def _means(piece: pd.DataFrame) -> pd.DataFrame:
+    """One row (x, y, se) for each x of a frame of `replicates`."""
+    found = [(x, mean_se(group.to_numpy())) for x, group in piece.groupby("x")["y"]]
+    rows = [(x, stat.mean, math.nan if stat.se is None else stat.se) for x, stat in found]
+    return pd.DataFrame(rows, columns=["x", "y", "se"])
+
+
+def _draw(axes: Axes, pieces: list[pd.DataFrame], label: str, style: Mapping[str, Any]) -> None:
     """Draws the pieces as one line: its name stands in the legend once, and also where there is no piece."""
     for piece in pieces:
-        drawn = {**_EDGE, **style, "label": "_" if piece is not pieces[0] else label}
-        seaborn.lineplot(piece, x="x", y="y", legend=False, ax=axes, **statistics, **drawn)
+        axes.plot(piece["x"], piece["y"], label=label if piece is pieces[0] else "_", **style)
     if not pieces:
         axes.plot([], [], label=label, **style)

@@ -21,6 +21,7 @@ from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.seeding import torch_generator
 from fmim_core.training.compiling import Captured
 from fmim_core.training.config import TrainConfig
+from fmim_core.training.precision import embeddings_of
 from fmim_core.training.trainer import Training
 from fmim_core.triplets.similarities import Similarities, unit
 from fmim_core.triplets.statistics import StatisticsCollector
@@ -131,7 +132,7 @@ def _parts(size: Size, bank: Bank, device: torch.device) -> dict[str, Callable[[
     collector = StatisticsCollector(device)
 
     def backbone(images: Tensor) -> None:
-        step._embed(step._network, images).mean().backward()
+        unit(embeddings_of(step._network, images, step._bfloat16)).mean().backward()
         step.optimizer.step()
         step.optimizer.zero_grad(set_to_none=True)
 

@@ -18,7 +18,7 @@ def test_metric_names_need_no_torch():
 def test_the_table_names_what_retrieval_returns():
     result = retrieval(*ranked([1, 0]))
     assert set(METRICS) <= set(result)
-    assert METRICS["mAP_at_R"] == Metric("mAP_at_R", "mAP@R", higher_is_better=True, unit="fraction")
+    assert METRICS["mAP_at_R"] == Metric("mAP_at_R", "mAP@R", higher_is_better=True, unit="fraction", mean_of="ap_at_R")
     assert [name for name in METRICS if name.startswith("CMC")] == [
         *(f"CMC_{k}" for k in CMC_RANKS),
         "CMC_1_all_shots",

@@ -15,7 +15,7 @@ from reports.build import build_report, status_lines
 from reports.reading.results import read_results
 from tests.support.factories import write_record
 from tests.support.file_contents import by_arm, edit, spoil, write
-from tests.support.out_folders import record, table
+from tests.support.out_folders import record, table, tables_alone
 
 
 def test_failed_diverged_and_missing_trials_are_shown_and_not_averaged(out: Path) -> None:
@@ -90,7 +90,7 @@ def test_files_that_do_not_count_are_named(out: Path) -> None:
     [
         ({"trial": 7}, "trial: Input should be a valid string (given '7')"),
         ({"configuration": []}, "configuration: Input should be a valid dictionary (given '[]')"),
-        ({"stage": "test"}, "stage: Input should be 'search' or 'replicate' (given 'test')"),
+        ({"stage": "test"}, "stage: Input should be 'search', 'replicate' or 'reference' (given 'test')"),
         ({"status": "done"}, "status: Input should be 'completed', 'stopped', 'diverged' or 'failed' (given 'done')"),
         ({"history": [{"loss": 0.5}]}, "history.0.epoch: is missing"),
         ({"replicate": 0.5}, "replicate: Input should be a valid integer"),
@@ -146,7 +146,7 @@ def test_not_a_number_stays_visible(out: Path) -> None:
     metrics = json.loads(path.read_text(encoding="utf-8"))["metrics"]
     metrics["test"]["mAP"] = math.nan
     edit(path, metrics=metrics)
-    build_report(out)
+    tables_alone(out)
     assert table(out, "search_cost")[0]["test_mAP_mean"] == "nan"
     assert "NaN ± NaN (n = 5)" in (out / "report/tables/search_cost.md").read_text(encoding="utf-8")
     assert any("triplet_q1.c00.seed0" in line for line in status_lines(read_results(out)))
@@ -154,7 +154,7 @@ def test_not_a_number_stays_visible(out: Path) -> None:
 
 def test_a_cost_that_was_not_recorded_is_not_zero(out: Path) -> None:
     spoil(edit(record(out, "triplet_q1.c00.fold0"), cost=None), "failed")
-    build_report(out)
+    tables_alone(out)
     row = table(out, "search_cost")[0]
     assert (row["trials"], float(row["device_seconds"])) == ("2", 24.0)
     lost = {row["where"]: row["reason"] for row in table(out, "not_counted")}

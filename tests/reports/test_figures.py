@@ -20,6 +20,7 @@ from reports.studies.hyperparameter_selection import selection_plot
 from tests.support.drawn import bands, intervals, lines, panels
 from tests.support.factories import MARGINS, make_out
 from tests.support.file_contents import spoil
+from tests.support.out_folders import tables_alone
 
 ARMS = ["triplet_grid", "triplet_automargin", "adatriplet_grid", "adatriplet_automargin"]
 
@@ -35,7 +36,7 @@ def results(tmp_path: Path) -> Results:
 
 
 def table(results: Results, name: str) -> list[dict[str, str]]:
-    build_report(results.out)
+    tables_alone(results.out)
     with (results.out / "report" / "tables" / f"{name}.csv").open(encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
 

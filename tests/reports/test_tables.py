@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from reports.build import build_report
 from reports.parts.comparisons import comparisons
 from reports.reading.plan import key_of
 from reports.reading.results import read_results
@@ -18,7 +17,7 @@ from reports.stats import MeanSE, power_of
 from reports.writing.formats import configuration_text, decimal, mean_se_text, points, to_html, to_md, to_tex
 from tests.support.factories import N_S, SPACES, best, configurations, level, make_out
 from tests.support.file_contents import YEARS, spoil
-from tests.support.out_folders import record, table
+from tests.support.out_folders import record, table, tables_alone
 
 COLUMNS = (
     "arm,loss,group,search,n_s,trials,epochs,device_seconds,"
@@ -86,7 +85,7 @@ def test_paired_differences_say_how_large_they_are_and_what_could_be_found(repor
 
 def test_one_seed_has_no_se_and_no_interval(tmp_path: Path) -> None:
     out = make_out(tmp_path / "out", replicates=1)
-    build_report(out)
+    tables_alone(out)
     row = table(out, "search_cost")[4]
     assert (row["test_mAP_se"], row["test_n"]) == ("", "1")
     assert "± n/a (n = 1)" in (out / "report/tables/triplet_arms.md").read_text(encoding="utf-8")
@@ -95,7 +94,7 @@ def test_one_seed_has_no_se_and_no_interval(tmp_path: Path) -> None:
 
 def test_latex_is_balanced_escaped_and_plain(out: Path) -> None:
     spoil(record(out, "triplet_grid.c00.fold0"), "failed", r"100 % of {x}_y & #1 \ ~ ^ $ <é>")
-    build_report(out)
+    tables_alone(out)
     for path in sorted((out / "report/tables").glob("*.tex")):
         text = path.read_text(encoding="utf-8")
         body = text.split("\n", 1)[1]  # the first line is a comment

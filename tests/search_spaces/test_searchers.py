@@ -161,7 +161,7 @@ def test_the_searches_of_automargin_vs_search_have_equal_budgets(name: str) -> N
     study = catalogue.find("automargin_vs_search")
     plan = Plan(study, study.preset(name), seed=0, replicates=5)
     arms = {each.name: each for each in study.arms}
-    assert [each.budget for each in study.arms] == [4, 1, 16, 16, 16, 48]
+    assert [each.budget for each in study.arms] == [4, 1, 16, 16, 16, 50]
     rule = arms["asha"].searcher.stopping_rule
     assert isinstance(rule, SuccessiveHalving)
     share = rule.expected_share(plan.training_of(arms["asha"]).validations, plan.preset.folds)

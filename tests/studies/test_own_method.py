@@ -90,7 +90,7 @@ def test_the_pages_study_runs_on_the_pages_data_set(project: Path, tmp_path: Pat
     call(project, *study, "--data", "named_files", "--data-root", "images", cwd=tmp_path)
     out = tmp_path / "runs" / "smooth_cosine"
     records = list(read_records(out))
-    assert len(records) == 4 * 2 + 2
+    assert len(records) == 4 * 2 + 2 + 4  # the search, replicates, references
     assert {record.status for record in records} == {"completed"}
     assert {record.config["model"]["kind"] for record in records} == {"patches"}
     searched = [record for record in records if record.configuration == {"tau": 0.1, "peak": 0.5}]

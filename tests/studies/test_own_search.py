@@ -78,7 +78,7 @@ def test_the_page_on_ones_own_searcher_works_as_it_stands(project: Path) -> None
         near, changed = entries[best].configuration, ("epsilon", "beta")[number % 2]
         assert {name for name, value in entry.configuration.items() if near[name] != value} == {changed}
     assert {record.status for record in read_records(out)} == {"completed"}
-    assert len(list(read_records(out))) == 6 * 2 + 1
+    assert len(list(read_records(out))) == 6 * 2 + 1 + 3  # the search, the replicate, references
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ from fmim_core.data.source import INDEX_COLUMNS, Source, SourceDescription
 from fmim_core.data.splits import shuffled_subjects, subject_folds
 from fmim_core.data.tables.listing import FileSource
 from fmim_core.training.trainer import Training
-from fmim_core.trial import trial
+from fmim_core.trial import protocol
 from fmim_core.trial.trial import RunSettings, Trial
 from studies.runner.data_warnings import warn_of_folds
 from tests.support.mini_study import first_replicates, first_search_trials, mini_plan
@@ -196,7 +196,7 @@ def test_nobody_is_on_both_sides_in_a_trial(seed: int, tmp_path: Path, monkeypat
             seen.append(("evaluate", people_of(bank, source, images)))
             return super().embed(images)
 
-    monkeypatch.setattr(trial, "Training", Watched)
+    monkeypatch.setattr(protocol, "Training", Watched)
     plan = mini_plan(seed, epochs=1)
     by_split = source.index.groupby("split")["subject"].agg(set)
     validated: list[str] = []

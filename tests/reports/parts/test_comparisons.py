@@ -15,11 +15,12 @@ from reports.contents import contents_of
 from reports.parts.comparisons import compared_costs, comparisons, paired_table, ratios_table
 from reports.parts.verdict import verdict_of_comparisons
 from reports.reading.results import read_results
+from reports.sections import Section
 from reports.stats import paired_difference
 from tests.support.declared import make_declared_out
 from tests.support.factories import SEEDS, make_out
 from tests.support.file_contents import FACTS, edit
-from tests.support.out_folders import table
+from tests.support.out_folders import table, tables_alone
 from tests.support.replicate_studies import rows
 
 
@@ -85,20 +86,21 @@ def relabelled(out: Path) -> Path:
 
 def test_renaming_a_label_changes_displayed_text_alone(tmp_path: Path) -> None:
     first, second = make_out(tmp_path / "first"), relabelled(make_out(tmp_path / "second"))
-    build_report(first)
-    build_report(second)
+    tables_alone(first)
+    tables_alone(second)
     names = sorted(path.name for path in (first / "report/tables").glob("*.csv"))
     assert names == sorted(path.name for path in (second / "report/tables").glob("*.csv"))
     for name in names:
         expected, found = ((out / "report/tables" / name).read_text(encoding="utf-8") for out in (first, second))
         assert found == expected.replace("Grid search", "Raster scan").replace("grid search", "raster scan"), name
-    before, after = (contents_of(r).verdict(r) for r in map(read_results, (first, second)))
+    results = [read_results(out) for out in (first, second)]
+    before, after = (contents_of(r).verdict(r) for r in results)
     assert len(after.findings) == 2
     assert after.findings == tuple(said.replace("grid search", "raster scan") for said in before.findings)
     assert [name for name, _ in after.cards[0][1]][1] == "Raster scan, test mAP"
     assert after.cautions == tuple(said.replace("grid search", "raster scan") for said in before.cautions)
     assert len(after.cards) == len(before.cards) == 2
-    figures = [sorted(path.name for path in (out / "report/figures").iterdir()) for out in (first, second)]
+    figures = [[part(r).name for part in contents_of(r).parts(r)[Section.FIGURES]] for r in results]
     assert figures[0] == figures[1]
     assert table(second, "adatriplet_arms")[2]["published_mAP_percent"] == "97.0"
 
@@ -112,7 +114,7 @@ def search_value(arm: str, configuration: Mapping[str, Any]) -> float:
 
 def test_both_automargin_arms_are_compared_with_all_four_searches(tmp_path: Path) -> None:
     out = make_declared_out(tmp_path / "out", "automargin_vs_search", search_value)
-    build_report(out)
+    tables_alone(out)
     found = table(out, "paired_differences")
     searches = ("grid", "random", "tpe", "asha")
     assert [(row["a"], row["b"]) for row in found] == [
@@ -130,7 +132,7 @@ def test_both_automargin_arms_are_compared_with_all_four_searches(tmp_path: Path
 
 def test_the_loss_of_backbones_is_the_triplet_loss_and_the_backbone_their_group(tmp_path: Path) -> None:
     out = make_declared_out(tmp_path / "out", "backbones", lambda _, c: 0.7 + c.get("epsilon", 0.0) / 10)
-    build_report(out)
+    tables_alone(out)
     found = table(out, "search_cost")
     assert {row["loss"] for row in found} == {"Triplet"}
     assert list(dict.fromkeys(row["group"] for row in found)) == ["ResNet-18", "ResNet-50", "ConvNeXt-Tiny", "ViT-S/16"]
@@ -187,7 +189,7 @@ def test_a_study_of_ones_own_with_a_baseline_has_the_whole_comparison(tmp_path: 
 
 def test_a_study_without_comparisons_shows_none(tmp_path: Path) -> None:
     out = own_study(make_out(tmp_path / "out", arms=["triplet_q2", "triplet_grid"]), comparisons=[])
-    build_report(out)
+    tables_alone(out)
     assert not (out / "report/tables/paired_differences.csv").exists()
     assert not (out / "report/tables/cost_ratios.csv").exists()
     said = verdict_of_comparisons(read_results(out))

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from reports.build import build_report
 from reports.parts.comparisons import ratios_table
 from reports.parts.costs import accounting_table, time_table
 from reports.reading.cost import cost_of, covered, search_cost
@@ -73,7 +72,6 @@ def test_failed_attempts_cost_count_and_are_shown(out: Path) -> None:
     # 03:05:02 to 03:05:17, and eight seconds before 03:00:10.
     assert float(grid["wall_s"]) == pytest.approx(15.0 + 8.0)
     assert table.notes[0].startswith("1 times a trial was interrupted and resumed from a checkpoint")
-    build_report(out)
     cost = search_cost(results, "triplet_grid")
     assert (cost.device_seconds, cost.epochs, cost.n_s, cost.trials) == (147.0, 74, 4, 12)
 

@@ -20,7 +20,7 @@ from reports.reading.summary import over_years
 from reports.writing.formats import configuration_text, to_tex
 from tests.support.declared import make_declared_out
 from tests.support.file_contents import YEARS, edit, spoil
-from tests.support.out_folders import table
+from tests.support.out_folders import table, tables_alone
 from tests.support.query_files import with_queries
 
 STUDIES = ("lambda_sweep", "margin_sensitivity", "hyperparameter_selection", "baselines")
@@ -46,7 +46,7 @@ def make(tmp_path: Path, study: str, **options: Any) -> Path:
 
 
 def tidy(out: Path) -> dict[tuple[str, str, str, str], dict[str, str]]:
-    build_report(out)
+    tables_alone(out)
     rows = table(out, out.name)
     assert list(rows[0]) == COLUMNS
     found = {(row["arm"], row["setting"], row["metric"], row["year"]): row for row in rows}
@@ -76,7 +76,7 @@ def test_lambda_has_test_values_over_all_and_over_far_queries_beside_the_publish
 
 def test_lambda_table_has_validation_and_test_and_the_verdict_answers(tmp_path: Path) -> None:
     out = make(tmp_path, "lambda_sweep")
-    build_report(out)
+    tables_alone(out)
     rows = {(row["on"], row["lam"]): row for row in table(out, "lambda_weights")}
     assert list(rows) == [(on, lam) for on in ("validation (folds)", "test (seeds)") for lam in ("0", "0.5", "1", "2")]
     found = rows["validation (folds)", "0"]
@@ -256,7 +256,7 @@ def test_pages_name_their_data_and_label_the_published(tmp_path: Path, name: str
 @pytest.mark.parametrize("name", STUDIES)
 def test_latex_compiles(tmp_path: Path, name: str) -> None:
     out = make(tmp_path, name)
-    build_report(out)
+    tables_alone(out)
     skipped = {"trials", name, "configurations"}  # longer than a page
     tables = sorted(path for path in (out / "report/tables").glob("*.tex") if path.stem not in skipped)
     inputs = "\n".join(rf"\input{{{path.as_posix()}}}\clearpage" for path in tables)

@@ -73,7 +73,7 @@ def test_the_paper_study_has_its_arms_with_their_search_costs() -> None:
 TRIALS = {  # of quick: search, and replicates of five seeds
     "automargin_ablation": (0, 10 * 5),
     "automargin_vs_grid": (36 * 3, 11 * 5),
-    "automargin_vs_search": ((4 + 1 + 16 + 16 + 16 + 48) * 3, 6 * 5),
+    "automargin_vs_search": ((4 + 1 + 16 + 16 + 16 + 50) * 3, 6 * 5),
     "backbones": (4 * 6 * 2, 8 * 5),
     "baselines": (0, 7 * 5),
     "hyperparameter_selection": (58 * 3, 9 * 5),

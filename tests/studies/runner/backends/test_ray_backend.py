@@ -74,7 +74,7 @@ def test_a_trial_whose_worker_is_killed_is_tried_again_and_the_study_goes_on(tmp
     assert len(killed) == 1
     assert code == DONE
     records = list(read_records(tmp_path / "study"))
-    assert Counter(record.status for record in records) == {"completed": 10}
+    assert Counter(record.status for record in records) == {"completed": 14}
     (attempt,) = [attempt for record in records for attempt in record.attempts]
     assert (attempt.status, attempt.error.kind) == ("failed", "worker died")
     assert attempt.cost.wall_s >= attempt.cost.lost_s > 0

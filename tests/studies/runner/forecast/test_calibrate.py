@@ -251,11 +251,12 @@ def test_a_small_plan_is_predicted_and_nothing_but_the_prediction_is_left(tmp_pa
     content = CalibrationFile.read(tmp_path / "out" / "calibration.json")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["calibration.json"]
     assert not record_path(tmp_path / "out", "x").parent.exists()
-    check_prediction(content, found, Work(10, 20, found.images))
+    check_prediction(content, found, Work(14, 20, found.images))
     assert (content.study, content.preset, content.seed) == ("automargin_vs_grid", "mini", 0)
     assert (content.replicates, content.epochs, content.slots, content.backend) == (2, 2, 1, "inline")
     screen = (tmp_path / "screen.txt").read_text()
-    assert f"10 trials: 6 in the search and 4 replicates; 20 epochs and {found.images} training images" in screen
+    assert "14 trials: 6 in the search, 4 replicates and 4 trials of 3 references, which train nothing;" in screen
+    assert f"20 epochs and {found.images} training images" in screen
     assert "predicted from 3 short trials" in screen
 
 

@@ -35,7 +35,7 @@ def test_tracker_trouble_never_stops_training(tmp_path: Path) -> None:
     options = options_in(tmp_path, tracking_uri="http://127.0.0.1:9")  # nobody listens there
     console = Console(record=True, quiet=False, width=200, file=(tmp_path / "screen.txt").open("w"))
     assert run_plan(plan, options, console) == DONE
-    assert Counter(record.status for record in read_records(tmp_path / "study")) == {"completed": 8}
+    assert Counter(record.status for record in read_records(tmp_path / "study")) == {"completed": 11}
     screen = console.export_text()
     assert "MLflow: MlflowException" in screen
     assert "the next start mirrors them" in screen
@@ -76,7 +76,7 @@ def test_a_server_takes_the_runs_and_the_report(server: str, tmp_path: Path) -> 
     client = MlflowClient(server)
     experiment = client.get_experiment_by_name("automargin_vs_grid")
     runs = client.search_runs([experiment.experiment_id])
-    assert Counter(run.info.status for run in runs) == {"FINISHED": 9}
+    assert Counter(run.info.status for run in runs) == {"FINISHED": 12}
     (parent,) = [run for run in runs if "fmim.trial" not in run.data.tags]
     assert {"report", "study.json", "selection.json"} <= {i.path for i in client.list_artifacts(parent.info.run_id)}
 
