@@ -13,14 +13,24 @@ import torch
 from hypothesis import settings
 
 from fmim_core.data.bank.bank import Bank
+from fmim_core.data.bank.blocks import cores
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.training.config import TrainConfig
+from tests.support.program import fmim_here
+
+__all__ = ["fmim_here"]  # a fixture for all
 
 # The same examples in every run; `--hypothesis-profile=default` draws others, to look for more.
 settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("fixed")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """What `-n auto` means: one more than cores, since some tests wait for clusters and servers most of the time."""
+    return cores() + 1
+
 
 TINY = {
     "model": {"kind": "small", "widths": (4, 8, 8, 8), "embedding_dim": 16},

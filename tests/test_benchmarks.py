@@ -94,13 +94,13 @@ def test_matches_are_those_of_chestxray14() -> None:
 
 @pytest.mark.slow
 def test_the_runner_is_timed_with_trials_that_do_nothing() -> None:
-    rows = list(runner.measure(CPU, trials=10, large=100))
-    assert rows[0].what.startswith("each of 10 trials that do nothing, in ")
+    rows = list(runner.measure(CPU, trials=5, large=40))
+    assert rows[0].what.startswith("each of 5 trials that do nothing, in ")
     assert [row.what for row in rows[1:]] == [
         "  the same",
         "  the same",
-        "each of the last 10 of 100",
-        "memory for each of the last 50",
+        "each of the last 4 of 40",
+        "memory for each of the last 20",
     ]
     assert all(0 < row.ours < 60 for row in rows[:4])
     assert rows[0].theirs == runner.PER_TRIAL_S

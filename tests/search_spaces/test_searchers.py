@@ -122,7 +122,7 @@ def test_the_plan_counts_every_configuration_on_every_fold_and_says_where_that_i
     plain = plan_of(arm("plain", Grid(), GRID), folds=5)
     assert (plain.search_trials, plain.exact) == (30, True)
     stopping = plan_of(arm("asha", ASHA(samples=10)), folds=5, replicates=3)
-    assert (stopping.search_trials, stopping.trials, stopping.exact) == (50, 53, False)
+    assert (stopping.search_trials, stopping.trials, stopping.exact) == (50, 50 + 3 + 5, False)  # and 5 of references
 
 
 def test_samples_of_a_pure_grid_are_warned_of_with_the_way_to_repeat() -> None:

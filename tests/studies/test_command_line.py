@@ -14,15 +14,7 @@ import torch
 from PIL import Image
 
 from studies.options import Options
-from tests.support.paths import ROOT
-
-
-def fmim(*arguments: object, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run `python studies/run.py …` in a folder; with COLUMNS wide enough that messages are not wrapped."""
-    command = [sys.executable, str(ROOT / "studies" / "run.py"), *map(str, arguments)]
-    environment = {"PATH": "/usr/bin:/bin", "COLUMNS": "250", "HOME": str(cwd.parent), "OMP_NUM_THREADS": "1"}
-    environment |= variables
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, env=environment, check=False)
+from tests.support.program import Program, fmim
 
 
 def manifest(folder: Path, subjects: int, visits: int = 3, bad_image: bool = False, **columns: str) -> Path:
@@ -71,10 +63,10 @@ def test_bad_usage_exits_with_2_and_starts_nothing(arguments: list[str], message
 
 
 @pytest.mark.slow
-def test_a_folder_that_cannot_be_written_exits_with_1_and_its_name(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_exits_with_1_and_its_name(tmp_path: Path, fmim_here: Program) -> None:
     (tmp_path / "file").write_text("no folder")
     options = ("--preset", "smoke", "--backend", "inline", "--gpus-per-trial", "0", "--out", "file/study")
-    done = fmim("automargin_vs_grid", *options, cwd=tmp_path)
+    done = fmim_here("automargin_vs_grid", *options, cwd=tmp_path)
     assert done.returncode == 1
     assert "Not a directory: " in done.stderr
     assert "file/study" in done.stderr
@@ -92,9 +84,13 @@ def test_a_folder_that_cannot_be_written_exits_with_1_and_its_name(tmp_path: Pat
         (lambda folder: (manifest(folder, 3), (folder / "manifest.csv").write_text("image;subject\n"))[0], "months"),
     ],
 )
-def test_a_data_set_that_cannot_be_used_exits_with_2_before_any_trial(make, message: str, tmp_path: Path) -> None:
+def test_a_data_set_that_cannot_be_used_exits_with_2_before_any_trial(
+    make, message: str, tmp_path: Path, fmim_here: Program
+) -> None:
     path = make(tmp_path)
-    done = fmim("automargin_vs_grid", "--preset", "smoke", "--data", path.name, "--backend", "inline", cwd=tmp_path)
+    done = fmim_here(
+        "automargin_vs_grid", "--preset", "smoke", "--data", path.name, "--backend", "inline", cwd=tmp_path
+    )
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -104,10 +100,12 @@ def test_a_data_set_that_cannot_be_used_exits_with_2_before_any_trial(make, mess
 @pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 @pytest.mark.parametrize("backend", ["ray", "inline"])
-def test_asking_for_a_gpu_that_is_not_there_fails_at_once(backend: str, tmp_path: Path) -> None:
+def test_asking_for_a_gpu_that_is_not_there_fails_at_once(backend: str, tmp_path: Path, fmim_here: Program) -> None:
     """Ray itself was still waiting for one after 120 s."""
     begun = time.monotonic()
-    done = fmim("automargin_vs_grid", "--preset", "smoke", "--gpus-per-trial", 0.5, "--backend", backend, cwd=tmp_path)
+    done = fmim_here(
+        "automargin_vs_grid", "--preset", "smoke", "--gpus-per-trial", 0.5, "--backend", backend, cwd=tmp_path
+    )
     assert time.monotonic() - begun < 30
     assert done.returncode == 2
     assert "0.5" in done.stderr
@@ -116,9 +114,9 @@ def test_asking_for_a_gpu_that_is_not_there_fails_at_once(backend: str, tmp_path
 
 
 @pytest.mark.slow
-def test_plan_and_dry_run_print_the_trials_and_start_nothing(tmp_path: Path) -> None:
-    dry = fmim("automargin_vs_grid", "--dry-run", "--replicates", 4, cwd=tmp_path)
-    plan = fmim("plan", "automargin_vs_grid", "--replicates", 4, cwd=tmp_path)
+def test_plan_and_dry_run_print_the_trials_and_start_nothing(tmp_path: Path, fmim_here: Program) -> None:
+    dry = fmim_here("automargin_vs_grid", "--dry-run", "--replicates", 4, cwd=tmp_path)
+    plan = fmim_here("plan", "automargin_vs_grid", "--replicates", 4, cwd=tmp_path)
     assert (dry.returncode, plan.returncode) == (0, 0)
     assert dry.stdout == plan.stdout
     assert "158 trials: 108 in the search, 44 replicates and 6 trials of 3 references" in dry.stdout
@@ -141,14 +139,14 @@ def test_the_console_script_is_the_same_program(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_manifest_runs_from_any_folder(tmp_path: Path) -> None:
+def test_a_manifest_runs_from_any_folder(tmp_path: Path, fmim_here: Program) -> None:
     """A relative path from here, the whole path from elsewhere: same plan, same sizes."""
     data = tmp_path / "data"
     data.mkdir()
     path = manifest(data, 48)
-    here = fmim("plan", "automargin_vs_grid", "--preset", "smoke", "--data", "manifest.csv", cwd=data)
-    elsewhere = fmim("plan", "automargin_vs_grid", "--preset", "smoke", "--data", path, cwd=tmp_path)
-    by_root = fmim(
+    here = fmim_here("plan", "automargin_vs_grid", "--preset", "smoke", "--data", "manifest.csv", cwd=data)
+    elsewhere = fmim_here("plan", "automargin_vs_grid", "--preset", "smoke", "--data", path, cwd=tmp_path)
+    by_root = fmim_here(
         "plan", "automargin_vs_grid", "--preset", "smoke", "--data", "manifest.csv", "--data-root", data, cwd=tmp_path
     )
     assert here.returncode == 0, here.stderr

@@ -1,4 +1,4 @@
-"""The main job on the smoke preset: on Ray with interruptions, and inline; both must give the same records."""
+"""Whole studies on the smoke preset: interrupted on Ray and inline with the same records; and the main job once."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ import pytest
 from mlflow import MlflowClient
 
 from fmim_core.records import StudyFile, read_records
-from tests.studies.test_command_line import fmim
 from tests.support.comparison import comparable_records
 from tests.support.paths import NIH_MANIFEST, ROOT, needs_nih
+from tests.support.program import fmim
 
 pytestmark = pytest.mark.slow
-STUDY = "automargin_vs_grid"
+MAIN_JOB = "automargin_vs_grid"
+STUDY = "lambda_sweep"  # fewer trials: 8 in the search, 8 replicates, 4 of references
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
-    """Start the main job on Ray, with the signals a terminal would give it."""
+    """Start the study on Ray, with the signals a terminal would give it."""
     command = [sys.executable, str(ROOT / "studies" / "run.py"), STUDY, "--preset", "smoke"]
     with (folder / "screen.txt").open("ab") as screen:
         return subprocess.Popen(
@@ -38,7 +39,7 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def stop_after(records: int, number: signal.Signals, folder: Path) -> int:
-    """Start the main job, send the signal when so many records are there, and return the exit code."""
+    """Start the study, send the signal when so many records are there, and return the exit code."""
     process = start(folder)
     while len(list((folder / "runs" / STUDY / "records").glob("*.json"))) < records:
         assert process.poll() is None, (folder / "screen.txt").read_text()
@@ -56,12 +57,12 @@ def tracked(folder: Path) -> Counter[str]:
 
 @pytest.fixture(scope="module")
 def on_ray(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The main job on Ray: Ctrl-C, then kill -9, then to its end."""
+    """The study on Ray: Ctrl-C, then kill -9, then to its end."""
     folder = tmp_path_factory.mktemp("ray")
-    assert stop_after(8, signal.SIGINT, folder) == 130
+    assert stop_after(3, signal.SIGINT, folder) == 130
     assert "interrupted: the same command resumes it" in (folder / "screen.txt").read_text()
     assert "RUNNING" not in tracked(folder)
-    assert stop_after(30, signal.SIGKILL, folder) == -signal.SIGKILL
+    assert stop_after(10, signal.SIGKILL, folder) == -signal.SIGKILL
     process = start(folder)
     assert process.wait(timeout=300) == 0, (folder / "screen.txt").read_text()
     return folder
@@ -69,7 +70,7 @@ def on_ray(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def inline(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The main job in one process, uninterrupted."""
+    """The study in one process, uninterrupted."""
     folder = tmp_path_factory.mktemp("inline")
     done = fmim(STUDY, "--preset", "smoke", "--backend", "inline", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -78,7 +79,7 @@ def inline(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_interrupted_on_ray_and_uninterrupted_inline_give_identical_records(on_ray: Path, inline: Path) -> None:
     ours, theirs = (comparable_records(folder / "runs" / STUDY) for folder in (on_ray, inline))
-    assert len(ours) == 98
+    assert len(ours) == 20
     assert ours == theirs
 
 
@@ -87,22 +88,12 @@ def test_nothing_ran_twice_and_the_interruptions_are_on_record(on_ray: Path) -> 
     assert [execution.exit_code for execution in executions] == [130, None, 0]
     records = list(read_records(on_ray / "runs" / STUDY))
     last = executions[-1].started_at
-    assert executions[-1].trials == sum(record.started_at > last for record in records) <= 98 - 30
-    assert Counter(record.status for record in records) == {"completed": 98}
+    assert executions[-1].trials == sum(record.started_at > last for record in records) <= 20 - 10
+    assert Counter(record.status for record in records) == {"completed": 20}
 
 
 def test_the_tracker_ends_with_every_trial_finished_and_none_running(on_ray: Path) -> None:
-    assert tracked(on_ray) == {"FINISHED": 99}
-
-
-@pytest.mark.parametrize("backend", ["on_ray", "inline"])
-def test_search_cost_has_nine_rows_with_the_papers_costs(backend: str, request: pytest.FixtureRequest) -> None:
-    folder = request.getfixturevalue(backend)
-    with (folder / "runs" / STUDY / "report" / "tables" / "search_cost.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert [row["n_s"] for row in rows] == ["1", "1", "4", "4", "2", "1", "1", "16", "4"]
-    assert [row["trials"] for row in rows] == ["2", "2", "8", "8", "4", "2", "2", "32", "8"]
-    assert {row["test_n"] for row in rows} == {"2"}
+    assert tracked(on_ray) == {"FINISHED": 21}
 
 
 def test_the_report_says_that_phantoms_are_no_radiographs(on_ray: Path) -> None:
@@ -112,10 +103,25 @@ def test_the_report_says_that_phantoms_are_no_radiographs(on_ray: Path) -> None:
         assert f'src="{name}' not in page
 
 
+def test_the_main_job_runs_whole_with_the_papers_costs(tmp_path: Path) -> None:
+    done = fmim(MAIN_JOB, "--preset", "smoke", "--epochs", 1, "--backend", "inline", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "runs" / MAIN_JOB
+    assert Counter((record.stage, record.status) for record in read_records(out)) == {
+        ("search", "completed"): 72,
+        ("replicate", "completed"): 22,
+        ("reference", "completed"): 4,
+    }
+    with (out / "report" / "tables" / "search_cost.csv").open() as file:
+        costs = [(row["n_s"], row["trials"], row["test_n"]) for row in csv.DictReader(file)]
+    n_s = (1, 1, 4, 4, 2, 1, 1, 1, 16, 4, 1)
+    assert costs == [(str(n), str(2 * n), "2") for n in n_s]
+
+
 def test_status_and_report_work_on_a_finished_folder(on_ray: Path) -> None:
     status = fmim("status", f"runs/{STUDY}", cwd=on_ray)
     assert status.returncode == 0
-    assert "98 of 98 trials are over" in status.stdout
+    assert "20 of 20 trials are over" in status.stdout
     page = on_ray / "runs" / STUDY / "report" / "index.html"
     before = page.read_bytes()
     assert fmim("report", f"runs/{STUDY}", cwd=on_ray).returncode == 0

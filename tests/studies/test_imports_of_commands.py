@@ -10,9 +10,9 @@ import typer
 
 from studies.cli import app
 from studies.exit_codes import BAD_INPUT, DONE
-from tests.studies.test_command_line import fmim
 from tests.support.factories import make_out
 from tests.support.paths import ROOT
+from tests.support.program import fmim
 
 TRAINING = {"torch", "torchvision", "ray", "mlflow", "optuna", "matplotlib", "seaborn"}
 TABLES = {"pandas", "scipy"}

@@ -100,7 +100,7 @@ def test_renaming_a_label_changes_displayed_text_alone(tmp_path: Path) -> None:
     assert [name for name, _ in after.cards[0][1]][1] == "Raster scan, test mAP"
     assert after.cautions == tuple(said.replace("grid search", "raster scan") for said in before.cautions)
     assert len(after.cards) == len(before.cards) == 2
-    figures = [[part(r).name for part in contents_of(r).parts(r)[Section.FIGURES]] for r in results]
+    figures = [[part.name for part in contents_of(r).parts(r)[Section.FIGURES]] for r in results]
     assert figures[0] == figures[1]
     assert table(second, "adatriplet_arms")[2]["published_mAP_percent"] == "97.0"
 

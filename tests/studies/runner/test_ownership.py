@@ -9,10 +9,10 @@ from rich.console import Console
 
 from studies.runner.forecast.predict import predict
 from studies.runner.run_study import Options, prepare, run_study
-from tests.studies.test_command_line import fmim
 from tests.support.calibration import CALIBRATION
 from tests.support.factories import make_out
 from tests.support.file_contents import edit, write
+from tests.support.program import fmim
 
 BOTH = "belongs to the study 'automargin_vs_grid', not to 'lambda_sweep': give another --out, or --fresh to move it"
 

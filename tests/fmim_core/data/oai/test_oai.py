@@ -19,7 +19,6 @@ from fmim_core.data.oai.paper import PARTS, QUERIES, differences_from_paper
 from fmim_core.data.splits import subject_folds
 from fmim_core.data.tables.listing import FileSource
 from fmim_core.records import StudyFile
-from tests.studies.test_command_line import fmim
 from tests.support.oai_folders import (
     IDS,
     PEOPLE,
@@ -33,6 +32,7 @@ from tests.support.oai_folders import (
     pipes,
     tables,
 )
+from tests.support.program import Program
 
 
 @pytest.fixture
@@ -251,10 +251,10 @@ def test_a_small_folder_differs_from_the_paper(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_study_runs_on_a_folder(tmp_path: Path) -> None:
+def test_a_study_runs_on_a_folder(tmp_path: Path, fmim_here: Program) -> None:
     phantom_folder(tmp_path / "oai", train=20, test=12)
     arguments = ("--data", "oai", "--data-root", "oai", "--preset", "smoke", "--backend", "inline", "--epochs", "1")
-    done = fmim("lambda_sweep", *arguments, "--out", "out", cwd=tmp_path)
+    done = fmim_here("lambda_sweep", *arguments, "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     records = [json.loads(path.read_text()) for path in (tmp_path / "out" / "records").glob("*.json")]
     assert {record["status"] for record in records} == {"completed"}
@@ -271,8 +271,8 @@ def test_a_study_runs_on_a_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_program_names_what_a_folder_lacks(tmp_path: Path) -> None:
-    done = fmim("plan", "lambda_sweep", "--data", "oai", cwd=tmp_path)
+def test_the_program_names_what_a_folder_lacks(tmp_path: Path, fmim_here: Program) -> None:
+    done = fmim_here("plan", "lambda_sweep", "--data", "oai", cwd=tmp_path)
     assert (done.returncode, "oai needs --data-root, the folder it was downloaded to" in done.stderr) == (2, True)
-    done = fmim("plan", "lambda_sweep", "--data", "oai", "--data-root", tmp_path, cwd=tmp_path)
+    done = fmim_here("plan", "lambda_sweep", "--data", "oai", "--data-root", tmp_path, cwd=tmp_path)
     assert (done.returncode, "has no table called enrollees" in done.stderr) == (2, True)

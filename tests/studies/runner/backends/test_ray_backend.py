@@ -67,7 +67,7 @@ def test_a_trial_whose_worker_is_killed_is_tried_again_and_the_study_goes_on(tmp
     )
     killer.start()
     try:
-        code = run_plan(mini_plan(epochs=40), options, Console(quiet=True))
+        code = run_plan(mini_plan(epochs=12), options, Console(quiet=True))
     finally:
         give_up.set()
         killer.join()

@@ -22,7 +22,6 @@ from studies.runner.forecast.forecast import Forecast, forecast
 from studies.runner.forecast.predict import predict_plan
 from studies.runner.search.tpe import TPE
 from studies.workload import Work, Workload
-from tests.studies.test_command_line import fmim
 from tests.support.documents import AT, epoch_row
 from tests.support.mini_study import (
     MINI,
@@ -33,6 +32,7 @@ from tests.support.mini_study import (
     mini_plan,
     options_in,
 )
+from tests.support.program import fmim
 
 TIMING = Timing(startup=1.0, step=0.5, image=0.25, warm_up=2.0, between=0.125, peak_memory=1e9)
 
@@ -253,7 +253,7 @@ def test_a_small_plan_is_predicted_and_nothing_but_the_prediction_is_left(tmp_pa
     assert not record_path(tmp_path / "out", "x").parent.exists()
     check_prediction(content, found, Work(14, 20, found.images))
     assert (content.study, content.preset, content.seed) == ("automargin_vs_grid", "mini", 0)
-    assert (content.replicates, content.epochs, content.slots, content.backend) == (2, 2, 1, "inline")
+    assert (content.replicates, content.epochs, content.slots, content.backend) == (4, 2, 1, "inline")
     screen = (tmp_path / "screen.txt").read_text()
     assert "14 trials: 6 in the search, 4 replicates and 4 trials of 3 references, which train nothing;" in screen
     assert f"20 epochs and {found.images} training images" in screen
@@ -262,9 +262,9 @@ def test_a_small_plan_is_predicted_and_nothing_but_the_prediction_is_left(tmp_pa
 
 @pytest.mark.slow
 def test_the_command_predicts_on_ray(tmp_path: Path) -> None:
-    done = fmim("plan", "automargin_vs_grid", "--preset", "smoke", "--calibrate", "--out", "out", cwd=tmp_path)
+    done = fmim("plan", "lambda_sweep", "--preset", "smoke", "--calibrate", "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     content = CalibrationFile.read(tmp_path / "out" / "calibration.json")
-    assert (content.backend, len(content.calibration["timings"])) == ("ray", 7)
-    check_prediction(content, Forecast(**content.forecast.model_dump()), Work(98, 188, 37120))
-    assert "for 98 trials" in done.stdout
+    assert (content.backend, len(content.calibration["timings"])) == ("ray", 1)
+    check_prediction(content, Forecast(**content.forecast.model_dump()), Work(20, 32, 7680))
+    assert "for 20 trials" in done.stdout

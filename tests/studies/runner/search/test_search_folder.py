@@ -18,17 +18,17 @@ from reports.reading.summary import arm_summaries
 from search_spaces.domain import Choice, Space
 from search_spaces.searchers import Grid, Random
 from search_spaces.successive_halving import ASHA
-from studies.exit_codes import DONE, INTERRUPTED
+from studies.exit_codes import DONE
 from studies.plan import Plan
 from studies.runner.folder import outcomes_of_plan, write_study
 from studies.runner.run_study import run_plan
 from studies.runner.search.tpe import TPE
 from studies.runner.status import show_status
-from tests.studies.test_command_line import fmim
 from tests.support.comparison import comparable_records
 from tests.support.documents import execution, fold_entry
 from tests.support.mini_study import options_in
 from tests.support.out_folders import table
+from tests.support.program import Program
 from tests.support.simulation import MIXED, Simulation, arm, plan_of
 
 FOLDS = [fold_entry(0), fold_entry(1)]
@@ -169,8 +169,8 @@ def test_status_counts_what_is_due_of_a_search_that_stops(tiny_bank: Bank, tmp_p
 
 
 @pytest.mark.slow
-def test_plan_prints_the_exact_number_or_the_most(tmp_path: Path) -> None:
-    done = fmim("plan", "automargin_vs_search", "--preset", "smoke", cwd=tmp_path)
+def test_plan_prints_the_exact_number_or_the_most(tmp_path: Path, fmim_here: Program) -> None:
+    done = fmim_here("plan", "automargin_vs_search", "--preset", "smoke", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
     counts = "at most 222 trials: at most 206 in the search, 12 replicates and 4 trials of 3 references"
@@ -239,21 +239,8 @@ def test_a_real_search_stops_selects_and_is_done(inline: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ray_proposes_and_trains_the_same_even_interrupted(
-    inline: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from studies.runner import dispatcher as dispatch
-
-    finished = dispatch.Dispatcher.finished
-
-    def interrupting(self: Any, spec: Any, record: Any) -> None:
-        finished(self, spec, record)
-        if len(self._outcomes) == 5:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(dispatch.Dispatcher, "finished", interrupting)
-        assert run(tmp_path, backend="ray") == INTERRUPTED
+def test_ray_proposes_and_trains_the_same(inline: Path, tmp_path: Path) -> None:
+    """Interrupted searches are in `test_search` (with trials that do nothing) and in `test_end_to_end`."""
     assert run(tmp_path, backend="ray") == DONE
     assert (
         ProposalsFile.read(tmp_path / "study" / "proposals.json").arms
