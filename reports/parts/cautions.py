@@ -12,6 +12,7 @@ from reports.writing.references import standing
 
 FEW_SUBJECTS = 100
 PAPER_EPOCHS = 100
+ENOUGH_SEEDS = 5  # of fewer an SE is hardly known
 
 
 def cautions(results: Results) -> list[str]:
@@ -51,10 +52,18 @@ def cautions(results: Results) -> list[str]:
     sentences += empty_batches_caution(results)
     sentences += _below_chance(results, test_fact(results, chance_name(results))) + _in_the_folds(results)
     sentences += [f"Another run with the same seed: {note}." for note in _notes(results)]
-    n = min(arm.replicates for arm in results.arms)
-    if n < 5:
-        sentences.append(f"{n} seed{'s' if n != 1 else ''} planned: intervals from so few are wide or do not exist.")
-    return sentences
+    return sentences + _few_seeds(results)
+
+
+def _few_seeds(results: Results) -> list[str]:
+    """Which arms have so few seeds that their SE says little."""
+    few = [arm for arm in results.arms if arm.replicates < ENOUGH_SEEDS]
+    if not few:
+        return []
+    n = " or ".join(map(str, sorted({arm.replicates for arm in few})))
+    one = {arm.replicates for arm in few} == {1}
+    which = "" if len(few) == len(results.arms) else f" for {', '.join(arm.label for arm in few)}"
+    return [f"{n} seed{'' if one else 's'} planned{which}: intervals from so few are wide or do not exist."]
 
 
 def _notes(results: Results) -> list[str]:

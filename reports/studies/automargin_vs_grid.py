@@ -74,7 +74,7 @@ def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Tabl
     ]
     rows += reference_rows(
         results,
-        lambda one: {f"test_{metric}": on_reference(results, one, metric) for metric in ("mAP", "CMC_1")},
+        lambda one: {f"test_{metric}": on_reference(results, one, metric) for metric in ("mAP", "CMC_1_all_shots")},
         column="search",
     )
     loss = next((arm.loss for arm in arms), loss_kind)

@@ -15,8 +15,10 @@ from reports.parts.tidy import every_value_table
 from reports.parts.trials import all_trials_table, failures_table
 from reports.parts.verdict import verdict_of_comparisons
 from reports.parts.years import by_year_table, year_plot
+from reports.reading.references import on_reference
 from reports.reading.results import read_results
 from reports.reading.summary import on_test
+from reports.studies.automargin_vs_grid import triplet_table
 from reports.writing.references import references_note, standing
 from reports.writing.tables import markdown
 from tests.support.drawn import bands, lines, panels
@@ -47,6 +49,9 @@ def test_rows_stand_below_the_arms_and_say_what_they_are(out: Path) -> None:
     assert references_note(results) in text
     by_year = rows(by_year_table(results))[-1]
     assert float(by_year["year_4_mean"]) == pytest.approx(0.2 - 1 / 50)
+    of_loss = rows(triplet_table(results))[-2]
+    shown = {name: float(of_loss[f"test_{name}_mean"]) for name in ("mAP", "CMC_1_all_shots")}
+    assert shown == {name: on_reference(results, results.references[0], name).stat.mean for name in shown}
     assert rows(arms_table(results))[:-2] == rows(arms_table(read_results(add_references(out, {}))))
 
 

@@ -26,8 +26,8 @@ def test_before_a_run_a_plan_goes_by_the_declared_spread(tmp_path: Path) -> None
     spread = ASSUMED["quick"]
     found = power_of(Variances(spread.seeds**2, 50 * spread.subjects**2, subjects=50), 5, 0.01)
     assert line == f"power, assumed from {spread.source}: {power_sentence(found, 'seeds and subjects')}"
-    assert "pass the test of equivalence with a probability of less than 0.1 %" in line
-    assert "no number of seeds is enough for 80 %, since these subjects alone leave an SE of 1.30 percentage" in line
+    assert "pass the test of equivalence with a probability of 0.2 %" in line
+    assert "no number of seeds is enough for 80 %, since these subjects alone leave an SE of 0.40 percentage" in line
 
 
 def test_after_a_run_a_plan_goes_by_what_that_measured(tmp_path: Path) -> None:
