@@ -48,7 +48,11 @@ SearchSplits = Annotated[
         help="Search on so many splits into folds; the first one selects, the others show what of that is chance.",
     ),
 ]
-Epochs = Annotated[int | None, typer.Option("--epochs", min=1, help="Instead of the preset's.")]
+Epochs = Annotated[int | None, typer.Option("--epochs", min=1, help="Instead of the preset's; as --set epochs=N.")]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="FIELD=VALUE", help="Another value than the preset's, e.g. model.kind=resnet50."),
+]
 
 Out = Annotated[Path | None, typer.Option(help="The study's folder; default runs/STUDY.")]
 BackendName = Annotated[Literal["ray", "inline"], typer.Option(help="inline: one by one in this process.")]
@@ -95,6 +99,7 @@ def plan(
     seed: Seed = 0,
     cohort: Cohort = None,
     epochs: Epochs = None,
+    changes: Changes = None,
     search_splits: SearchSplits = 1,
     calibrate: Annotated[
         bool,
@@ -133,6 +138,7 @@ def run(
     seed: Seed = 0,
     cohort: Cohort = None,
     epochs: Epochs = None,
+    changes: Changes = None,
     search_splits: SearchSplits = 1,
     backend: BackendName = "ray",
     address: Address = None,
@@ -196,7 +202,8 @@ def _options(arguments: dict[str, Any], but: str) -> Options:
     """
     from studies.options import Options
 
-    options = Options(**{name: value for name, value in arguments.items() if name != but})
+    given = {name: value for name, value in arguments.items() if name != but}
+    options = Options(**given | {"changes": given["changes"] or ()})
     options.check()
     return options
 

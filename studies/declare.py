@@ -153,7 +153,6 @@ class Arm(Config):
         self,
         preset: Preset,
         configuration: Configuration,
-        epochs: int | None = None,
         data_settings: Iterable[Assignment] = (),
     ) -> TrainConfig:
         """The training of one configuration under a preset, on images that come with settings of their own.
@@ -164,8 +163,6 @@ class Arm(Config):
         from fmim_core.training.config import TrainConfig
 
         settings = [*data_settings, *preset.settings, *self.settings, *self.space.assignments(configuration)]
-        if epochs is not None:
-            settings.append(("epochs", epochs))
         return TrainConfig.model_validate(nested(settings))
 
 
@@ -181,6 +178,7 @@ class Preset(Config):
         other_replicates: those of the arms that no comparison names; as many if nothing else is said.
         test_protocol: what each of these seeds trains and tests: one model `retrained` on all development subjects, or
             a `fold_ensemble`, as the paper's authors do: a model for each fold, whose distances are averaged.
+        changed: what a run gave instead of the preset's own values (`--set`), for reports; they stand above as well.
     """
 
     name: Name
@@ -192,6 +190,7 @@ class Preset(Config):
     replicates: NonNegativeInt
     other_replicates: NonNegativeInt | None = None
     test_protocol: TestProtocol = "retrained"
+    changed: tuple[Assignment, ...] = ()
 
 
 class Study(Config):

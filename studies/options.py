@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from fmim_core.records import SelectionFile
+from search_spaces.domain import Assignment
 from studies import catalogue
+from studies.changes import check_changes, read_changes, with_changes
 from studies.data.sources import PHANTOM, check_data
 from studies.declare import Preset, Study
 from studies.runner.ownership import check_folder
@@ -21,7 +24,8 @@ class Options:
     """What the command line says; None is the preset's or the study's own.
 
     Raises:
-        ValueError: a tracking URI that MLflow does not take, an address without Ray, or a cohort without phantoms.
+        ValueError: a tracking URI that MLflow does not take, an address without Ray, a cohort without phantoms, or a
+            change that is not written FIELD=VALUE.
     """
 
     study: str
@@ -33,6 +37,7 @@ class Options:
     seed: int = 0
     cohort: int | None = None
     epochs: int | None = None
+    changes: Sequence[str] = ()
     search_splits: int = 1
     backend: Literal["ray", "inline"] = "ray"
     address: str | None = None
@@ -49,6 +54,15 @@ class Options:
             raise ValueError("--address names a Ray cluster, but --backend inline uses none: leave one of them out")
         if self.cohort is not None and self.data != PHANTOM:
             raise ValueError(f"--cohort draws phantoms, but --data is {self.data}: leave one of them out")
+        of_phantoms = [path for path, _ in self._changes if path.startswith("phantom.")]
+        if of_phantoms and self.data != PHANTOM:
+            raise ValueError(f"--set {of_phantoms[0]} is of phantoms, but --data is {self.data}: leave one of them out")
+
+    @property
+    def _changes(self) -> tuple[Assignment, ...]:
+        """What is given instead of the preset's values; --epochs is short for one of them."""
+        of_epochs = () if self.epochs is None else (f"epochs={self.epochs}",)
+        return read_changes((*of_epochs, *self.changes))
 
     @property
     def checked_tracking_uri(self) -> str:
@@ -76,15 +90,16 @@ class Options:
         check_folder(self.folder, study, self.fresh, mirror)
 
     def declared(self) -> tuple[Study, Preset]:
-        """The study, at the configurations of the `selected` one if there is one, and its preset with its cohort.
+        """The study, at the configurations of the `selected` one if there is one, and its preset as it is changed.
 
         Raises:
-            ValueError: no such study, preset or selection.
+            ValueError: no such study, preset or selection, or a change that is refused.
         """
         study = catalogue.find(self.study)
         if self.selected is not None:
             study = study.with_winners(SelectionFile.read(selection_file(self.selected, "selection.json")))
-        preset = study.preset(self.preset)
+        check_changes(study, self._changes)
+        preset = with_changes(study.preset(self.preset), self._changes)
         if self.cohort is not None:
             preset = preset.model_copy(update={"phantom": preset.phantom.model_copy(update={"seed": self.cohort})})
         return study, preset

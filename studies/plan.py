@@ -27,7 +27,7 @@ from studies.references import PlannedReference, references_of
 class Plan:
     """A study, its preset and what a run may change of it; it knows every trial.
 
-    replicates: fresh seeds of each arm's winner. epochs: of each training. Both instead of the preset's, if given.
+    replicates: fresh seeds of each arm's winner, instead of the preset's, if given.
     data_settings: training fields that belong to the data set's images; presets and arms come after them.
     search_splits: splits of the development subjects into folds, on each of which the whole search is run. The first
     one selects for the study; the others show how much of that is chance: the winner of split r is trained with fresh
@@ -41,7 +41,6 @@ class Plan:
     preset: Preset
     seed: int
     replicates: int | None = None
-    epochs: int | None = None
     data_settings: tuple[Assignment, ...] = ()
     search_splits: int = 1
 
@@ -140,7 +139,7 @@ class Plan:
 
     def train_config(self, arm: Arm, configuration: Configuration) -> TrainConfig:
         """The training of one configuration."""
-        return arm.train_config(self.preset, configuration, self.epochs, self.data_settings)
+        return arm.train_config(self.preset, configuration, self.data_settings)
 
     def search(
         self, arm: Arm, number: int, configuration: Configuration, bank: Bank, search_split: int = 0

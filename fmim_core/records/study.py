@@ -126,6 +126,7 @@ class StudyFile(Document):
     title: str
     question: str
     preset: str
+    changed: dict[str, Any] = Field({}, description="fields to which the run gave other values than the preset")
     seed: int
     created_at: str
     fingerprint: str

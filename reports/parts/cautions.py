@@ -20,6 +20,9 @@ def cautions(results: Results) -> list[str]:
     study, sentences = results.study, standing(results)
     if study.preset == "smoke":
         sentences.append("The preset smoke only checks that everything runs: its numbers are no results.")
+    if study.changed:
+        said = ", ".join(f"{name} = {value}" for name, value in study.changed.items())
+        sentences.append(f"This is not the preset {study.preset} as it is declared: the run set {said}.")
     if study.data.synthetic:
         sentences.append(
             "The images are synthetic phantoms: they show how the methods behave here, not how they do on radiographs."

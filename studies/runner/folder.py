@@ -111,6 +111,7 @@ def _differences(out: Path, plan: Plan, bank: Bank) -> str:
         "data fingerprint": (old.data.fingerprint[:12], bank.fingerprint[:12]),
         "test protocol": (old.test_protocol, plan.preset.test_protocol),
         "epochs": (old.train["epochs"], plan.train_configs()[0].epochs),
+        "--set": (old.changed, dict(plan.preset.changed)),
     }
     different = [f"{name} was {was}, is {now}" for name, (was, now) in pairs.items() if was != now]
     return f"; {', '.join(different)}" if different else ""
@@ -136,6 +137,7 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execu
         question=study.question,
         preset=plan.preset.name,
         seed=plan.seed,
+        changed=dict(plan.preset.changed),
         created_at=old.created_at if old else now(),
         fingerprint=_fingerprint(plan, bank),
         data=_data(bank),

@@ -10,7 +10,7 @@ from reports.parts.comparisons.words import power_sentence
 from reports.reading.results import read_results
 from reports.stats import Variances, power_of
 from studies.plan import Plan
-from studies.spread import ASSUMED
+from studies.runner.spread import ASSUMED
 
 
 def power_lines(plan: Plan, out: Path) -> list[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 
@@ -18,6 +19,7 @@ from fmim_core.data.bank.building import development_index
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.source import Source
 from fmim_core.records import Execution, FoldEntry, Record, StudyFile, now, record_path
+from fmim_core.records.document import in_words
 from studies.data.banks import bank_of
 from studies.data.sources import find_source
 from studies.data.subject_check import check_subject_counts
@@ -58,8 +60,13 @@ def plan_of(options: Options) -> Plan:
         ValueError: no such study, preset or selection, or a training that cannot be made.
     """
     study, preset = options.declared()
-    plan = Plan(study, preset, options.seed, options.replicates, options.epochs, search_splits=options.search_splits)
-    plan.train_configs()
+    plan = Plan(study, preset, options.seed, options.replicates, search_splits=options.search_splits)
+    try:
+        plan.train_configs()
+    except ValidationError as error:
+        if preset.changed:
+            raise ValueError(f"--set: {in_words(error)}") from error
+        raise
     return plan
 
 

@@ -30,6 +30,9 @@ def show_plan(checked: Checked, out: Path, console: Console) -> None:
     work = Workload(plan, checked.development)
     console.print(f"[bold]{plan.study.title}[/]\n{plan.study.question}", highlight=False)
     console.print(f"preset {plan.preset.name}: {plan.preset.about}", highlight=False)
+    if changed := plan.preset.changed:
+        said = ", ".join(f"{path} = {value}" for path, value in changed)
+        console.print(f"changed from the preset: {escape(said)}", highlight=False)
     console.print(f"test: {_test(plan)}", highlight=False)
     console.print(f"data {source.description.name}: {source.description.about}", highlight=False)
     warn_of_data(source.description, console)

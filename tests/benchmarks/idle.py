@@ -18,6 +18,7 @@ from fmim_core.training.trainer import TrainResult
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial
 from search_spaces.domain import Choice, Space
+from studies.changes import with_changes
 from studies.declare import Arm, Study
 from studies.plan import Plan
 from studies.presets import SMOKE
@@ -83,7 +84,7 @@ def idle_plan(trials: int) -> Plan:
     study = Study(
         name="idle", title="Idle trials", question="What does the runner take?", presets=(preset,), arms=(arm,)
     )
-    return Plan(study, preset, seed=0, replicates=0, epochs=1)
+    return Plan(study, with_changes(preset, [("epochs", 1)]), seed=0, replicates=0)
 
 
 @dataclass

@@ -21,7 +21,7 @@ from studies.runner.backends.inline import run_inline
 from studies.runner.dispatcher import Dispatcher
 from studies.selection import Outcome
 from tests.support.documents import trial_record
-from tests.support.mini_study import MINI, MINI_STUDY, mini_plan
+from tests.support.mini_study import MINI, MINI_STUDY, mini_plan, with_epochs
 from tests.support.registering import register_for_a_test
 
 TRIPLET = (("loss.kind", "triplet"), ("margins.kind", "fixed"), ("margins.epsilon", 0.25))
@@ -100,7 +100,7 @@ def test_one_that_fails_is_a_failed_trial_and_stops_nothing(
 ) -> None:
     register_for_a_test(REFERENCES, Broken, monkeypatch)
     study = Study(name="own", title="Own", question="?", presets=(MINI,), arms=(arm("a"),), search=False)
-    dispatcher = Dispatcher(Plan(study, MINI, 0, replicates=1, epochs=1), tiny_bank, tmp_path, {})
+    dispatcher = Dispatcher(Plan(study, with_epochs(MINI, 1), 0, replicates=1), tiny_bank, tmp_path, {})
     run_inline(dispatcher, RunSettings(tmp_path, "cpu"), threads=1)
     records = {record.trial: record for record in read_records(tmp_path)}
     failed = [record for record in records.values() if record.status != "completed"]

@@ -10,6 +10,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.trial.spec import TrialSpec
 from search_spaces.domain import Choice, Space
+from studies.changes import with_changes
 from studies.declare import Arm, Preset, Study
 from studies.options import Options
 from studies.plan import Plan
@@ -70,7 +71,12 @@ def options_in(root: Path, **changes: Any) -> Options:
 
 def mini_plan(seed: int = 0, replicates: int = 2, epochs: int | None = None) -> Plan:
     """The plan of the small study: 6 search trials and 4 replicates."""
-    return Plan(MINI_STUDY, MINI, seed, replicates, epochs)
+    return Plan(MINI_STUDY, with_epochs(MINI, epochs), seed, replicates)
+
+
+def with_epochs(preset: Preset, epochs: int | None) -> Preset:
+    """The preset with so many epochs, as with --epochs; its own where none are given."""
+    return preset if epochs is None else with_changes(preset, [("epochs", epochs)])
 
 
 def ensemble_plan(plan: Plan) -> Plan:

@@ -18,7 +18,7 @@ from studies.plan import Plan
 from studies.runner.dispatcher import Dispatcher
 from studies.selection import Outcome
 from tests.support.documents import epoch_row, trial_record
-from tests.support.mini_study import MINI
+from tests.support.mini_study import MINI, with_epochs
 
 Metric = Callable[[TrialSpec, int], float]
 
@@ -51,7 +51,7 @@ def plan_of(*arms: Arm, seed: int = 0, replicates: int = 1, epochs: int = 9, fol
     """A plan of these arms, in a study called `searches`."""
     preset = MINI.model_copy(update={"folds": folds})
     study = Study(name="searches", title="Searches", question="Which?", presets=(preset,), arms=arms)
-    return Plan(study, preset, seed, replicates, epochs)
+    return Plan(study, with_epochs(preset, epochs), seed, replicates)
 
 
 def record_of(spec: TrialSpec, status: Status, epochs: int, metric: Metric, name: str = "mAP") -> Record:

@@ -11,7 +11,7 @@ from reports.stats import Variances, power_of
 from studies import catalogue
 from studies.plan import Plan
 from studies.runner.power import power_lines
-from studies.spread import ASSUMED
+from studies.runner.spread import ASSUMED
 from tests.support.factories import make_out
 from tests.support.file_contents import edit
 

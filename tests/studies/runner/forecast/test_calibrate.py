@@ -31,6 +31,7 @@ from tests.support.mini_study import (
     first_search_trials,
     mini_plan,
     options_in,
+    with_epochs,
 )
 from tests.support.program import fmim
 
@@ -137,7 +138,7 @@ def searched(searcher: ASHA | TPE) -> Plan:
     space = Space(ranges=(Uniform(path="margins.epsilon", low=0.1, high=0.9),))
     settings = (("loss.kind", "triplet"), ("margins.kind", "fixed"))
     arm = Arm(name="searched", search="x", settings=settings, space=space, searcher=searcher)
-    return Plan(MINI_STUDY.model_copy(update={"arms": (arm,)}), MINI, 0, 2, epochs=9)
+    return Plan(MINI_STUDY.model_copy(update={"arms": (arm,)}), with_epochs(MINI, 9), 0, 2)
 
 
 def test_searches_that_stop_trials_are_simulated_rung_by_rung(tiny_bank: Bank) -> None:

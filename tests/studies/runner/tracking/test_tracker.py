@@ -17,13 +17,14 @@ from studies.plan import Plan
 from studies.runner.tracking.mlflow_runs import Identity, Runs, TrialUpdate
 from studies.runner.tracking.tracker import Tracker
 from tests.benchmarks.idle import IdleTrial, idle_plan
+from tests.support.mini_study import with_epochs
 
 IDENTITY = Identity("idle", "an id", "smoke", {"seed": 0})
 EPOCHS = 1100  # more metrics than MLflow takes at once
 
 
 def trials(bank: Bank, out: Path, number: int = 1) -> list[tuple[TrialSpec, Record]]:
-    plan = Plan(idle_plan(5).study, idle_plan(5).preset, seed=0, replicates=0, epochs=EPOCHS)
+    plan = Plan(idle_plan(5).study, with_epochs(idle_plan(5).preset, EPOCHS), seed=0, replicates=0)
     specs = plan.possible(bank, lambda arm, search_split: ())[:number]
     return [(spec, IdleTrial(spec, RunSettings(out, "cpu")).run()) for spec in specs]
 
