@@ -38,11 +38,13 @@ def _measured(plan: Plan, out: Path) -> list[str]:
 
 
 def _assumed(plan: Plan) -> str:
-    spread = ASSUMED.get(plan.preset.name)
+    preset = plan.preset
+    spread = None if preset.changed else ASSUMED.get(preset.name)
     if spread is None:
+        which = f"a changed preset {preset.name}" if preset.changed else f"preset {preset.name}"
         return (
-            f"power: nothing is assumed of how differences vary with preset {plan.preset.name}; once a run of it is in "
-            "--out, the plan says what its seeds can show"
+            f"power: nothing is assumed of how differences vary with {which}; once a run of it is in --out, the plan "
+            "says what its seeds can show"
         )
     subjects = spread.test_subjects
     variances = Variances(spread.seeds**2, subjects * spread.subjects**2, subjects=subjects)

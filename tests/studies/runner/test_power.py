@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from reports.parts.comparisons import comparisons
@@ -9,6 +10,7 @@ from reports.parts.comparisons.words import power_sentence
 from reports.reading.results import read_results
 from reports.stats import Variances, power_of
 from studies import catalogue
+from studies.changes import with_changes
 from studies.plan import Plan
 from studies.runner.power import power_lines
 from studies.runner.spread import ASSUMED
@@ -43,6 +45,8 @@ def test_after_a_run_a_plan_goes_by_what_that_measured(tmp_path: Path) -> None:
 
 def test_where_nothing_is_known_a_plan_says_so(tmp_path: Path) -> None:
     assert "nothing is assumed of how differences vary with preset full" in power_lines(plan("full"), tmp_path)[0]
+    longer = replace(plan(), preset=with_changes(plan().preset, [("epochs", 100)]))
+    assert "nothing is assumed of how differences vary with a changed preset quick" in power_lines(longer, tmp_path)[0]
     assert "fewer than two seeds" in power_lines(plan(replicates=1), tmp_path)[0]
     study = catalogue.find("automargin_vs_grid").model_copy(update={"comparisons": ()})
     assert power_lines(Plan(study, study.preset("quick"), 0, 5), tmp_path) == []
