@@ -35,6 +35,8 @@ def asked_queries() -> pd.DataFrame:
             "chance_ap": [0.05] * (len(years) - 2) + [np.nan] * 2,
             "query_row": rows,
             "sex": ["FM"[who % 2] for who in person],
+            "view": ["PA" if who % 3 else "AP" for who in person],
+            "disease": ["yes" if who % 5 > 1 else "no" for who in person],
             "age": [str(45 + who) if who % 10 else "" for who in person],
             "grade": [str(who % 5) if who % 4 else "" for who in person],
         }

@@ -1,4 +1,4 @@
-"""The primary metric by what is known of the queries: grade, sex, side, age, and the months since baseline."""
+"""The primary metric by what is known of the queries: months since baseline, side, and each column about an image."""
 
 from __future__ import annotations
 
@@ -75,6 +75,24 @@ def by_age_table(results: Results) -> Table:
 def by_sex_table(results: Results) -> Table:
     """By sex."""
     return _table(results, "sex", "Sex", results.queries.scored["sex"])
+
+
+@in_every_study(Section.MORE, known("view"))
+def by_view_table(results: Results) -> Table:
+    """By the view in which the image was taken."""
+    return _table(results, "view", "View", results.queries.scored["view"])
+
+
+@in_every_study(Section.MORE, known("disease"))
+def by_disease_table(results: Results) -> Table:
+    """By whether the image shows a disease."""
+    return _table(results, "disease", "Disease", results.queries.scored["disease"])
+
+
+@in_every_study(Section.MORE, known("tkr"))
+def by_tkr_table(results: Results) -> Table:
+    """By whether the knee was replaced by that visit."""
+    return _table(results, "tkr", "Knee replacement", results.queries.scored["tkr"])
 
 
 @in_every_study(Section.MORE, known("side"))

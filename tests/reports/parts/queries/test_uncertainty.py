@@ -18,7 +18,15 @@ from tests.support.query_files import SUBJECTS, write_query_files
 from tests.support.replicate_studies import rows
 
 ARMS = ["triplet_q1", "triplet_grid"]
-TABLES = (parts.by_interval_table, parts.by_grade_table, parts.by_age_table, parts.by_sex_table, parts.by_side_table)
+TABLES = (
+    parts.by_interval_table,
+    parts.by_grade_table,
+    parts.by_age_table,
+    parts.by_sex_table,
+    parts.by_side_table,
+    parts.by_view_table,
+    parts.by_disease_table,
+)
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +97,7 @@ def test_values_of_few_subjects_stand_together_and_the_unknown_apart() -> None:
 
 def test_what_the_data_set_does_not_say_has_no_table(results: Results) -> None:
     assert not parts.known("tkr")(results)
+    assert not parts.by_tkr_table.possible(results)
     assert parts.known("grade")(results)
 
 
