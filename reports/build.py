@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from fmim_core.records import write_bytes
+from fmim_core.records import flat, write_bytes
 from reports.contents import contents_of
 from reports.parts.verdict import Verdict
 from reports.reading.results import Results, read_results
@@ -164,19 +164,10 @@ def provenance(results: Results) -> list[tuple[str, str]]:
         ("Trial seeds", _shortened(seeds)),
         ("Devices", ", ".join(devices) or "none yet"),
         ("Test set first opened", opened[0] if opened else "not yet"),
-        ("Training", ", ".join(f"{name} = {value}" for name, value in _flat(study.train))),
+        ("Training", ", ".join(f"{name} = {value}" for name, value in flat(study.train))),
         *((f"Environment: {name}", value) for name, value in study.environment.items()),
     ]
     return [(name, value) for name, value in lines if value]
-
-
-def _flat(settings: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Nested settings as (dotted name, value)."""
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{above}{name}.")
-        else:
-            yield f"{above}{name}", value
 
 
 def _shortened(values: Sequence[Any], limit: int = 12) -> str:

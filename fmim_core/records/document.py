@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -79,3 +80,12 @@ def _problem(one: Any) -> str:
     if one["type"] in ("missing", "extra_forbidden"):
         return {"missing": "is missing", "extra_forbidden": "is unknown"}[one["type"]]
     return f"{one['msg']} (given {str(one['input'])[:60]!r})"
+
+
+def flat(fields: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested fields as (dotted name, value): {"batches": {"per_epoch": 5}} → ("batches.per_epoch", 5)."""
+    for name, value in fields.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value

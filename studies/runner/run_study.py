@@ -19,7 +19,7 @@ from fmim_core.data.bank.building import development_index
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.source import Source
 from fmim_core.records import Execution, FoldEntry, Record, StudyFile, now, record_path
-from fmim_core.records.document import in_words
+from studies.changes import refusal
 from studies.data.banks import bank_of
 from studies.data.sources import find_source
 from studies.data.subject_check import check_subject_counts
@@ -65,7 +65,7 @@ def plan_of(options: Options) -> Plan:
         plan.train_configs()
     except ValidationError as error:
         if preset.changed:
-            raise ValueError(f"--set: {in_words(error)}") from error
+            raise refusal(study, preset, error) from error
         raise
     return plan
 
