@@ -56,53 +56,56 @@ def known(column: str) -> Callable[[Results], bool]:
 @in_every_study(Section.MORE)
 def by_interval_table(results: Results) -> Table:
     """By months after baseline."""
-    return _table(results, "interval", "Months after baseline", MONTHS.of(results.queries.scored["months"]), MONTHS)
+    return _table(results, "interval", "Months after baseline", "months", MONTHS)
 
 
 @in_every_study(Section.MORE, known("grade"))
 def by_grade_table(results: Results) -> Table:
     """By Kellgren-Lawrence grade."""
-    return _table(results, "grade", "Grade", results.queries.scored["grade"])
+    return _table(results, "grade", "Grade")
 
 
 @in_every_study(Section.MORE, known("age"))
 def by_age_table(results: Results) -> Table:
     """By age at the query's visit."""
-    return _table(results, "age", "Age", AGE.of(results.queries.scored["age"]), AGE)
+    return _table(results, "age", "Age", bands=AGE)
 
 
 @in_every_study(Section.MORE, known("sex"))
 def by_sex_table(results: Results) -> Table:
     """By sex."""
-    return _table(results, "sex", "Sex", results.queries.scored["sex"])
+    return _table(results, "sex", "Sex")
 
 
 @in_every_study(Section.MORE, known("view"))
 def by_view_table(results: Results) -> Table:
     """By the view in which the image was taken."""
-    return _table(results, "view", "View", results.queries.scored["view"])
+    return _table(results, "view", "View")
 
 
 @in_every_study(Section.MORE, known("disease"))
 def by_disease_table(results: Results) -> Table:
     """By whether the image shows a disease."""
-    return _table(results, "disease", "Disease", results.queries.scored["disease"])
+    return _table(results, "disease", "Disease")
 
 
 @in_every_study(Section.MORE, known("tkr"))
 def by_tkr_table(results: Results) -> Table:
     """By whether the knee was replaced by that visit."""
-    return _table(results, "tkr", "Knee replacement", results.queries.scored["tkr"])
+    return _table(results, "tkr", "Knee replacement")
 
 
 @in_every_study(Section.MORE, known("side"))
 def by_side_table(results: Results) -> Table:
     """By side."""
-    return _table(results, "side", "Side", results.queries.scored["side"])
+    return _table(results, "side", "Side")
 
 
-def _table(results: Results, name: str, title: str, values: pd.Series, bands: Bands | None = None) -> Table:
-    """A row per value and arm, of the queries' `values` in the order of the bands, or else sorted."""
+def _table(results: Results, name: str, title: str, column: str = "", bands: Bands | None = None) -> Table:
+    """A row per value and arm, of the queries' `column` (`name` if none is given) by the bands, or else sorted."""
+    values = results.queries.scored[column or name]
+    if bands:
+        values = bands.of(values)
     order = bands.names() if bands else sorted(set(values) - {""})
     arms = known_arms(results)
     rows = [

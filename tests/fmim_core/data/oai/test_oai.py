@@ -262,7 +262,6 @@ def test_a_study_runs_on_a_folder(tmp_path: Path, fmim_here: Program) -> None:
     for record in records:
         assert record["data"]["files"]["metadata/Enrollees.txt"] == checksum
         assert record["data"]["release"] == "clinical 1.2; enrollees 25"
-    for record in records:
         if record["stage"] != "reference":
             augmentation = record["config"]["augmentation"]
             assert (augmentation["mean"], augmentation["std"]) == (0.5, 0.3)
