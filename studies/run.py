@@ -4,8 +4,9 @@ import sys
 from pathlib import Path
 
 if __name__ == "__main__":
-    # Python puts this folder first on the path, where its files would hide packages of the same name.
-    sys.path[0] = str(Path(__file__).resolve().parents[1])
-    from studies.cli import main
+    # The packages of this checkout, also where another one is installed.
+    root = Path(__file__).resolve().parents[1]
+    sys.path[:1] = [str(root / folder) for folder in ("studies", "search_spaces", "reports", "")]
+    from fmim.cli import main
 
     main()

@@ -14,7 +14,12 @@ import pytest
 
 from tests.support.paths import ROOT
 
-PACKAGES = ("fmim_core", "search_spaces", "studies", "reports")
+PACKAGES = {
+    "fmim": ROOT / "studies" / "fmim",
+    "fmim_core": ROOT / "fmim_core",
+    "fmim_spaces": ROOT / "search_spaces" / "fmim_spaces",
+    "fmim_reports": ROOT / "reports" / "fmim_reports",
+}
 
 
 def imports(path: Path, top_only: bool = False) -> Iterator[str]:
@@ -28,7 +33,7 @@ def imports(path: Path, top_only: bool = False) -> Iterator[str]:
 
 
 def files(package: str) -> list[Path]:
-    return sorted((ROOT / package).rglob("*.py"))
+    return sorted(PACKAGES[package].rglob("*.py"))
 
 
 def offenders(paths: list[Path], banned: set[str], top_only: bool = False) -> list[str]:
@@ -43,9 +48,9 @@ def offenders(paths: list[Path], banned: set[str], top_only: bool = False) -> li
 @pytest.mark.parametrize(
     ("package", "banned"),
     [
-        ("fmim_core", {"ray", "optuna", "mlflow", "studies", "reports", "search_spaces", "seaborn"}),
-        ("search_spaces", {"torch", "ray", "optuna", "mlflow", "fmim_core", "studies", "reports"}),
-        ("reports", {"torch", "torchvision", "ray", "optuna", "mlflow", "studies", "search_spaces"}),
+        ("fmim_core", {"ray", "optuna", "mlflow", "fmim", "fmim_reports", "fmim_spaces", "seaborn"}),
+        ("fmim_spaces", {"torch", "ray", "optuna", "mlflow", "fmim_core", "fmim", "fmim_reports"}),
+        ("fmim_reports", {"torch", "torchvision", "ray", "optuna", "mlflow", "fmim", "fmim_spaces"}),
     ],
 )
 def test_imports_go_one_way(package: str, banned: set[str]) -> None:
@@ -53,31 +58,36 @@ def test_imports_go_one_way(package: str, banned: set[str]) -> None:
 
 
 def test_ray_optuna_and_mlflow_are_the_runners_alone() -> None:
-    outside = [path for path in files("studies") if "runner" not in path.relative_to(ROOT).parts]
+    outside = [path for path in files("fmim") if "runner" not in path.relative_to(ROOT).parts]
     assert offenders(outside, {"ray", "optuna", "mlflow"}) == []
 
 
 def test_ray_and_mlflow_are_not_imported_for_a_plan() -> None:
-    runner = [path for path in files("studies") if path.name not in ("cluster.py", "ray_backend.py")]
+    runner = [path for path in files("fmim") if path.name not in ("cluster.py", "ray_backend.py")]
     assert offenders(runner, {"ray", "mlflow"}, top_only=True) == []
 
 
 def test_reports_need_the_records_and_the_metric_names_only() -> None:
-    names = {name for path in files("reports") for name in imports(path) if name.startswith("fmim_core")}
+    names = {name for path in files("fmim_reports") for name in imports(path) if name.startswith("fmim_core")}
     used = {".".join(name.split(".")[:2]) for name in names}
     assert used <= {"fmim_core.metric_names", "fmim_core.records"}
 
 
-def test_no_module_of_studies_hides_a_package() -> None:
-    taken = {"ray", "mlflow", "optuna", "torch", "rich", "typer", "select", "random", "statistics", "queue"}
-    assert [path.name for path in (ROOT / "studies").glob("*.py") if path.stem in taken] == []
+def test_the_folder_of_run_py_hides_no_package() -> None:
+    """Python puts it first on the path."""
+    beside = {path.stem for path in (ROOT / "studies").iterdir() if path.is_dir() or path.suffix == ".py"}
+    assert beside - {"__pycache__"} == {"fmim", "run"}
+
+
+def test_no_package_has_a_name_that_a_folder_of_ones_own_project_has() -> None:
+    """People call their folders `studies` and `reports`; a package of that name would hide theirs, or theirs ours."""
+    assert [name for name in PACKAGES if not name.startswith("fmim")] == []
 
 
 def test_files_stay_small() -> None:
     long = {
         str(path.relative_to(ROOT)): lines
-        for package in (*PACKAGES, "tests")
-        for path in files(package)
+        for path in [path for package in PACKAGES for path in files(package)] + sorted((ROOT / "tests").rglob("*.py"))
         if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 300
     }
     assert long == {}
@@ -92,7 +102,8 @@ def test_folders_stay_small() -> None:
 def test_every_package_is_installed() -> None:
     """An editable install finds folders without `__init__.py`; a built one leaves them out."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"]
-    assert settings["include"] == [f"{package}*" for package in PACKAGES]
+    assert settings["include"] == ["fmim*"]
+    assert {ROOT / folder for folder in settings["where"]} == {folder.parent for folder in PACKAGES.values()}
     folders = {path.parent for package in PACKAGES for path in files(package)}
     assert [str(folder) for folder in sorted(folders) if not (folder / "__init__.py").is_file()] == []
 
@@ -104,5 +115,5 @@ def test_every_package_that_is_imported_is_declared() -> None:
     declared = {re.split(r"[\[>=<]", requirement)[0].replace("-", "_") for requirement in requirements}
     imported = {name.partition(".")[0] for package in PACKAGES for path in files(package) for name in imports(path)}
     named_otherwise = {"PIL": "pillow"}
-    packages = {named_otherwise.get(name, name) for name in imported - sys.stdlib_module_names - set(PACKAGES)}
+    packages = {named_otherwise.get(name, name) for name in imported - sys.stdlib_module_names - PACKAGES.keys()}
     assert packages - declared == set()

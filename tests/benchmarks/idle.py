@@ -9,6 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fmim.changes import with_changes
+from fmim.declare import Arm, Study
+from fmim.plan import Plan
+from fmim.presets import SMOKE
+from fmim.runner.backends.cluster import Resources
+from fmim.runner.backends.ray_backend import run_ray
+from fmim.runner.dispatcher import Dispatcher
+from fmim.runner.tracking.mlflow_runs import Identity
+from fmim.runner.tracking.tracker import Tracker
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.phantom import PhantomSource
@@ -17,16 +26,7 @@ from fmim_core.training.evaluation import Seconds
 from fmim_core.training.trainer import TrainResult
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial
-from search_spaces.domain import Choice, Space
-from studies.changes import with_changes
-from studies.declare import Arm, Study
-from studies.plan import Plan
-from studies.presets import SMOKE
-from studies.runner.backends.cluster import Resources
-from studies.runner.backends.ray_backend import run_ray
-from studies.runner.dispatcher import Dispatcher
-from studies.runner.tracking.mlflow_runs import Identity
-from studies.runner.tracking.tracker import Tracker
+from fmim_spaces.domain import Choice, Space
 from tests.benchmarks.measurement import resident_mib
 from tests.support.documents import epoch_row
 

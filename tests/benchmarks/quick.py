@@ -14,11 +14,11 @@ from statistics import fmean
 
 import torch
 
+from fmim.data.sources import find_source
+from fmim.options import Options
+from fmim.runner.run_study import plan_of
 from fmim_core.data.bank.building import build_bank
 from fmim_core.records import Record, read_json, read_records, record_path
-from studies.data.sources import find_source
-from studies.options import Options
-from studies.runner.run_study import plan_of
 from tests.benchmarks.measurement import Measurement
 from tests.support.paths import ROOT
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from studies.runner.backends.cluster import Resources, allot, cluster
+from fmim.runner.backends.cluster import Resources, allot, cluster
 from tests.benchmarks.idle import run_idle
 from tests.benchmarks.measurement import Measurement
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.build import build_report
+from fmim_reports.build import build_report
 from tests.support.factories import make_out
 from tests.support.query_files import with_queries
 

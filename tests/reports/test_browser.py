@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.build import build_report
+from fmim_reports.build import build_report
 from tests.support.factories import make_out
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-import reports
+import fmim_reports
 from fmim_core.records import SCHEMA
-from reports.build import build_report
-from reports.reading.cost import utilisation_of
-from reports.reading.results import read_results
-from reports.reading.summary import arm_summaries
+from fmim_reports.build import build_report
+from fmim_reports.reading.cost import utilisation_of
+from fmim_reports.reading.results import read_results
+from fmim_reports.reading.summary import arm_summaries
 from tests.support.factories import SPACES, best
 from tests.support.file_contents import edit
 
@@ -83,7 +83,7 @@ def test_a_folder_that_is_no_run_says_so(tmp_path: Path, content: str | None, me
 
 def test_reports_import_nothing_heavy() -> None:
     allowed = {"fmim_core.metric_names", "fmim_core.records"}  # and what the latter holds
-    for path in Path(str(reports.__file__)).parent.rglob("*.py"):
+    for path in Path(str(fmim_reports.__file__)).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -93,8 +93,8 @@ def test_reports_import_nothing_heavy() -> None:
                     "ray",
                     "mlflow",
                     "optuna",
-                    "studies",
-                    "search_spaces",
+                    "fmim",
+                    "fmim_spaces",
                 }
                 assert not name.startswith("fmim_core") or ".".join(name.split(".")[:2]) in allowed
                 assert name != "matplotlib.pyplot"

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-import reports.parts
-import reports.studies
-from reports.build import build_report
-from reports.contents import Contents, contents_of
-from reports.parts.years import year_plot
-from reports.reading.results import read_results
-from reports.sections import parts_of_every_study
-from studies.catalogue import names
+import fmim_reports.parts
+import fmim_reports.studies
+from fmim.catalogue import names
+from fmim_reports.build import build_report
+from fmim_reports.contents import Contents, contents_of
+from fmim_reports.parts.years import year_plot
+from fmim_reports.reading.results import read_results
+from fmim_reports.sections import parts_of_every_study
 from tests.support.declared import make_declared_out
 from tests.support.factories import make_out
 from tests.support.file_contents import edit
@@ -38,16 +38,16 @@ def followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[s
     """The guide's files, as if they lay in the packages."""
     files = guide_files()
     before = set(sys.modules)
-    for package in (reports.parts, reports.studies):
+    for package in (fmim_reports.parts, fmim_reports.studies):
         folder = tmp_path / package.__name__
         folder.mkdir()
         monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
     for path, code in files.items():
-        package, name = Path(path).parent.as_posix().replace("/", "."), Path(path).name
+        package, name = ".".join(Path(path).parent.parts[1:]), Path(path).name
         (tmp_path / package / name).write_text(code, encoding="utf-8")
     yield files
     for name in set(sys.modules) - before:
-        if name.startswith(("reports.parts.", "reports.studies.")):
+        if name.startswith(("fmim_reports.parts.", "fmim_reports.studies.")):
             del sys.modules[name]
 
 
@@ -59,7 +59,10 @@ def own(out: Path) -> Path:
 
 
 def test_the_guide_writes_a_part_and_a_study() -> None:
-    assert list(guide_files()) == ["reports/parts/warnings_by_arm.py", "reports/studies/my_study.py"]
+    assert list(guide_files()) == [
+        "reports/fmim_reports/parts/warnings_by_arm.py",
+        "reports/fmim_reports/studies/my_study.py",
+    ]
 
 
 @pytest.mark.slow
@@ -109,7 +112,7 @@ def test_every_study_of_the_catalogue_has_a_file(name: str, tmp_path: Path) -> N
     out = make_out(tmp_path / "out")
     edit(out / "study.json", study=name)
     assert isinstance(contents_of(read_results(out)), Contents)
-    assert (ROOT / "reports" / "studies" / f"{name}.py").read_text(encoding="utf-8").count(
+    assert (ROOT / "reports" / "fmim_reports" / "studies" / f"{name}.py").read_text(encoding="utf-8").count(
         "\nCONTENTS = Contents("
     ) == 1
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from fmim_core.records import SCHEMA
-from reports.build import build_report, status_lines
-from reports.reading.results import read_results
+from fmim_reports.build import build_report, status_lines
+from fmim_reports.reading.results import read_results
 from tests.support.factories import write_record
 from tests.support.file_contents import by_arm, edit, spoil, write
 from tests.support.out_folders import record, table, tables_alone

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reports.build import build_report
-from reports.parts.budget import budget_plot, curves
-from reports.parts.costs import cost_plot
-from reports.parts.years import year_plot
-from reports.reading.results import Results, read_results
-from reports.reading.summary import arm_summaries, on_test, on_validation, query_years
-from reports.studies.automargin_vs_grid import heat_plot
-from reports.studies.hyperparameter_selection import selection_plot
+from fmim_reports.build import build_report
+from fmim_reports.parts.budget import budget_plot, curves
+from fmim_reports.parts.costs import cost_plot
+from fmim_reports.parts.years import year_plot
+from fmim_reports.reading.results import Results, read_results
+from fmim_reports.reading.summary import arm_summaries, on_test, on_validation, query_years
+from fmim_reports.studies.automargin_vs_grid import heat_plot
+from fmim_reports.studies.hyperparameter_selection import selection_plot
 from tests.support.drawn import bands, intervals, lines, panels
 from tests.support.factories import MARGINS, make_out
 from tests.support.file_contents import spoil

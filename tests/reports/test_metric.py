@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from fmim_core.metric_names import METRICS, Metric
-from reports.build import build_report, status_lines
-from reports.parts.budget import CONFIGURATIONS, Curve, area, curves
-from reports.parts.comparisons import comparisons
-from reports.parts.verdict import findings, verdict_of_comparisons
-from reports.reading.results import read_results
-from reports.stats import best_so_far, expected_best, optimism
+from fmim_reports.build import build_report, status_lines
+from fmim_reports.parts.budget import CONFIGURATIONS, Curve, area, curves
+from fmim_reports.parts.comparisons import comparisons
+from fmim_reports.parts.verdict import findings, verdict_of_comparisons
+from fmim_reports.reading.results import read_results
+from fmim_reports.stats import best_so_far, expected_best, optimism
 from tests.support.factories import best, level, make_out
 from tests.support.file_contents import edit
 from tests.support.out_folders import table, tables_alone

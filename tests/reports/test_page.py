@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from reports.build import build_report
-from reports.parts.verdict import verdict_of_comparisons
-from reports.reading.results import read_results
+from fmim_reports.build import build_report
+from fmim_reports.parts.verdict import verdict_of_comparisons
+from fmim_reports.reading.results import read_results
 from tests.support.factories import make_out
 from tests.support.file_contents import edit
 from tests.support.out_folders import record

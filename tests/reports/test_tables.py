@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from reports.parts.comparisons import comparisons
-from reports.reading.plan import key_of
-from reports.reading.results import read_results
-from reports.stats import MeanSE, power_of
-from reports.writing.formats import configuration_text, decimal, mean_se_text, points, to_html, to_md, to_tex
+from fmim_reports.parts.comparisons import comparisons
+from fmim_reports.reading.plan import key_of
+from fmim_reports.reading.results import read_results
+from fmim_reports.stats import MeanSE, power_of
+from fmim_reports.writing.formats import configuration_text, decimal, mean_se_text, points, to_html, to_md, to_tex
 from tests.support.factories import N_S, SPACES, best, configurations, level, make_out
 from tests.support.file_contents import YEARS, spoil
 from tests.support.out_folders import record, table, tables_alone

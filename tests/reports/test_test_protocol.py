@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from fmim_core.records import Member, Record
-from reports.build import provenance
-from reports.parts.cautions import cautions, epochs_caution
-from reports.reading import published
-from reports.reading.results import read_results
-from reports.writing.captions import curve_model, protocol_sentence
-from reports.writing.captions import test_models as models_tested
+from fmim_reports.build import provenance
+from fmim_reports.parts.cautions import cautions, epochs_caution
+from fmim_reports.reading import published
+from fmim_reports.reading.results import read_results
+from fmim_reports.writing.captions import curve_model, protocol_sentence
+from fmim_reports.writing.captions import test_models as models_tested
 from tests.support.factories import make_out
 from tests.support.file_contents import edit
 

@@ -10,13 +10,13 @@ import sys
 
 import pytest
 
-from search_spaces.domain import Choice, LogUniform, Space, Uniform
-from search_spaces.searchers import QMC, Grid, Random
-from search_spaces.successive_halving import ASHA, SuccessiveHalving
-from studies import catalogue
-from studies.declare import Arm, Study
-from studies.plan import Plan
-from studies.runner.search.tpe import TPE
+from fmim import catalogue
+from fmim.declare import Arm, Study
+from fmim.plan import Plan
+from fmim.runner.search.tpe import TPE
+from fmim_spaces.domain import Choice, LogUniform, Space, Uniform
+from fmim_spaces.searchers import QMC, Grid, Random
+from fmim_spaces.successive_halving import ASHA, SuccessiveHalving
 from tests.support.mini_study import MINI
 from tests.support.paths import ROOT
 from tests.support.simulation import MARGINS, MIXED, arm, plan_of

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from fmim.declare import Arm
+from fmim.plan import Plan
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.tables.listing import FileSource
-from search_spaces.domain import Choice, Space
-from studies.declare import Arm
-from studies.plan import Plan
+from fmim_spaces.domain import Choice, Space
 from tests.support.mini_study import MINI, MINI_STUDY
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from fmim.catalogue import automargin_vs_grid, baselines, hyperparameter_selection
+from fmim.declare import Arm
+from fmim.presets import PAPER, SMOKE
 from fmim_core.data.bank.bank import Bank
-from studies.catalogue import automargin_vs_grid, baselines, hyperparameter_selection
-from studies.declare import Arm
-from studies.presets import PAPER, SMOKE
 from tests.fmim_core.losses.test_losses import LABELS, assert_same, random_embeddings, similarities
 from tests.oracles import losses as oracle
 from tests.support.mini_study import MINI, MINI_STUDY, ensemble_plan, mini_plan

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from fmim import catalogue
+from fmim.changes import read_changes, with_changes
+from fmim.exit_codes import DONE
+from fmim.options import Options
+from fmim.presets import QUICK
+from fmim.runner.run_study import plan_of, run_plan
 from fmim_core.records import StudyFile, read_records
-from reports.parts.cautions import cautions
-from reports.reading.results import read_results
-from studies import catalogue
-from studies.changes import read_changes, with_changes
-from studies.exit_codes import DONE
-from studies.options import Options
-from studies.presets import QUICK
-from studies.runner.run_study import plan_of, run_plan
+from fmim_reports.parts.cautions import cautions
+from fmim_reports.reading.results import read_results
 from tests.support.mini_study import MINI, mini_plan, options_in
 from tests.support.program import Program
 

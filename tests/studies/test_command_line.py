@@ -13,7 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
-from studies.options import Options
+from fmim.options import Options
 from tests.support.program import Program, fmim
 
 

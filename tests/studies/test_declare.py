@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from studies import catalogue
-from studies.declare import Arm, Study
-from studies.plan import Plan
+from fmim import catalogue
+from fmim.declare import Arm, Study
+from fmim.plan import Plan
 from tests.support.mini_study import MINI
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from studies.cli import app
-from studies.exit_codes import BAD_INPUT, DONE
+from fmim.cli import app
+from fmim.exit_codes import BAD_INPUT, DONE
 from tests.support.factories import make_out
 from tests.support.paths import ROOT
 from tests.support.program import fmim
@@ -25,7 +25,7 @@ def heavy_imports(arguments: tuple[str, ...], folder: Path, exit_code: int) -> s
     assert done.returncode == exit_code, done.stderr
     log = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
     imported = {line.rpartition("|")[2].strip() for line in log}
-    assert {"studies.cli", "typer"} <= imported
+    assert {"fmim.cli", "typer"} <= imported
     return imported & (TRAINING | TABLES)
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from fmim.presets import SMOKE
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.records import StudyFile, read_records
-from studies.presets import SMOKE
 from tests.support.paths import ROOT
 
 ADDED = {
@@ -23,7 +23,7 @@ ADDED = {
     "fmim_core/margins/cosine.py",
     "fmim_core/models/patches.py",
     "fmim_core/data/sets/named_files.py",
-    "studies/catalogue/smooth_cosine.py",
+    "studies/fmim/catalogue/smooth_cosine.py",
 }
 
 

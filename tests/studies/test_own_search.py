@@ -16,10 +16,10 @@ from tests.support.paths import ROOT
 PAGE = (ROOT / "search_spaces" / "README.md").read_text(encoding="utf-8")
 
 STUDY = """
-from search_spaces.domain import Space, Uniform
-from search_spaces.{module} import {searcher}
-from studies.declare import Arm, Study
-from studies.presets import PRESETS
+from fmim_spaces.domain import Space, Uniform
+from fmim_spaces.{module} import {searcher}
+from fmim.declare import Arm, Study
+from fmim.presets import PRESETS
 
 RANGES = (Uniform(path="margins.epsilon", low=0.05, high=1.0), Uniform(path="margins.beta", low=0.0, high=1.0))
 ARM = Arm(name="mine", search="Mine", space=Space(ranges=RANGES), searcher={searcher}(samples=6),
@@ -52,7 +52,7 @@ def run(project: Path, heading: str, searcher: str, *options: str) -> Path:
     )
     assert linted.returncode == 0, linted.stdout
     study = STUDY.format(module=Path(path).stem, searcher=searcher)
-    (project / "studies" / "catalogue" / "own_search.py").write_text(study, encoding="utf-8")
+    (project / "studies" / "fmim" / "catalogue" / "own_search.py").write_text(study, encoding="utf-8")
     out = project / "runs" / searcher.lower()
     command = [sys.executable, "studies/run.py", "own_search", "--preset", "smoke", "--backend", "inline"]
     done = subprocess.run(

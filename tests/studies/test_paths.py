@@ -13,12 +13,12 @@ from mlflow import MlflowClient
 from PIL import Image
 from rich.console import Console
 
+from fmim.exit_codes import DONE
+from fmim.options import Options
+from fmim.runner.run_study import run_plan
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import StudyFile, read_records
-from reports.build import build_report
-from studies.exit_codes import DONE
-from studies.options import Options
-from studies.runner.run_study import run_plan
+from fmim_reports.build import build_report
 from tests.support.comparison import comparable_records
 from tests.support.mini_study import mini_plan
 

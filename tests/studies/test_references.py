@@ -7,19 +7,19 @@ from typing import Any, Literal
 
 import pytest
 
+from fmim import catalogue
+from fmim.declare import Arm, Study
+from fmim.plan import Plan
+from fmim.runner.backends.inline import run_inline
+from fmim.runner.dispatcher import Dispatcher
+from fmim.selection import Outcome
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import read_records
 from fmim_core.references.base import REFERENCES
 from fmim_core.references.pixels import Pixels
 from fmim_core.training.evaluation import Evaluator
 from fmim_core.trial.trial import RunSettings
-from search_spaces.domain import Choice, Space
-from studies import catalogue
-from studies.declare import Arm, Study
-from studies.plan import Plan
-from studies.runner.backends.inline import run_inline
-from studies.runner.dispatcher import Dispatcher
-from studies.selection import Outcome
+from fmim_spaces.domain import Choice, Space
 from tests.support.documents import trial_record
 from tests.support.mini_study import MINI, MINI_STUDY, mini_plan, with_epochs
 from tests.support.registering import register_for_a_test

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from fmim.surface import Surface
 from fmim_core.data.bank.bank import Bank
-from search_spaces.domain import Assignment
-from studies.surface import Surface
+from fmim_spaces.domain import Assignment
 from tests.support.mini_study import MINI_STUDY, mini_plan
 
 

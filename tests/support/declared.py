@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from studies.catalogue import find
-from studies.declare import Arm
+from fmim.catalogue import find
+from fmim.declare import Arm
 from tests.support import factories, file_contents
 
 Value = Callable[[str, Mapping[str, Any]], float]

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.figure import Figure
 
-from reports.writing.plotting import Plot
+from fmim_reports.writing.plotting import Plot
 
 Ends = dict[float, tuple[float, float]]
 

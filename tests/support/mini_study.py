@@ -6,14 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fmim.changes import with_changes
+from fmim.declare import Arm, Preset, Study
+from fmim.options import Options
+from fmim.plan import Plan
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.trial.spec import TrialSpec
-from search_spaces.domain import Choice, Space
-from studies.changes import with_changes
-from studies.declare import Arm, Preset, Study
-from studies.options import Options
-from studies.plan import Plan
+from fmim_spaces.domain import Choice, Space
 
 MINI = Preset(
     name="mini",

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from reports.build import write_tables
-from reports.reading.results import read_results
-from reports.writing.tables import Table
+from fmim_reports.build import write_tables
+from fmim_reports.reading.results import read_results
+from fmim_reports.writing.tables import Table
 from tests.support.file_contents import FACTS, edit
 from tests.support.replicate_studies import rows
 

@@ -10,8 +10,8 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from studies.cli import main
-from studies.exit_codes import DONE
+from fmim.cli import main
+from fmim.exit_codes import DONE
 from tests.support.paths import ROOT
 
 WIDE = "250"  # columns, so that messages are not wrapped

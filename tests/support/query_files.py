@@ -12,8 +12,8 @@ from PIL import Image
 
 from fmim_core.metric_names import METRICS
 from fmim_core.records import write_queries
-from reports.parts.queries.shown import shown_rows
-from reports.reading.results import read_results
+from fmim_reports.parts.queries.shown import shown_rows
+from fmim_reports.reading.results import read_results
 from tests.support.file_contents import YEARS, edit
 
 SUBJECTS = 40

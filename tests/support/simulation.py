@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fmim.declare import Arm, Study
+from fmim.plan import Plan
+from fmim.runner.dispatcher import Dispatcher
+from fmim.selection import Outcome
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Record, Status
 from fmim_core.trial.spec import TrialSpec
-from search_spaces.domain import Choice, Space, Uniform
-from search_spaces.searcher import Searcher
-from studies.declare import Arm, Study
-from studies.plan import Plan
-from studies.runner.dispatcher import Dispatcher
-from studies.selection import Outcome
+from fmim_spaces.domain import Choice, Space, Uniform
+from fmim_spaces.searcher import Searcher
 from tests.support.documents import epoch_row, trial_record
 from tests.support.mini_study import MINI, with_epochs
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from torch import Tensor
 
+from fmim.runner.data_warnings import warn_of_folds
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.bank.image_set import ImageSet
@@ -26,7 +27,6 @@ from fmim_core.data.tables.listing import FileSource
 from fmim_core.training.trainer import Training
 from fmim_core.trial import protocol
 from fmim_core.trial.trial import RunSettings, Trial
-from studies.runner.data_warnings import warn_of_folds
 from tests.support.mini_study import first_replicates, first_search_trials, mini_plan
 from tests.support.paths import REAL_DATA
 

@@ -17,6 +17,11 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from fmim.declare import Preset, Study
+from fmim.options import Options
+from fmim.plan import Plan
+from fmim.runner.forecast.predict import predict_plan
+from fmim.runner.run_study import run_plan
 from fmim_core.data.bank.bank import Bank
 from fmim_core.seeding import scoped_torch_seed, torch_generator
 from fmim_core.training.compiling import WARMUP_STEPS
@@ -27,11 +32,6 @@ from fmim_core.training.trainer import Training
 from fmim_core.trial.trial import RunSettings, Trial
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import EpochStatistics, StatisticsCollector
-from studies.declare import Preset, Study
-from studies.options import Options
-from studies.plan import Plan
-from studies.runner.forecast.predict import predict_plan
-from studies.runner.run_study import run_plan
 from tests.conftest import tiny_config
 from tests.support.comparison import comparable
 from tests.support.mini_study import MINI, MINI_STUDY, first_search_trials, mini_plan

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.parts.budget import CONFIGURATIONS, DEVICE_SECONDS, area, budget_plot, budget_table, curves
-from reports.reading.results import read_results
+from fmim_reports.parts.budget import CONFIGURATIONS, DEVICE_SECONDS, area, budget_plot, budget_table, curves
+from fmim_reports.reading.results import read_results
 from tests.support.factories import configurations, level
 from tests.support.file_contents import spoil
 from tests.support.out_folders import by_arm, edit_cost, record, searched_by

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from fmim_core.records import read_json, write_json
-from reports.build import build_report
-from reports.contents import contents_of
-from reports.parts.comparisons import compared_costs, comparisons, paired_table, ratios_table
-from reports.parts.verdict import verdict_of_comparisons
-from reports.reading.results import Results, read_results
-from reports.sections import Section
-from reports.stats import paired_difference
-from reports.writing.plotting import NothingToDraw
+from fmim_reports.build import build_report
+from fmim_reports.contents import contents_of
+from fmim_reports.parts.comparisons import compared_costs, comparisons, paired_table, ratios_table
+from fmim_reports.parts.verdict import verdict_of_comparisons
+from fmim_reports.reading.results import Results, read_results
+from fmim_reports.sections import Section
+from fmim_reports.stats import paired_difference
+from fmim_reports.writing.plotting import NothingToDraw
 from tests.support.declared import make_declared_out
 from tests.support.factories import SEEDS, make_out
 from tests.support.file_contents import FACTS, edit
@@ -157,7 +157,7 @@ def test_the_loss_of_backbones_is_the_triplet_loss_and_the_backbone_their_group(
 
 
 def own_study(out: Path, **changes: Any) -> Path:
-    """The arms as a study of a user's own, for which there is no file in `reports/studies`."""
+    """The arms as a study of a user's own, for which there is no file in `reports/fmim_reports/studies`."""
     edit(out / "study.json", study="mine", **changes)
     for path in (out / "records").iterdir():
         edit(path, study="mine")

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from reports.parts.comparisons import ratios_table
-from reports.parts.costs import accounting_table, time_table
-from reports.reading.cost import cost_of, covered, search_cost
-from reports.reading.results import read_results
-from reports.stats import cost_ratio
-from reports.writing.formats import duration
+from fmim_reports.parts.comparisons import ratios_table
+from fmim_reports.parts.costs import accounting_table, time_table
+from fmim_reports.reading.cost import cost_of, covered, search_cost
+from fmim_reports.reading.results import read_results
+from fmim_reports.stats import cost_ratio
+from fmim_reports.writing.formats import duration
 from tests.support.file_contents import edit, spoil
 from tests.support.out_folders import by_arm, edit_cost, record, searched_by
 

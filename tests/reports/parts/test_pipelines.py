@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from reports.contents import contents_of
-from reports.parts.cautions import cautions
-from reports.parts.pipelines import (
+from fmim_reports.contents import contents_of
+from fmim_reports.parts.cautions import cautions
+from fmim_reports.parts.pipelines import (
     pipelines_plot,
     pipelines_table,
     score_variance_table,
@@ -18,9 +18,9 @@ from reports.parts.pipelines import (
     variance_table,
     winners_table,
 )
-from reports.reading.pipelines import pipelines
-from reports.reading.results import read_results
-from reports.stats import paired_difference, selection_variance, superiority
+from fmim_reports.reading.pipelines import pipelines
+from fmim_reports.reading.results import read_results
+from fmim_reports.stats import paired_difference, selection_variance, superiority
 from tests.support.factories import best, configurations, make_out
 from tests.support.file_contents import edit, metrics_of, record_content, selection_content, write
 from tests.support.replicate_studies import assert_drawn, rows
@@ -111,7 +111,7 @@ def test_variances_winners_and_the_caution_are_those_of_the_pipelines(
     (said,) = selection_caution(results)
     assert said in cautions(results)
     assert said.endswith("cannot be told from fewer than 5 finished splits (3 planned).")
-    monkeypatch.setattr("reports.parts.pipelines.FEWEST_SPLITS", 3)
+    monkeypatch.setattr("fmim_reports.parts.pipelines.FEWEST_SPLITS", 3)
     assert "0 % for Triplet + AutoMargin (the same winner on 3 of 3 splits)" in selection_caution(results)[0]
     assert_drawn(pipelines_plot(results))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fmim_core.records import SCHEMA
-from reports.parts.prediction import prediction_table
-from reports.reading.results import read_results
+from fmim_reports.parts.prediction import prediction_table
+from fmim_reports.reading.results import read_results
 from tests.support.calibration import CALIBRATION
 from tests.support.file_contents import write
 from tests.support.out_folders import record

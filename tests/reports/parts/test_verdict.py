@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from fmim_core.metric_names import METRICS
-from reports.parts.comparisons import comparisons, paired_table
-from reports.parts.verdict import verdict_of_comparisons
-from reports.reading.results import read_results
-from reports.stats import crossed_difference, equivalence, holm, paired_difference
+from fmim_reports.parts.comparisons import comparisons, paired_table
+from fmim_reports.parts.verdict import verdict_of_comparisons
+from fmim_reports.reading.results import read_results
+from fmim_reports.stats import crossed_difference, equivalence, holm, paired_difference
 from tests.support.factories import make_out
 from tests.support.file_contents import edit
 from tests.support.out_folders import edit_cost, record

@@ -9,8 +9,8 @@ import pytest
 
 from fmim_core.metric_names import METRICS
 from fmim_core.records import QUERY_COLUMNS, read_json
-from reports.build import status_lines
-from reports.reading.results import read_results
+from fmim_reports.build import status_lines
+from fmim_reports.reading.results import read_results
 from tests.support.factories import make_out
 from tests.support.file_contents import edit
 from tests.support.out_folders import record

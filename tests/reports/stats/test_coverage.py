@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reports.stats import (
+from fmim_reports.stats import (
     cost_ratio,
     effect_size,
     equivalence,

@@ -11,7 +11,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import special, stats
 
-from reports.stats import Uncertainty, Variances, crossed_difference, crossed_mean, paired_difference
+from fmim_reports.stats import Uncertainty, Variances, crossed_difference, crossed_mean, paired_difference
 from tests.oracles import statistics as oracles
 
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reports.stats import (
+from fmim_reports.stats import (
     Variances,
     effect_size,
     paired_difference,
     power_of,
     superiority,
 )
-from reports.stats.effects import hedges_correction
+from fmim_reports.stats.effects import hedges_correction
 from tests.reports.stats.test_stats import MOVIES
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from reports.stats import score_variance, selection_variance
+from fmim_reports.stats import score_variance, selection_variance
 from tests.oracles.statistics import score_mean_squares, unbiased_over_pairs
 
 STUDIES = 1000

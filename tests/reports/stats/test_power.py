@@ -10,7 +10,7 @@ import pytest
 from scipy import special, stats
 from statsmodels.stats.power import TTestPower
 
-from reports.stats import (
+from fmim_reports.stats import (
     ENOUGH,
     Power,
     Uncertainty,
@@ -21,7 +21,7 @@ from reports.stats import (
     power_of,
     smallest_difference,
 )
-from reports.stats.crossed import MeanSquares
+from fmim_reports.stats.crossed import MeanSquares
 
 OBSERVED = 0.0255
 """A standard deviation of differences between seeds with which five seeds show next to nothing."""

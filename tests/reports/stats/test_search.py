@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reports.stats import (
+from fmim_reports.stats import (
     area_under,
     best_so_far,
     cost_ratio,

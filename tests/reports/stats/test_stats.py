@@ -10,8 +10,8 @@ import pytest
 from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 
-from reports.reading.published import grid_mean_se
-from reports.stats import (
+from fmim_reports.reading.published import grid_mean_se
+from fmim_reports.stats import (
     FOLD_LABELS,
     averages_over_folds,
     by_replicate,
@@ -20,7 +20,7 @@ from reports.stats import (
     mean_se,
     paired_difference,
 )
-from reports.writing.formats import p_text
+from fmim_reports.writing.formats import p_text
 from tests.oracles import statistics as oracles
 
 SEEDS = [0.70, 0.72, 0.71, 0.74, 0.73]

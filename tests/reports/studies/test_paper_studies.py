@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from reports.build import build_report
-from reports.contents import contents_of
-from reports.reading import published
-from reports.reading.results import read_results
-from reports.reading.summary import over_years
-from reports.writing.formats import configuration_text, to_tex
+from fmim_reports.build import build_report
+from fmim_reports.contents import contents_of
+from fmim_reports.reading import published
+from fmim_reports.reading.results import read_results
+from fmim_reports.reading.summary import over_years
+from fmim_reports.writing.formats import configuration_text, to_tex
 from tests.support.declared import make_declared_out
 from tests.support.file_contents import YEARS, edit, spoil
 from tests.support.out_folders import table, tables_alone

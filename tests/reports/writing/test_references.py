@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from reports.build import status_lines
-from reports.parts.arms import arms_table
-from reports.parts.comparisons import comparisons
-from reports.parts.costs import accounting_table, search_cost_table
-from reports.parts.tidy import every_value_table
-from reports.parts.trials import all_trials_table, failures_table
-from reports.parts.verdict import verdict_of_comparisons
-from reports.parts.years import by_year_table, year_plot
-from reports.reading.references import on_reference
-from reports.reading.results import read_results
-from reports.reading.summary import on_test
-from reports.studies.automargin_vs_grid import triplet_table
-from reports.writing.references import references_note, standing
-from reports.writing.tables import markdown
+from fmim_reports.build import status_lines
+from fmim_reports.parts.arms import arms_table
+from fmim_reports.parts.comparisons import comparisons
+from fmim_reports.parts.costs import accounting_table, search_cost_table
+from fmim_reports.parts.tidy import every_value_table
+from fmim_reports.parts.trials import all_trials_table, failures_table
+from fmim_reports.parts.verdict import verdict_of_comparisons
+from fmim_reports.parts.years import by_year_table, year_plot
+from fmim_reports.reading.references import on_reference
+from fmim_reports.reading.results import read_results
+from fmim_reports.reading.summary import on_test
+from fmim_reports.studies.automargin_vs_grid import triplet_table
+from fmim_reports.writing.references import references_note, standing
+from fmim_reports.writing.tables import markdown
 from tests.support.drawn import bands, lines, panels
 from tests.support.factories import SPACES, make_out
 from tests.support.file_contents import edit, spoil

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from studies import cli
+from fmim import cli
 
 Fmim = Callable[..., tuple[int, str, str]]
 

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from fmim.presets import SMOKE
 from fmim_core.data.describe import describe
 from fmim_core.data.images.contact_sheet import CAPTION, GAP, LABEL, TILE, TITLE, contact_sheet, sheet_lines
 from fmim_core.data.images.reading import ImageProblem
 from fmim_core.data.sets.phantom import PhantomSource
-from studies.presets import SMOKE
 from tests.studies.data.conftest import Fmim
 from tests.support.image_folders import GOOD, folder_of
 from tests.support.paths import NIH_MANIFEST, needs_nih

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fmim import catalogue
+from fmim.data.subject_check import _least, check_subject_counts
+from fmim.plan import Plan
 from fmim_core.data.bank.image_set import ImageSet
-from studies import catalogue
-from studies.data.subject_check import _least, check_subject_counts
-from studies.plan import Plan
 
 
 def images(longitudinal: int, single: int = 0) -> ImageSet:

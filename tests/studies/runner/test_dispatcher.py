@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from fmim import catalogue
+from fmim.declare import Arm, Preset, Study
+from fmim.plan import Plan
+from fmim.runner.dispatcher import Dispatcher
+from fmim.selection import Outcome, select
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Configuration, FixedSelection, Record, SelectionFile, Status
 from fmim_core.trial.spec import TrialSpec
-from studies import catalogue
-from studies.declare import Arm, Preset, Study
-from studies.plan import Plan
-from studies.runner.dispatcher import Dispatcher
-from studies.selection import Outcome, select
 from tests.support.documents import AT, trial_record
 from tests.support.mini_study import mini_plan
 

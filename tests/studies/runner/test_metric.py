@@ -10,15 +10,15 @@ from statistics import fmean
 import pytest
 from rich.console import Console
 
+from fmim.plan import Plan
+from fmim.runner.progress import ArmState, Progress
+from fmim.runner.run_study import DONE, run_plan
+from fmim.runner.search.tpe import TPE
+from fmim.selection import Outcome
 from fmim_core.data.bank.bank import Bank
 from fmim_core.metric_names import METRICS, Metric
 from fmim_core.records import ProposalsFile, SelectionFile, StudyFile, read_records
-from search_spaces.searchers import Random
-from studies.plan import Plan
-from studies.runner.progress import ArmState, Progress
-from studies.runner.run_study import DONE, run_plan
-from studies.runner.search.tpe import TPE
-from studies.selection import Outcome
+from fmim_spaces.searchers import Random
 from tests.studies.runner.forecast.test_calibrate import invented, predicted
 from tests.support.mini_study import mini_plan, options_in
 from tests.support.simulation import Simulation, arm, hill, plan_of

@@ -9,23 +9,23 @@ from statistics import fmean
 
 import pytest
 
+from fmim.declare import Arm, Study
+from fmim.plan import Plan
+from fmim.runner.backends.inline import run_inline
+from fmim.runner.dispatcher import Dispatcher
+from fmim.runner.forecast.forecast import Slots
+from fmim.runner.search.tpe import TPE
+from fmim.selection import Outcome
+from fmim.workload import Workload
 from fmim_core.data.bank.bank import Bank
 from fmim_core.models.base import multiply_adds
 from fmim_core.records import Record, read_records
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings
-from search_spaces.domain import Choice, Space, Uniform
-from search_spaces.searcher import Searcher
-from search_spaces.searchers import Grid, Random
-from search_spaces.successive_halving import ASHA
-from studies.declare import Arm, Study
-from studies.plan import Plan
-from studies.runner.backends.inline import run_inline
-from studies.runner.dispatcher import Dispatcher
-from studies.runner.forecast.forecast import Slots
-from studies.runner.search.tpe import TPE
-from studies.selection import Outcome
-from studies.workload import Workload
+from fmim_spaces.domain import Choice, Space, Uniform
+from fmim_spaces.searcher import Searcher
+from fmim_spaces.searchers import Grid, Random
+from fmim_spaces.successive_halving import ASHA
 from tests.support.mini_study import MINI
 from tests.support.simulation import record_of
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from studies.runner.forecast.predict import predict
-from studies.runner.run_study import Options, prepare, run_study
+from fmim.runner.forecast.predict import predict
+from fmim.runner.run_study import Options, prepare, run_study
 from tests.support.calibration import CALIBRATION
 from tests.support.factories import make_out
 from tests.support.file_contents import edit, write

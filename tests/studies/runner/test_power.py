@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from reports.parts.comparisons import comparisons
-from reports.parts.comparisons.words import power_sentence
-from reports.reading.results import read_results
-from reports.stats import Variances, power_of
-from studies import catalogue
-from studies.changes import with_changes
-from studies.plan import Plan
-from studies.runner.power import power_lines
-from studies.runner.spread import ASSUMED
+from fmim import catalogue
+from fmim.changes import with_changes
+from fmim.plan import Plan
+from fmim.runner.power import power_lines
+from fmim.runner.spread import ASSUMED
+from fmim_reports.parts.comparisons import comparisons
+from fmim_reports.parts.comparisons.words import power_sentence
+from fmim_reports.reading.results import read_results
+from fmim_reports.stats import Variances, power_of
 from tests.support.factories import make_out
 from tests.support.file_contents import edit
 

@@ -14,6 +14,11 @@ import pytest
 from mlflow import MlflowClient
 from rich.console import Console
 
+from fmim.exit_codes import DONE
+from fmim.runner.ownership import locked
+from fmim.runner.run_study import run_plan
+from fmim.runner.tracking.mlflow_runs import Identity
+from fmim.runner.tracking.tracker import Tracker
 from fmim_core.records import (
     Execution,
     PlannedTrials,
@@ -26,14 +31,9 @@ from fmim_core.records import (
     record_path,
     write_json,
 )
-from reports.build import build_report
-from reports.parts.queries.shown import shown_rows
-from reports.reading.results import read_results
-from studies.exit_codes import DONE
-from studies.runner.ownership import locked
-from studies.runner.run_study import run_plan
-from studies.runner.tracking.mlflow_runs import Identity
-from studies.runner.tracking.tracker import Tracker
+from fmim_reports.build import build_report
+from fmim_reports.parts.queries.shown import shown_rows
+from fmim_reports.reading.results import read_results
 from tests.support.comparison import comparable_records
 from tests.support.mini_study import mini_plan, options_in
 from tests.support.out_folders import table

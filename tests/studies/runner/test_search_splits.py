@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from fmim import catalogue
+from fmim.plan import Plan
+from fmim.runner.dispatcher import Dispatcher
+from fmim.runner.folder import outcomes_of_plan, write_study
+from fmim.runner.search.tpe import TPE
+from fmim.runner.status import show_status
+from fmim.workload import Workload
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import PlannedTrials, ProposalsFile, Record, SelectionFile, StudyFile
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial
-from reports.reading.results import read_results
-from search_spaces.domain import Choice, Space
-from search_spaces.searchers import Grid
-from search_spaces.successive_halving import ASHA
-from studies import catalogue
-from studies.plan import Plan
-from studies.runner.dispatcher import Dispatcher
-from studies.runner.folder import outcomes_of_plan, write_study
-from studies.runner.search.tpe import TPE
-from studies.runner.status import show_status
-from studies.workload import Workload
+from fmim_reports.reading.results import read_results
+from fmim_spaces.domain import Choice, Space
+from fmim_spaces.searchers import Grid
+from fmim_spaces.successive_halving import ASHA
 from tests.support.documents import execution, fold_entry
 from tests.support.mini_study import mini_plan
 from tests.support.simulation import MIXED, Simulation, arm, hill, plan_of

@@ -13,12 +13,12 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from fmim.data.sources import find_listing
+from fmim.exit_codes import DONE
+from fmim.runner.run_study import run_plan
 from fmim_core.data.sets.chestxray14 import ChestXray14
 from fmim_core.data.tables.listing import Listing
 from fmim_core.records import StudyFile, read_records
-from studies.data.sources import find_listing
-from studies.exit_codes import DONE
-from studies.runner.run_study import run_plan
 from tests.support.mini_study import mini_plan, options_in
 from tests.support.nih_folders import TEST, TRAIN, V2017, told, write
 from tests.support.paths import REAL_DATA, needs_nih

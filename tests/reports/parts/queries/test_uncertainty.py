@@ -7,11 +7,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from reports.build import status_lines
-from reports.parts.queries import strata as parts
-from reports.parts.queries.uncertainty import uncertainty_by_year_table, uncertainty_table
-from reports.reading.results import Results, read_results
-from reports.stats import crossed_mean
+from fmim_reports.build import status_lines
+from fmim_reports.parts.queries import strata as parts
+from fmim_reports.parts.queries.uncertainty import uncertainty_by_year_table, uncertainty_table
+from fmim_reports.reading.results import Results, read_results
+from fmim_reports.stats import crossed_mean
 from tests.support.factories import make_out
 from tests.support.file_contents import YEARS
 from tests.support.query_files import SUBJECTS, write_query_files

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from fmim.runner.backends.nodes import check_on_nodes, fault
+from fmim.runner.run_study import run_plan
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
-from studies.runner.backends.nodes import check_on_nodes, fault
-from studies.runner.run_study import run_plan
 from tests.support.mini_study import MINI, mini_plan, options_in
 from tests.support.paths import ROOT
 from tests.support.services import free_port, wait_for
@@ -66,7 +66,7 @@ def test_a_study_on_a_spoilt_bank_does_not_start(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_every_node_that_runs_trials_checks_the_bank(banks: tuple[Bank, Bank]) -> None:
-    from studies.runner.backends.cluster import cluster  # first, for the settings that it makes before Ray is imported
+    from fmim.runner.backends.cluster import cluster  # first, for the settings that it makes before Ray is imported
 
     from ray.cluster_utils import Cluster  # isort: skip
 
@@ -90,7 +90,7 @@ def test_every_node_that_runs_trials_checks_the_bank(banks: tuple[Bank, Bank]) -
 def slots_at(address: str | None, folder: Path) -> str:
     """What a fresh program says that there is room for on a cluster; `folder` is where Ray notes its clusters."""
     program = (
-        "from studies.runner.backends.backend import open_backend\n"
+        "from fmim.runner.backends.backend import open_backend\n"
         f"with open_backend('ray', {address!r}, 1.0, 0.0) as backend:\n    print(backend.slots, 'slots')"
     )
     command = [sys.executable, "-c", program]

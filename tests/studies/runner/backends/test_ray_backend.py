@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from fmim.exit_codes import DONE
+from fmim.options import Options
+from fmim.runner.backends.cluster import Resources, _slots, allot, cluster
+from fmim.runner.backends.ray_backend import LastReport, record_of_dead_worker, run_ray
+from fmim.runner.dispatcher import Dispatcher
+from fmim.runner.run_study import run_plan
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Cost, Record, read_records, record_path
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial
-from studies.exit_codes import DONE
-from studies.options import Options
-from studies.runner.backends.cluster import Resources, _slots, allot, cluster
-from studies.runner.backends.ray_backend import LastReport, record_of_dead_worker, run_ray
-from studies.runner.dispatcher import Dispatcher
-from studies.runner.run_study import run_plan
 from tests.benchmarks.idle import IdleTrial, Watch, idle_plan
 from tests.support.documents import AT
 from tests.support.mini_study import first_search_trials, mini_plan

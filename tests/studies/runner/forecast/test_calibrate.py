@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from fmim.declare import Arm
+from fmim.plan import Plan
+from fmim.runner.forecast import calibrate as calibration_module
+from fmim.runner.forecast.calibrate import Calibration, Probes, Timing, training_key
+from fmim.runner.forecast.forecast import Forecast, forecast
+from fmim.runner.forecast.predict import predict_plan
+from fmim.runner.search.tpe import TPE
+from fmim.workload import Work, Workload
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import CalibrationFile, Cost, EpochRow, Record, TrialError, record_path
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial
-from search_spaces.domain import Space, Uniform
-from search_spaces.successive_halving import ASHA
-from studies.declare import Arm
-from studies.plan import Plan
-from studies.runner.forecast import calibrate as calibration_module
-from studies.runner.forecast.calibrate import Calibration, Probes, Timing, training_key
-from studies.runner.forecast.forecast import Forecast, forecast
-from studies.runner.forecast.predict import predict_plan
-from studies.runner.search.tpe import TPE
-from studies.workload import Work, Workload
+from fmim_spaces.domain import Space, Uniform
+from fmim_spaces.successive_halving import ASHA
 from tests.support.documents import AT, epoch_row
 from tests.support.mini_study import (
     MINI,

@@ -9,11 +9,11 @@ from pathlib import Path
 import optuna
 import pytest
 
+from fmim.selection import select
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Metrics
 from fmim_core.trial.spec import TrialSpec
-from search_spaces.successive_halving import ASHA, Rungs
-from studies.selection import select
+from fmim_spaces.successive_halving import ASHA, Rungs
 from tests.support.proposals import proposals
 from tests.support.simulation import Simulation, arm, hill, plan_of
 

@@ -10,16 +10,16 @@ from typing import Literal
 import pytest
 from rich.console import Console
 
+from fmim.plan import Plan
+from fmim.runner.folder import write_study
+from fmim.runner.progress import Progress
+from fmim.runner.status import show_status
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import ProposalsFile, StudyFile
-from search_spaces.domain import Configuration
-from search_spaces.searcher import History, Sampled
-from search_spaces.searchers import Random
-from search_spaces.stopping import StoppingRule, StoppingState
-from studies.plan import Plan
-from studies.runner.folder import write_study
-from studies.runner.progress import Progress
-from studies.runner.status import show_status
+from fmim_spaces.domain import Configuration
+from fmim_spaces.searcher import History, Sampled
+from fmim_spaces.searchers import Random
+from fmim_spaces.stopping import StoppingRule, StoppingState
 from tests.support.documents import execution, fold_entry
 from tests.support.simulation import Simulation, arm, hill, plan_of
 

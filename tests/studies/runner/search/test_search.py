@@ -8,13 +8,13 @@ from statistics import fmean
 
 import pytest
 
+from fmim.runner.search.tpe import TPE
 from fmim_core.data.bank.bank import Bank
 from fmim_core.trial.spec import TrialSpec
-from search_spaces.domain import Choice, Space, Uniform
-from search_spaces.searcher import Searcher
-from search_spaces.searchers import QMC, Grid, Random
-from search_spaces.successive_halving import ASHA
-from studies.runner.search.tpe import TPE
+from fmim_spaces.domain import Choice, Space, Uniform
+from fmim_spaces.searcher import Searcher
+from fmim_spaces.searchers import QMC, Grid, Random
+from fmim_spaces.successive_halving import ASHA
 from tests.support.proposals import proposals
 from tests.support.simulation import MARGINS, MIXED, Simulation, arm, hill, plan_of
 

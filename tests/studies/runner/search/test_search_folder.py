@@ -10,20 +10,20 @@ import pytest
 from mlflow import MlflowClient
 from rich.console import Console
 
+from fmim.exit_codes import DONE
+from fmim.plan import Plan
+from fmim.runner.folder import outcomes_of_plan, write_study
+from fmim.runner.run_study import run_plan
+from fmim.runner.search.tpe import TPE
+from fmim.runner.status import show_status
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Metrics, ProposalsFile, Record, SelectionFile, StudyFile, read_records, record_path
-from reports.build import build_report
-from reports.reading.results import read_results
-from reports.reading.summary import arm_summaries
-from search_spaces.domain import Choice, Space
-from search_spaces.searchers import Grid, Random
-from search_spaces.successive_halving import ASHA
-from studies.exit_codes import DONE
-from studies.plan import Plan
-from studies.runner.folder import outcomes_of_plan, write_study
-from studies.runner.run_study import run_plan
-from studies.runner.search.tpe import TPE
-from studies.runner.status import show_status
+from fmim_reports.build import build_report
+from fmim_reports.reading.results import read_results
+from fmim_reports.reading.summary import arm_summaries
+from fmim_spaces.domain import Choice, Space
+from fmim_spaces.searchers import Grid, Random
+from fmim_spaces.successive_halving import ASHA
 from tests.support.comparison import comparable_records
 from tests.support.documents import execution, fold_entry
 from tests.support.mini_study import options_in

@@ -17,13 +17,13 @@ import pytest
 from mlflow import MlflowClient
 from rich.console import Console
 
+from fmim.exit_codes import DONE
+from fmim.runner.run_study import run_plan
+from fmim.runner.tracking.mlflow_runs import Identity, check_tracking_uri, safe_names
+from fmim.runner.tracking.tracker import Tracker
 from fmim_core.records import (
     read_records,
 )
-from studies.exit_codes import DONE
-from studies.runner.run_study import run_plan
-from studies.runner.tracking.mlflow_runs import Identity, check_tracking_uri, safe_names
-from studies.runner.tracking.tracker import Tracker
 from tests.support.mini_study import mini_plan, options_in
 from tests.support.services import free_port, wait_for
 

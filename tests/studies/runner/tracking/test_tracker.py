@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from mlflow import MlflowClient
 
+from fmim.plan import Plan
+from fmim.runner.tracking.mlflow_runs import Identity, Runs, TrialUpdate
+from fmim.runner.tracking.tracker import Tracker
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Member, Record
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings
-from studies.plan import Plan
-from studies.runner.tracking.mlflow_runs import Identity, Runs, TrialUpdate
-from studies.runner.tracking.tracker import Tracker
 from tests.benchmarks.idle import IdleTrial, idle_plan
 from tests.support.mini_study import with_epochs
 

@@ -1,0 +1,214 @@
+"""Builds a report from an OUT folder: page, Markdown, tables and figures, from records alone and in seconds."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from fmim_core.records import flat, write_bytes
+from fmim_reports.contents import contents_of
+from fmim_reports.parts.verdict import Verdict
+from fmim_reports.reading.results import Results, read_results
+from fmim_reports.reading.summary import selection_problems
+from fmim_reports.sections import Part, Section
+from fmim_reports.writing.captions import data_phrase, protocol_sentence
+from fmim_reports.writing.formats import to_html, to_md
+from fmim_reports.writing.latex import latex
+from fmim_reports.writing.plotting import Drawing, NothingToDraw, Plot, render
+from fmim_reports.writing.tables import Table, html_rows, markdown, to_csv
+
+Tables = Mapping[Section, Sequence[Table]]
+
+
+_STAGES = (("search", "search trials"), ("replicate", "test replicates"), ("reference", "reference trials"))
+
+
+def build_report(out: Path) -> Path:
+    """Writes OUT/report and returns its index.html; a partial or damaged run is reported as far as it goes.
+
+    A reader never sees half of a file. Nothing is deleted, and building twice writes the same bytes.
+
+    Raises:
+        ValueError: `out` holds no readable study.json.
+    """
+    results = read_results(Path(out))
+    contents, report = contents_of(results), Path(out) / "report"
+    verdict, tables = contents.verdict(results), write_tables(results, report)
+    figures = [_figure(part, results, report) for part in contents.parts(results)[Section.FIGURES]]
+    warnings = status_lines(results)
+    write_bytes(report / "report.md", _markdown(results, verdict, warnings, tables, figures).encode())
+    write_bytes(report / "index.html", _page(results, verdict, warnings, tables, figures).encode())
+    return report / "index.html"
+
+
+def write_tables(results: Results, report: Path) -> Tables:
+    """Writes the tables alone, into `report`/tables as CSV, Markdown and LaTeX; returns them."""
+    contents = contents_of(results)
+    tables: dict[Section, list[Table]] = {
+        section: [part(results) for part in found]
+        for section, found in contents.parts(results).items()
+        if section is not Section.FIGURES
+    }
+    names = [table.name for found in tables.values() for table in found]
+    assert len(names) == len(set(names)), f"two tables of one name: {sorted(names)}"
+    tables[Section.FILES].append(contents.tidy(results, names))
+    for table in (one for found in tables.values() for one in found):
+        for suffix, write in (("csv", to_csv), ("md", markdown), ("tex", latex)):
+            write_bytes(report / "tables" / f"{table.name}.{suffix}", write(table).encode())
+    return tables
+
+
+def status_lines(results: Results) -> list[str]:
+    """What is not as planned, one line each; none for a complete and clean run."""
+    lines = []
+    waiting = [arm for arm in results.arms if results.selected(arm.name) is None]
+    for stage, unit in _STAGES:
+        counts = Counter(trial.status for trial in results.trials if trial.stage == stage)
+        if stage == "replicate":  # an arm without a selected configuration still owes its seeds
+            counts["missing"] += sum(arm.replicates for arm in waiting)
+        elif stage == "search":
+            counts["missing"] += sum(map(results.unproposed, results.arms))
+        others = ", ".join(f"{counts[s]} {s}" for s in ("failed", "diverged", "missing") if counts[s])
+        if others:
+            others += f", {counts['stopped']} stopped early by their search" if counts["stopped"] else ""
+            lines.append(f"{counts['completed']} of {counts.total()} {unit} completed: {others}.")
+    counts = Counter(trial.status for trial in results.other_splits)
+    if bad := ", ".join(f"{counts[s]} {s}" for s in ("failed", "diverged", "missing") if counts[s]):
+        lines.append(f"{counts['completed']} of {counts.total()} trials on other search splits completed: {bad}.")
+    metric = results.metric
+    unknown = [t.name for t in results.every_trial if t.status == "completed" and math.isnan(t.metric(metric.name))]
+    if unknown:
+        lines.append(f"The {metric.label} of {len(unknown)} completed trials is not a number: {', '.join(unknown)}.")
+    if waiting:
+        lines.append(f"No configuration selected, so no test result: {', '.join(arm.label for arm in waiting)}.")
+    lines += [f"{line}." for line in selection_problems(results)]
+    if results.problems:
+        count = len(results.problems)
+        which = "1 file does not count; it is" if count == 1 else f"{count} files do not count; they are"
+        lines.append(f"{which} listed under “Not counted”.")
+    return lines
+
+
+def _figure(part: Part[Plot], results: Results, report: Path) -> dict[str, Any]:
+    """A drawn figure and its files, or why there is none."""
+    try:
+        plot = part(results)
+    except NothingToDraw as nothing:
+        return {"plot": None, "why": f"{part.name.removesuffix('_plot')} figure not drawn: {nothing}"}
+    source = "data: phantom images, synthetic" if results.study.data.synthetic else f"data: {data_phrase(results)}"
+    drawing: Drawing = render(plot, source)
+    write_bytes(report / "figures" / f"{plot.name}.png", drawing.png)
+    write_bytes(report / "figures" / f"{plot.name}.svg", drawing.svg)
+    return {"plot": plot, "svg": drawing.inline, "why": ""}
+
+
+def _markdown(
+    results: Results,
+    verdict: Verdict,
+    warnings: list[str],
+    tables: Tables,
+    figures: list[dict[str, Any]],
+) -> str:
+    study = results.study
+    parts = [f"# {to_md(study.title)}", f"**Data: {to_md(data_phrase(results))}.**"]
+    if warnings:
+        parts.append(
+            "> **This run is not complete or not clean.**\n>\n" + "\n".join(f"> - {to_md(w)}" for w in warnings)
+        )
+    parts += [to_md(study.question), to_md(verdict.lead), _bullets(verdict.findings)]
+    parts += ["What this does and does not show:", _bullets(verdict.cautions)]
+    parts += ["## Tables", *map(markdown, tables[Section.TABLES]), "## Figures"]
+    for figure in figures:
+        plot: Plot | None = figure["plot"]
+        if plot is None:
+            parts.append(f"*{to_md(figure['why'])}*")
+        else:
+            parts.append(
+                f"![{to_md(plot.alt)}](figures/{plot.name}.png)\n\n**{to_md(plot.title)}.** {to_md(plot.caption)}"
+            )
+    costs = [*tables[Section.COSTS], *tables[Section.COST_DETAILS]]
+    parts += ["## Trials and cost", *map(markdown, costs)]
+    parts += ["## More tables", *map(markdown, tables[Section.MORE]), "## Provenance"]
+    parts.append("\n".join(f"- {to_md(name)}: {to_md(value)}" for name, value in provenance(results)))
+    parts.append("Every planned trial with the name of its record: [tables/trials.csv](tables/trials.csv).")
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"
+
+
+def _bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {to_md(line)}" for line in lines)
+
+
+def provenance(results: Results) -> list[tuple[str, str]]:
+    """Where the numbers come from, as names and values."""
+    study = results.study
+    data = study.data
+    ran = [trial.record for trial in results.every_trial if trial.record]
+    seeds = sorted({record.seed for record in ran})
+    devices = sorted({record.cost.device for record in ran})
+    opened = sorted(record.test_opened_at for record in ran if record.test_opened_at)
+    lines = [
+        ("Study", f"{study.study}, preset {study.preset}, seed {study.seed}"),
+        ("Study fingerprint", study.fingerprint),
+        ("Created", study.created_at),
+        ("Data", f"{data.name}: {data.about}"),
+        ("Data fingerprint", data.fingerprint),
+        ("Images", f"{data.images} of {data.image_size} × {data.image_size} pixels"),
+        ("Folds and seeds", f"{len(study.folds) or 'no search, so no'} folds, {results.seeds_text} seeds"),
+        ("Test protocol", protocol_sentence(results)),
+        ("Trial seeds", _shortened(seeds)),
+        ("Devices", ", ".join(devices) or "none yet"),
+        ("Test set first opened", opened[0] if opened else "not yet"),
+        ("Training", ", ".join(f"{name} = {value}" for name, value in flat(study.train))),
+        *((f"Environment: {name}", value) for name, value in study.environment.items()),
+    ]
+    return [(name, value) for name, value in lines if value]
+
+
+def _shortened(values: Sequence[Any], limit: int = 12) -> str:
+    """At most a dozen values, and how many there are."""
+    text = ", ".join(map(str, values[:limit]))
+    return text if len(values) <= limit else f"{text}, … ({len(values)} in all; see tables/trials.csv)"
+
+
+def _page(
+    results: Results,
+    verdict: Verdict,
+    warnings: list[str],
+    tables: Tables,
+    figures: list[dict[str, Any]],
+) -> str:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("fmim_reports", "page"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["sym"] = lambda text: Markup(to_html(text))
+    environment.globals["html_rows"] = html_rows
+    named = [(arm.name, arm.label) for arm in results.arms]
+    named += [(reference.name, reference.label) for reference in results.references]
+    files = [(label, _record_files(results, name)) for name, label in named]
+    return environment.get_template("page.html.j2").render(
+        study=results.study,
+        data_phrase=data_phrase(results),
+        verdict=verdict,
+        warnings=warnings,
+        tables={section.name: found for section, found in tables.items()},
+        figures=figures,
+        provenance=provenance(results),
+        record_files=files,
+    )
+
+
+def _record_files(results: Results, arm: str) -> list[tuple[str, str, str]]:
+    """(file, stage and replicate, status) of the records of an arm or a reference, in plan order."""
+    trials = [trial for stage, _ in _STAGES for trial in results.of(arm, stage)]
+    trials += [trial for trial in results.other_splits if trial.arm == arm]
+    return [(trial.file, trial.unit, trial.status) for trial in trials if trial.file]

@@ -1,0 +1,75 @@
+"""Tables of every arm on the test set, and of every configuration on validation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fmim_core.metric_names import METRICS
+from fmim_reports.reading.references import on_reference
+from fmim_reports.reading.results import Results
+from fmim_reports.reading.summary import arm_summaries, on_test, on_validation, pooled_over_queries
+from fmim_reports.sections import Section, a_search_stage, in_every_study
+from fmim_reports.writing.captions import caption, chosen_word
+from fmim_reports.writing.formats import configuration_text
+from fmim_reports.writing.references import reference_rows, references_note
+from fmim_reports.writing.tables import Column, Table
+
+
+@in_every_study(Section.TABLES)
+def arms_table(results: Results) -> Table:
+    """Every metric of every arm on the test set."""
+    rows: list[dict[str, Any]] = [
+        {"arm": arm.label, "configuration": configuration_text(arm.configuration)}
+        | {name: on_test(results, arm.name, name) for name in METRICS}
+        for arm in arm_summaries(results)
+    ]
+    rows += reference_rows(results, lambda one: {name: on_reference(results, one, name) for name in METRICS})
+    group = "Test set, %, mean ± SE over seeds (n)"
+    columns = [
+        Column("arm", "Arm"),
+        Column("configuration", chosen_word(results).capitalize()),
+        *(Column(m.name, m.label, "estimate", group, "test_n") for m in METRICS.values()),
+    ]
+    text = f"Every metric on the test set, of each arm's {chosen_word(results)} configuration trained with fresh seeds."
+    notes = [references_note(results)]
+    return Table("test_metrics", "All metrics on the test set", caption(results, text), columns, rows, notes)
+
+
+@in_every_study(Section.MORE, a_search_stage)
+def configurations_table(results: Results) -> Table:
+    """Every configuration of every arm on validation: mean of folds, and pooled over queries."""
+    metric, rows = results.metric, []
+    for arm in results.arms:
+        chosen = results.selected(arm.name)
+        for configuration in arm.configurations:
+            found = on_validation(results, arm.name, configuration, metric.name)
+            rows.append(
+                {
+                    "arm": arm.label,
+                    "configuration": configuration_text(configuration),
+                    f"validation_{metric.name}": found,
+                    "pooled": pooled_over_queries(results, arm.name, configuration),
+                    "selected": "selected" if configuration == chosen else _stop(results, arm.name, configuration),
+                }
+            )
+    group = f"Validation {metric.label}, %"
+    columns = [
+        Column("arm", "Arm"),
+        Column("configuration", "Configuration"),
+        Column(f"validation_{metric.name}", "Mean of folds ± SE (n)", "estimate", group, "validation_n"),
+        Column("pooled", "Pooled over queries", "percent", group),
+        Column("selected", "Selected or stopped"),
+    ]
+    text = (
+        f"Validation {metric.label} of every configuration. Selection uses the mean of folds, in which each fold "
+        "counts once; pooled, each query counts once. Folds share training subjects, so their SE understates the "
+        "uncertainty."
+    )
+    return Table("configurations", "Every configuration", caption(results, text), columns, rows)
+
+
+def _stop(results: Results, arm: str, configuration: Mapping[str, Any]) -> str:
+    """Where a configuration's trial was stopped; empty if it was not."""
+    stopped = [t for t in results.of(arm, "search", configuration) if t.status == "stopped"]
+    return stopped[0].reason if stopped else ""

@@ -1,0 +1,100 @@
+"""What the searches of arms cost side by side: configurations and epochs exactly, device-seconds with an interval."""
+
+from __future__ import annotations
+
+import math
+
+from fmim_core.records import ArmEntry
+from fmim_reports.reading.cost import cost_of
+from fmim_reports.reading.results import PlannedTrial, Results
+from fmim_reports.sections import Section, a_choice, declared_comparisons, in_every_study
+from fmim_reports.stats import CostRatio, cost_ratio
+from fmim_reports.writing.captions import caption
+from fmim_reports.writing.tables import Column, Table
+
+
+@in_every_study(Section.MORE, declared_comparisons, a_choice)
+def ratios_table(results: Results) -> Table:
+    """How many times as much the search of one arm cost as that of another."""
+    rows, notes = [], []
+    for name, other in compared_costs(results):
+        arm, against = results.arm(name), results.arm(other)
+        cost, cost_against = (cost_of(results.of(one, "search")) for one in (name, other))
+        ratio = device_ratio(results, against, arm)
+        rows.append(
+            {
+                "arm": arm.label,
+                "against": against.label,
+                "n_s": _over(cost_against.n_s, cost.n_s),
+                "epochs": _over(cost_against.epochs, cost.epochs),
+                "ratio": ratio.ratio,
+                "low": ratio.low,
+                "high": ratio.high,
+                "n": ratio.n,
+            }
+        )
+        if ratio.note:
+            notes.append(f"a = {against.label}, b = {arm.label}: {ratio.note}.")
+    ratio_group, group = "Compared with ÷ arm", "Device-seconds, compared with ÷ arm"
+    columns = [
+        Column("arm", "Arm"),
+        Column("against", "Compared with"),
+        Column("n_s", "N_s", "number", ratio_group),
+        Column("epochs", "Epochs", "number", ratio_group),
+        Column("ratio", "Ratio", "number", group),
+        Column("low", "95 % CI, low", "number", group),
+        Column("high", "high", "number", group),
+        Column("n", "Folds", "count", group),
+    ]
+    text = (
+        "How many times as much the search of the arm compared with cost as the arm's own, failed, repeated and "
+        "stopped trials included; above 1 it cost more. Each arm is compared with the one that its group is first "
+        "compared with, and as the study declared. N_s and epochs are exact; device-seconds depend on what else the "
+        "machine was doing, and their interval is Fieller's, paired by fold."
+    )
+    return Table("cost_ratios", "Search costs compared", caption(results, text), columns, rows, notes)
+
+
+def compared_costs(results: Results) -> list[tuple[str, str]]:
+    """Pairs of arms whose search costs stand side by side: within each group, and every declared comparison.
+
+    Within a group every arm stands beside the one that an arm of the group is first compared with.
+    """
+    reference: dict[str, str] = {}
+    for a, b in results.comparisons:
+        if results.arm(a).group == results.arm(b).group:
+            reference.setdefault(results.arm(b).group, b)
+    within = [
+        (arm.name, reference[arm.group])
+        for arm in results.arms
+        if arm.group in reference and arm.name != reference[arm.group]
+    ]
+    return list(dict.fromkeys([*within, *results.comparisons]))
+
+
+def device_ratio(results: Results, a: ArmEntry, b: ArmEntry) -> CostRatio:
+    """Search device-seconds of arm a over those of b, by fold; no interval where folds differ by design."""
+    ours, theirs = ({fold: _seconds(results, arm, fold) for fold in _folds(results, arm)} for arm in (a, b))
+    found = cost_ratio(ours, theirs)
+    screening = [name for name, arm in (("a", a), ("b", b)) if arm.searcher_facts.screens]
+    if not screening:
+        return found
+    which = " and ".join(screening)
+    why = f"the first fold of {which} screens its configurations, so folds differ by design: no interval"
+    return CostRatio(found.ratio, found.n, None, None, found.level, found.missing, why)
+
+
+def _folds(results: Results, arm: ArmEntry) -> list[int]:
+    return sorted({trial.replicate for trial in _ran(results, arm)})
+
+
+def _seconds(results: Results, arm: ArmEntry, fold: int) -> float:
+    return math.fsum(trial.device_seconds for trial in _ran(results, arm) if trial.replicate == fold)
+
+
+def _ran(results: Results, arm: ArmEntry) -> list[PlannedTrial]:
+    return [trial for trial in results.of(arm.name, "search") if trial.record is not None]
+
+
+def _over(a: float, b: float) -> float | None:
+    return a / b if b else None

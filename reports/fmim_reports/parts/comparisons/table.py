@@ -1,0 +1,131 @@
+"""The declared comparisons as tables: differences with their uncertainty and tests, and the power of these tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fmim_reports.parts.comparisons.comparison import (
+    Comparison,
+    Corrected,
+    comparisons,
+    corrected,
+    different_tasks_note,
+)
+from fmim_reports.parts.comparisons.words import margin_text
+from fmim_reports.reading.results import Results
+from fmim_reports.sections import Section, declared_comparisons, in_every_study
+from fmim_reports.stats import ENOUGH
+from fmim_reports.writing.captions import caption
+from fmim_reports.writing.formats import percent
+from fmim_reports.writing.tables import Column, Table
+
+
+@in_every_study(Section.TABLES, declared_comparisons)
+def paired_table(results: Results) -> Table:
+    """Each declared difference with its SE, interval, effect size and tests, corrected by Holm."""
+    found, label = comparisons(results), results.metric.label
+    by_holm = corrected(found)
+    difference, se, interval = f"a − b, {label}, percentage points", "SE over", "95 % CI"
+    columns = [
+        Column("a", "Arm a"),
+        Column("b", "Arm b"),
+        Column("n", "Seeds", "count", "Pairs of"),
+        Column("subjects", "Subjects", "count", "Pairs of"),
+        Column("difference", "Difference", "points", difference),
+        Column("se_seeds", "Seeds", "percent", se),
+        Column("se_subjects", "Subjects", "percent", se),
+        Column("se_both", "Both", "percent", se),
+        Column("low", "Low", "points", interval),
+        Column("high", "High", "points", interval),
+        Column("over", "Over", "text", interval),
+        Column("g", "Effect size g", "number"),
+        Column("correlation", "Correlation of seeds", "number"),
+        Column("p", "t test", "p", "p, difference"),
+        Column("p_holm", "Holm", "p", "p, difference"),
+        Column("p_equivalence", "TOST", "p", "p, equivalence"),
+        Column("p_equivalence_holm", "Holm", "p", "p, equivalence"),
+        Column("note", "Note"),
+    ]
+    text = (
+        f"Test {label} of the selected configurations, paired by seed (both arms share a seed's initial weights and "
+        "sampling) and by query. SE over seeds: other trainings, tested on these subjects; over subjects: these "
+        "trainings, tested on other subjects; over both: other trainings on other subjects. The interval and the tests "
+        "are over both, or over seeds where the queries are not known. Equivalence: two one-sided t tests within "
+        f"±{margin_text(results.equivalence_margin)}; a small p there supports equivalence, a large p of a difference "
+        "does not. Holm corrects all differences, and by themselves all equivalences; the verdict goes by it. "
+        "Intervals are not corrected. Effect size g: the difference over the spread of differences between seeds "
+        "(Hedges). Correlation of both arms' seeds: pairing by seed makes the variance smaller by about this share."
+    )
+    notes = [by_holm.differences.note, different_tasks_note(found)]
+    rows = [_paired_row(one, by_holm) for one in found]
+    return Table("paired_differences", "Paired differences", caption(results, text), columns, rows, notes)
+
+
+def _paired_row(one: Comparison, by_holm: Corrected) -> dict[str, Any]:
+    paired, crossed = one.paired, one.crossed
+    return {
+        "a": one.a.name,
+        "b": one.b.name,
+        "n": paired.n,
+        "subjects": None if crossed is None else crossed.subjects,
+        "difference": paired.difference if paired.n else None,
+        "se_seeds": paired.se,
+        "se_subjects": None if crossed is None else crossed.over_subjects.se,
+        "se_both": None if crossed is None else crossed.over_both.se,
+        "low": one.uncertainty.low,
+        "high": one.uncertainty.high,
+        "over": one.over,
+        "g": one.effect.g,
+        "correlation": paired.correlation,
+        "p": one.p,
+        "p_holm": by_holm.p(one),
+        "p_equivalence": one.p_equivalence,
+        "p_equivalence_holm": by_holm.p_equivalence(one),
+        "note": one.note,
+    }
+
+
+@in_every_study(Section.MORE, declared_comparisons)
+def power_table(results: Results) -> Table:
+    """What each comparison could have shown, and the seeds that it needs."""
+    found, margin = comparisons(results), margin_text(results.equivalence_margin)
+    enough = f"For a power of {percent(ENOUGH, 0)} %"
+    power, seeds = "Power, %", "Seeds needed"
+    columns = [
+        Column("a", "Arm a"),
+        Column("b", "Arm b"),
+        Column("n", "Seeds", "count"),
+        Column("power_difference", "Difference", "percent", power),
+        Column("power_equivalence", "Equivalence", "percent", power),
+        Column("seeds_difference", "Difference", "text", seeds),
+        Column("seeds_equivalence", "Equivalence", "text", seeds),
+        Column("smallest_difference", "Difference", "percent", enough),
+        Column("smallest_margin", "Equivalence margin", "percent", enough),
+        Column("least_se", "SE left by subjects", "percent"),
+    ]
+    text = (
+        f"Power, if differences vary as they do here: how often a true difference of {margin} is found, and how often "
+        f"two equal arms are found equivalent within ±{margin}; tests of one comparison at 5 %, not corrected. Seeds "
+        f"needed for {percent(ENOUGH, 0)} %; “none” where no number of seeds is enough, since these subjects alone "
+        "leave too much. Then the true difference, and the margin, of which that is the power with the seeds there "
+        "are; in percentage points, as is the SE that these subjects leave with any number of seeds. All this comes "
+        "from a spread that few seeds have shown: a guide, no bound."
+    )
+    rows = [_power_row(one) for one in found]
+    return Table("power", "Power of the comparisons", caption(results, text), columns, rows)
+
+
+def _power_row(one: Comparison) -> dict[str, Any]:
+    names = {"a": one.a.name, "b": one.b.name, "n": one.paired.n}
+    power = one.power
+    if power is None:
+        return names
+    return names | {
+        "power_difference": power.difference,
+        "power_equivalence": power.equivalence,
+        "seeds_difference": str(power.seeds_difference or "none"),
+        "seeds_equivalence": str(power.seeds_equivalence or "none"),
+        "smallest_difference": power.smallest_difference,
+        "smallest_margin": power.smallest_margin,
+        "least_se": power.least_se or None,
+    }

@@ -1,0 +1,198 @@
+"""What searches and trials cost: by arm, by stage, by kind of work, and beside what they found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from fmim_reports.reading.cost import TotalCost, cost_of
+from fmim_reports.reading.results import Results
+from fmim_reports.reading.summary import ArmSummary, arm_summaries
+from fmim_reports.sections import Section, a_choice, a_search_stage, in_every_study
+from fmim_reports.writing.captions import caption, seeds_phrase
+from fmim_reports.writing.formats import percent
+from fmim_reports.writing.lines import mean_line, replicates
+from fmim_reports.writing.looks import Look, aside, looks, marker_legend
+from fmim_reports.writing.plotting import NothingToDraw, Plot
+from fmim_reports.writing.tables import Column, Table
+
+_PART_LABELS = {"startup_s": "Start-up", "data_s": "Data", "train_s": "Training", "eval_s": "Evaluation"}
+
+
+@in_every_study(Section.TABLES, a_search_stage)
+def search_cost_table(results: Results) -> Table:
+    """One row per arm in plan order; its columns are a contract (`tables/search_cost.csv`)."""
+    metric = results.metric
+    rows = [
+        {
+            "arm": arm.name,
+            "loss": arm.loss,
+            "group": arm.group,
+            "search": arm.search,
+            "n_s": arm.cost.n_s,
+            "trials": arm.cost.trials,
+            "epochs": arm.cost.epochs,
+            "device_seconds": arm.cost.device_seconds,
+            f"validation_{metric.name}": arm.validation,
+            f"test_{metric.name}": arm.test,
+        }
+        for arm in arm_summaries(results)
+    ]
+    group = f"{metric.label} in %, mean ± SE (n)"
+    columns = [
+        Column("arm", "Arm"),
+        Column("loss", "Loss"),
+        Column("group", "Group"),
+        Column("search", "Search"),
+        Column("n_s", "N_s", "count", "Search stage"),
+        Column("trials", "Trials", "count", "Search stage"),
+        Column("epochs", "Epochs", "count", "Search stage"),
+        Column("device_seconds", "Device s", "seconds", "Search stage"),
+        Column(f"validation_{metric.name}", "Validation (folds)", "estimate", group, "validation_n"),
+        Column(f"test_{metric.name}", "Test (seeds)", "estimate", group, "test_n"),
+    ]
+    text = (
+        "What each arm's search cost and what it bought. N_s is the number of distinct configurations trained, if "
+        "only in part; trials, epochs and device-seconds are those of the search stage, failed, repeated and stopped "
+        "ones included; device-seconds are (start-up + data + training + evaluation) × device share. Validation is the "
+        "selected configuration."
+    )
+    return Table("search_cost", "Search cost", caption(results, text), columns, rows)
+
+
+@in_every_study(Section.FIGURES, a_choice)
+def cost_plot(results: Results) -> Plot:
+    """The test set against what the search cost, in configurations and in device-seconds."""
+    metric = results.metric
+    arms = [arm for arm in arm_summaries(results) if arm.test.stat.n]
+    if not arms:
+        raise NothingToDraw("no arm has a completed test replicate yet")
+    styles, groups = looks(results), list(dict.fromkeys(arm.group for arm in arms))
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2, sharey=True)
+        for arm in arms:
+            apart = aside(groups.index(arm.group), len(groups), 0.12)
+            _cost_point(left, arm.cost.n_s * apart, arm, styles[arm.name])
+            _cost_point(right, arm.cost.device_seconds, arm, styles[arm.name])
+        left.set(xlabel="configurations trained, $N_s$", ylabel=f"test {metric.label} (%)", xscale="log")
+        right.set(xlabel="search device-seconds", xscale="log")
+        ticks = sorted({arm.cost.n_s for arm in arms if arm.cost.n_s > 0})
+        left.set_xticks(ticks, [str(tick) for tick in ticks])
+        right.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+        right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        for axes in (left, right):
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.margins(x=0.15)
+        marker_legend(figure, arms, styles)
+
+    listed = "; ".join(
+        f"{arm.label} {percent(arm.test.stat.mean, 1)} % for {arm.cost.n_s} configurations" for arm in arms
+    )
+    text = (
+        f"Test {metric.label} of the selected configuration (mean ± SE over seeds, {seeds_phrase(results)}; no bar for "
+        f"one seed) against the cost of its search. {'Up' if metric.higher_is_better else 'Down'} and to the left is "
+        "better."
+    )
+    unknown = [arm.label for arm in arms if not arm.cost.device_seconds > 0]
+    if unknown:
+        text += f" Device-seconds are not known, so not drawn, for {', '.join(unknown)}."
+    name = f"{metric.name}_vs_search_cost".lower()
+    return Plot(name, f"Test {metric.label} by search cost", caption(results, text), listed, 3.0, draw)
+
+
+def _cost_point(axes: Axes, x: float, arm: ArmSummary, style: Look) -> None:
+    point = {**style.line, "linestyle": "", "fillstyle": style.face, "markeredgewidth": 1.1}
+    mean_line(axes, replicates({x: arm.test.values}, scale=100), bars=True, **point)
+
+
+@in_every_study(Section.COST_DETAILS)
+def accounting_table(results: Results) -> Table:
+    """What each arm and stage cost in trials, epochs, images, seconds and energy, failed attempts included."""
+    rows = [
+        head
+        | {"trials": cost.trials, "stopped": cost.stopped, "failed": cost.failed, "repeated": cost.repeated}
+        | {"epochs": cost.epochs, "images": cost.images, "device_seconds": cost.device_seconds}
+        | {"wasted": cost.wasted, "wall_s": cost.wall_s, "energy_kj": _kilo(cost.energy_j)}
+        for head, cost in _by_stage(results)
+    ]
+    columns = [Column("arm", "Arm"), Column("stage", "Stage"), Column("n_s", "N_s", "count")]
+    counts = {"trials": "All", "stopped": "Stopped", "failed": "Failed", "repeated": "Repeated"}
+    columns += [Column(name, label, "count", "Trials") for name, label in counts.items()]
+    columns += [Column("epochs", "Epochs", "count"), Column("images", "Images", "count")]
+    columns += [
+        Column("device_seconds", "All", "seconds", "Device s"),
+        Column("wasted", "Failed", "seconds", "Device s"),
+    ]
+    columns += [Column("wall_s", "Wall s", "seconds")]
+    measured = any(row["energy_kj"] is not None for row in rows)
+    columns += [Column("energy_kj", "kJ", "number")] if measured else []
+    text = (
+        "What every trial cost, failed ones included. Repeated: attempts that failed and were run again; they are "
+        "counted in epochs, images and device-seconds, and the latter once more by themselves, under Failed. Wall: "
+        "while at least one trial of the row was running; arms run side by side, so theirs add up to more than that of "
+        "all."
+    )
+    text += " Energy: the device's counter × the share of the device." if measured else " Energy was not measured."
+    resumed = cost_of(results.every_trial).resumed
+    lost = "was interrupted and resumed from a checkpoint: the seconds between the two are in no record"
+    notes = [f"{resumed} times a trial {lost}."] if resumed else []
+    return Table("cost_accounting", "Cost by arm and stage", caption(results, text), columns, rows, notes)
+
+
+@in_every_study(Section.COST_DETAILS)
+def time_table(results: Results) -> Table:
+    """Where the seconds of each arm and stage went."""
+    rows = [
+        head
+        | dict(cost.parts)
+        | {"outside": cost.outside, "device_seconds": cost.device_seconds, "peak_gb": cost.peak_memory / 1e9}
+        for head, cost in _by_stage(results)
+    ]
+    columns = [
+        Column("arm", "Arm"),
+        Column("stage", "Stage"),
+        *(Column(part, label, "seconds", "Seconds") for part, label in _PART_LABELS.items()),
+        Column("outside", "Other", "seconds", "Seconds"),
+        Column("device_seconds", "Device s", "seconds"),
+        Column("peak_gb", "Peak GB", "number"),
+    ]
+    text = (
+        "Seconds of all trials by kind, failed and repeated ones included. Other: waiting for the runner between "
+        "epochs, checkpoints, and the last work of a worker that died; only the last is in the device-seconds."
+    )
+    return Table("where_time_went", "Time by kind of work", caption(results, text), columns, rows)
+
+
+def _by_stage(results: Results) -> Iterator[tuple[dict[str, Any], TotalCost]]:
+    """The first columns and the cost of each arm by stage, each with its sum; of the references; of everything."""
+    for stage in results.stages:
+        costs = [(arm.label, cost_of(results.of(arm.name, stage))) for arm in results.arms]
+        for position, (label, cost) in enumerate(costs):
+            yield {"arm": label, "stage": stage, "rule": position == 0, **_n_s(stage, cost.n_s)}, cost
+        whole = _of_stage(results, stage)
+        # Of each arm its own: two arms' configurations of the same name are not the same training.
+        yield {"arm": "All arms", "stage": stage, "total": True, **_n_s(stage, sum(c.n_s for _, c in costs))}, whole
+    if results.other_splits:
+        yield {"arm": "All arms", "stage": "other search splits", "total": True}, cost_of(results.other_splits)
+    if results.references:
+        yield {"arm": "References", "stage": "reference", "rule": True}, _of_stage(results, "reference")
+    if len(results.stages) > 1 or results.references:
+        yield {"arm": "All", "stage": "all", "total": True}, cost_of(results.every_trial)
+
+
+def _of_stage(results: Results, stage: str) -> TotalCost:
+    return cost_of(trial for trial in results.trials if trial.stage == stage)
+
+
+def _n_s(stage: str, n_s: int) -> dict[str, int]:
+    """Configurations are counted in the search alone; replicates train the one it selected."""
+    return {"n_s": n_s} if stage == "search" else {}
+
+
+def _kilo(value: float | None) -> float | None:
+    return None if value is None else value / 1000

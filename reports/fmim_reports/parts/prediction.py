@@ -1,0 +1,119 @@
+"""What `fmim plan --calibrate` predicted, beside what was measured."""
+
+from __future__ import annotations
+
+import math
+
+from fmim_core.records import CalibrationFile, ForecastEntry, calibration_path
+from fmim_reports.reading.cost import cost_of
+from fmim_reports.reading.results import Results
+from fmim_reports.sections import Section, in_every_study
+from fmim_reports.writing.captions import caption
+from fmim_reports.writing.formats import decimal, duration
+from fmim_reports.writing.tables import Column, Table
+
+_LABELS = {
+    "wall_s": "Wall time, s",
+    "device_seconds": "Device-seconds",
+    "peak_memory_mb": "Peak memory of a trial, MB",
+    "trials": "Trials",
+    "epochs": "Epochs",
+    "images": "Training images",
+}
+
+
+@in_every_study(Section.COSTS)
+def prediction_table(results: Results) -> Table:
+    """Predicted and measured: wall time, device-seconds, memory, trials, epochs and images."""
+    made, why = _calibration(results)
+    rows, notes = [], []
+    if made is not None:
+        predicted, measured = _predicted(made.forecast), _measured(results)
+        rows = [
+            {"what": label, "predicted": predicted[name], "measured": measured[name]}
+            | {"error": _error_percent(predicted[name], measured[name])}
+            for name, label in _LABELS.items()
+        ]
+        notes = [_sentence(made, predicted["wall_s"], measured["wall_s"]), *_other_slots(results, made)]
+    columns = [
+        Column("what", "What"),
+        Column("predicted", "Predicted", "count"),
+        Column("measured", "Measured", "count"),
+        Column("error", "Error, %", "number"),
+    ]
+    text = (
+        "Predicted from a few steps of each training, timed before the run; measured over all executions of this "
+        "study. Error: measured over predicted, minus 1. A prediction is of a machine as busy as it was then; how many "
+        "trials a search stops is a guess."
+    )
+    return Table("prediction", "Predicted and measured", caption(results, text), columns, rows, notes, empty=why)
+
+
+def _calibration(results: Results) -> tuple[CalibrationFile | None, str]:
+    """calibration.json if it is of this plan; else None and why not."""
+    path, study = calibration_path(results.out), results.study
+    how = f"fmim plan {study.study} --calibrate, with the same settings and --out, makes one"
+    if not path.is_file():
+        return None, f"No prediction: {how}."
+    try:
+        made = CalibrationFile.read(path, path.name)
+    except ValueError as error:
+        return None, f"{error}; {how}."
+    settings = {
+        "preset": (made.preset, study.preset),
+        "seed": (made.seed, study.seed),
+        "replicates": (made.replicates, study.plan.replicate_trials),
+        "search splits": (made.search_splits, study.search_splits),
+        "epochs": (made.epochs, study.train["epochs"]),
+    }
+    other = [f"{name} {of}, not {here}" for name, (of, here) in settings.items() if of != here]
+    other += ["other data"] if made.data_fingerprint != study.data.fingerprint else []
+    if other:
+        return None, f"calibration.json is of another plan ({'; '.join(other)}): {how}."
+    return made, ""
+
+
+def _predicted(forecast: ForecastEntry) -> dict[str, float]:
+    return {
+        "wall_s": forecast.wall_s,
+        "device_seconds": forecast.device_seconds,
+        "peak_memory_mb": forecast.peak_memory / 1e6,
+        "trials": forecast.trials,
+        "epochs": forecast.epochs,
+        "images": forecast.images,
+    }
+
+
+def _measured(results: Results) -> dict[str, float | None]:
+    """None for what is not known before every trial has run."""
+    walls = [execution.wall_s for execution in results.study.executions]
+    ended = [wall_s for wall_s in walls if wall_s is not None]
+    whole = bool(walls) and all(trial.record is not None for trial in results.every_trial)
+    if not whole or len(ended) < len(walls):
+        return dict.fromkeys(_LABELS)
+    cost = cost_of([*results.every_trial, *results.superseded])
+    return {
+        "wall_s": math.fsum(ended),
+        "device_seconds": cost.device_seconds,
+        "peak_memory_mb": cost.peak_memory / 1e6,
+        "trials": cost.trials,
+        "epochs": cost.epochs,
+        "images": cost.images,
+    }
+
+
+def _error_percent(predicted: float, measured: float | None) -> float | None:
+    return None if measured is None or not predicted else 100 * (measured / predicted - 1)
+
+
+def _sentence(made: CalibrationFile, predicted: float, measured: float | None) -> str:
+    text = f"Predicted {duration(predicted)} for {made.slots} trials at once on {made.device}"
+    if measured is None:
+        return f"{text}; not all of it has run yet, or an execution was killed before it could say how long it took."
+    error = decimal(100 * (measured / predicted - 1), 0)
+    return f"{text}, measured {duration(measured)} ({error if error.startswith('−') else f'+{error}'} %)."
+
+
+def _other_slots(results: Results, made: CalibrationFile) -> list[str]:
+    slots = {execution.slots for execution in results.study.executions} - {made.slots}
+    return [f"The run had {' and '.join(map(str, sorted(slots)))} trials at once."] if slots else []

@@ -1,0 +1,52 @@
+"""Retrieval samples: a few queries, their ground truth, and what each arm found first. Fig. 1(a), Suppl. Fig. 3."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from fmim_reports.parts.queries.pictures import FOUND, MISSED, images_of, show
+from fmim_reports.parts.queries.shown import sampled_queries
+from fmim_reports.reading.results import Results
+from fmim_reports.sections import Section, in_every_study
+from fmim_reports.writing.captions import caption
+from fmim_reports.writing.plotting import COLUMN_INCHES, NothingToDraw, Plot
+
+
+@in_every_study(Section.FIGURES)
+def samples_plot(results: Results) -> Plot:
+    """Rows are queries; columns the query, its nearest true match, and each arm's top-1, framed green or orange.
+
+    Raises:
+        NothingToDraw: no arm has the queries of its first replicate yet, or the sampled images are missing.
+    """
+    found = sampled_queries(results)
+    if not found:
+        raise NothingToDraw("no arm has completed its first replicate and kept its queries")
+    images = images_of(results, (query for queries in found.values() for query in queries))
+    labels = {arm.name: arm.label for arm in results.arms}
+    first, *_ = found.values()
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(len(first), 2 + len(found), squeeze=False)
+        for number, row in enumerate(panels):
+            query = first[number]
+            show(row[0], images[query.query_row], f"{query.years} y")
+            show(row[1], images[query.truth_row], "")
+            for axes, queries in zip(row[2:], found.values(), strict=True):
+                one = queries[number]
+                show(axes, images[one.top_row], f"rank {one.rank:g}", MISSED if one.missed else FOUND)
+        for axes, title in zip(panels[0], ["query", "truth", *(labels[arm] for arm in found)], strict=True):
+            axes.set_title(title.replace(" + ", "\n+ "), fontsize=7, rotation=90, va="bottom")
+
+    text = (
+        "Each row is one query, the latest visit of a test subject (its years after baseline beneath), its nearest "
+        "true match as the first arm ranks it, and the first image each arm's seed 0 retrieved: green frame, the right "
+        "person; orange, somebody else, with the rank of the nearest true match. The subjects are drawn by a hash, "
+        "alike for every arm."
+    )
+    alt = "; ".join(
+        f"{labels[arm]}: ranks {', '.join(f'{q.rank:g}' for q in queries)}" for arm, queries in found.items()
+    )
+    side = COLUMN_INCHES / (2 + len(found))
+    height = len(first) * (side + 0.14) + 1.1
+    return Plot("retrieval_samples", "Retrieval samples", caption(results, text), alt, height, draw)

@@ -1,0 +1,97 @@
+"""How far each arm's test metric may be from what other seeds or other subjects would give, in all and by year."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from fmim_reports.reading.results import Results
+from fmim_reports.sections import Section, in_every_study
+from fmim_reports.stats import crossed_mean
+from fmim_reports.writing.captions import caption
+from fmim_reports.writing.tables import Column, Table
+
+NO_QUERIES = "No completed replicate has its queries beside its record."
+"""What a table says instead of rows."""
+COLUMNS = (
+    Column("seeds", "Seeds", "count"),
+    Column("queries", "Queries", "count"),
+    Column("subjects", "Subjects", "count"),
+    Column("mean", "Mean", "percent"),
+    Column("se_seeds", "seeds", "percent", "SE over"),
+    Column("se_subjects", "subjects", "percent", "SE over"),
+    Column("se_both", "both", "percent", "SE over"),
+    Column("low", "from", "percent", "95 % interval over both"),
+    Column("high", "to", "percent", "95 % interval over both"),
+)
+"""The columns of `uncertainty_of`."""
+WHAT = (
+    "SE over seeds: with other seeds and the same subjects; over subjects: with the same models and other subjects; "
+    "over both: with other seeds on other subjects, which is what the interval covers"
+)
+
+
+@in_every_study(Section.TABLES)
+def uncertainty_table(results: Results) -> Table:
+    """The primary metric of each arm over all queries, with its SE over seeds, over subjects, and over both."""
+    rows = [{"arm": arm.label} | uncertainty_of(results, arm.name) for arm in known_arms(results)]
+    text = f"Test {results.metric.label} in % over all queries. {WHAT}."
+    columns = [Column("arm", "Arm"), *COLUMNS]
+    title = "Uncertainty over seeds and subjects"
+    return Table("uncertainty", title, caption(results, text), columns, rows, notes_on(results, rows), NO_QUERIES)
+
+
+@in_every_study(Section.MORE)
+def uncertainty_by_year_table(results: Results) -> Table:
+    """The same by years after baseline, a row per arm and year."""
+    scored = results.queries.scored
+    years = sorted(scored["year"].unique().tolist())
+    rows = [
+        {"arm": arm.label, "year": str(year), "rule": year == years[0]}
+        | uncertainty_of(results, arm.name, scored.index[scored["year"] == year])
+        for arm in known_arms(results)
+        for year in years
+    ]
+    columns = [Column("arm", "Arm"), Column("year", "Years"), *COLUMNS]
+    text = f"Test {results.metric.label} in % by the years between a query and its subject's baseline image. {WHAT}."
+    title = "Uncertainty over seeds and subjects by years after baseline"
+    return Table(
+        "uncertainty_by_year", title, caption(results, text), columns, rows, notes_on(results, rows), NO_QUERIES
+    )
+
+
+def uncertainty_of(results: Results, arm: str, queries: pd.Index | None = None) -> dict[str, Any]:
+    """The cells of `COLUMNS` for an arm's primary metric over these scored queries, or over all; and a `note`."""
+    values = results.queries.values(arm, results.metric)
+    found = crossed_mean(values if queries is None else values[queries], results.queries.subjects)
+    return {
+        "seeds": found.seeds,
+        "queries": found.queries,
+        "subjects": found.subjects,
+        "mean": found.mean,
+        "se_seeds": found.over_seeds.se,
+        "se_subjects": found.over_subjects.se,
+        "se_both": found.over_both.se,
+        "low": found.over_both.low,
+        "high": found.over_both.high,
+        "note": found.note,
+    }
+
+
+def known_arms(results: Results) -> list[Any]:
+    """The arms of which some replicate has its queries."""
+    return [arm for arm in results.arms if results.queries.seeds(arm.name)]
+
+
+def notes_on(results: Results, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the rows of `uncertainty_of` note, each once, and of which arms queries are not known."""
+    lacking = {
+        arm.label: sum(t.status == "completed" for t in results.of(arm.name, "replicate")) - len(seeds)
+        for arm in results.arms
+        for seeds in [results.queries.seeds(arm.name)]
+    }
+    said = [f"{label}: {count} of its completed seeds" for label, count in lacking.items() if count]
+    noted = [note[0].upper() + note[1:] + "." for note in dict.fromkeys(row["note"] for row in rows) if note]
+    return [*noted, *([f"Without the queries of {'; '.join(said)}."] if said else [])]

@@ -1,0 +1,112 @@
+"""The tidy table of a study, `tables/STUDY.csv`: one row per value, the published one beside it, all as fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fmim_core.records import ArmEntry
+from fmim_reports.reading.published import PublishedRow, ablation_value
+from fmim_reports.reading.references import on_reference
+from fmim_reports.reading.results import Results
+from fmim_reports.reading.summary import Estimate, on_test, query_years
+from fmim_reports.stats import MeanSE
+from fmim_reports.writing.captions import caption
+from fmim_reports.writing.formats import configuration_text
+from fmim_reports.writing.tables import Column, Table
+
+METRICS = ("mAP", "mAP_at_R", "CMC_1", "CMC_1_all_shots")
+
+
+def every_value_table(
+    results: Results, settings: Mapping[str, str] | None = None, published: Mapping[str, PublishedRow] | None = None
+) -> Table:
+    """One row per arm or reference, metric and year on the test set; without a completed seed n = 0.
+
+    Args:
+        settings: what an arm is, by its name; its configuration if nothing else is said.
+        published: rows of the paper's Tables 1b and 1c by the names of the arms that stand there.
+    """
+    named = settings or {arm.name: configuration_text(_configuration(results, arm)) for arm in results.arms}
+    paper = published or {}
+    rows = [
+        tidy_row(
+            arm.name,
+            named[arm.name],
+            metric,
+            on_test(results, arm.name, metric, year),
+            ablation_value(paper.get(arm.name), metric) if year is None else None,
+            year,
+        )
+        for arm in results.arms
+        for metric in dict.fromkeys((*METRICS, results.metric.name))
+        for year in (*query_years(results), None)
+    ]
+    rows += reference_tidy_rows(results, dict.fromkeys((*METRICS, results.metric.name)))
+    return tidy_table(results, rows, "seed")
+
+
+def reference_tidy_rows(results: Results, metrics: Iterable[str]) -> list[dict[str, Any]]:
+    """One row per reference, metric and year on the test set."""
+    return [
+        tidy_row(reference.name, reference.label, metric, on_reference(results, reference, metric, year), None, year)
+        for reference in results.references
+        for metric in metrics
+        for year in (*query_years(results), None)
+    ]
+
+
+def _configuration(results: Results, arm: ArmEntry) -> Mapping[str, Any] | None:
+    """What was selected; without a search the one configuration that was given, whether it has run or not."""
+    given = arm.configurations
+    return results.selected(arm.name) or (given[0] if given and not results.searched else None)
+
+
+def tidy_row(
+    arm: str,
+    setting: str,
+    metric: str,
+    value: Estimate,
+    published: MeanSE | float | None,
+    year: int | str | None = None,
+) -> dict[str, Any]:
+    """One value; `published` is in percent as printed, `year` None stands for all years together."""
+    stat = value.stat
+    mean, se = (published.mean, published.se) if isinstance(published, MeanSE) else (published, None)
+    return {
+        "arm": arm,
+        "setting": setting,
+        "metric": metric,
+        "year": "all" if year is None else str(year),
+        "mean": stat.mean if stat.n else None,
+        "se": stat.se,
+        "n": stat.n,
+        "published_mean": _fraction(mean),
+        "published_se": _fraction(se),
+    }
+
+
+def _fraction(percent: float | None) -> float | None:
+    """Printed percent as a fraction, without the digits that dividing by 100 adds: 95.6 becomes 0.956."""
+    return None if percent is None else round(percent / 100, 9)
+
+
+def tidy_table(results: Results, rows: Sequence[Mapping[str, Any]], unit: str) -> Table:
+    """The table named after the study; its columns are a contract."""
+    columns = [
+        Column("arm", "Arm"),
+        Column("setting", "Setting"),
+        Column("metric", "Metric"),
+        Column("year", "Years"),
+        Column("mean", "Mean", "percent", "Ours, %"),
+        Column("se", "SE", "percent", "Ours, %"),
+        Column("n", "n", "count", "Ours, %"),
+        Column("published_mean", "Mean", "percent", "Published (OAI), %"),
+        Column("published_se", "SE", "percent", "Published (OAI), %"),
+    ]
+    text = (
+        f"Every value of the study in one file, mean and SE over {unit}s; the published values are on other images. "
+        "The CSV file has fractions."
+    )
+    name = results.study.study
+    return Table(name, "Every value", caption(results, text), columns, rows)

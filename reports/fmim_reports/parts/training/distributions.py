@@ -1,0 +1,128 @@
+"""The figure of the distributions of Δ and φ_an over the epochs: Figs. 2(b) and 2(c) of the paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from fmim_reports.reading.histories import Histories, at, density, epochs_of, histories_by_arm, milestones
+from fmim_reports.reading.results import Results
+from fmim_reports.writing.captions import caption, curve_model, seeds_phrase
+from fmim_reports.writing.formats import decimal
+from fmim_reports.writing.plotting import NothingToDraw, Plot
+
+_HARD, _MARGIN = "#E69F00", "#B84A00"
+# name of the histogram, its range, the margin that bounds its hard part, its sign in a figure
+DELTA = ("delta_histogram", (-2.0, 2.0), "epsilon", "Δ")
+PHI_AN = ("phi_an_histogram", (-1.0, 1.0), "beta", "$φ_{an}$")
+
+
+def distributions_plot(results: Results) -> Plot:
+    """Δ and φ_an from the first epoch to the last, pooled over seeds: Figs. 2(b) and 2(c) of the paper."""
+    found = histories_by_arm(results)
+    drawn = {arm: seeds for arm, seeds in found.items() if _shown(seeds, DELTA) or _shown(seeds, PHI_AN)}
+    if not drawn:
+        why = "no completed replicate recorded histograms" if found else "no replicate is completed yet"
+        raise NothingToDraw(why)
+    labels = {arm.name: arm.label for arm in results.arms}
+
+    def draw(figure: Figure) -> None:
+        grid = figure.subplots(2, len(drawn), sharex="row", squeeze=False)
+        for row, kind in zip(grid, (DELTA, PHI_AN), strict=True):
+            for axes, (arm, seeds) in zip(row, drawn.items(), strict=True):
+                _ridges(axes, seeds, kind)
+                axes.set_xlabel(kind[3])
+                if kind is DELTA:
+                    axes.set_title(labels[arm].replace(" + ", "\n+ "), fontsize=7.5)
+            low, high = _range(drawn, kind)
+            row[0].set_xlim(low, high)
+            row[0].xaxis.set_major_locator(MaxNLocator(3))
+            row[0].set_ylabel("epoch")
+        handles = [Patch(color=_HARD), Line2D([], [], color=_MARGIN, lw=1.4)]
+        names = ["hard: Δ < ε, or $φ_{an}$ > β", "ε or β of the epoch"]
+        figure.legend(handles, names, loc="outside upper center", ncols=2)
+
+    text = (
+        "Distributions of Δ = φ_ap − φ_an over triplets (top) and of φ_an over negative pairs (bottom) in epochs from "
+        "the first (top ridge, dark) to the last (bottom ridge, light), as in Figs. 2(b) and 2(c) of the paper; one "
+        f"column per arm, {curve_model(results)}, pooled ({seeds_phrase(results)}). Heights are densities, in each "
+        "panel relative to its highest. Vertical mark: the mean margin of that epoch, ε for Δ, β for φ_an (Triplet has "
+        "none); filled orange: the hard part, Δ < ε or φ_an > β."
+    )
+    alt = "; ".join(f"{labels[arm]}: {movement(seeds)}" for arm, seeds in drawn.items())
+    title = "Distributions of Δ and φ_an over the epochs"
+    return Plot("distributions", title, caption(results, text), alt, 4.6, draw)
+
+
+Kind = tuple[str, tuple[float, float], str, str]
+
+
+def _shown(seeds: Histories, kind: Kind) -> dict[int, np.ndarray]:
+    """Epoch → density of the epochs that are drawn and have counts."""
+    every = {epoch: density(seeds, kind[0], epoch, *kind[1]) for epoch in milestones(epochs_of(seeds))}
+    return {epoch: one for epoch, one in every.items() if one is not None}
+
+
+def _ridges(axes: Axes, seeds: Histories, kind: Kind) -> None:
+    """One step line per epoch, the first on top; what lies on the hard side of the epoch's margin is filled."""
+    ridges = _shown(seeds, kind)
+    top = max((one.max() for one in ridges.values()), default=1.0)
+    for place, (epoch, heights) in enumerate(ridges.items()):
+        foot = -float(place)
+        margin = at(seeds, kind[2], epoch).mean
+        edges, heights = split(np.linspace(*kind[1], len(heights) + 1), heights / top * 1.25, margin)
+        colour = colormaps["viridis"](0.25 + 0.5 * place / max(len(ridges) - 1, 1))
+        axes.stairs(heights + foot, edges, baseline=foot, color=colour, fill=True, alpha=0.3, zorder=3 + place)
+        if not math.isnan(margin):
+            middle = (edges[1:] + edges[:-1]) / 2
+            hard = middle < margin if kind is DELTA else middle > margin
+            filled = np.where(hard, heights, 0.0) + foot
+            axes.stairs(filled, edges, baseline=foot, color=_HARD, fill=True, alpha=0.9, zorder=3.2 + place)
+            axes.plot([margin, margin], [foot, foot + 0.8], color=_MARGIN, lw=1.4, zorder=3.6 + place)
+        axes.stairs(heights + foot, edges, baseline=None, color=colour, lw=0.9, zorder=3.4 + place)
+    axes.set_yticks([-place for place in range(len(ridges))], [str(epoch) for epoch in ridges])
+    axes.grid(False, axis="y")
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+
+
+def split(edges: np.ndarray, heights: np.ndarray, where: float) -> tuple[np.ndarray, np.ndarray]:
+    """The same steps with an edge at `where`, so that a margin inside a bin divides it; outside, nothing changes."""
+    place = int(np.searchsorted(edges, where))
+    if math.isnan(where) or place in (0, len(edges)) or edges[place] == where:
+        return edges, heights
+    return np.insert(edges, place, where), np.insert(heights, place, heights[place - 1])
+
+
+def _range(drawn: Mapping[str, Histories], kind: Kind) -> tuple[float, float]:
+    """What holds all but 0.2 % of every distribution shown, and every margin."""
+    low, high = kind[1]
+    ends: list[float] = []
+    for seeds in drawn.values():
+        for epoch, heights in _shown(seeds, kind).items():
+            edges = np.linspace(low, high, len(heights) + 1)
+            mass = np.concatenate([[0], np.cumsum(heights * np.diff(edges))])
+            ends += [float(np.interp(share, mass, edges)) for share in (0.001, 0.999)]
+            margin = at(seeds, kind[2], epoch).mean
+            ends += [] if math.isnan(margin) else [margin]
+    if not ends:
+        return low, high
+    room = 0.03 * (max(ends) - min(ends))
+    return max(low, min(ends) - room), min(high, max(ends) + room)
+
+
+def movement(seeds: Histories) -> str:
+    """`mean Δ 0.11 → 0.18, mean φ_an 0.14 → 0.08`, first to last epoch."""
+    epochs = epochs_of(seeds)
+    return ", ".join(
+        f"mean {sign} {decimal(at(seeds, name, epochs[0]).mean, 2)} to {decimal(at(seeds, name, epochs[-1]).mean, 2)}"
+        for name, sign in (("delta_mean", "Δ"), ("phi_an_mean", "φ_an"))
+    )

@@ -1,0 +1,111 @@
+"""The figure of loss surfaces over φ_ap and φ_an with their negative gradients: Figs. 1(b) and 1(c) of the paper."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.figure import Figure
+
+from fmim_reports.reading.results import Results
+from fmim_reports.writing.plotting import NothingToDraw, Plot
+
+FILE = "surfaces.json"
+ARROWS = 9  # along each axis
+# Light enough for the arrows everywhere, in lightness alone, and the same in the page's dark theme, as are the lines.
+_COLOURS = LinearSegmentedColormap.from_list("surface", ["#fbfcfd", "#b9d3ea", "#5f9bcf"])
+_ARROW, _EPSILON, _BETA = "#111418", "#B84A00", "#7B4FB5"
+_NEEDED = ("label", "epsilon", "beta", "phi", "loss", "d_phi_ap", "d_phi_an")
+
+
+def read_surfaces(results: Results) -> list[Mapping[str, Any]]:
+    """The surfaces that the study wrote into OUT/surfaces.json.
+
+    Raises:
+        NothingToDraw: there is no such file, or it holds no surfaces.
+    """
+    path = results.out / FILE
+    if not path.is_file():
+        raise NothingToDraw(f"{FILE} is missing: run the study again to write it (no trial is repeated)")
+    try:
+        surfaces = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise NothingToDraw(f"{FILE} is not JSON ({error}): run the study again to rewrite it") from error
+    listed = isinstance(surfaces, list) and surfaces and all(isinstance(surface, dict) for surface in surfaces)
+    lacking = [name for name in _NEEDED if any(name not in surface for surface in surfaces)] if listed else _NEEDED
+    if lacking:
+        raise NothingToDraw(f"{FILE} lacks {', '.join(lacking)}: run the study again to rewrite it")
+    return surfaces
+
+
+def surfaces_plot(results: Results) -> Plot:
+    """The loss of a triplet as colour, the way a descent step moves φ_ap and φ_an as arrows."""
+    surfaces = read_surfaces(results)
+    norm = Normalize(0, max(np.max(surface["loss"]) for surface in surfaces))
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(1, len(surfaces), sharey=True, squeeze=False)[0]
+        for surface, axes in zip(surfaces, panels, strict=True):
+            image = _panel(axes, surface, norm)
+        panels[0].set_ylabel("$φ_{an}$")
+        bar = figure.colorbar(image, ax=list(panels), location="bottom", aspect=40, pad=0.02)
+        bar.set_label("loss of one triplet")
+        bar.outline.set_visible(False)
+        shown = {line.get_label(): line for axes in panels for line in axes.get_lines()}
+        figure.legend(list(shown.values()), list(shown), loc="outside upper center", ncols=2)
+
+    titles = " and ".join(surface["label"] for surface in surfaces)
+    # Not a caption of the data: nothing here was measured.
+    text = (
+        f"Loss surfaces of {titles} over the similarity of anchor and positive (φ_ap) and of anchor and negative "
+        "(φ_an), as in Figs. 1(b) and 1(c) of the paper. Colour: the loss of one triplet, white where it is 0. "
+        "Arrows: its negative gradient (−∂L/∂φ_ap, −∂L/∂φ_an), on one scale in all panels, none where it vanishes. "
+        "Dashed: the borders of the regions. Computed from the loss functions, without data."
+    )
+    alt = "; ".join(_describe(surface) for surface in surfaces)
+    return Plot("loss_surfaces", "Loss surfaces and negative gradients", text, alt, 3.1, draw, of_data=False)
+
+
+def _panel(axes: Axes, surface: Mapping[str, Any], norm: Normalize) -> Any:
+    phi, loss = np.asarray(surface["phi"]), np.asarray(surface["loss"])
+    half = (phi[1] - phi[0]) / 2
+    frame = (phi[0] - half, phi[-1] + half, phi[0] - half, phi[-1] + half)
+    image = axes.imshow(
+        loss, cmap=_COLOURS, norm=norm, origin="lower", extent=frame, interpolation="nearest", aspect="auto"
+    )
+    # Arrows start inside the borders of the picture, so that none is cut off.
+    places = np.linspace(0, len(phi) - 1, ARROWS + 2).round().astype(int)[1:-1]
+    grid = np.ix_(places, places)
+    across, up = (-np.asarray(surface[name])[grid] for name in ("d_phi_ap", "d_phi_an"))
+    across, up = (np.where(np.hypot(across, up) > 0, part, np.nan) for part in (across, up))
+    x, y = np.meshgrid(phi[places], phi[places])
+    axes.quiver(x, y, across, up, color=_ARROW, angles="xy", scale_units="xy", scale=12, width=0.009, pivot="mid")
+    axes.plot(phi, phi - surface["epsilon"], color=_EPSILON, ls=(0, (4, 2)), label="$φ_{an} = φ_{ap} − ε$")
+    if _lam(surface) is not None:
+        axes.axhline(surface["beta"], color=_BETA, ls=(0, (1.5, 1.2)), lw=1.5, label="$φ_{an} = β$")
+    axes.set(xlim=(-1, 1), ylim=(-1, 1), xlabel="$φ_{ap}$", xticks=(-1, -0.5, 0, 0.5, 1), yticks=(-1, -0.5, 0, 0.5, 1))
+    axes.set_title(surface["label"], pad=14)
+    axes.text(0, 1.04, _margins(surface).replace(" = ", "="), transform=axes.transAxes, fontsize=7)
+    axes.grid(False)
+    return image
+
+
+def _lam(surface: Mapping[str, Any]) -> float | None:
+    """λ, which only a loss with the term of β has."""
+    return (surface.get("configuration") or {}).get("lam")
+
+
+def _margins(surface: Mapping[str, Any]) -> str:
+    lam = _lam(surface)
+    parts = [f"ε = {surface['epsilon']:g}"]
+    return ", ".join(parts if lam is None else [*parts, f"β = {surface['beta']:g}", f"λ = {lam:g}"])
+
+
+def _describe(surface: Mapping[str, Any]) -> str:
+    loss = np.asarray(surface["loss"])
+    share = f"0 on {100 * np.mean(loss == 0):.0f} % of the square"
+    return f"{surface['label']} ({_margins(surface)}): {share}, highest {loss.max():.2f}"

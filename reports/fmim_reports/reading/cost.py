@@ -1,0 +1,122 @@
+"""What a search and a study cost: trials, epochs, device-seconds, and how well the slots were used."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from fmim_core.records import Attempt, Execution, Record
+from fmim_reports.reading.plan import key_of
+from fmim_reports.reading.results import PlannedTrial, Results
+
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class TotalCost:
+    """Sums over trials that have a record, whatever their status: a failed trial costs, too.
+
+    Args:
+        stopped, failed: of the trials (diverged ones have failed). repeated: attempts that failed and were run again.
+        resumed: how often one continued from a checkpoint.
+        epochs, images, device_seconds, parts: those of earlier attempts with them; `wasted` are the latter's
+            device-seconds. parts: seconds of start-up, data, training and evaluation, by the names of records.
+        outside: seconds in none of the parts. peak_memory: bytes, the highest.
+        wall_s: seconds in which at least one of the trials ran.
+        energy_j: None where it was not measured.
+    """
+
+    n_s: int
+    trials: int
+    stopped: int
+    failed: int
+    repeated: int
+    resumed: int
+    epochs: int
+    images: int
+    device_seconds: float
+    wasted: float
+    parts: Mapping[str, float]
+    outside: float
+    peak_memory: float
+    wall_s: float
+    energy_j: float | None
+
+
+@dataclass(frozen=True)
+class Utilisation:
+    """Work done by all executions against slots × wall time."""
+
+    wall_s: float
+    slot_seconds: float
+    busy_s: float
+
+    @property
+    def share(self) -> float:
+        """busy / (slots × wall); not-a-number before an execution has ended."""
+        return self.busy_s / self.slot_seconds if self.slot_seconds > 0 else math.nan
+
+
+def cost_of(trials: Iterable[PlannedTrial]) -> TotalCost:
+    """The cost of these trials."""
+    records = [trial.record for trial in trials if trial.record is not None]
+    attempts = [attempt for record in records for attempt in record.attempts]
+    costs = [cost for record in records for cost in record.costs]
+    energies = [cost.energy_j for cost in costs if cost.energy_j is not None]
+    statuses = Counter(record.status for record in records)
+    return TotalCost(
+        n_s=len({key_of(record.configuration) for record in records}),
+        trials=len(records),
+        stopped=statuses["stopped"],
+        failed=statuses["failed"] + statuses["diverged"],
+        repeated=len(attempts),
+        resumed=sum(cost.resumed for cost in costs),
+        epochs=sum(cost.epochs for cost in costs),
+        images=sum(cost.images for cost in costs),
+        device_seconds=math.fsum(record.device_seconds for record in records),
+        wasted=math.fsum(attempt.cost.device_seconds for attempt in attempts),
+        parts={
+            "startup_s": math.fsum(cost.startup_s for cost in costs),
+            "data_s": math.fsum(cost.data_s for cost in costs),
+            "train_s": math.fsum(cost.train_s for cost in costs),
+            "eval_s": math.fsum(cost.eval_s for cost in costs),
+        },
+        outside=math.fsum(cost.wall_s - cost.parts_s for cost in costs),
+        peak_memory=max((float(record.peak_memory or 0) for record in records), default=math.nan),
+        wall_s=covered([*map(_span, records), *map(_span, attempts)]),
+        energy_j=math.fsum(energies) if costs and len(energies) == len(costs) else None,
+    )
+
+
+def _span(ran: Record | Attempt) -> Span:
+    """From when to when it ran: the wall seconds before its end, so that interruptions do not count."""
+    end = datetime.fromisoformat(ran.ended_at).timestamp()
+    return end - ran.cost.wall_s, end
+
+
+def covered(found: Sequence[Span]) -> float:
+    """Seconds in which at least one span was running."""
+    total, reached = 0.0, -math.inf
+    for begin, end in sorted(found):
+        total += max(0.0, end - max(begin, reached))
+        reached = max(reached, end)
+    return total
+
+
+def search_cost(results: Results, arm: str) -> TotalCost:
+    """What the search stage of an arm cost; its `n_s` is the number of distinct configurations it trained."""
+    return cost_of(results.of(arm, "search"))
+
+
+def utilisation_of(executions: Iterable[Execution], trials: Iterable[PlannedTrial]) -> Utilisation:
+    """Utilisation over all executions that have ended: seconds of data + train + evaluation / (slots × wall)."""
+    ended = [(execution.wall_s, execution.slots) for execution in executions if execution.wall_s is not None]
+    costs = [cost for trial in trials if trial.record for cost in trial.record.costs]
+    return Utilisation(
+        wall_s=math.fsum(wall_s for wall_s, _ in ended),
+        slot_seconds=math.fsum(wall_s * slots for wall_s, slots in ended),
+        busy_s=math.fsum(part for cost in costs for part in (cost.data_s, cost.train_s, cost.eval_s)),
+    )

@@ -1,0 +1,12 @@
+"""What the references measured on the test set."""
+
+from __future__ import annotations
+
+from fmim_core.records import ReferenceEntry
+from fmim_reports.reading.results import Results
+from fmim_reports.reading.summary import Estimate, estimate
+
+
+def on_reference(results: Results, reference: ReferenceEntry, metric: str, year: int | None = None) -> Estimate:
+    """A reference's test metric over its seeds, of one year after baseline if given; one value has no SE."""
+    return estimate(results.of(reference.name, "reference"), metric, reference.replicates, "seed", year)

@@ -1,0 +1,259 @@
+"""Reads an OUT folder into tidy tables, and lists everything in it that does not count, with the reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fmim_core.metric_names import METRICS, Metric, split_key, year_key
+from fmim_core.records import (
+    QUERIES_ENDING,
+    ArmEntry,
+    MetricValues,
+    Record,
+    ReferenceEntry,
+    SelectionFile,
+    StudyFile,
+)
+from fmim_reports.reading.plan import Key, Records, key_of, trials_of_study, trials_on_other_splits
+from fmim_reports.reading.queries import Queries, queries_of
+from fmim_reports.reading.study import Problem, read_by_arm, read_study
+from fmim_reports.reading.validation import read_record, reason_of
+
+
+@dataclass(frozen=True)
+class PlannedTrial:
+    """One trial of the plan: `status` is completed, stopped, diverged, failed, or missing (no record)."""
+
+    arm: str
+    configuration: Mapping[str, Any]
+    stage: str
+    replicate: int
+    search_split: int
+    status: str
+    reason: str = ""
+    file: str | None = None
+    record: Record | None = None
+
+    @property
+    def name(self) -> str:
+        return self.record.trial if self.record else f"{self.arm} {dict(self.configuration)} {self.unit}"
+
+    @property
+    def unit(self) -> str:
+        split = f" of search split {self.search_split}" if self.search_split else ""
+        return f"{'fold' if self.stage == 'search' else 'seed'} {self.replicate}{split}"
+
+    @property
+    def device_seconds(self) -> float:
+        """(startup + data + train + evaluation seconds) × device share, earlier attempts' too; NaN without a record."""
+        return self.record.device_seconds if self.record else math.nan
+
+    @property
+    def years(self) -> list[int]:
+        """Years after baseline of which this trial has queries."""
+        found = map(split_key, self._measured)
+        return sorted({year for name, year in found if name in METRICS and year is not None})
+
+    def metric(self, name: str, year: int | None = None) -> float:
+        """The metric of the split this stage measures; not-a-number when the record lacks it."""
+        return self._measured.get(name if year is None else year_key(name, year), math.nan)
+
+    @property
+    def _measured(self) -> MetricValues:
+        return (self.record.measured if self.record else None) or {}
+
+
+@dataclass(frozen=True)
+class Results:
+    """An OUT folder as read: the study, what was selected, every planned trial, and what does not count.
+
+    Each arm of `study` has the configurations that are known so far: listed beforehand, or proposed by its search.
+    `trials` are those of the study's own search and its replicates, on which all results rest. `other_splits` are those
+    of the same searches on other splits into folds, each with the replicate that ends it.
+    """
+
+    out: Path
+    study: StudyFile
+    selection: SelectionFile
+    trials: tuple[PlannedTrial, ...]
+    other_splits: tuple[PlannedTrial, ...]
+    superseded: tuple[PlannedTrial, ...]
+    queries: Queries
+    problems: tuple[Problem, ...]
+
+    @property
+    def arms(self) -> list[ArmEntry]:
+        return self.study.arms
+
+    @property
+    def every_trial(self) -> list[PlannedTrial]:
+        """All trials of the plan, those on other search splits too."""
+        return [*self.trials, *self.other_splits]
+
+    @property
+    def references(self) -> list[ReferenceEntry]:
+        """What stands beside the arms though no training made it."""
+        return self.study.references
+
+    def arm(self, name: str) -> ArmEntry:
+        """The arm of that name.
+
+        Raises:
+            KeyError: the study has no such arm.
+        """
+        return self._arms[name]
+
+    @cached_property
+    def _arms(self) -> dict[str, ArmEntry]:
+        return {arm.name: arm for arm in self.arms}
+
+    @property
+    def metric(self) -> Metric:
+        """The study's primary metric: it selects configurations, and arms are compared by it."""
+        return METRICS[self.study.metric]
+
+    @property
+    def comparisons(self) -> list[tuple[str, str]]:
+        """The pairs of arms (a, b) that the study declared, before it ran, to be compared, as a − b."""
+        return self.study.comparisons
+
+    @property
+    def equivalence_margin(self) -> float:
+        """Two arms are on par if their test metrics differ by less than this: the study declared it."""
+        return self.study.equivalence_margin
+
+    @property
+    def searched(self) -> bool:
+        """Whether the study has a search stage; without one its configurations were given beforehand."""
+        return bool(self.study.folds)
+
+    @property
+    def selects(self) -> bool:
+        """Whether an arm's search has more than one configuration to select from."""
+        return self.searched and any(arm.n_s > 1 for arm in self.arms)
+
+    @property
+    def seeds_text(self) -> str:
+        """How many fresh seeds an arm has, `5` or `5 to 10`."""
+        planned = {arm.replicates for arm in self.arms}
+        return " to ".join(map(str, sorted({min(planned), max(planned)})))
+
+    @property
+    def stages(self) -> dict[str, str]:
+        """The stages of the study's arms with what a replicate is in each."""
+        return ({"search": "fold"} if self.searched else {}) | {"replicate": "seed"}
+
+    @cached_property
+    def _by_arm(self) -> dict[tuple[str, str], list[PlannedTrial]]:
+        groups: dict[tuple[str, str], list[PlannedTrial]] = {}
+        for trial in self.trials:
+            groups.setdefault((trial.arm, trial.stage), []).append(trial)
+        return groups
+
+    def of(self, arm: str, stage: str, configuration: Mapping[str, Any] | None = None) -> list[PlannedTrial]:
+        """The planned trials of an arm and stage, of one configuration if given, in plan order."""
+        found = self._by_arm.get((arm, stage), [])
+        if configuration is None:
+            return found
+        return [t for t in found if key_of(t.configuration) == key_of(configuration)]
+
+    def unproposed(self, arm: ArmEntry) -> int:
+        """Search trials of the arm's configurations that its search has not proposed yet."""
+        return (arm.n_s - len(arm.configurations)) * len(self.study.folds)
+
+    def stops(self, arm: str) -> bool:
+        """Whether the arm's search has stopped trials, so that its completed ones are no sample of its space."""
+        return any(trial.status == "stopped" for trial in self.of(arm, "search"))
+
+    def selected(self, arm: str) -> Mapping[str, Any] | None:
+        """The arm's selected configuration; None while none is fixed."""
+        return self.selection.winner(arm)
+
+
+def read_results(out: Path) -> Results:
+    """Reads OUT/study.json, selection.json and records/*; only what the plan names counts.
+
+    Raises:
+        ValueError: no readable study.json of a known schema in `out`.
+    """
+    problems: list[Problem] = []
+    study, arms = read_study(out, problems)
+    selection = read_by_arm(SelectionFile, out / "selection.json", problems, "no configuration counts as selected")
+    records = _records(out, study, problems)
+    own, others = (
+        [_trial(key, configuration, records.pop(key, None)) for key, configuration in planned.items()]
+        for planned in (
+            trials_of_study(study, selection, records),
+            trials_on_other_splits(study, arms, selection, records),
+        )
+    )
+    superseded = []
+    for key, (file, record) in records.items():
+        trial = _trial(key, record.configuration, (file, record))
+        why = _why_unplanned(trial, study, selection)
+        if why.startswith("superseded"):
+            superseded.append(trial)
+        problems.append(Problem(f"records/{file}", why))
+    tested = (t.record for t in own if t.record and t.stage != "search" and t.status == "completed")
+    queries = queries_of(out, tested, problems)
+    problems.sort(key=lambda problem: problem.where)
+    return Results(out, study, selection, tuple(own), tuple(others), tuple(superseded), queries, tuple(problems))
+
+
+def _records(out: Path, study: StudyFile, problems: list[Problem]) -> Records:
+    """The well-formed records of this study by what they are of; others become problems."""
+    found: Records = {}
+    folder = out / "records"
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    beside = {name.removesuffix(".json") + QUERIES_ENDING for name in names}  # they are read with their records
+    for path in (folder / name for name in names if name not in beside):
+        record, why = read_record(path, study)
+        if record is None:
+            problems.append(Problem(f"records/{path.name}", why))
+            continue
+        key: Key = (record.arm, key_of(record.configuration), record.stage, record.replicate, record.search_split)
+        if key not in found:
+            found[key] = (path.name, record)
+            continue
+        # The runner names a record after its trial; of two that say they are one trial, that one is the original.
+        keep, drop = sorted([found[key], (path.name, record)], key=lambda r: r[0] != f"{r[1].trial}.json")
+        found[key] = keep
+        problems.append(Problem(f"records/{drop[0]}", f"duplicate of {keep[0]}: not counted"))
+    return found
+
+
+def _trial(key: Key, configuration: Mapping[str, Any], found: tuple[str, Record] | None) -> PlannedTrial:
+    arm, _, stage, replicate, split = key
+    why = "no record: not run yet, or not readable"
+    trial = PlannedTrial(arm, configuration, stage, replicate, split, "missing", why)
+    if found is None:
+        return trial
+    file, record = found
+    return replace(trial, status=record.status, reason=reason_of(record), file=file, record=record)
+
+
+def _why_unplanned(trial: PlannedTrial, study: StudyFile, selection: SelectionFile) -> str:
+    arms = {arm.name: arm for arm in study.arms}
+    if trial.stage == "reference":
+        return f"not in the plan: reference {trial.arm!r}, seed {trial.replicate}"
+    if trial.arm not in arms:
+        return f"not in the plan: arm {trial.arm!r} is unknown"
+    if trial.search_split >= study.search_splits:
+        return f"not in the plan: search split {trial.search_split} of {study.search_splits} planned"
+    if trial.search_split and trial.stage == "replicate":
+        return f"superseded: not the winner of search split {trial.search_split}, or now the study's own"
+    if key_of(trial.configuration) not in {key_of(c) for c in arms[trial.arm].configurations}:
+        return f"not in the plan: configuration {dict(trial.configuration)} is not one of the arm's"
+    if trial.stage == "search":
+        return f"not in the plan: fold {trial.replicate} is not one of the study's"
+    chosen = selection.winner(trial.arm)
+    if chosen is None:
+        return "superseded: the arm has no selected configuration"
+    if key_of(chosen) != key_of(trial.configuration):
+        return f"superseded: {dict(trial.configuration)} is not the selected configuration {dict(chosen)}"
+    return f"not in the plan: seed {trial.replicate} of {arms[trial.arm].replicates} planned"

@@ -1,0 +1,178 @@
+"""What a report says of each arm, computed once: tables, figures and sentences all read these numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from fmim_core.records import ArmEntry
+from fmim_reports.reading.cost import TotalCost, search_cost
+from fmim_reports.reading.results import PlannedTrial, Results
+from fmim_reports.stats import MeanSE, averages_over_folds, mean_se
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Replicate → value of those that completed, of `of` planned; `unit` says what a replicate is."""
+
+    values: Mapping[Any, float]
+    of: int
+    unit: str  # fold, seed or configuration
+
+    @cached_property
+    def stat(self) -> MeanSE:
+        """Their mean ± SE."""
+        return mean_se(self.values)
+
+    @property
+    def complete(self) -> bool:
+        return self.stat.n == self.of
+
+    @property
+    def n_text(self) -> str:
+        """`5` when all replicates completed, `4 of 5` otherwise."""
+        return f"{self.stat.n}" if self.complete else f"{self.stat.n} of {self.of}"
+
+
+@dataclass(frozen=True)
+class ArmSummary:
+    """An arm's selected configuration, what its search cost, and the study's primary metric on validation and test.
+
+    Args:
+        name: tells it from the others. label, loss, group, search: for display alone (`group` is what it shares with
+            the arms beside it, its loss unless the study says otherwise; `search` is how its values are set).
+    """
+
+    name: str
+    label: str
+    loss: str
+    group: str
+    search: str
+    planned_n_s: int
+    configuration: Mapping[str, Any] | None
+    cost: TotalCost
+    validation: Estimate
+    test: Estimate
+
+    @property
+    def short_label(self) -> str:
+        """Its name among the arms of its group: how its values are set, or its label where there is no such word."""
+        return self.search or self.label
+
+
+def completed(trials: list[PlannedTrial], metric: str, year: int | None = None) -> dict[int, float]:
+    """replicate → metric of the completed trials."""
+    return {t.replicate: t.metric(metric, year) for t in trials if t.status == "completed"}
+
+
+def estimate(trials: list[PlannedTrial], metric: str, of: int, unit: str, year: int | None = None) -> Estimate:
+    """Mean ± SE of a metric over the completed ones of these trials."""
+    return Estimate(completed(trials, metric, year), of, unit)
+
+
+def on_validation(results: Results, arm: str, configuration: Mapping[str, Any] | None, metric: str) -> Estimate:
+    """A configuration's metric over the folds; no values without a configuration."""
+    trials = [] if configuration is None else results.of(arm, "search", configuration)
+    return estimate(trials, metric, len(results.study.folds), "fold")
+
+
+def on_test(results: Results, arm: str, metric: str, year: int | None = None) -> Estimate:
+    """The selected configuration's test metric over the seeds, of one year after baseline if given."""
+    return estimate(results.of(arm, "replicate"), metric, results.arm(arm).replicates, "seed", year)
+
+
+def over_years(trial: PlannedTrial, metric: str, least: int) -> float | None:
+    """The metric over a trial's queries at least so many years after baseline, each query counting once.
+
+    Σ_y n_y m_y / Σ_y n_y with n_y queries and a mean m_y in year y, which is exact; None without such queries.
+    """
+    years = [year for year in trial.years if year >= least and trial.metric("queries", year) != 0]
+    sizes = [trial.metric("queries", year) for year in years]
+    values = [trial.metric(metric, year) for year in years]
+    return averages_over_folds(values, sizes).pooled if years else None
+
+
+def estimate_over_years(trials: list[PlannedTrial], metric: str, least: int, of: int, unit: str) -> Estimate:
+    """Mean ± SE of `over_years` over the completed trials that have such queries."""
+    found = {t.replicate: over_years(t, metric, least) for t in trials if t.status == "completed"}
+    return Estimate({key: value for key, value in found.items() if value is not None}, of, unit)
+
+
+def pooled_over_queries(results: Results, arm: str, configuration: Mapping[str, Any]) -> float:
+    """The primary metric on validation in which each query counts once, to set beside the mean of folds."""
+    trials = [t for t in results.of(arm, "search", configuration) if t.status == "completed"]
+    sizes = [t.metric("queries") for t in trials]
+    if not trials or any(not size > 0 for size in sizes):
+        return math.nan
+    return averages_over_folds([t.metric(results.metric.name) for t in trials], sizes).pooled
+
+
+def arm_summaries(results: Results) -> list[ArmSummary]:
+    """One summary per arm, in plan order."""
+    return [_summary(results, arm) for arm in results.arms]
+
+
+def _summary(results: Results, arm: ArmEntry) -> ArmSummary:
+    name, chosen, metric = arm.name, results.selected(arm.name), results.metric.name
+    return ArmSummary(
+        name=name,
+        label=arm.label,
+        loss=arm.loss,
+        group=arm.group,
+        search=arm.search,
+        planned_n_s=arm.n_s,
+        configuration=chosen,
+        cost=search_cost(results, name),
+        validation=on_validation(results, name, chosen, metric),
+        test=on_test(results, name, metric),
+    )
+
+
+def over_configurations(results: Results, arm: str, metric: str) -> Estimate:
+    """Mean ± SE of a validation metric over an arm's configurations, of those that completed every fold."""
+    configurations = results.arm(arm).configurations
+    found = [on_validation(results, arm, configuration, metric) for configuration in configurations]
+    values = {i: e.stat.mean for i, e in enumerate(found) if e.complete}
+    return Estimate(values, len(configurations), "configuration")
+
+
+def test_fact(results: Results, name: str) -> float | None:
+    """A number that all records of the test set share, e.g. `queries` or `gallery`; None where they do not."""
+    tested = [t for t in results.trials if t.stage == "replicate" and t.status == "completed"]
+    seen = {round(t.metric(name), 12) for t in tested}
+    value = seen.pop() if len(seen) == 1 else math.nan
+    return None if math.isnan(value) else value
+
+
+def chance_name(results: Results) -> str:
+    """What records call the primary metric of a random ranking; those of metrics without one lack it."""
+    return f"chance_{results.metric.name}"
+
+
+def query_years(results: Results) -> list[int]:
+    """Years after baseline that any test record has queries of."""
+    tested = [t for t in results.trials if t.stage == "replicate" and t.status == "completed"]
+    return sorted({year for trial in tested for year in trial.years})
+
+
+def queries_of_year(results: Results, year: int | None) -> float:
+    """Test queries of a year (None: of all years); not-a-number without a record or where records disagree."""
+    tested = [t for t in results.trials if t.stage == "replicate" and t.status == "completed"]
+    counts = {t.metric("queries", year) for t in tested}
+    return counts.pop() if len(counts) == 1 else math.nan
+
+
+def selection_problems(results: Results) -> list[str]:
+    """Arms whose recorded selection score is not the mean of their records: one of the two is stale."""
+    found = []
+    for arm in results.arms:
+        chosen = results.selection.arms.get(arm.name)
+        if chosen is None or chosen.score is None:
+            continue
+        ours = on_validation(results, arm.name, chosen.configuration, chosen.metric).stat.mean
+        if not math.isclose(chosen.score, ours, abs_tol=1e-9):
+            found.append(f"{arm.label}: selected with a score of {chosen.score:.6f}, its records now give {ours:.6f}")
+    return found

@@ -1,0 +1,117 @@
+"""Two arms paired by replicate, and what can be wrong with the pairs; used by everything that compares two arms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fmim_reports.stats.means import Values, by_replicate
+
+# What sums and means of equal numbers can differ by, relative to the numbers: 0.3 − 0.2 is not 0.9 − 0.8.
+ROUNDING = 1e-12
+SMALLEST_P = float(np.finfo(float).tiny)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The values of the replicates that both arms have, in one order, and the replicates that only one has."""
+
+    a: np.ndarray
+    b: np.ndarray
+    missing: tuple[Hashable, ...]
+
+    @property
+    def d(self) -> np.ndarray:
+        """Differences a − b."""
+        return self.a - self.b
+
+    @property
+    def n(self) -> int:
+        return len(self.a)
+
+    @property
+    def mean(self) -> float:
+        return float(self.d.mean()) if self.n else math.nan
+
+    @property
+    def sd(self) -> float | None:
+        """Standard deviation (ddof = 1) of the differences, 0 if they differ by no more than rounding; None of one."""
+        if self.n < 2:
+            return None
+        if not np.isfinite(self.d).all():
+            return math.nan
+        return 0.0 if no_variance(self.d, np.concatenate([self.a, self.b])) else float(self.d.std(ddof=1))
+
+    @property
+    def correlation(self) -> float | None:
+        """Pearson's correlation of a and b; None with fewer than three pairs, or where one does not vary."""
+        arms = (self.a, self.b)
+        if self.n < 3 or not np.isfinite(self.d).all() or any(no_variance(values, values) for values in arms):
+            return None
+        return float(np.corrcoef(*arms)[0, 1])
+
+    @property
+    def unpaired_se(self) -> float | None:
+        """The SE that the mean difference would have if a and b were not paired, √((s_a² + s_b²)/n)."""
+        if self.n < 2:
+            return None
+        if not np.isfinite(self.d).all():
+            return math.nan
+        return math.sqrt((self.a.var(ddof=1) + self.b.var(ddof=1)) / self.n)
+
+    @property
+    def unusable(self) -> str:
+        """Why nothing can be said of how the differences vary; empty when something can."""
+        if self.n < 2:
+            return f"fewer than two pairs ({self.n}): no interval and no p value"
+        broken = int((~np.isfinite(self.d)).sum())
+        return f"{broken} of {self.n} differences are not a number" if broken else ""
+
+    @property
+    def trouble(self) -> str:
+        """Why a t statistic of the differences does not exist; empty when it does."""
+        if not self.unusable and self.sd == 0:
+            return f"no variance: all {self.n} differences are {self.mean:.6g}, so there is no interval and no p value"
+        return self.unusable
+
+    def note(self, *found: str) -> str:
+        """What was found and which replicates have no partner, as one text."""
+        alone = f"without a partner: replicate {', '.join(map(str, self.missing))}" if self.missing else ""
+        return join([*found, alone])
+
+
+def pair(a: Values, b: Values) -> Pairs:
+    """Pairs two arms by replicate; `a` and `b` as in `by_replicate`."""
+    first, second = by_replicate(a), by_replicate(b)
+    shared = [key for key in first if key in second]
+    missing = tuple(sorted(set(first) ^ set(second), key=lambda key: (str(type(key)), key)))
+    x, y = (np.array([values[key] for key in shared], dtype=float) for values in (first, second))
+    return Pairs(x, y, missing)
+
+
+def no_variance(values: np.ndarray, of: np.ndarray) -> bool:
+    """Whether `values` differ by no more than rounding does, when computed from numbers as large as `of`."""
+    return float(values.std(ddof=1)) <= ROUNDING * float(np.abs(of).max())
+
+
+def above_zero(p: float) -> float:
+    """A p value as a float that is not 0: no p value is, though one can be too small to be held."""
+    return max(float(p), SMALLEST_P)
+
+
+def smallest_note(p: float) -> str:
+    """What to say of a p value that `above_zero` had to raise."""
+    return f"p < {SMALLEST_P:.1e}" if p <= SMALLEST_P else ""
+
+
+def check_share(name: str, value: float) -> None:
+    """Raises a ValueError unless 0 < value < 1."""
+    if not 0 < value < 1:
+        raise ValueError(f"{name} {value} must lie between 0 and 1, for example 0.95")
+
+
+def join(notes: Iterable[str]) -> str:
+    return "; ".join(note for note in notes if note)

@@ -1,0 +1,159 @@
+"""What a comparison can show: the power of its tests, what they could have found, and the seeds that they need.
+
+Everything follows from how a difference varies (`Variances`): over seeds alone, or over seeds and subjects. A spread
+that was estimated from few seeds is itself uncertain, and so is all that is said here: a guide, not a bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy import special
+from scipy.optimize import brentq
+
+from fmim_reports.stats.crossed import MeanSquares, Variances
+from fmim_reports.stats.pairs import check_share
+
+ENOUGH = 0.8
+"""The power that a test should have, by convention (Cohen 1988)."""
+_MANY_SEEDS = 1_000_000
+_NODES = (32, 8, 4)  # of the mean squares of seeds, of which there are few, of subjects, and of the interaction
+
+
+@dataclass(frozen=True)
+class Power:
+    """How often each test of a comparison with so many seeds says what is true, and the seeds it needs.
+
+    Args:
+        difference: of the t test, if the arms truly differ by the margin. equivalence: of the two one-sided tests, if
+            they are truly equal.
+        smallest_difference, smallest_margin: with which these would be `ENOUGH`.
+        seeds_difference, seeds_equivalence: with which they would be, too; None where no number of seeds is enough,
+            since these subjects alone leave too much: an SE of `least_se`.
+    """
+
+    seeds: int
+    margin: float
+    difference: float
+    equivalence: float
+    smallest_difference: float
+    smallest_margin: float
+    seeds_difference: int | None
+    seeds_equivalence: int | None
+    least_se: float
+
+
+@cache
+def power_of(variances: Variances, seeds: int, margin: float, alpha: float = 0.05) -> Power | None:
+    """The power of both tests with so many seeds and such a margin of equivalence; None where nothing varies.
+
+    Raises:
+        ValueError: fewer than two seeds, a margin that is not positive, or `alpha` outside (0, 1).
+    """
+    if not margin > 0:
+        raise ValueError(f"margin {margin} must be a positive number, in the unit of the values (0.01 = 1 point)")
+    tests = _Tests.of(variances, seeds, alpha)
+    if tests is None:
+        return None
+    return Power(
+        seeds=seeds,
+        margin=margin,
+        difference=tests.find(margin),
+        equivalence=tests.find_equivalent(margin),
+        smallest_difference=_first(tests.find, tests.se),
+        smallest_margin=_first(tests.find_equivalent, tests.se),
+        seeds_difference=_seeds_needed(variances, alpha, lambda tests: tests.find(margin)),
+        seeds_equivalence=_seeds_needed(variances, alpha, lambda tests: tests.find_equivalent(margin)),
+        least_se=variances.least_se,
+    )
+
+
+def smallest_difference(variances: Variances, seeds: int, alpha: float = 0.05) -> float | None:
+    """The true difference that the t test finds with a probability of `ENOUGH`; None where nothing varies.
+
+    It makes no use of the difference that was found.
+
+    Raises:
+        ValueError: fewer than two seeds, or `alpha` outside (0, 1).
+    """
+    tests = _Tests.of(variances, seeds, alpha)
+    return None if tests is None else _first(tests.find, tests.se)
+
+
+@dataclass(frozen=True)
+class _Tests:
+    """The tests as they would come out again and again: an SE, and the SE, t and weight of each outcome.
+
+    Mean squares are independent, each its expectation times χ²(df)/df, and so is the mean difference of them. They are
+    taken at the nodes of a Gauss-Legendre rule in the probabilities of χ².
+    """
+
+    se: float
+    reach_two_sided: np.ndarray
+    reach_one_sided: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, variances: Variances, seeds: int, alpha: float) -> _Tests | None:
+        check_share("alpha", alpha)
+        if seeds < 2:
+            raise ValueError(f"seeds {seeds} must be at least 2: one seed says nothing of others")
+        se, _ = variances.precision(seeds)
+        if not se > 0:
+            return None
+        expected, others = variances.expected(seeds), variances.subjects - 1
+        axes = [_chi_squares(df, n) for df, n in zip((seeds - 1, others, (seeds - 1) * others), _NODES, strict=True)]
+        a, b, c = np.meshgrid(*(factor for factor, _ in axes), indexing="ij")
+        weights = np.einsum("i,j,k->ijk", *(weight for _, weight in axes))
+        found = MeanSquares(
+            expected.seed * a, expected.subject * b, expected.interaction * c, seeds, variances.subjects
+        )
+        shown, df = found.over_both()
+        return cls(se, special.stdtrit(df, 1 - alpha / 2) * shown, special.stdtrit(df, 1 - alpha) * shown, weights)
+
+    def find(self, difference: float) -> float:
+        """How often the two-sided t test finds this true difference: |d̄| > t s."""
+        beyond = sum(special.ndtr((sign * difference - self.reach_two_sided) / self.se) for sign in (1, -1))
+        return float((self.weights * beyond).sum())
+
+    def find_equivalent(self, margin: float) -> float:
+        """How often two equal arms are found equivalent within ±margin: |d̄| < margin − t s (Schuirmann 1987)."""
+        within = 2 * special.ndtr((margin - self.reach_one_sided) / self.se) - 1
+        return float((self.weights * np.maximum(within, 0)).sum())
+
+
+def _chi_squares(df: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """χ²(df)/df at so many nodes, and their weights; 1 where there are no degrees of freedom."""
+    if df == 0:
+        return np.ones(1), np.ones(1)
+    x, weights = np.polynomial.legendre.leggauss(nodes)
+    return special.chdtri(df, (1 - x) / 2) / df, weights / 2
+
+
+def _seeds_needed(variances: Variances, alpha: float, power: Callable[[_Tests], float]) -> int | None:
+    """The fewest seeds with which a test has a power of `ENOUGH`; None if no number of them does."""
+
+    def enough(seeds: int) -> bool:
+        tests = _Tests.of(variances, seeds, alpha)
+        return tests is None or power(tests) >= ENOUGH
+
+    if not enough(_MANY_SEEDS):
+        return None
+    low, high = 1, 2
+    while not enough(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _first(power: Callable[[float], float], se: float) -> float:
+    """The smallest effect at which a power that rises with it is `ENOUGH`, from one SE upwards."""
+    high = se
+    while power(high) < ENOUGH:
+        high *= 2
+    return float(brentq(lambda effect: power(effect) - ENOUGH, 0.0, high, xtol=1e-12 * se))

@@ -1,0 +1,215 @@
+"""The report of `automargin_ablation`: what one setting of AutoMargin changes, paired by seed with the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fmim_reports.contents import Contents
+from fmim_reports.parts.cautions import cautions
+from fmim_reports.parts.comparisons import ALPHA, Comparison, Corrected, comparisons, corrected, different_tasks_note
+from fmim_reports.parts.comparisons.words import estimate_text
+from fmim_reports.parts.tidy import every_value_table
+from fmim_reports.parts.verdict import Verdict, cards, lead
+from fmim_reports.reading.results import Results
+from fmim_reports.reading.summary import arm_summaries, completed, on_test
+from fmim_reports.stats import ENOUGH, mean_se, smallest_difference
+from fmim_reports.writing.captions import caption
+from fmim_reports.writing.formats import configuration_text, p_text, percent, points
+from fmim_reports.writing.plotting import NothingToDraw, Plot
+from fmim_reports.writing.tables import Column, Table
+
+_SAME, _OTHER, _ZERO = "#0072B2", "#A8500A", "#7A828C"
+
+
+def ablation_tidy_table(results: Results) -> Table:
+    """`tables/automargin_ablation.csv`; its columns are a contract."""
+    return every_value_table(results, {arm.name: arm.search for arm in results.arms})
+
+
+def ablation_table(results: Results) -> Table:
+    """Every arm on the test set and its difference to the baseline."""
+    listed = comparisons(results)
+    found, by_holm = {one.a.name: one for one in listed}, corrected(listed)
+    rows: list[dict[str, Any]] = []
+    for arm in arm_summaries(results):
+        chance = mean_se(completed(results.of(arm.name, "replicate"), "chance_mAP"))
+        row: dict[str, Any] = {
+            "change": arm.search,
+            "test_mAP": on_test(results, arm.name, "mAP"),
+            "test_CMC_1": on_test(results, arm.name, "CMC_1"),
+            "chance_mAP": chance.mean if chance.n else None,
+        }
+        if arm.name in found:
+            one = found[arm.name]
+            row |= {
+                "n": one.paired.n,
+                "difference": one.paired.difference if one.paired.n else None,
+                "low": one.uncertainty.low,
+                "high": one.uncertainty.high,
+                "over": one.over,
+                "p_holm": by_holm.p(one),
+            }
+        rows.append(row)
+    group = "Test, %, mean ± SE over seeds (n)"
+    interval = f"{results.metric.label} − baseline, percentage points, paired by seed"
+    columns = [
+        Column("change", "What is changed"),
+        Column("test_mAP", "mAP", "estimate", group, "test_n"),
+        Column("test_CMC_1", "CMC top-1", "estimate", group, "test_n"),
+        Column("chance_mAP", "mAP", "percent", "Chance, %"),
+        Column("n", "Pairs", "count", interval),
+        Column("difference", "Difference", "points", interval),
+        Column("low", "95 % CI, low", "points", interval),
+        Column("high", "high", "points", interval),
+        Column("over", "over", "text", interval),
+        Column("p_holm", "p (Holm)", "p", interval),
+    ]
+    text = (
+        "AdaTriplet with AutoMargin, one setting changed at a time; the first row is the baseline. Intervals are "
+        "each by itself, not corrected for their number; p values are corrected by Holm over the arms that are scored "
+        f"on the baseline's task. Nothing was searched (N_s = 1): all arms use {_configuration(results)}."
+    )
+    notes = [different_tasks_note(listed), by_holm.differences.note, *map(_note, listed)]
+    return Table("settings", "What each setting changes", caption(results, text), columns, rows, notes)
+
+
+def _configuration(results: Results) -> str:
+    listed = dict.fromkeys(configuration_text(c) for arm in results.arms for c in arm.configurations)
+    return " or ".join(listed)
+
+
+def _note(one: Comparison) -> str:
+    """What could not be computed of a difference, or which seeds have no partner; empty if nothing."""
+    return f"“{one.a.search}”: {one.note}." if one.note else ""
+
+
+def forest_plot(results: Results) -> Plot:
+    """Paired differences to the baseline with their intervals; an arm scored on another task has its own scale."""
+    drawn, label = [one for one in comparisons(results) if one.paired.n], results.metric.label
+    if not drawn:
+        raise NothingToDraw("no seed is completed by both the baseline and another arm yet")
+    groups = [group for same in (True, False) if (group := [c for c in drawn if c.same_task is same])]
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(len(groups), 1, squeeze=False, height_ratios=[len(g) + 0.3 for g in groups])[:, 0]
+        for group, axes in zip(groups, panels, strict=True):
+            _forest(axes, group)
+        panels[-1].set_xlabel(f"test {label} minus the baseline\n(percentage points)")
+
+    text = (
+        f"Test {label} minus that of the baseline (the default settings), mean over pairs of equal seed, "
+        f"with its 95 % t interval over {' or '.join(dict.fromkeys(one.over for one in drawn))} "
+        f"({_pairs_phrase(drawn)}); none without two pairs. The intervals are not corrected for their number."
+    )
+    if any(not one.same_task for one in drawn):
+        text += (
+            " Open circle, on a scale of its own: scored on another task, with another chance level, so the difference "
+            "is not an effect of training."
+        )
+    alt = "; ".join(f"{one.a.search} {interval_text(one)}" for one in drawn)
+    height = 0.9 + 0.36 * len(drawn) + 0.25 * (len(groups) - 1)
+    return Plot("forest", "What each setting changes", caption(results, text), alt, height, draw)
+
+
+def _forest(axes: Axes, group: Sequence[Comparison]) -> None:
+    for place, one in enumerate(group):
+        found, same = one.uncertainty, one.same_task
+        colour = _SAME if same else _OTHER
+        if found.low is not None and found.high is not None:
+            axes.plot([100 * found.low, 100 * found.high], [place, place], color=colour, lw=1.6, solid_capstyle="butt")
+        face = colour if same else "#fdfdfd"
+        axes.plot(100 * one.paired.difference, place, "o", ms=5, color=colour, mfc=face, mew=1.2)
+    if not group[0].same_task:
+        axes.set_title("another task, own scale", fontsize=7, fontweight="normal")
+    axes.axvline(0, color=_ZERO, lw=0.8, zorder=1)
+    axes.set_yticks(range(len(group)), [f"{c.a.search}\n{interval_text(c)}" for c in group])
+    axes.set_ylim(len(group) - 0.5, -0.5)
+    axes.margins(x=0.06)
+    axes.grid(False, axis="y")
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+
+
+def _pairs_phrase(drawn: Sequence[Comparison]) -> str:
+    most = max(one.paired.n for one in drawn)
+    short = [f"{one.a.search} n = {one.paired.n}" for one in drawn if one.paired.n < most]
+    return f"n = {most} pairs" + (f" except {', '.join(short)}" if short else "")
+
+
+def interval_text(one: Comparison) -> str:
+    """`+0.30 [−0.42, +1.02]`, in percentage points."""
+    found = one.uncertainty
+    interval = "" if found.low is None else f" [{points(found.low)}, {points(found.high)}]"
+    return f"{points(one.paired.difference)}{interval}"
+
+
+def ablation_verdict(results: Results) -> Verdict:
+    """Which settings matter, with numbers."""
+    found, label = comparisons(results), results.metric.label
+    baseline = next((arm for arm in arm_summaries(results) if arm.name == results.study.baseline), None)
+    first = (
+        "There is no baseline arm." if baseline is None else f"Baseline: test {label} {estimate_text(baseline.test)}."
+    )
+    answers = (
+        f"{first} N_s = 1: nothing was searched, every arm uses {_configuration(results)}.",
+        *_answer(found, label),
+    )
+    caveats = (*filter(None, [different_tasks_note(found)]), *cautions(results))
+    return Verdict(lead(results), answers, caveats, cards(results, found))
+
+
+def _answer(found: Sequence[Comparison], label: str) -> list[str]:
+    by_holm = corrected(found)
+    tested = [c for c in found if c.same_task and c.paired.n]
+    if not tested:
+        return ["No seed is completed by both the baseline and another arm yet, so no setting can be judged."]
+    ranked = sorted(tested, key=lambda c: -abs(c.paired.difference))
+    shown = [c for c in ranked if by_holm.differs(c)]
+    rest = [c for c in ranked if c not in shown]
+    sentences = []
+    if shown:
+        listed = "; ".join(f"{_with_p(c, by_holm)}" for c in shown)
+        sentences.append(f"Shown to matter, in percentage points of {label} with 95 % CI (p by Holm): {listed}.")
+    else:
+        sentences.append(f"No setting is shown to change {label} (p by Holm, {len(tested)} settings compared).")
+    if rest:
+        listed = "; ".join(f"{_with_p(c, by_holm)}" for c in rest)
+        sentences.append(
+            f"Not shown to matter, which is no evidence that they do not, largest difference first: {listed}."
+            f"{_detectable(rest, len(tested))}"
+        )
+    return sentences
+
+
+def _detectable(rest: Sequence[Comparison], compared: int) -> str:
+    """The minimum detectable difference of so few and so varied pairs; empty if that is not known.
+
+    Holm tests the largest of `compared` differences at 0.05 / compared, and the others less strictly.
+    """
+    found = [
+        smallest_difference(one.variances, one.paired.n, ALPHA / compared) for one in rest if one.variances is not None
+    ]
+    least = [value for value in found if value is not None]
+    if not least:
+        return ""
+    ends = list(dict.fromkeys(percent(value) for value in (min(least), max(least))))
+    return (
+        f" With this many seeds and this much variation the minimum detectable difference is {' to '.join(ends)} "
+        f"percentage points (power {percent(ENOUGH, 0)} %), if it is the largest of the {compared}."
+    )
+
+
+def _with_p(one: Comparison, by_holm: Corrected) -> str:
+    return f"{one.a.search} {interval_text(one)} ({p_text(by_holm.p(one))}, n = {one.paired.n})"
+
+
+CONTENTS = Contents(
+    verdict=ablation_verdict,
+    tables=(ablation_table,),
+    figures=(forest_plot,),
+    every_value=ablation_tidy_table,
+)

@@ -1,0 +1,8 @@
+"""The report of `backbones`: what every compared study has, and the margins over the epochs on each backbone."""
+
+from __future__ import annotations
+
+from fmim_reports.contents import Contents
+from fmim_reports.parts.training.margins import varying_margins_plot
+
+CONTENTS = Contents(figures=(varying_margins_plot,))

@@ -1,0 +1,126 @@
+"""The tables and the answer of `training_dynamics`: what margins, loss and similarities did from epoch to epoch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from fmim_reports.contents import Contents
+from fmim_reports.parts.cautions import cautions, epochs_caution
+from fmim_reports.parts.training.distributions import distributions_plot, movement
+from fmim_reports.parts.training.margins import margins_plot
+from fmim_reports.parts.training.surfaces import surfaces_plot
+from fmim_reports.parts.verdict import Verdict, lead
+from fmim_reports.reading import published
+from fmim_reports.reading.histories import Histories, at, epochs_of, histories_by_arm, milestones
+from fmim_reports.reading.results import Results
+from fmim_reports.stats import MeanSE
+from fmim_reports.writing.captions import caption, curve_model
+from fmim_reports.writing.formats import decimal
+from fmim_reports.writing.tables import Column, Table
+
+_WHY_EPOCHS_MATTER = (
+    "Margins that are still moving have not ended anywhere, and the published end is no target for them."
+)
+_ENTRIES = ("epsilon", "beta", "loss", "delta_mean", "phi_an_mean", "active_share", "batches", "empty_batches")
+
+
+def milestones_table(results: Results) -> Table:
+    """A few epochs of every arm, from the first to the last, for the reader."""
+    title = "From the first epoch to the last"
+    return _epochs_table(results, "epoch_milestones", title, milestones)
+
+
+def epochs_table(results: Results) -> Table:
+    """Every epoch of every arm."""
+    return _epochs_table(results, "epochs", "Every epoch", list)
+
+
+def _epochs_table(results: Results, name: str, title: str, choose: Callable[[Iterable[int]], list[int]]) -> Table:
+    labels = {arm.name: arm.label for arm in results.arms}
+    rows: list[dict[str, Any]] = []
+    for arm, seeds in histories_by_arm(results).items():
+        for position, epoch in enumerate(choose(epochs_of(seeds))):
+            found = {entry: at(seeds, entry, epoch) for entry in _ENTRIES}
+            row = {"arm": labels[arm], "epoch": epoch, "n": found["loss"].n, "rule": bool(rows) and position == 0}
+            rows.append(row | {entry: _value(stat) for entry, stat in found.items()})
+    group = "Mean over seeds"
+    columns = [
+        Column("arm", "Arm"),
+        Column("epoch", "Epoch", "count"),
+        Column("epsilon", "ε", "number", group),
+        Column("beta", "β", "number", group),
+        Column("loss", "Loss", "number", group),
+        Column("delta_mean", "Mean Δ", "number", group),
+        Column("phi_an_mean", "Mean φ_an", "number", group),
+        Column("active_share", "Active triplets, %", "percent", group),
+        Column("batches", "Batches", "count", group),
+        Column("empty_batches", "Of these empty", "number", group),
+        Column("n", "Seeds", "count"),
+    ]
+    text = (
+        "The margins in force in an epoch and what they met, mean over seeds, on training images. Δ is averaged over "
+        "all triplets, φ_an over negative pairs; active are those with a non-zero term; an empty batch had none. "
+        "β is a dash for a loss without it. All epochs: tables/epochs.csv. "
+        f"Of {curve_model(results)}."
+    )
+    return Table(name, title, caption(results, text), columns, rows, empty="No replicate is completed yet.")
+
+
+def _value(stat: MeanSE) -> float | None:
+    """The mean; None, a dash, where no seed has the entry at all, as Triplet has no β."""
+    return None if stat.nan == stat.n else stat.mean
+
+
+def dynamics_verdict(results: Results) -> Verdict:
+    """Where the margins end and where the published ones do, how Δ and φ_an moved, and batches without a triplet."""
+    found, caveats = histories_by_arm(results), (*epochs_caution(results, _WHY_EPOCHS_MATTER), *cautions(results))
+    if not found:
+        return Verdict(lead(results), ("No replicate is completed yet.",), caveats)
+    labels = {arm.name: arm.label for arm in results.arms}
+    findings = (
+        "Margins. " + "; ".join(f"{labels[arm]} {_margins(seeds)}" for arm, seeds in found.items()) + f". {_paper()}.",
+        "Similarities of training images, first to last epoch. "
+        + "; ".join(f"{labels[arm]}: {movement(seeds)}" for arm, seeds in found.items())
+        + ".",
+        "Batches without any active triplet, over all epochs and seeds: "
+        + "; ".join(f"{labels[arm]} {_empty(seeds)}" for arm, seeds in found.items())
+        + ".",
+    )
+    return Verdict(lead(results), findings, caveats)
+
+
+def _margins(seeds: Histories) -> str:
+    last = epochs_of(seeds)[-1]
+    ends = [(sign, at(seeds, name, last)) for name, sign in (("epsilon", "ε"), ("beta", "β"))]
+    listed = " and ".join(
+        f"{sign} = {decimal(stat.mean, 3)}{'' if stat.se is None else f' ± {decimal(stat.se, 3)}'}"
+        for sign, stat in ends
+        if not math.isnan(stat.mean)
+    )
+    return f"ends at {listed or 'no margin that is a number'} (epoch {last}, n = {len(seeds)})"
+
+
+def _paper() -> str:
+    ends = {name: published.dynamics(name) for name in ("epsilon", "beta")}
+    epsilon, beta = (decimal(float(series.iloc[-1]), 3) for series in ends.values())
+    epochs = max(int(series.index[-1]) for series in ends.values()) + 1
+    return f"Published, AdaTriplet + AutoMargin on OAI: ε = {epsilon} and β = {beta} after {epochs} epochs"
+
+
+def _empty(seeds: Histories) -> str:
+    rows = [row for history in seeds.values() for row in history.values()]
+    empty, batches = sum(row.empty_batches for row in rows), sum(row.batches for row in rows)
+    first = sum(history[min(history)].empty_batches for history in seeds.values())
+    loss = at(seeds, "loss", epochs_of(seeds)[0]).mean
+    where = f" ({first} of them in the first epoch, whose mean loss was {decimal(loss, 2)})" if empty else ""
+    return f"{empty} of {batches}{where}"
+
+
+CONTENTS = Contents(
+    verdict=dynamics_verdict,
+    tables=(milestones_table,),
+    figures=(surfaces_plot, margins_plot, distributions_plot),
+    more=(epochs_table,),
+)

@@ -1,0 +1,57 @@
+"""Phrases that captions and sentences share: on which data, over how many seeds, and how a configuration was found."""
+
+from __future__ import annotations
+
+from fmim_reports.reading.results import Results
+from fmim_reports.reading.summary import arm_summaries
+
+
+def data_phrase(results: Results) -> str:
+    """Which data the numbers are on, as every caption says it."""
+    data = results.study.data
+    return "phantom images - synthetic, not radiographs" if data.synthetic else data.name
+
+
+def caption(results: Results, text: str) -> str:
+    """A caption that ends with the data."""
+    return f"{text} Data: {data_phrase(results)}."
+
+
+def seeds_phrase(results: Results) -> str:
+    """`n = 5`, and the arms of which fewer seeds count."""
+    arms = arm_summaries(results)
+    short = [f"{arm.label} n = {arm.test.n_text}" for arm in arms if not arm.test.complete]
+    return f"n = {results.seeds_text}" + (f" except {', '.join(short)}" if short else "")
+
+
+def test_models(results: Results) -> str:
+    """What each seed tests."""
+    models = results.study.models_per_replicate
+    if results.study.test_protocol == "fold_ensemble":
+        return f"{models} models a seed, each trained without one fold, their distances averaged"
+    return "one model a seed, trained on all development subjects"
+
+
+def curve_model(results: Results) -> str:
+    """Whose curves over epochs are shown."""
+    ensemble = results.study.test_protocol == "fold_ensemble"
+    return "the first fold's model of each seed" if ensemble else "each seed's model"
+
+
+def protocol_sentence(results: Results) -> str:
+    """How the test values came about."""
+    kept = f"kept at its {'best validation' if results.study.train['keep'] == 'best' else 'last'} epoch"
+    if results.study.test_protocol == "fold_ensemble":
+        return (
+            f"Test values are of {results.study.models_per_replicate} models a seed, each trained on all development "
+            f"subjects but one fold's, {kept}, and of the mean of their distances, as the paper's authors test."
+        )
+    return (
+        f"Test values are of one model a seed, trained on all development subjects and {kept}; the paper's authors "
+        "average the distances of five fold models instead."
+    )
+
+
+def chosen_word(results: Results) -> str:
+    """How an arm came by the configuration that is tested."""
+    return "selected" if results.searched else "given"

@@ -1,0 +1,138 @@
+"""How numbers and names are written, and the same text as HTML, Markdown and LaTeX."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections.abc import Mapping
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+from fmim_reports.stats import MeanSE
+
+SYMBOLS = {"epsilon": "ε", "beta": "β", "lam": "λ", "k_delta": "K_Δ", "k_an": "K_an", "margin_degrees": "margin"}
+UNITS = {"margin_degrees": "°"}
+NOTHING = "–"
+
+# What pdflatex needs for the signs that reports use; every other text is escaped character by character.
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    **{sign: "\\" + sign for sign in "&%$#_{}"},
+    "ε": r"$\varepsilon$",
+    "β": r"$\beta$",
+    "λ": r"$\lambda$",
+    "Δ": r"$\Delta$",
+    "φ": r"$\varphi$",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "−": "$-$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "√": r"$\surd$",
+    "–": "--",
+    "—": "---",
+    "…": r"\dots{}",
+    "’": "'",
+    "·": r"$\cdot$",
+    "°": r"$^{\circ}$",
+}
+# Symbols with an index: N_s, K_Δ, K_an, m_neg, m_pos stay one symbol in every format.
+_INDEXED = re.compile(r"\b([NKm])_(s|Δ|an|neg|pos)\b")
+_TEX_INDEX = {"Δ": r"\Delta", "an": r"\mathrm{an}", "neg": r"\mathrm{neg}", "pos": r"\mathrm{pos}"}
+
+
+def decimal(value: float, digits: int) -> str:
+    """`value` rounded half up, as people do by hand: 85.495 becomes 85.50; not-a-number is written NaN."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else str(value)
+    rounded = Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP)
+    return f"{rounded:,}".replace("-", "−")
+
+
+def percent(fraction: float, digits: int = 2) -> str:
+    """A fraction in percent, without the sign: 0.7204 becomes 72.04."""
+    return decimal(100 * fraction, digits)
+
+
+def points(difference: float | None, digits: int = 2) -> str:
+    """A difference of fractions in percentage points, with its sign: 0.003 becomes +0.30."""
+    if difference is None:
+        return "n/a"
+    text = percent(difference, digits)
+    return text if text.startswith("−") or math.isnan(difference) else f"+{text}"
+
+
+def mean_se_text(stat: MeanSE, digits: int = 2, scale: float = 100.0) -> str:
+    """`72.00 ± 0.71`; `72.00 ± n/a` for one replicate; a dash for none; NaN where a value is not a number."""
+    if stat.n == 0:
+        return NOTHING
+    se = "n/a" if stat.se is None else decimal(stat.se * scale, digits)
+    return f"{decimal(stat.mean * scale, digits)} ± {se}"
+
+
+def duration(seconds: float) -> str:
+    """`12.3 s`, `8 min 15 s`, `2 h 5 min`, `3 d 4 h`."""
+    if not seconds < 3600 - 0.5:
+        return f"{decimal(seconds, 1)} s" if not math.isfinite(seconds) else _hours(seconds)
+    if seconds < 60 - 0.05:
+        return f"{decimal(seconds, 1)} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
+def _hours(seconds: float) -> str:
+    hours, minutes = divmod(round(seconds / 60), 60)
+    if hours < 24:
+        return f"{hours} h {minutes} min"
+    days, hours = divmod(round(seconds / 3600), 24)
+    return f"{days} d {hours} h"
+
+
+def p_text(p: float | None) -> str:
+    """`p = 0.012`, `p < 0.001`, or `p n/a`."""
+    if p is None or math.isnan(p):
+        return "p n/a"
+    return "p < 0.001" if p < 0.001 else f"p = {decimal(p, 3)}"
+
+
+def configuration_text(configuration: Mapping[str, Any] | None) -> str:
+    """`ε = 0.5, β = 0.25`, and `λ = 1` for 1.0; a dash when there is nothing to set or nothing is selected."""
+    if not configuration:
+        return NOTHING
+    return ", ".join(f"{SYMBOLS.get(name, name)} = {value_text(name, v)}" for name, v in configuration.items())
+
+
+def value_text(name: str, value: Any) -> str:
+    """A hyperparameter's value with its unit: 14.3° for `margin_degrees`."""
+    whole = isinstance(value, float) and value.is_integer()
+    return f"{int(value) if whole else value}{UNITS.get(name, '')}"
+
+
+def to_html(text: str) -> str:
+    """HTML: escaped, with indices, and no line break inside `ε = 0.5`, `72.00 ± 0.71` or `5 %`."""
+    text = re.sub(r" ([=±<]) | (?=%)", lambda m: m[0].replace(" ", "\u00a0"), text)
+    return _INDEXED.sub(r"<i>\1</i><sub>\2</sub>", html.escape(text))
+
+
+def to_tex(text: str) -> str:
+    """LaTeX for pdflatex: specials escaped, Greek and signs in math mode."""
+    parts, position = [], 0
+    for match in _INDEXED.finditer(text):
+        index = _TEX_INDEX.get(match[2], match[2])
+        parts += [_escape_tex(text[position : match.start()]), f"${match[1]}_{{{index}}}$"]
+        position = match.end()
+    return "".join([*parts, _escape_tex(text[position:])])
+
+
+def to_md(text: str) -> str:
+    """Markdown: signs that would open a table cell, a tag or emphasis are escaped; N_s stays as it is."""
+    return re.sub(r"([|<>*`\[\]])", r"\\\1", text.replace("\n", " "))
+
+
+def _escape_tex(text: str) -> str:
+    return "".join(_TEX.get(sign, sign) for sign in text.replace("\n", " "))

@@ -1,0 +1,77 @@
+"""Lines drawn from tidy frames: means over replicates with ± SE, and values that are computed already.
+
+Means and SE are those of the tables (`mean_se`). A mean over a value that is not a number is not a number itself, so a
+line has a gap there. Axis labels and legends are the figure's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from fmim_reports.stats import mean_se
+
+ByReplicate = Mapping[int, Mapping[Any, float]] | Mapping[float, Mapping[Any, float]]
+_BAND_ALPHA = 0.2
+_BARS: Mapping[str, Any] = {"elinewidth": 1, "capsize": 2}
+_NONE: Mapping[Any, float] = {None: math.nan}
+
+
+def replicates(values: ByReplicate, scale: float = 1) -> pd.DataFrame:
+    """One row (x, replicate, y) per value of x → replicate → value, with y = scale × value.
+
+    An x without replicates has one row, whose y is not a number.
+    """
+    rows = [(x, key, scale * value) for x, found in values.items() for key, value in (found or _NONE).items()]
+    return pd.DataFrame(rows, columns=["x", "replicate", "y"])
+
+
+def unbroken(frame: pd.DataFrame) -> list[pd.DataFrame]:
+    """The rows of a line from left to right in as many frames as it has pieces.
+
+    It breaks at an x where any y is not a number.
+    """
+    gap = frame["y"].isna().groupby(frame["x"]).any()
+    whole = frame[frame["x"].map(~gap).eq(True)]
+    return [piece for _, piece in whole.groupby(whole["x"].map(gap.cumsum()))]
+
+
+def mean_line(axes: Axes, frame: pd.DataFrame, *, bars: bool = False, label: str = "_", **style: Any) -> None:
+    """The means over replicates of a frame of `replicates`, with ± SE as a band or as bars; one value has no SE."""
+    pieces = [_means(piece) for piece in unbroken(frame)]
+    _draw(axes, pieces, label, style)
+    for piece in pieces:
+        x, y, se = piece["x"], piece["y"], piece["se"]
+        if bars:
+            axes.errorbar(x, y, se, fmt="none", ecolor=style["color"], **_BARS)
+        else:
+            axes.fill_between(x, y - se, y + se, color=style["color"], alpha=_BAND_ALPHA, linewidth=0)
+
+
+def value_line(
+    axes: Axes, frame: pd.DataFrame, *, band_alpha: float = _BAND_ALPHA, label: str = "_", **style: Any
+) -> None:
+    """The values y of x, one row each, with a band from `low` to `high` where the frame has these columns."""
+    pieces = unbroken(frame)
+    _draw(axes, pieces, label, style)
+    for piece in pieces if "low" in frame else ():
+        axes.fill_between(piece["x"], piece["low"], piece["high"], color=style["color"], alpha=band_alpha, linewidth=0)
+
+
+def _means(piece: pd.DataFrame) -> pd.DataFrame:
+    """One row (x, y, se) for each x of a frame of `replicates`."""
+    found = [(x, mean_se(group.to_numpy())) for x, group in piece.groupby("x")["y"]]
+    rows = [(x, stat.mean, math.nan if stat.se is None else stat.se) for x, stat in found]
+    return pd.DataFrame(rows, columns=["x", "y", "se"])
+
+
+def _draw(axes: Axes, pieces: list[pd.DataFrame], label: str, style: Mapping[str, Any]) -> None:
+    """Draws the pieces as one line: its name stands in the legend once, and also where there is no piece."""
+    for piece in pieces:
+        axes.plot(piece["x"], piece["y"], label=label if piece is pieces[0] else "_", **style)
+    if not pieces:
+        axes.plot([], [], label=label, **style)

@@ -1,0 +1,106 @@
+"""How the arms of a study look in its figures: a colour, marker and line each, their panels and the legends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from fmim_reports.reading.results import Results
+from fmim_reports.reading.summary import ArmSummary, arm_summaries
+from fmim_reports.writing.plotting import line_style
+
+_MAX_PANELS = 3  # side by side in a column
+_FACES = ("full", "none", "left")  # of the markers of one group, another and a third: as many as there are panels
+_SHORT_LABEL = 14  # characters of which three labels fit side by side
+_LONG_ROW = 40  # characters that fit in one row of a legend at column width
+_LONG_LABEL = 29  # of these two stand side by side at column width, longer ones alone
+
+
+@dataclass(frozen=True)
+class Look:
+    """The label, line and marker of an arm. face: how its marker is filled, which tells groups apart."""
+
+    label: str
+    line: Mapping[str, Any]
+    face: str
+
+
+def looks(results: Results) -> dict[str, Look]:
+    """The look of every arm by its name.
+
+    With few groups, arms of different groups whose values are set in the same way look alike, and their panel or the
+    face of their markers says the group; otherwise every arm has a look of its own.
+    """
+    arms = arm_summaries(results)
+    groups = _groups(arms)
+    alike = len(groups) <= _MAX_PANELS and len({(arm.group, arm.short_label) for arm in arms}) == len(arms)
+    labels = {arm.name: arm.short_label if alike else arm.label for arm in arms}
+    order = list(dict.fromkeys(labels.values() if alike else labels))
+    return {
+        arm.name: Look(
+            labels[arm.name],
+            line_style(order.index(labels[arm.name] if alike else arm.name)),
+            _FACES[groups.index(arm.group)] if alike else _FACES[0],
+        )
+        for arm in arms
+    }
+
+
+def _groups(arms: Sequence[ArmSummary]) -> list[str]:
+    return list(dict.fromkeys(arm.group for arm in arms))
+
+
+def panels(arms: Sequence[ArmSummary]) -> dict[str, list[ArmSummary]]:
+    """The arms of each panel by its title: one panel per group, or one without title where groups are many."""
+    groups = _groups(arms)
+    if len(groups) > _MAX_PANELS:
+        return {"": list(arms)}
+    return {group: [arm for arm in arms if arm.group == group] for group in groups}
+
+
+def aside(position: int, of: int, share: float) -> float:
+    """A factor near 1 that moves the `position`-th of so many points apart, so that equal values hide none."""
+    return 1 + share * (position - (of - 1) / 2)
+
+
+def marker_legend(figure: Figure, arms: Sequence[ArmSummary], styles: Mapping[str, Look]) -> None:
+    """Above the panels: colours and shapes of the looks, and faces of markers of the groups where looks are shared."""
+    axes = figure.axes[0]
+    handles: dict[str, Any] = {}
+    faces: dict[str, Any] = {}
+    for arm in arms:
+        look = styles[arm.name]
+        if look.label not in handles:
+            (handles[look.label],) = axes.plot([], [], **{**look.line, "linestyle": ""})
+        if arm.group not in faces:
+            (faces[arm.group],) = axes.plot([], [], ls="", color="#777777", marker="o", fillstyle=look.face)
+    if len({styles[arm.name].face for arm in arms}) == 1:
+        faces = {}
+    if sum(map(len, handles)) > _LONG_ROW:
+        longest = max(map(len, handles))
+        columns, entries = _columns(longest), [*handles.items(), *faces.items()]
+    else:
+        # A legend fills column by column: taken alternately, the looks make the first row, the groups the second.
+        pairs = zip_longest(handles.items(), faces.items())
+        columns, entries = len(handles), [entry for both in pairs for entry in both if entry]
+    labels, shown = zip(*entries, strict=True)
+    figure.legend(shown, labels, loc="outside upper center", ncols=columns, columnspacing=0.9, handletextpad=0.1)
+
+
+def shared_legend(figure: Figure, panels: Any) -> None:
+    """One legend above the panels, each label once."""
+    shown: dict[str, Any] = {}
+    for axes in panels:
+        handles, labels = axes.get_legend_handles_labels()
+        shown |= dict(zip(labels, handles, strict=True))
+    columns = _columns(max(map(len, shown)))
+    figure.legend(list(shown.values()), list(shown), loc="outside upper center", ncols=columns, columnspacing=1)
+
+
+def _columns(longest: int) -> int:
+    """How many labels fit side by side, of which the longest has so many characters."""
+    return 3 if longest <= _SHORT_LABEL else 2 if longest <= _LONG_LABEL else 1

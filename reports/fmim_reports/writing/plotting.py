@@ -1,0 +1,137 @@
+"""The look of the figures, and saving them: none of pyplot's figures or state, the same bytes each time."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from fmim_reports.writing.formats import to_html
+
+COLUMN_INCHES = 3.5  # a column of a two-column paper
+PNG_DPI = 200
+INK, QUIET, LINE = "#1b1f24", "#5b6470", "#d5dae0"
+
+# Okabe and Ito's colours tell apart for every kind of colour vision; markers and dashes repeat the difference.
+BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9"
+_COLOURS = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, INK)
+_MARKERS = "oDsv^PX*"  # one more than the colours, so that a pair of both comes again late
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (2, 1)), (0, (5, 1, 1, 1)), (0, (3, 1.2)))
+
+STYLE: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 7.5,
+    "axes.titlesize": 8,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 7.5,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": QUIET,
+    "axes.linewidth": 0.6,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": LINE,
+    "grid.linewidth": 0.5,
+    "xtick.color": QUIET,
+    "ytick.color": QUIET,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 4.2,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "fmim",
+    "savefig.facecolor": "white",
+}
+
+# A user's matplotlibrc must not change a report; the backend is left alone, since figures here have their own canvas.
+_DEFAULTS: dict[Any, Any] = {
+    key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith("backend")
+}
+
+
+class NothingToDraw(Exception):
+    """A figure's data do not exist yet; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure of the report: `draw` fills an empty matplotlib figure of `height` inches and column width.
+
+    `of_data`: whether it shows results, and so says under its axes on which data.
+    """
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+    height: float
+    draw: Callable[[Figure], None]
+    of_data: bool = True
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A drawn figure: PNG and SVG as files, and the SVG as it goes into the page."""
+
+    png: bytes
+    svg: bytes
+    inline: str
+
+
+def line_style(position: int) -> dict[str, Any]:
+    """Colour, marker and dashes of the line at a position: neighbours differ in all three."""
+    return {
+        "color": _COLOURS[position % len(_COLOURS)],
+        "marker": _MARKERS[position % len(_MARKERS)],
+        "linestyle": _DASHES[position % len(_DASHES)],
+    }
+
+
+def render(plot: Plot, source: str) -> Drawing:
+    """Draws at column width, with the data's name under the axes, so that a figure alone still says it."""
+    with matplotlib.rc_context(_DEFAULTS | STYLE):
+        figure = Figure(figsize=(COLUMN_INCHES, plot.height), dpi=PNG_DPI, layout="constrained")
+        plot.draw(figure)
+        if plot.of_data:
+            figure.supxlabel(source, fontsize=7, color=QUIET, x=0.99, ha="right")
+        png, svg = io.BytesIO(), io.BytesIO()
+        FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
+        figure.set_layout_engine("none")  # the SVG keeps the positions that the PNG was laid out with
+        FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})
+    return Drawing(png.getvalue(), svg.getvalue(), inline_svg(svg.getvalue().decode(), plot.name, plot.alt))
+
+
+def inline_svg(svg: str, name: str, alt: str) -> str:
+    """The SVG for the page: ids of its own, described for those who do not see it, ink that follows the theme."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'( xmlns:xlink)="[^"]*"', "", svg, count=1).replace("xlink:href", "href")
+    # Matplotlib names a picture after its content, so that one shown twice has its name twice; nothing refers to it.
+    svg = re.sub(r'(<image\b[^>]*?)\sid="[^"]*"', r"\1", svg)
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    svg = re.sub(r'href="#', f'href="#{name}-', svg)
+    svg = re.sub(r"url\(#", f"url(#{name}-", svg)
+    for colour, variable in ((INK, "ink"), (QUIET, "quiet"), (LINE, "line"), ("#ffffff", "card")):
+        svg = svg.replace(colour, f"var(--{variable})")
+    size = re.search(r'viewBox="([^"]+)"', svg)
+    box = size[1] if size else f"0 0 {72 * COLUMN_INCHES} {72 * COLUMN_INCHES}"
+    head = f'<svg viewBox="{box}" role="img" aria-label="{_plain(alt)}">'
+    return re.sub(r"<svg[^>]*>", lambda _: head, svg, count=1)
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"<[^>]+>", "", to_html(text))

@@ -1,0 +1,82 @@
+"""The references beside the arms: rows of tables, lines of figures, and the sentence that says where the arms stand.
+
+References are no arms: nothing is selected from them, and no comparison, correction or cost of a search counts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from fmim_core.records import ReferenceEntry
+from fmim_reports.reading.references import on_reference
+from fmim_reports.reading.results import Results
+from fmim_reports.reading.summary import arm_summaries
+from fmim_reports.writing.formats import percent
+from fmim_reports.writing.lines import mean_line, replicates
+from fmim_reports.writing.plotting import QUIET
+
+_DASHES = ((0, (1, 1)), (0, (4, 1.5)), (0, (4, 1, 1, 1)), "-")
+LINES_NOTE = "Thin grey lines: references, which no training made."
+
+
+def reference_rows(
+    results: Results, of: Callable[[ReferenceEntry], Mapping[str, Any]], column: str = "arm"
+) -> list[dict[str, Any]]:
+    """A row for each reference, to stand below the arms' and a line; its name is in the column that names the arms."""
+    return [
+        {"rule": number == 0, column: f"Reference: {reference.label}", **of(reference)}
+        for number, reference in enumerate(results.references)
+    ]
+
+
+def references_note(results: Results) -> str:
+    """What the references of a table are; empty where there are none."""
+    if not results.references:
+        return ""
+    listed = "; ".join(f"{reference.label}: {reference.about}" for reference in results.references)
+    return f"References are no arms: no training made them, and nothing is selected by them. {listed}."
+
+
+def reference_lines(
+    axes: Axes, results: Results, metric: str, places: Mapping[int, float], arms: Collection[str]
+) -> None:
+    """Thin lines of a metric by year, each year at its place, of the references that stand beside any of the arms."""
+    for number, reference in enumerate(results.references):
+        values = {place: on_reference(results, reference, metric, year).values for year, place in places.items()}
+        if any(values.values()) and not set(arms).isdisjoint(reference.arms):
+            style: dict[str, Any] = {"color": QUIET, "linewidth": 0.8, "linestyle": _DASHES[number % len(_DASHES)]}
+            mean_line(axes, replicates(values, scale=100), label=reference.label, **style)
+
+
+def standing(results: Results) -> list[str]:
+    """Which references are beaten by all arms beside them, by none or not by some, judged by the means over seeds.
+
+    Only arms and references with a result count; nothing is said before there are both.
+    """
+    metric = results.metric
+    sign = 1 if metric.higher_is_better else -1
+    tested = [arm for arm in arm_summaries(results) if arm.test.stat.n]
+    found: dict[tuple[bool, tuple[str, ...]], list[str]] = {}  # references with the same arms behind them
+    for reference in results.references:
+        stat = on_reference(results, reference, metric.name).stat
+        beside = [arm for arm in tested if arm.name in reference.arms]
+        behind = [arm for arm in beside if not sign * arm.test.stat.mean > sign * stat.mean]  # not-a-number is behind
+        if stat.n and beside:
+            names = tuple(f"{arm.label} ({percent(arm.test.stat.mean)} %)" for arm in behind)
+            value = f"{reference.label} ({percent(stat.mean)} %)"
+            found.setdefault((len(behind) == len(beside), names), []).append(value)
+    who = "Every arm" if len(tested) == len(results.arms) else "Every arm that was tested"
+    return [_standing(who, metric.label, values, *key) for key, values in found.items()]
+
+
+def _standing(who: str, metric: str, values: list[str], none: bool, behind: tuple[str, ...]) -> str:
+    """A sentence on references with these values; `behind`: the arms that do not beat them, `none` if no other does."""
+    listed = ", ".join(values)
+    if not behind:
+        return f"{who} has a better test {metric} than the references beside it, which no training made: {listed}."
+    if none:
+        return f"No arm has a better test {metric} than these references, which no training made: {listed}."
+    return f"Not every arm has a better test {metric} than {listed}, which no training made: not {', '.join(behind)}."

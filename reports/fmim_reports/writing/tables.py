@@ -1,0 +1,174 @@
+"""A table once, as CSV (full precision, fractions), Markdown, LaTeX and HTML (rounded, percent)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Literal
+
+from fmim_reports.reading.summary import Estimate
+from fmim_reports.stats import MeanSE
+from fmim_reports.writing.formats import NOTHING, decimal, mean_se_text, percent, points, to_html, to_md
+
+Kind = Literal[
+    "text", "count", "percent", "points", "seconds", "p", "number", "published", "published_mean", "estimate"
+]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: `key` of the row, what it holds, and the heading it shares with its neighbours (`group`).
+
+    An `estimate` takes three CSV columns: KEY_mean, KEY_se and, once for neighbours that share it, `n_key`.
+    Published values are in percent as printed; a `published_mean` also takes a mean ± SE in percent. `digits` are
+    those of a mean ± SE.
+    """
+
+    key: str
+    header: str
+    kind: Kind = "text"
+    group: str = ""
+    n_key: str = ""
+    digits: int = 2
+
+    @property
+    def numeric(self) -> bool:
+        return self.kind != "text"
+
+    @property
+    def csv_names(self) -> list[str]:
+        if self.kind == "published_mean":
+            return [self.key, f"{self.key}_se"]
+        if self.kind != "estimate":
+            return [self.key]
+        return [f"{self.key}_mean", f"{self.key}_se", self.n_key or f"{self.key}_n"]
+
+    def csv_values(self, row: Mapping[str, Any]) -> list[Any]:
+        value = row.get(self.key)
+        if self.kind == "estimate":
+            return ["", "", ""] if value is None else [value.stat.mean, value.stat.se, value.stat.n]
+        if self.kind == "published_mean":
+            return [value.mean, value.se] if isinstance(value, MeanSE) else [value, ""]
+        return [value]
+
+    def text(self, row: Mapping[str, Any]) -> str:
+        """The cell as shown, without n."""
+        value = row.get(self.key)
+        if value is None or value == "":
+            return NOTHING
+        if isinstance(value, Estimate):
+            return mean_se_text(value.stat, self.digits)
+        if isinstance(value, MeanSE):
+            return mean_se_text(value, self.digits, scale=1)
+        return value if isinstance(value, str) else _SHOW[self.kind](value)
+
+    def n_text(self, row: Mapping[str, Any]) -> str:
+        value = row.get(self.key)
+        return value.n_text if isinstance(value, Estimate) else ""
+
+    def short(self, row: Mapping[str, Any]) -> bool:
+        """Whether fewer replicates count than were planned."""
+        value = row.get(self.key)
+        return isinstance(value, Estimate) and not value.complete
+
+
+_SHOW: dict[str, Callable[[Any], str]] = {
+    "text": str,
+    "count": lambda value: decimal(value, 0),
+    "percent": percent,
+    "points": points,
+    "seconds": lambda value: decimal(value, 1),
+    "p": lambda value: "< 0.001" if value < 0.001 else decimal(value, 3),
+    "number": lambda value: decimal(value, 2),
+    "published": str,
+    "published_mean": lambda value: decimal(value, 2),
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the report, which says `empty` without rows.
+
+    A row with `rule` has a line above it; one with `total` is bold as well.
+    """
+
+    name: str
+    title: str
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Mapping[str, Any]]
+    notes: Sequence[str] = ()
+    empty: str = "No rows yet."
+
+    @property
+    def groups(self) -> list[tuple[str, int]]:
+        """Neighbouring columns under one heading: (heading, how many)."""
+        return [(group, len(list(found))) for group, found in groupby(c.group for c in self.columns)]
+
+    @property
+    def grouped(self) -> bool:
+        return any(column.group for column in self.columns)
+
+
+def to_csv(table: Table) -> str:
+    """CSV at full precision; fractions stay fractions, not-a-number is `nan`, what does not exist is empty."""
+    names: list[str] = []
+    for column in table.columns:
+        names += [name for name in column.csv_names if name not in names]
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, names, lineterminator="\n")
+    writer.writeheader()
+    for row in table.rows:
+        cells: dict[str, Any] = {}
+        for column in table.columns:
+            cells |= dict(zip(column.csv_names, map(_plain, column.csv_values(row)), strict=True))
+        writer.writerow(cells)
+    return stream.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    if value is None:
+        return ""
+    return "nan" if isinstance(value, float) and math.isnan(value) else value
+
+
+def markdown(table: Table) -> str:
+    """A pipe table under its bold title, caption and notes."""
+    head = [to_md(f"{c.group}: {c.header}" if c.group else c.header) for c in table.columns]
+    lines = [f"**{to_md(table.title)}.** {to_md(table.caption)}", ""]
+    if table.rows:
+        lines.append(f"| {' | '.join(head)} |")
+        lines.append(f"|{'|'.join('---:' if c.numeric else ':---' for c in table.columns)}|")
+        lines += [f"| {' | '.join(_md_cell(c, row) for c in table.columns)} |" for row in table.rows]
+    else:
+        lines.append(to_md(table.empty))
+    return "\n".join([*lines, "", *(f"- {to_md(note)}" for note in table.notes if note)]).rstrip() + "\n"
+
+
+def _md_cell(column: Column, row: Mapping[str, Any]) -> str:
+    n = column.n_text(row)
+    return to_md(column.text(row)) + (f" (n = {n})" if n else "")
+
+
+def html_rows(table: Table) -> list[dict[str, Any]]:
+    """Rows for the page's template: cells with text, n and classes, all escaped."""
+    return [
+        {
+            "kind": "total" if row.get("total") else "rule" if row.get("rule") else "",
+            "cells": [
+                {
+                    "html": to_html(column.text(row)),
+                    "n": column.n_text(row),
+                    "short": column.short(row),
+                    "numeric": column.numeric,
+                    "whole": len(column.text(row)) <= 26,
+                }
+                for column in table.columns
+            ],
+        }
+        for row in table.rows
+    ]

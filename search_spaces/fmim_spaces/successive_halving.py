@@ -1,0 +1,104 @@
+"""Asynchronous successive halving (Li et al. 2020): the stopping rule, and the random search that has it.
+
+The file is also the model for a stopping rule of one's own: the rule as data, its state, a searcher that has it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, PositiveInt
+
+from fmim_spaces.domain import Configuration
+from fmim_spaces.searcher import History, Sampled
+from fmim_spaces.stopping import StoppingRule, StoppingState
+
+
+class SuccessiveHalving(StoppingRule):
+    """After ⌈V / r^k⌉ of V validations, with r = reduction and k = rungs … 1, the best 1/r go on.
+
+    Rungs are shares of the training, since one declaration serves presets of 2 to 100 epochs.
+    """
+
+    reduction: Annotated[int, Field(ge=2)]
+    rungs: PositiveInt
+
+    def stopping_points(self, validations: int) -> tuple[int, ...]:
+        """The rungs, in validations."""
+        shares = (math.ceil(validations / self.reduction**k) for k in range(self.rungs, 0, -1))
+        return tuple(sorted({point for point in shares if point < validations}))
+
+    def start(self, validations: int, higher_is_better: bool) -> Rungs:
+        """Empty rungs."""
+        return Rungs(self.stopping_points(validations), self.reduction, higher_is_better)
+
+    def expected_share(self, validations: int, folds: int) -> float:
+        """Of the training that all configurations would need on all folds, what the search takes if exactly one in
+        `reduction` goes on at each rung: to plan equal budgets.
+        """
+        ends = (*self.stopping_points(validations), validations)
+        begins = (0, *ends[:-1])
+        first = sum((end - begin) / self.reduction**k for k, (begin, end) in enumerate(zip(begins, ends, strict=True)))
+        return (first + (folds - 1) * validations / self.reduction ** (len(ends) - 1)) / (folds * validations)
+
+    def outlook(self, validations: int, folds: int) -> str:
+        """The expected share in words."""
+        share = self.expected_share(validations, folds)
+        return f"if 1 in {self.reduction} goes on each time, its search takes {share:.0%} of its epochs"
+
+
+class Rungs(StoppingState):
+    """The value of every configuration that reached a rung, and who goes on.
+
+    A trial goes on if fewer than max(1, ⌊n / r⌋) of the n trials at its rung, itself among them, are better than it.
+    This is Optuna's SuccessiveHalvingPruner with the minimum resource given; it is asynchronous: those to come have
+    no say. A value that is not a number is worse than any other.
+    """
+
+    def __init__(self, points: Iterable[int], reduction: int, higher_is_better: bool) -> None:
+        self._goodness: dict[int, dict[int, float]] = {point: {} for point in points}  # higher is better
+        self._reduction, self._sign = reduction, 1 if higher_is_better else -1
+
+    def stops(self, number: int, values: Sequence[float]) -> bool:
+        """Whether it is not among the best at a rung that it had not been seen at; it is judged once at each."""
+        fresh = [rung for rung, seen in self._goodness.items() if rung <= len(values) and number not in seen]
+        for rung in fresh:
+            value = values[rung - 1]
+            self._goodness[rung][number] = -math.inf if math.isnan(value) else self._sign * value
+        return not all(self._among_the_best(rung, number) for rung in fresh)
+
+    def _among_the_best(self, rung: int, number: int) -> bool:
+        goodness = self._goodness[rung]
+        better = sum(other > goodness[number] for other in goodness.values())
+        return better < max(1, len(goodness) // self._reduction)
+
+
+class ASHA(Sampled):
+    """Random configurations stopped early by asynchronous successive halving.
+
+    The first fold screens. At each rung (`SuccessiveHalving`) its trial goes on if its value of the study's metric is
+    among the best 1/reduction of those that came so far in the same arm, and the best one always; else it ends there.
+    What survives the first fold is trained on the others, and only that can be selected.
+    """
+
+    note: ClassVar[str] = (
+        "the configurations that ASHA offers follow from the seed, but which of them are stopped depends on the order "
+        "in which parallel trials reach a rung, so another run may stop others"
+    )
+    kind: Literal["asha"] = "asha"
+    reduction: Annotated[int, Field(ge=2)] = 3
+    rungs: PositiveInt = 2
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}, best 1/{self.reduction} at {self.rungs} rungs"
+
+    def suggest(self, history: History) -> Iterable[Configuration]:
+        """Random configurations."""
+        return history.random(history.number)
+
+    @property
+    def stopping_rule(self) -> SuccessiveHalving:
+        """Its rungs."""
+        return SuccessiveHalving(reduction=self.reduction, rungs=self.rungs)

@@ -1,0 +1,153 @@
+"""`fmim data …`: look at a data set, check it, make its bank, and write its manifest."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from fmim.exit_codes import BAD_INPUT
+
+app = typer.Typer(
+    help="Data sets: describe, check, prepare, and write a manifest.",
+    invoke_without_command=True,
+    pretty_exceptions_enable=False,
+)
+
+Data = Annotated[str, typer.Argument(metavar="NAME|FILE", help="One that `fmim data` lists, or a manifest (CSV).")]
+DataRoot = Annotated[Path | None, typer.Option("--data-root", help="Folder that the data set lies in.")]
+MetadataOnly = Annotated[bool, typer.Option("--metadata-only", help="Read the tables and look for no image.")]
+PresetName = Annotated[str, typer.Option("--preset", help="Gives the bank's image size, and the phantom's.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Draws the test subjects of a table that does not say.")]
+
+
+@app.callback()
+def list_data_sets(context: typer.Context) -> None:
+    """The data sets there are, one line each, and what can be done with them."""
+    if context.invoked_subcommand is None:
+        from fmim.data.show import show_data_sets
+
+        show_data_sets(Console())
+        print(context.get_help())
+
+
+@app.command()
+def describe(
+    data: Data,
+    data_root: DataRoot = None,
+    metadata_only: MetadataOnly = False,
+    json: Annotated[bool, typer.Option("--json", help="JSON on standard output, and nothing else.")] = False,
+    sheet: Annotated[
+        Path | None, typer.Option(help="Also draw some subjects over their visits to this PNG file.")
+    ] = None,
+    preset: PresetName = "quick",
+    seed: Seed = 0,
+) -> None:
+    """The paper's tables of a data set: images, subjects, gallery, queries by year; exit code 0 whatever it finds."""
+    from fmim.data.inspection import inspect_data, refuse_existing, write_sheet
+    from fmim.data.show import as_json, show_description
+
+    if sheet is not None and metadata_only:
+        raise ValueError("--sheet shows images, and --metadata-only looks for none: leave one of them out")
+    if sheet is not None and sheet.suffix.lower() != ".png":
+        raise ValueError(f"--sheet {sheet} is a PNG picture: call it {sheet.with_suffix('.png')}")
+    refuse_existing("--sheet", sheet)
+    inspection = inspect_data(data, data_root, preset, seed, metadata_only)
+    if json:
+        typer.echo(as_json(inspection))
+    else:
+        show_description(inspection, Console())
+    if sheet is not None:
+        write_sheet(inspection, sheet)
+        Console(stderr=json).print(f"contact sheet: {sheet}", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def check(
+    data: Data,
+    data_root: DataRoot = None,
+    metadata_only: MetadataOnly = False,
+    csv: Annotated[Path | None, typer.Option(help="Also write every place of every problem to this CSV file.")] = None,
+    preset: PresetName = "quick",
+    seed: Seed = 0,
+) -> None:
+    """Every problem at once, each image decoded and compared. Exit code 2 where an error is found, else 0."""
+    from fmim.data.inspection import check_files, inspect_data, refuse_existing, write_findings
+    from fmim.data.show import show_findings
+
+    console = Console()
+    refuse_existing("--csv", csv)
+    inspection = inspect_data(data, data_root, preset, seed, metadata_only)
+    images = f"{len(inspection.index)} images; none was looked for"
+    if not metadata_only:
+        begun = time.perf_counter()
+        check_files(inspection, console)
+        images = (
+            f"{len(inspection.rows)} of {len(inspection.index)} images decoded in {time.perf_counter() - begun:.1f} s"
+        )
+    console.print(f"{inspection.description.name}: {images}", highlight=False)
+    show_findings(inspection.findings, console)
+    if csv is not None:
+        write_findings(inspection.findings, csv)
+        console.print(f"every place: {csv}", highlight=False, soft_wrap=True)
+    if inspection.findings.errors:
+        raise typer.Exit(BAD_INPUT)
+
+
+@app.command()
+def prepare(
+    data: Data,
+    data_root: DataRoot = None,
+    preset: PresetName = "quick",
+    metadata_only: MetadataOnly = False,
+    seed: Seed = 0,
+) -> None:
+    """Check a data set's tables and make the bank that `fmim run` would. Exit code 2 where it cannot be used."""
+    from fmim.data.banks import bank_of
+    from fmim.data.inspection import inspect_data
+    from fmim.data.show import show_bank, show_description, show_findings
+    from fmim.options import BANKS
+    from fmim.presets import find_preset
+
+    console = Console()
+    inspection = inspect_data(data, data_root, preset, seed, metadata_only)
+    if metadata_only:
+        show_description(inspection, console)
+        return
+    show_findings(inspection.findings, console)
+    if inspection.findings.errors:
+        hint = "no bank was made; `fmim data check` looks at the images too, and its --csv names every place"
+        console.print(hint, highlight=False, soft_wrap=True)
+        raise typer.Exit(BAD_INPUT)
+    begun, source, size = time.perf_counter(), inspection.source(), find_preset(preset).image_size
+    bank, made = bank_of(source, size, BANKS, console)
+    show_bank(bank, made, time.perf_counter() - begun, console)
+
+
+@app.command()
+def manifest(
+    data: Annotated[str, typer.Argument(metavar="NAME", help="One in files that `fmim data` lists.")],
+    data_root: Annotated[Path, typer.Option("--data-root", help="Folder that the data set lies in.")],
+    out: Annotated[Path, typer.Option("--out", help="CSV file in a folder that holds the images, e.g. DIR/mine.csv.")],
+) -> None:
+    """A table of those images of a named data set that are there: a part of it, to edit and use as one's own."""
+    from fmim.data.inspection import refuse_existing
+    from fmim.data.show import show_manifest
+    from fmim.data.sources import find_listing
+    from fmim_core.data.sets.base import DATA_SETS
+    from fmim_core.data.tables.write_manifest import manifest_of
+    from fmim_core.records import write_text
+
+    if data not in DATA_SETS.kinds():
+        known = ", ".join(DATA_SETS.kinds())
+        raise ValueError(
+            f"there is no data set in files called {data!r}; there are {known} (a manifest is one already)"
+        )
+    refuse_existing("--out", out)
+    listing = find_listing(data, data_root)
+    text, count = manifest_of(listing, out.parent)
+    write_text(out, text)
+    show_manifest(listing, out, count, Console())

@@ -1,0 +1,151 @@
+"""What the `fmim data` commands print."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from fmim.data.inspection import Inspection
+from fmim.data.sources import PHANTOM
+from fmim_core.data.bank.bank import Bank
+from fmim_core.data.describe import Counts, describe
+from fmim_core.data.sets.base import DATA_SETS
+from fmim_core.data.tables.findings import MAX_SHOWN, Findings
+from fmim_core.data.tables.listing import Listing
+
+COLORS = {"error": "red", "warning": "yellow", "note": "blue"}
+
+
+def show_data_sets(console: Console) -> None:
+    """The names there are, each with the first line of what it says of itself."""
+    table = Table("data set", "what", box=None)
+    table.add_row(PHANTOM, "Synthetic knees drawn by a program: needs no download.")
+    for kind in DATA_SETS.kinds():
+        table.add_row(kind, escape(DATA_SETS.find(kind).about()))
+    table.add_row("FILE", "Your own images: a CSV or Parquet table with the columns image, subject, months.")
+    console.print(table)
+
+
+def as_json(inspection: Inspection) -> str:
+    """The description as JSON; of each finding the first places."""
+    about = inspection.description
+    content = {
+        "name": about.name,
+        "kind": about.kind,
+        "release": about.release,
+        "files": about.files,
+        "about": about.about,
+        "splits": {split: asdict(counts) for split, counts in describe(inspection.index).items()},
+        "differences_from_paper": about.details.get("differences_from_paper", []),
+        "findings": [
+            {"severity": f.severity, "what": f.what, "count": len(f.places), "places": f.places[:MAX_SHOWN]}
+            for f in inspection.findings
+        ],
+    }
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def show_description(inspection: Inspection, console: Console) -> None:
+    """The paper's two tables, where they come from, and all that was noticed."""
+    about = inspection.description
+    console.print(f"[bold]{escape(about.name)}[/]: {escape(about.about)}", highlight=False)
+    if about.release:
+        console.print(f"release {escape(about.release)}", highlight=False)
+    for name, sha256 in about.files.items():
+        console.print(f"{escape(name)}: SHA-256 {sha256}", highlight=False, soft_wrap=True)
+    splits = describe(inspection.index)
+    console.print(_overview(splits), _by_year(splits))
+    for difference in about.details.get("differences_from_paper", []):
+        console.print(f"different from the paper: {escape(difference)}", highlight=False)
+    show_findings(inspection.findings, console)
+
+
+def _overview(splits: dict[str, Counts]) -> Table:
+    table = Table("split", title="Images and subjects", title_justify="left")
+    for name in ("images", "subjects", "% male", "images with disease"):
+        table.add_column(name, justify="right")
+    for split, counts in splits.items():
+        male = "unknown" if counts.male_percent is None else f"{counts.male_percent:.1f}"
+        diseased = "unknown" if counts.with_disease is None else f"{counts.with_disease:,}"
+        table.add_row(
+            split,
+            f"{counts.images:,}",
+            f"{counts.subjects:,}",
+            male + _of(counts.sex_known, counts.images),
+            diseased + _of(counts.disease_known, counts.images),
+        )
+    return table
+
+
+def _of(known: int, images: int) -> str:
+    """How many images a value is of, where it is some of them only."""
+    return f" (of {known:,})" if 0 < known < images else ""
+
+
+def _by_year(splits: dict[str, Counts]) -> Table:
+    """A row a year rather than a column a year, as the paper has it: any number of years fits any terminal."""
+    table = Table("images", title="Gallery and queries by year after baseline", title_justify="left")
+    for split in splits:
+        table.add_column(split, justify="right")
+    years = sorted({year for counts in splits.values() for year in counts.queries})
+    rows = {"gallery: baseline": [counts.gallery for counts in splits.values()]}
+    rows |= {f"queries: year {year}": [counts.queries.get(year, 0) for counts in splits.values()] for year in years}
+    rows["queries without a match"] = [counts.queries_without_match for counts in splits.values()]
+    rows["months unknown: in neither"] = [counts.months_unknown for counts in splits.values()]
+    for name, values in rows.items():
+        table.add_row(name, *(f"{value:,}" for value in values))
+    return table
+
+
+def show_findings(findings: Findings, console: Console) -> None:
+    """All findings, the worst first: severity, problem, how many places, and the first of them."""
+    found = sorted(findings, key=lambda finding: tuple(COLORS).index(finding.severity))
+    table = Table("severity", show_lines=True)
+    table.add_column("problem", overflow="fold")
+    table.add_column("count", justify="right")
+    table.add_column("examples", overflow="fold")
+    for finding in found:
+        examples = "\n".join(f"• {place}" for place in finding.places[:MAX_SHOWN])
+        severity = f"[{COLORS[finding.severity]}]{finding.severity}[/]"
+        table.add_row(severity, escape(finding.what), f"{len(finding.places):,}", escape(examples))
+    if found:
+        console.print(table)
+    counts = {severity: sum(len(f.places) for f in found if f.severity == severity) for severity in COLORS}
+    said = ", ".join(f"{severity}s: {count:,}" for severity, count in counts.items() if count)
+    console.print(said or "nothing was found wrong", highlight=False)
+
+
+def show_bank(bank: Bank, made: bool, seconds: float, console: Console) -> None:
+    """Where a bank is and what is in it."""
+    sides = ", ".join(f"{bank.summary[side]['images']:,} {side}" for side in ("development", "test"))
+    said = f"made in {seconds:.1f} s ({bank.count / seconds:.0f} images/s)" if made else "was there already"
+    console.print(
+        f"bank: {bank.path}\n{bank.count:,} images of {bank.size} × {bank.size} pixels "
+        f"({bank.count * bank.size**2 / 1e6:.1f} MB): {sides}\nfingerprint {bank.fingerprint}\n{said}",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
+    for warning in bank.warnings[:MAX_SHOWN]:
+        console.print(f"[yellow]warning:[/] {escape(warning)}", highlight=False, soft_wrap=True)
+    if len(bank.warnings) > MAX_SHOWN:
+        console.print(f"and {len(bank.warnings) - MAX_SHOWN} more: `fmim data check` names all", highlight=False)
+
+
+def show_manifest(listing: Listing, out: Path, count: int, console: Console) -> None:
+    """What was written, what is not in it, and what does not come with it."""
+    description = listing.description
+    console.print(f"{out}: {count:,} of {len(listing.index):,} images", highlight=False, soft_wrap=True)
+    if count < len(listing.index):
+        console.print(
+            f"the others are not there or cannot be used: `fmim data check {description.name}` lists them",
+            highlight=False,
+        )
+    if description.settings:
+        settings = ", ".join(f"{name} = {value:g}" for name, value in description.settings.items())
+        console.print(f"{settings}: {description.name} sets this, the manifest does not", highlight=False)

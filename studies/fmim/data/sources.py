@@ -1,0 +1,55 @@
+"""`--data NAME|FILE`: which data set a study runs on. A named one is a file of `fmim_core/data/sets/`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fmim.declare import Preset
+from fmim_core.data.sets.base import DATA_SETS
+from fmim_core.data.sets.manifest import manifest
+from fmim_core.data.sets.phantom import PhantomSource
+from fmim_core.data.source import Source
+from fmim_core.data.tables.listing import FileSource, Listing, file_state
+from fmim_core.registry import did_you_mean
+
+PHANTOM = "phantom"
+
+
+def find_source(data: str, root: Path | None, preset: Preset, seed: int) -> Source:
+    """The data set of that name, or the manifest of that path, in `root` if that is given.
+
+    Raises:
+        ValueError: neither a known name nor a file, or a data set that cannot be used.
+    """
+    return PhantomSource(preset.phantom) if data == PHANTOM else FileSource(find_listing(data, root, seed))
+
+
+def check_data(data: str, root: Path | None) -> None:
+    """Look for a data set without reading it.
+
+    Raises:
+        ValueError: neither a known name nor a file, or a named one in files without its folder.
+    """
+    kinds = DATA_SETS.kinds()
+    if data in kinds and (root is None or not root.is_dir()):
+        given = "none is given" if root is None else f"{root} is no folder"
+        raise ValueError(f"{data} needs --data-root, the folder it was downloaded to; {given}")
+    path, known = (root or Path()) / data, (PHANTOM, *kinds)
+    if data not in known and file_state(path) is None:
+        raise ValueError(
+            f"unknown data set {str(path)!r}: give one of {', '.join(known)}, or the path of a manifest (a CSV file)"
+            f"{did_you_mean(data, known)}"
+        )
+
+
+def find_listing(data: str, root: Path | None, seed: int = 0, metadata_only: bool = False) -> Listing:
+    """A data set in files, usable or not, with all that was found wrong with it.
+
+    Raises:
+        ValueError: neither a known name nor a file, a named one without its folder, or tables that cannot be read.
+    """
+    check_data(data, root)
+    if data in DATA_SETS.kinds():
+        assert root is not None
+        return DATA_SETS.make({"kind": data}).listing(root, metadata_only)
+    return manifest((root or Path()) / data, seed=seed, metadata_only=metadata_only)

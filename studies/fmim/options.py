@@ -1,0 +1,121 @@
+"""What the command line says of a run, and what can be checked of that without torch, whose import takes seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from fmim import catalogue
+from fmim.changes import check_changes, read_changes, with_changes
+from fmim.data.sources import PHANTOM, check_data
+from fmim.declare import Preset, Study
+from fmim.runner.ownership import check_folder
+from fmim.runner.tracking.mlflow_runs import check_tracking_uri, database_files
+from fmim_core.records import SelectionFile
+from fmim_spaces.domain import Assignment
+
+BANKS = Path("runs/banks")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says; None is the preset's or the study's own.
+
+    Raises:
+        ValueError: a tracking URI that MLflow does not take, an address without Ray, a cohort without phantoms, or a
+            change that is not written FIELD=VALUE.
+    """
+
+    study: str
+    preset: str = "quick"
+    data: str = PHANTOM
+    data_root: Path | None = None
+    out: Path | None = None
+    replicates: int | None = None
+    seed: int = 0
+    cohort: int | None = None
+    epochs: int | None = None
+    changes: Sequence[str] = ()
+    search_splits: int = 1
+    backend: Literal["ray", "inline"] = "ray"
+    address: str | None = None
+    gpus_per_trial: float | None = None
+    cpus_per_trial: float = 1.0
+    tracking_uri: str = "sqlite:///runs/mlflow.db"
+    fresh: bool = False
+    selected: Path | None = None
+    banks: Path = BANKS
+
+    def __post_init__(self) -> None:
+        check_tracking_uri(self.tracking_uri)
+        if self.backend == "inline" and self.address:
+            raise ValueError("--address names a Ray cluster, but --backend inline uses none: leave one of them out")
+        if self.cohort is not None and self.data != PHANTOM:
+            raise ValueError(f"--cohort draws phantoms, but --data is {self.data}: leave one of them out")
+        of_phantoms = [path for path, _ in self._changes if path.startswith("phantom.")]
+        if of_phantoms and self.data != PHANTOM:
+            raise ValueError(f"--set {of_phantoms[0]} is of phantoms, but --data is {self.data}: leave one of them out")
+
+    @property
+    def _changes(self) -> tuple[Assignment, ...]:
+        """What is given instead of the preset's values; --epochs is short for one of them."""
+        of_epochs = () if self.epochs is None else (f"epochs={self.epochs}",)
+        return read_changes((*of_epochs, *self.changes))
+
+    @property
+    def checked_tracking_uri(self) -> str:
+        """Where the MLflow mirror goes, a sqlite file's path made absolute."""
+        return check_tracking_uri(self.tracking_uri)
+
+    def check(self) -> None:
+        """Look up every name and file.
+
+        Raises:
+            ValueError: no such study, preset, selection or data set; the message lists those there are. Or a folder
+                that is not the study's.
+        """
+        self.declared()
+        self.check_folder(self.study)
+        check_data(self.data, self.data_root)
+
+    def check_folder(self, study: str) -> None:
+        """Check that the study's folder is new, empty, or the study's own.
+
+        Raises:
+            ValueError: it is a file, holds what no study writes, or belongs to another study.
+        """
+        mirror = () if self.fresh else database_files(self.checked_tracking_uri, self.folder)
+        check_folder(self.folder, study, self.fresh, mirror)
+
+    def declared(self) -> tuple[Study, Preset]:
+        """The study, at the configurations of the `selected` one if there is one, and its preset as it is changed.
+
+        Raises:
+            ValueError: no such study, preset or selection, or a change that is refused.
+        """
+        study = catalogue.find(self.study)
+        if self.selected is not None:
+            study = study.with_winners(SelectionFile.read(selection_file(self.selected, "selection.json")))
+        check_changes(study, self._changes)
+        preset = with_changes(study.preset(self.preset), self._changes)
+        if self.cohort is not None:
+            preset = preset.model_copy(update={"phantom": preset.phantom.model_copy(update={"seed": self.cohort})})
+        return study, preset
+
+    @property
+    def folder(self) -> Path:
+        """The study's folder, absolute."""
+        return (self.out or Path("runs") / self.study).absolute()
+
+
+def selection_file(folder: Path, name: str) -> Path:
+    """A file of the folder that `--selected` names.
+
+    Raises:
+        ValueError: it is not there.
+    """
+    if not (folder / name).is_file():
+        raise ValueError(f"--selected {folder}: there is no {name}; give the folder of a study that has selected")
+    return folder / name

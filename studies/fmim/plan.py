@@ -1,0 +1,293 @@
+"""The plan of a study: every trial there will be, checked before the first one starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from fmim.data.fold_sizes import fold_sizes
+from fmim.declare import Arm, Preset, Study
+from fmim.references import PlannedReference, references_of
+from fmim_core.data.bank.bank import Bank, ImageSet
+from fmim_core.data.splits import Fold, subject_folds
+from fmim_core.records import FoldEntry, Stage
+from fmim_core.training.compiling import check_compile
+from fmim_core.training.config import TrainConfig
+from fmim_core.training.sampler import SubjectSampler
+from fmim_core.training.trainer import check_crop
+from fmim_core.trial.spec import TrialSpec, folds_seed
+from fmim_spaces.domain import Assignment, Configuration
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A study, its preset and what a run may change of it; it knows every trial.
+
+    replicates: fresh seeds of each arm's winner, instead of the preset's, if given.
+    data_settings: training fields that belong to the data set's images; presets and arms come after them.
+    search_splits: splits of the development subjects into folds, on each of which the whole search is run. The first
+    one selects for the study; the others show how much of that is chance: the winner of split r is trained with fresh
+    seed r, so that there are as many whole pipelines.
+
+    Raises:
+        ValueError: several search splits without a search, or more of them than fresh seeds.
+    """
+
+    study: Study
+    preset: Preset
+    seed: int
+    replicates: int | None = None
+    data_settings: tuple[Assignment, ...] = ()
+    search_splits: int = 1
+
+    def __post_init__(self) -> None:
+        if self.search_splits == 1:
+            return
+        if not self.study.search:
+            raise ValueError(
+                f"--search-splits {self.search_splits}: study {self.study.name!r} searches nothing; leave it out"
+            )
+        fewest = min(map(self.replicates_of, self.arms))
+        if self.search_splits > fewest:
+            raise ValueError(
+                f"--search-splits {self.search_splits} needs as many fresh seeds, there are {fewest}: each "
+                f"split's winner is trained with a seed of its own; add --replicates {self.search_splits}"
+            )
+
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """The study's arms, in its order."""
+        return self.study.arms
+
+    @property
+    def search_trials(self) -> int:
+        """Trials of the search stage: configurations × folds × splits; at most, where a search stops trials."""
+        return sum(self.search_trials_of(arm) for arm in self.arms)
+
+    def search_trials_of(self, arm: Arm) -> int:
+        """Search trials of one arm; none without a search."""
+        return arm.budget * self.preset.folds * self.search_splits if self.study.search else 0
+
+    @property
+    def exact(self) -> bool:
+        """Whether the number of trials is known, not only the most there can be."""
+        return self.search_splits == 1 and not any(self.rungs_of(arm) for arm in self.arms)
+
+    def rungs_of(self, arm: Arm) -> tuple[int, ...]:
+        """Epochs after which the arm's search may stop a trial of the first fold."""
+        return _rungs(arm, self.training_of(arm)) if self.study.search else ()
+
+    def training_of(self, arm: Arm) -> TrainConfig:
+        """A training of the arm; those of its other configurations have as many epochs and validations."""
+        return self.train_config(arm, next(arm.space.corners()))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is allowed, but is hardly meant."""
+        found = [f"{arm.name}: {text}" for arm in self.arms for text in arm.searcher.warnings(arm.space)]
+        too_short = [arm for arm in self.arms if arm.searcher.screens and not self.rungs_of(arm)]
+        return found + [
+            f"{arm.name}: of {self.training_of(arm).validations} validations there is no rung at which to stop trials"
+            for arm in too_short
+        ]
+
+    @property
+    def replicate_trials(self) -> int:
+        """Trials of the replicate stage: fresh seeds of every arm, and at most one of each other split's winner."""
+        return sum(map(self.replicates_of, self.arms)) + len(self.arms) * (self.search_splits - 1)
+
+    def replicates_of(self, arm: Arm) -> int:
+        """Fresh seeds of an arm's winner."""
+        return self.study.replicates(arm, self.preset) if self.replicates is None else self.replicates
+
+    @property
+    def compared_replicates(self) -> int:
+        """Fresh seeds that every arm of a declared comparison has; of every arm where nothing is compared."""
+        compared = {name for pair in self.study.comparison_pairs for name in pair}
+        return min(self.replicates_of(arm) for arm in self.arms if not compared or arm.name in compared)
+
+    @property
+    def models_per_replicate(self) -> int:
+        """How many models a replicate trains and tests together."""
+        return self.preset.folds if self.preset.test_protocol == "fold_ensemble" else 1
+
+    @property
+    def splits_used(self) -> int:
+        """Splits into folds that trials are trained on: those of the search; without one the folds of tested models."""
+        tested = self.models_per_replicate > 1 and self.replicate_trials > 0
+        return self.search_splits if self.study.search else int(tested)
+
+    @cached_property
+    def references(self) -> list[PlannedReference]:
+        """What stands beside the arms in the report, though no training made it."""
+        trainings = [(arm, self.train_config(arm, configuration)) for arm, configuration in self.study.corners()]
+        return references_of(trainings, self.replicates_of)
+
+    @property
+    def reference_trials(self) -> int:
+        """Trials of the reference stage."""
+        return sum(planned.replicates for planned in self.references)
+
+    @property
+    def trials(self) -> int:
+        """All trials, if every arm finds a winner."""
+        return self.search_trials + self.replicate_trials + self.reference_trials
+
+    def train_config(self, arm: Arm, configuration: Configuration) -> TrainConfig:
+        """The training of one configuration."""
+        return arm.train_config(self.preset, configuration, self.data_settings)
+
+    def search(
+        self, arm: Arm, number: int, configuration: Configuration, bank: Bank, search_split: int = 0
+    ) -> list[TrialSpec]:
+        """The search trials of an arm's configuration, one a fold."""
+        folds = range(self.preset.folds)
+        return [self._spec(arm, number, configuration, "search", fold, bank, search_split) for fold in folds]
+
+    def replicate(
+        self, arm: Arm, number: int, configuration: Configuration, bank: Bank, search_split: int = 0
+    ) -> list[TrialSpec]:
+        """The replicate trials of an arm's winner: all fresh seeds, or the one that ends another search split."""
+        seeds = [search_split] if search_split else range(self.replicates_of(arm))
+        return [self._spec(arm, number, configuration, "replicate", seed, bank, search_split) for seed in seeds]
+
+    def reference(self, planned: PlannedReference, bank: Bank) -> list[TrialSpec]:
+        """The trials of a reference, to be run once every arm's winner is known: they read the test set."""
+        return [
+            self._made_spec(
+                arm=planned.name,
+                number=0,
+                configuration={},
+                stage="reference",
+                replicate=replicate,
+                train=planned.train,
+                bank=bank,
+                reference=planned.reference,
+            )
+            for replicate in range(planned.replicates)
+        ]
+
+    def possible(self, bank: Bank, proposed: Callable[[str, int], Sequence[Configuration]]) -> list[TrialSpec]:
+        """Every trial there can be, whichever configurations win.
+
+        `proposed` says those of an arm, by its name and search split, where none are listed.
+        """
+        of_arms = [
+            spec
+            for search_split in range(self.search_splits)
+            for arm in self.arms
+            for number, configuration in enumerate(arm.listed or proposed(arm.name, search_split))
+            for spec in (
+                *(self.search(arm, number, configuration, bank, search_split) if self.study.search else ()),
+                *self.replicate(arm, number, configuration, bank, search_split),
+            )
+        ]
+        return of_arms + [spec for planned in self.references for spec in self.reference(planned, bank)]
+
+    def _spec(
+        self,
+        arm: Arm,
+        number: int,
+        configuration: Configuration,
+        stage: Stage,
+        replicate: int,
+        bank: Bank,
+        search_split: int,
+    ) -> TrialSpec:
+        train = self.train_config(arm, configuration)
+        stoppable = stage == "search" and replicate == 0
+        return self._made_spec(
+            arm=arm.name,
+            number=number,
+            configuration=configuration,
+            stage=stage,
+            replicate=replicate,
+            search_split=search_split,
+            train=train,
+            bank=bank,
+            rungs=_rungs(arm, train) if stoppable else (),
+        )
+
+    def _made_spec(self, bank: Bank, **parts: Any) -> TrialSpec:
+        return TrialSpec.model_validate(
+            parts
+            | {
+                "study": self.study.name,
+                "preset": self.preset.name,
+                "folds": self.preset.folds,
+                "test_protocol": self.preset.test_protocol,
+                "study_seed": self.seed,
+                "bank": bank.path,
+                "bank_fingerprint": bank.fingerprint,
+                "data": bank.description.provenance,
+            }
+        )
+
+    def train_configs(self) -> list[TrainConfig]:
+        """The trainings of all configurations, ranges at their bounds.
+
+        Raises:
+            ValueError: one cannot be made.
+        """
+        return [self.train_config(arm, configuration) for arm, configuration in self.study.corners()]
+
+    def folds(self, development: ImageSet, search_split: int = 0) -> list[Fold]:
+        """The folds of a split of the search stage; of the study's own are fold models that are tested, too."""
+        per_side = self.train_config(*next(self.study.corners())).identity == "side"
+        return subject_folds(development, self.preset.folds, folds_seed(self.seed, search_split), per_side)
+
+    def check(self, development: ImageSet) -> list[FoldEntry]:
+        """Check everything that could stop a trial, on the development images; returns the sizes of the study's folds.
+
+        Raises:
+            ValueError: a best epoch to be kept where nothing validates, a fold that cannot be made, fewer subjects than
+                a batch needs, a crop larger than the images, a model that cannot be built, or a surface of no such
+                loss.
+        """
+        for surface in self.study.surfaces:
+            surface.loss()
+        configs = self.train_configs()
+        self._check_kept_epochs()
+        by_split = [self.folds(development, search_split) for search_split in range(self.splits_used)]
+        for config in {
+            config.model_dump_json(include={"model", "batches", "augmentation"}): config for config in configs
+        }.values():
+            check_crop(config, development)
+            for training in [fold.train for split in by_split for fold in split] or [development]:
+                SubjectSampler(torch.from_numpy(training.identities(config.identity == "side")), config.batches)
+            _check_model(config)
+        return fold_sizes(by_split[0], configs[0].identity == "side") if self.study.search else []
+
+    def _check_kept_epochs(self) -> None:
+        """Selection and test keep a model's epoch by the same rule: `best` only where there is validation for both."""
+        if not self.replicate_trials or self.models_per_replicate > 1:
+            return
+        for arm, configuration in self.study.corners():
+            if self.train_config(arm, configuration).keep == "best":
+                raise ValueError(
+                    f"arm {arm.name!r} keeps the best validation epoch, but preset {self.preset.name} tests models "
+                    "retrained on all development subjects, where nothing validates: set keep = 'last', or give the "
+                    "preset test_protocol = 'fold_ensemble', as paper has it: each model is validated on a fold"
+                )
+
+    def check_device(self, device: str) -> None:
+        """Raise a `ValueError` if a training cannot be compiled as its configuration says on such a device."""
+        for compile in {config.compile for config in self.train_configs()}:
+            check_compile(compile, torch.device(device))
+
+
+def _rungs(arm: Arm, train: TrainConfig) -> tuple[int, ...]:
+    """Epochs after which a trial may be stopped: those of the validations that its stopping rule names."""
+    return tuple(train.validate_every * k for k in arm.searcher.stopping_points(train.validations))
+
+
+def _check_model(config: TrainConfig) -> None:
+    """Build the model once: a missing weights file or download shows here, and trials find the download cached."""
+    try:
+        config.model.build(config.augmentation.crop)
+    except (OSError, RuntimeError) as error:
+        raise ValueError(f"the model {config.model!r} cannot be built: {error}") from error

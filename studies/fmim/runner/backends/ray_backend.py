@@ -1,0 +1,271 @@
+"""The Ray backend: one Tuner whose searcher hands out the plan; actors are reused from trial to trial."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fmim.runner.backends.cluster import Resources
+
+# isort: split
+# Ray reads settings made there when it is imported.
+from ray import tune
+from ray.tune.experiment import Trial as RayTrial
+from ray.tune.schedulers import FIFOScheduler
+from ray.tune.search import Searcher
+
+from fmim.runner.dispatcher import TrialSource
+from fmim_core.records import Attempt, Cost, EpochRow, Record, SoFar, TrialError, now, read_record
+from fmim_core.trial.cost import cut_off, earlier_attempts
+from fmim_core.trial.reference_trial import trial_of
+from fmim_core.trial.spec import TrialSpec
+from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
+
+RETRIES = 1  # of a trial whose worker process died; errors inside a training are never retried
+
+
+def run_ray(
+    dispatcher: TrialSource,
+    settings: RunSettings,
+    resources: Resources,
+    slots: int,
+    trials: int,
+    trial: Callable[[TrialSpec, RunSettings], Trial] = trial_of,
+) -> None:
+    """Run everything the dispatcher hands out as a `trial`, `slots` at once. An interrupt passes through.
+
+    An error in the driver's part, such as a full disk, ends it and is raised; records so far are safe.
+    """
+    os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(slots)  # enough to keep every slot busy, no further ahead
+    trainable = tune.with_resources(
+        tune.with_parameters(StudyTrainable, trial=trial, settings=settings, threads=max(1, int(resources.cpus))),
+        tune.PlacementGroupFactory([{"CPU": resources.cpus, "GPU": resources.gpus or 0.0}]),
+    )
+    stopping = Stopping(dispatcher)
+    callback = DispatcherCallback(dispatcher, stopping, settings)
+    with tempfile.TemporaryDirectory(prefix="fmim-tune-") as scratch:
+        tuner = tune.Tuner(
+            trainable,
+            tune_config=tune.TuneConfig(
+                search_alg=PlanSearcher(dispatcher, callback),
+                scheduler=stopping,
+                num_samples=trials,
+                reuse_actors=True,
+                trial_dirname_creator=lambda trial: trial.trial_id,
+            ),
+            run_config=tune.RunConfig(
+                name="study",
+                storage_path=scratch,
+                verbose=0,
+                failure_config=tune.FailureConfig(max_failures=RETRIES),
+                checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=0, checkpoint_at_end=False),
+                callbacks=[callback],
+            ),
+        )
+        tuner.fit()
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a worker says after each epoch: its row, the record at the end of the trial, or else what is to be kept of
+    it if the worker dies, and if its search stops it now. One object, since Tune takes mappings apart and keeps moving
+    averages of every number in them."""
+
+    row: EpochRow | None
+    record: Record | None
+    so_far: SoFar | None
+    if_stopped: Record | None
+
+
+class StudyTrainable(tune.Trainable):
+    """One trial after the other in a reused worker process; a step is an epoch."""
+
+    def setup(  # type: ignore[override]
+        self,
+        config: dict[str, Any],
+        trial: Callable[[TrialSpec, RunSettings], Trial],
+        settings: RunSettings,
+        threads: int,
+    ) -> None:
+        import torch
+
+        torch.set_num_threads(threads)
+        self._of, self._settings = trial, settings
+        self.reset_config(config)
+
+    def reset_config(self, new_config: dict[str, Any]) -> bool:
+        self._trial = self._of(_spec(new_config), self._settings)
+        return True
+
+    def step(self) -> dict[str, Any]:
+        trial = self._trial
+        row = trial.step()
+        so_far = None if trial.over else trial.so_far
+        if_stopped = trial.stopped() if trial.spec.rungs and not trial.over else None
+        return {"report": Report(row, trial.record, so_far, if_stopped), "done": trial.over}
+
+
+class PlanSearcher(Searcher):
+    """Gives Tune the dispatcher's trials; it searches nothing itself."""
+
+    def __init__(self, dispatcher: TrialSource, callback: DispatcherCallback) -> None:
+        super().__init__(metric="done", mode="max")
+        self._dispatcher, self._callback = dispatcher, callback
+
+    def suggest(self, trial_id: str) -> Any:
+        if self._callback.error is not None:
+            raise self._callback.error
+        spec = self._dispatcher.next()
+        if spec is not None:
+            return {"spec": spec.model_dump_json()}  # a string: Tune copies mappings often, and keeps all of them
+        return Searcher.FINISHED if self._dispatcher.exhausted else None
+
+    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+        """The callback below tells the dispatcher: it also sees why a worker died."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # Tune pickles it for restoring, which we never do: a study resumes from its records
+
+    def save(self, checkpoint_path: str) -> None:
+        """Nothing to save, for the same reason."""
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Nothing to restore."""
+
+
+class Stopping(FIFOScheduler):
+    """Stops Tune's trials where the dispatcher says so; `records` are those of the stopped ones, by Tune's trial."""
+
+    def __init__(self, dispatcher: TrialSource) -> None:
+        super().__init__()
+        self._dispatcher = dispatcher
+        self.records: dict[str, Record] = {}
+
+    def on_trial_result(self, tune_controller: Any, trial: RayTrial, result: dict[str, Any]) -> str:
+        stopped = result["report"].if_stopped
+        if stopped is None or self._dispatcher.goes_on(_spec(trial.config), stopped.history):
+            return self.CONTINUE
+        self.records[trial.trial_id] = stopped
+        return self.STOP
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # as for the searcher
+
+
+@dataclass(frozen=True)
+class LastReport:
+    """The last that was heard of a running trial, and when; `attempts` is None while its worker has said nothing."""
+
+    started_at: str
+    cost: Cost
+    attempts: tuple[Attempt, ...] | None = None
+    at: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def of(cls, so_far: SoFar) -> LastReport:
+        """Just heard."""
+        return cls(so_far.started_at, so_far.cost, so_far.attempts)
+
+
+class DispatcherCallback(tune.Callback):
+    """Tells the dispatcher what happens to Tune's trials.
+
+    error: the first of the driver's own. Tune would take it for the trial's, and try the trial again.
+    """
+
+    def __init__(self, dispatcher: TrialSource, stopping: Stopping, settings: RunSettings) -> None:
+        self._dispatcher, self._stopping, self._settings = dispatcher, stopping, settings
+        self._last: dict[str, LastReport] = {}  # of running trials
+        self._ended: dict[str, Record] = {}
+        self.error: Exception | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # as for the searcher
+
+    def on_trial_start(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
+        spec = _spec(trial.config)
+        self._last[spec.id] = self._nothing()
+        self._dispatcher.started(spec)
+
+    def on_trial_result(
+        self, iteration: int, trials: list[RayTrial], trial: RayTrial, result: dict[str, Any], **info: Any
+    ) -> None:
+        spec = _spec(trial.config)
+        report: Report = result.pop("report")  # Tune keeps the last result of every trial
+        if report.so_far is not None:
+            self._last[spec.id] = LastReport.of(report.so_far)
+        if report.record is not None:
+            self._ended[trial.trial_id] = report.record
+        if report.row is not None:
+            self._dispatcher.epoch(spec, report.row)
+
+    def on_trial_complete(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
+        spec, stopped = _spec(trial.config), self._stopping.records.pop(trial.trial_id, None)
+        with self._own_errors():
+            if stopped is not None:
+                keep_stopped(self._settings.out, stopped)
+                self._finished(spec, stopped)
+            else:
+                record, written = self._ended.pop(trial.trial_id), read_record(self._settings.out, spec.id)
+                # Not there, or of an earlier attempt, where the worker was on a machine with a disk of its own.
+                if written is None or written.ended_at != record.ended_at:
+                    record.save(self._settings.out)
+                self._finished(spec, record)
+
+    def on_trial_recover(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
+        if self.error is None:
+            self._record_of_dead_worker(trial)  # the attempt that follows finds it
+
+    def on_trial_error(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
+        if self.error is None:
+            self._finished(_spec(trial.config), self._record_of_dead_worker(trial))
+
+    def _nothing(self) -> LastReport:
+        return LastReport(now(), Cost(device_share=self._settings.device_share))
+
+    def _finished(self, spec: TrialSpec, record: Record) -> None:
+        self._last.pop(spec.id, None)
+        self._dispatcher.finished(spec, record)
+
+    def _record_of_dead_worker(self, trial: RayTrial) -> Record:
+        spec = _spec(trial.config)
+        last = self._last.get(spec.id) or self._nothing()  # a worker may die before its trial begins
+        return record_of_dead_worker(spec, str(trial.get_error()), self._settings.out, last)
+
+    @contextmanager
+    def _own_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self.error = self.error or error
+            raise
+
+
+def _spec(config: Mapping[str, Any]) -> TrialSpec:
+    return TrialSpec.model_validate_json(config["spec"])
+
+
+def record_of_dead_worker(spec: TrialSpec, error: str, out: Path, last: LastReport) -> Record:
+    """The record of a trial that could not write its own; one that it did write just before stands."""
+    written = read_record(out, spec.id)
+    if written is not None and written.final:
+        return written
+    memory = "OutOfMemory" in error or "running low on memory" in error
+    kind = "out of memory" if memory else "worker died"
+    known = earlier_attempts(written, spec.fingerprint) if last.attempts is None else last.attempts
+    record = spec.record(last.started_at).changed(
+        {
+            "ended_at": now(),
+            "attempts": known,
+            "cost": cut_off(last.cost, time.monotonic() - last.at),
+            "error": TrialError(kind=kind, message=error.strip()[:2000], traceback=error),
+        }
+    )
+    record.save(out)
+    return record

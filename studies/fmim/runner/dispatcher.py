@@ -1,0 +1,208 @@
+"""The dispatcher hands out trials in a good order, whoever runs them, and fixes each arm's winner on the way."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from fmim.declare import Arm
+from fmim.plan import Plan
+from fmim.runner.search.arm_search import ArmSearch
+from fmim.runner.search.proposals import Proposals
+from fmim.selection import Outcome, given
+from fmim.workload import Workload
+from fmim_core.data.bank.bank import Bank
+from fmim_core.records import EpochRow, FixedSelection, Record, Selection, SelectionFile, now
+from fmim_core.trial.spec import TrialSpec
+
+
+class Observer(Protocol):
+    """Someone who watches trials: the progress display, the tracker."""
+
+    def started(self, spec: TrialSpec) -> None:
+        """A trial begins."""
+
+    def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
+        """A trial has run an epoch."""
+
+    def finished(self, spec: TrialSpec, record: Record) -> None:
+        """A trial is over, whatever its status."""
+
+
+class TrialSource(Protocol):
+    """Who hands out trials to a backend and is told what becomes of them."""
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no trial is left and none can follow."""
+
+    def next(self) -> TrialSpec | None:
+        """The next trial to run; None if there is none now."""
+
+    def started(self, spec: TrialSpec) -> None:
+        """A trial begins."""
+
+    def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
+        """A trial has run an epoch."""
+
+    def goes_on(self, spec: TrialSpec, history: Sequence[EpochRow]) -> bool:
+        """Whether a trial with rungs goes on."""
+
+    def finished(self, spec: TrialSpec, record: Record) -> None:
+        """A trial is over, whatever its status."""
+
+
+Search = tuple[int, str]
+"""One of the searches: the split into folds that it is on, and the arm."""
+
+
+class Dispatcher:
+    """Hands out the plan minus the records that are there, of all arms at once, so that no slot waits for an arm.
+
+    First come the replicates of arms whose winner is known, then the trials of searches that wait for their own
+    results, then those of the others. Among each, the longest come first (`Workload.length`), a search's with the
+    longest replicate that may follow them (`ArmSearch.ahead`): what is long and begins last keeps one slot busy while
+    the others have nothing left to do. Among equals, arms with the most configurations come first, then the study's
+    order. So the next of the trials that are due depends on which these are alone, and is the same in a run that was
+    interrupted. No result depends on it: a trial's follows from its own seed, and searches that depend on the order of
+    their trials keep it. The searches on other splits go along with the study's own, which comes first among equals. A
+    winner is written to selection.json before its first replicate is handed out, and so before the test set is opened;
+    that of another split likewise, before the trial that ends it. References read the test set, too: they come last,
+    once every search of every arm is over.
+    """
+
+    def __init__(
+        self, plan: Plan, bank: Bank, out: Path, done: Mapping[str, Outcome], observers: Iterable[Observer] = ()
+    ) -> None:
+        self._plan, self._bank, self._out = plan, bank, out
+        self._observers = list(observers)
+        self._outcomes = {trial: outcome for trial, outcome in done.items() if outcome.final}
+        self._workload, self._test_images = Workload(plan, bank.development()), int(bank.summary["test"]["images"])
+        self._ready: list[tuple[int, int, int, int, TrialSpec]] = []  # a heap: the longest, arm's rank, replicate
+        self._queued: set[str] = set()  # replicates and references that have been in it
+        self._selections: dict[Search, Selection] = {}
+        path = out / "selection.json"
+        before = SelectionFile.read(path) if path.exists() else SelectionFile()
+        self._fixed = {(split, arm): one for split, arms in before.by_split.items() for arm, one in arms.items()}
+        self.handed_out = 0
+        proposals = Proposals(out)
+        order = sorted(plan.arms, key=lambda arm: -arm.budget)
+        self._rank = {arm.name: rank for rank, arm in enumerate(order)}
+        self._searches: dict[Search, ArmSearch] = {
+            (split, arm.name): ArmSearch(plan, arm, bank, proposals, self._outcomes, self._length, split)
+            for split in range(plan.search_splits)
+            for arm in (order if plan.study.search else ())
+        }
+        for split in range(plan.search_splits):
+            for arm in plan.arms:
+                self._select_if_searched(arm, split)
+        for trial, outcome in self._outcomes.items():
+            self._outcomes[trial] = replace(outcome, history=())  # its search has seen it
+
+    def next(self) -> TrialSpec | None:
+        """The next trial to run; None if there is none now, though more may follow when running ones end."""
+        spec = heapq.heappop(self._ready)[-1] if self._ready else self._next_of_a_search()
+        self.handed_out += spec is not None
+        return spec
+
+    def _next_of_a_search(self) -> TrialSpec | None:
+        due = [(s.uses_results, ahead, s) for s in self._searches.values() if (ahead := s.ahead) is not None]
+        return max(due, key=lambda entry: entry[:2])[-1].next() if due else None  # the first of equals, by rank
+
+    def _length(self, spec: TrialSpec) -> int:
+        return self._workload.length(spec.train, spec.fold, self._test_images, spec.search_split)
+
+    @property
+    def selections(self) -> dict[str, Selection]:
+        """What is selected for the study so far, by arm."""
+        return {arm: selection for (split, arm), selection in self._selections.items() if not split}
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no trial is left and none can follow."""
+        return not self._ready and all(search.over for search in self._searches.values())
+
+    @property
+    def complete(self) -> bool:
+        """Whether every arm has a winner, on every split, and every trial a final record."""
+        final = all(outcome.final for outcome in self._outcomes.values())
+        winners = [selection.number for selection in self._selections.values()]
+        searches = len(self._plan.arms) * self._plan.search_splits
+        return final and self.exhausted and len(winners) == searches and None not in winners
+
+    def started(self, spec: TrialSpec) -> None:
+        """To be called when a trial begins."""
+        for observer in self._observers:
+            observer.started(spec)
+
+    def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
+        """To be called with each epoch's row."""
+        for observer in self._observers:
+            observer.epoch(spec, row)
+
+    def goes_on(self, spec: TrialSpec, history: Sequence[EpochRow]) -> bool:
+        """To be asked after each epoch of a trial with rungs: if the answer is no, it is to be stopped."""
+        return self._searches[spec.search_split, spec.arm].goes_on(spec, history)
+
+    def finished(self, spec: TrialSpec, record: Record) -> None:
+        """To be called with a trial's record, whatever its status."""
+        outcome = Outcome.of(record, with_history=bool(spec.rungs))
+        self._outcomes[spec.id] = outcome
+        for observer in self._observers:
+            observer.finished(spec, record)
+        if spec.stage == "search":
+            search = self._searches[spec.search_split, spec.arm]
+            search.finished(spec)
+            self._select_if_searched(search.arm, spec.search_split)
+        self._outcomes[spec.id] = replace(outcome, history=())  # its search has seen it
+
+    def _select_if_searched(self, arm: Arm, split: int) -> None:
+        search = self._searches.get((split, arm.name))
+        if search is not None and not search.over:
+            return
+        selection = search.selection() if search else given(next(arm.space.configurations()), self._plan.study.metric)
+        self._selections[split, arm.name] = selection
+        self._write_selections()
+        for spec in self._replicates(arm):
+            self._queue(spec, self._length(spec), self._rank[arm.name])
+        if len(self._selections) == len(self._plan.arms) * self._plan.search_splits:
+            for rank, planned in enumerate(self._plan.references):
+                for spec in self._plan.reference(planned, self._bank):
+                    self._queue(spec, 0, rank)  # it trains nothing, so that it is shorter than any replicate
+
+    def _queue(self, spec: TrialSpec, length: int, rank: int) -> None:
+        if spec.id not in self._outcomes and spec.id not in self._queued:
+            self._queued.add(spec.id)
+            heapq.heappush(self._ready, (-length, rank, spec.replicate, spec.search_split, spec))
+
+    def _replicates(self, arm: Arm) -> Iterator[TrialSpec]:
+        """Those of an arm's winner, once it is known, and of the winners of other splits, where they are others."""
+        own = self._selections.get((0, arm.name))
+        for split in range(self._plan.search_splits if own else 0):
+            one = self._selections.get((split, arm.name))
+            if one is None or one.number is None or one.configuration is None:
+                continue
+            if split == 0 or own is None or one.configuration != own.configuration:
+                yield from self._plan.replicate(arm, one.number, one.configuration, self._bank, split)
+
+    def _write_selections(self) -> None:
+        """A winner keeps the time at which it was first fixed; one that replaces another keeps that one in sight."""
+        for search, selection in self._selections.items():
+            before = self._fixed.get(search)
+            selected_at, previous = now(), tuple[FixedSelection, ...]()
+            if before is not None and before.configuration == selection.configuration:
+                selected_at, previous = before.selected_at, before.previous
+            elif before is not None:
+                previous = (*before.previous, before.model_copy(update={"previous": ()}))
+            self._fixed[search] = FixedSelection(**dict(selection), selected_at=selected_at, previous=previous)
+        by_split: dict[int, dict[str, FixedSelection]] = {0: {}}
+        for (
+            split,
+            name,
+        ), one in self._fixed.items():  # of splits that this plan does not have, what was selected stays
+            if (split, name) in self._selections or split >= self._plan.search_splits:
+                by_split.setdefault(split, {})[name] = one
+        SelectionFile(arms=by_split.pop(0), other_splits=by_split).write(self._out / "selection.json")

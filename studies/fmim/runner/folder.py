@@ -1,0 +1,227 @@
+"""What is in a study's folder, and whether it belongs to the plan."""
+
+from __future__ import annotations
+
+import subprocess
+import uuid
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from fmim.plan import Plan
+from fmim.runner.search.proposals import Proposals
+from fmim.selection import Outcome
+from fmim.surface import Surface
+from fmim_core.config import fingerprint
+from fmim_core.data.bank.bank import Bank
+from fmim_core.losses.surface import loss_surface
+from fmim_core.margins.base import Margins
+from fmim_core.records import (
+    DataEntry,
+    Execution,
+    FoldEntry,
+    PlannedTrials,
+    StudyFile,
+    SubsetSummary,
+    now,
+    queries_path,
+    read_records,
+    study_path,
+    write_json,
+)
+from fmim_core.trial.machine import environment
+
+
+def outcomes_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Outcome]:
+    """The outcomes of the plan's trials that have a record in the folder, by trial; other records are left alone.
+
+    A replicate whose queries are gone from beside its record has none: it runs again, and writes both.
+
+    Raises:
+        ValueError: a record has the name of a planned trial, but another configuration, data set or seed; or an arm
+            was searched otherwise.
+    """
+    proposals = Proposals(out)
+    _check_arms(out, plan, proposals)
+    planned = {spec.id: spec for spec in plan.possible(bank, proposals.of)}
+    sampled = {arm.name for arm in plan.arms if arm.listed is None}
+    outcomes: dict[str, Outcome] = {}
+    lost, foreign = [], []
+    for record in read_records(out):
+        spec = planned.get(record.trial)
+        if spec is not None:
+            if record.queries_sha256 is None or queries_path(out, spec.id).exists():
+                outcomes[spec.id] = Outcome.of(record, with_history=bool(spec.rungs))
+            if record.fingerprint != spec.fingerprint:
+                foreign.append(spec.id)
+        elif record.arm in sampled and record.search_split < plan.search_splits:
+            lost.append(record.trial)
+    if lost:
+        raise ValueError(
+            f"{out} holds records of configurations that its proposals.json does not have (e.g. {lost[0]}): put the "
+            "file back, or --fresh to move the folder aside and start over"
+        )
+    if foreign:
+        raise ValueError(
+            f"{out} holds {len(foreign)} records of another plan (e.g. {foreign[0]}{_differences(out, plan, bank)}): "
+            "give another --out, or --fresh to move them aside and start over"
+        )
+    return outcomes
+
+
+def _check_arms(out: Path, plan: Plan, proposals: Proposals) -> None:
+    """Check that each arm resumes in the space and with the searcher it started with; it may only take more samples."""
+    study = read_study(out)
+    before = {arm.name: arm for arm in study.arms} if study else {}
+    for arm in plan.arms:
+        if study is None or arm.name not in before:
+            continue
+        old, new = before[arm.name], arm.entry(plan.replicates_of(arm))
+        proposed = max(len(proposals.of(arm.name, split)) for split in range(plan.search_splits))
+        changed = _changes(old.space, new.space)
+        changed += _changes(old.searcher, new.searcher, without="samples")
+        if proposed and study.seed != plan.seed:
+            changed.append(f"seed was {study.seed}, is {plan.seed}")
+        if arm.budget < proposed:
+            changed.append(f"{proposed} configurations are proposed, only {arm.budget} allowed now")
+        if changed:
+            raise ValueError(
+                f"arm {arm.name!r} of {out} was started with different settings: {'; '.join(changed)}. More samples "
+                "continue a search, anything else is another one: give another --out, or --fresh to move this one "
+                "aside and start over"
+            )
+
+
+def _changes(old: Mapping[str, Any], new: Mapping[str, Any], without: str = "") -> list[str]:
+    names = [name for name in {**old, **new} if name != without and old.get(name) != new.get(name)]
+    return [f"{name} was {old.get(name, 'not there')}, is {new.get(name, 'not there')}" for name in names]
+
+
+def _differences(out: Path, plan: Plan, bank: Bank) -> str:
+    """What study.json says was different, as far as it can be told."""
+    old = read_study(out)
+    if old is None:
+        return ""
+    pairs = {
+        "preset": (old.preset, plan.preset.name),
+        "seed": (old.seed, plan.seed),
+        "data": (old.data.name, bank.description.name),
+        "data fingerprint": (old.data.fingerprint[:12], bank.fingerprint[:12]),
+        "test protocol": (old.test_protocol, plan.preset.test_protocol),
+        "epochs": (old.train["epochs"], plan.train_configs()[0].epochs),
+        "--set": (old.changed, dict(plan.preset.changed)),
+    }
+    different = [f"{name} was {was}, is {now}" for name, (was, now) in pairs.items() if was != now]
+    return f"; {', '.join(different)}" if different else ""
+
+
+def read_study(out: Path) -> StudyFile | None:
+    """study.json; None if there is none yet.
+
+    Raises:
+        ValueError: it cannot be read.
+    """
+    path = study_path(out)
+    return StudyFile.read(path) if path.exists() else None
+
+
+def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execution: Execution) -> str:
+    """Write study.json with this execution added to those before; returns the study's id, which stays the same."""
+    old, study = read_study(out), plan.study
+    written = StudyFile(
+        id=old.id if old else uuid.uuid4().hex,
+        study=study.name,
+        title=study.title,
+        question=study.question,
+        preset=plan.preset.name,
+        seed=plan.seed,
+        changed=dict(plan.preset.changed),
+        created_at=old.created_at if old else now(),
+        fingerprint=_fingerprint(plan, bank),
+        data=_data(bank),
+        folds=folds,
+        metric=study.metric,
+        equivalence_margin=study.equivalence_margin,
+        search_splits=plan.search_splits,
+        test_protocol=plan.preset.test_protocol,
+        models_per_replicate=plan.models_per_replicate,
+        baseline=study.baseline,
+        comparisons=list(study.comparison_pairs),
+        arms=[arm.entry(plan.replicates_of(arm)) for arm in plan.arms],
+        references=[planned.entry() for planned in plan.references],
+        plan=PlannedTrials(
+            search_trials=plan.search_trials,
+            replicate_trials=plan.replicate_trials,
+            reference_trials=plan.reference_trials,
+        ),
+        train=plan.train_configs()[0].model_dump(mode="json", exclude={"loss", "margins"}),
+        environment=environment() | {"git_commit": _git_commit()},
+        executions=[*(old.executions if old else ()), execution],
+    )
+    written.write(study_path(out))
+    return written.id
+
+
+def _data(bank: Bank) -> DataEntry:
+    description = bank.description
+    return DataEntry(
+        name=description.name,
+        kind=description.kind,
+        synthetic=description.synthetic,
+        about=description.about,
+        release=description.release,
+        files=dict(description.files),
+        details=dict(description.details),
+        fingerprint=bank.fingerprint,
+        image_size=bank.size,
+        images=bank.count,
+        warnings=list(bank.warnings),
+        **{side: SubsetSummary.model_validate(counts) for side, counts in bank.summary.items()},
+    )
+
+
+def _fingerprint(plan: Plan, bank: Bank) -> str:
+    """Of all trials that are known beforehand, and of the searches that propose the others."""
+    searches = [arm.model_dump(mode="json") for arm in plan.arms if arm.listed is None]
+    return fingerprint([spec.fingerprint for spec in plan.possible(bank, lambda arm, search_split: ())] + searches)
+
+
+def write_surfaces(out: Path, plan: Plan) -> None:
+    """Write surfaces.json: for each surface of the study its label, margins, grid, values and gradients."""
+    if plan.study.surfaces:
+        write_json(out / "surfaces.json", [_values(surface) for surface in plan.study.surfaces])
+
+
+def _values(surface: Surface) -> dict[str, Any]:
+    loss = surface.loss()
+    about = {"label": surface.label, "epsilon": surface.epsilon, "beta": surface.beta}
+    values = loss_surface(loss, Margins(surface.epsilon, surface.beta))
+    return about | {"configuration": loss.model_dump(mode="json")} | values
+
+
+def write_shown_images(out: Path, bank: Bank, rows: Iterable[int]) -> None:
+    """Write the images of these rows of the bank as samples/ROW.png, where a report finds them without the bank."""
+    for row in rows:
+        path = out / "samples" / f"{row}.png"
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            Image.fromarray(bank.images[row]).save(path)
+
+
+def end_execution(out: Path, wall_s: float, trials: int, exit_code: int) -> None:
+    """Complete the last execution in study.json: it ends now."""
+    study = StudyFile.read(study_path(out))
+    facts = {"ended_at": now(), "wall_s": wall_s, "trials": trials, "exit_code": exit_code}
+    ended = study.executions[-1].model_copy(update=facts)
+    study.model_copy(update={"executions": [*study.executions[:-1], ended]}).write(study_path(out))
+
+
+def _git_commit() -> str:
+    """The project's commit, with `-dirty` where files differ from it; `unknown` outside a checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=40"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"

@@ -1,0 +1,64 @@
+"""`fmim plan STUDY --calibrate`: what a run would take here, on record so that a report can say how true it was."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+
+from rich.console import Console
+
+from fmim.options import Options
+from fmim.plan import Plan
+from fmim.runner.forecast.calibrate import calibrate
+from fmim.runner.forecast.forecast import Forecast, forecast
+from fmim.runner.run_study import backend_of, check_plan, open_bank, plan_of
+from fmim.runner.show import show_forecast, show_plan
+from fmim.workload import Workload
+from fmim_core.records import CalibrationFile, ForecastEntry, calibration_path, now
+
+
+def predict(options: Options, console: Console) -> Forecast:
+    """Print the plan, run short trials, write OUT/calibration.json, and print what the whole plan would take.
+
+    Raises:
+        ValueError: whatever would stop a trial; nothing has started.
+    """
+    return predict_plan(plan_of(options), options, console)
+
+
+def predict_plan(plan: Plan, options: Options, console: Console) -> Forecast:
+    """As `predict`, for a plan made by hand."""
+    begun = time.perf_counter()
+    checked = check_plan(plan, options)
+    plan, checking = checked.plan, time.perf_counter() - begun
+    show_plan(checked, options.folder, console)
+    begun = time.perf_counter()
+    with backend_of(options, plan) as backend:
+        decoding = time.perf_counter()
+        open_bank(checked, options, console)
+        begun += time.perf_counter() - decoding  # where it is still to do, it is no part of what a run takes
+        bank = open_bank(checked, options, console)
+        preparation = checking + time.perf_counter() - begun
+        workload = Workload(plan, checked.development)
+        console.print(f"calibrating: short trials, {backend.slots} at once on {backend.device}", highlight=False)
+        calibration = calibrate(plan, workload.development, bank, backend)
+    found = forecast(plan, workload, bank, calibration, backend.slots, backend.share, preparation)
+    CalibrationFile(
+        made_at=now(),
+        study=plan.study.name,
+        preset=plan.preset.name,
+        seed=plan.seed,
+        replicates=plan.replicate_trials,
+        search_splits=plan.search_splits,
+        epochs=plan.train_configs()[0].epochs,
+        data_fingerprint=bank.fingerprint,
+        backend=options.backend,
+        device=backend.device,
+        slots=backend.slots,
+        device_share=backend.share,
+        forecast=ForecastEntry(**asdict(found)),
+        preparation_s=preparation,
+        calibration=asdict(calibration),
+    ).write(calibration_path(options.folder))
+    show_forecast(plan, found, calibration, backend.slots, console)
+    return found

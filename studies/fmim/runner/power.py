@@ -1,0 +1,52 @@
+"""What `fmim plan` says of the power of a study's comparisons, before it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fmim.plan import Plan
+from fmim.runner.spread import ASSUMED
+from fmim_core.records import study_path
+from fmim_reports.parts.comparisons import comparisons
+from fmim_reports.parts.comparisons.words import power_sentence
+from fmim_reports.reading.results import read_results
+from fmim_reports.stats import Variances, power_of
+
+
+def power_lines(plan: Plan, out: Path) -> list[str]:
+    """What the planned seeds can show: by the spread measured in an earlier run in `out`, else by the assumed one."""
+    if not plan.study.comparison_pairs:
+        return []
+    if plan.compared_replicates < 2:
+        return ["power: fewer than two seeds show nothing of others, so no comparison has an answer"]
+    return _measured(plan, out) or [_assumed(plan)]
+
+
+def _measured(plan: Plan, out: Path) -> list[str]:
+    """One line a comparison that an earlier run of the study and preset has measured."""
+    if not study_path(out).is_file():
+        return []
+    results = read_results(out)
+    if results.study.preset != plan.preset.name:
+        return []
+    found = []
+    for one in comparisons(results):
+        power = one.variances and power_of(one.variances, plan.compared_replicates, plan.study.equivalence_margin)
+        if power:
+            found.append(f"power, measured in {out.name}, {one.heading()}: {power_sentence(power, one.over)}")
+    return found
+
+
+def _assumed(plan: Plan) -> str:
+    preset = plan.preset
+    spread = None if preset.changed else ASSUMED.get(preset.name)
+    if spread is None:
+        which = f"a changed preset {preset.name}" if preset.changed else f"preset {preset.name}"
+        return (
+            f"power: nothing is assumed of how differences vary with {which}; once a run of it is in --out, the plan "
+            "says what its seeds can show"
+        )
+    subjects = spread.test_subjects
+    variances = Variances(spread.seeds**2, subjects * spread.subjects**2, subjects=subjects)
+    power = power_of(variances, plan.compared_replicates, plan.study.equivalence_margin)
+    return f"power, assumed from {spread.source}: {power_sentence(power, 'seeds and subjects')}"

@@ -1,0 +1,263 @@
+"""Run a study from its declaration to its report."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from rich.console import Console
+from rich.markup import escape
+
+from fmim.changes import refusal
+from fmim.data.banks import bank_of
+from fmim.data.sources import find_source
+from fmim.data.subject_check import check_subject_counts
+from fmim.exit_codes import DONE, INTERRUPTED, SOME_FAILED
+from fmim.options import Options, selection_file
+from fmim.plan import Plan
+from fmim.runner.backends.backend import Backend, open_backend
+from fmim.runner.data_warnings import warn_of_data, warn_of_folds
+from fmim.runner.dispatcher import Dispatcher
+from fmim.runner.folder import (
+    end_execution,
+    outcomes_of_plan,
+    write_shown_images,
+    write_study,
+    write_surfaces,
+)
+from fmim.runner.ownership import locked, move_aside
+from fmim.runner.progress import Progress
+from fmim.runner.tracking.mlflow_runs import Identity
+from fmim.runner.tracking.tracker import Tracker
+from fmim.selection import Outcome
+from fmim_core.data.bank.bank import Bank
+from fmim_core.data.bank.building import development_index
+from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.source import Source
+from fmim_core.records import Execution, FoldEntry, Record, StudyFile, now, record_path
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A plan that can run: its data set, the development images' index, and the sizes of the folds."""
+
+    plan: Plan
+    source: Source
+    development: ImageSet
+    folds: list[FoldEntry]
+
+
+def plan_of(options: Options) -> Plan:
+    """The plan: study and preset, with what the command line changes.
+
+    Raises:
+        ValueError: no such study, preset or selection, or a training that cannot be made.
+    """
+    study, preset = options.declared()
+    plan = Plan(study, preset, options.seed, options.replicates, search_splits=options.search_splits)
+    try:
+        plan.train_configs()
+    except ValidationError as error:
+        if preset.changed:
+            raise refusal(study, preset, error) from error
+        raise
+    return plan
+
+
+@contextmanager
+def backend_of(options: Options, plan: Plan) -> Iterator[Backend]:
+    """Where the plan's trials run, for a block.
+
+    Raises:
+        ValueError: no such resources, no such cluster, or a training cannot be compiled there as it should be.
+    """
+    resources = (options.cpus_per_trial, options.gpus_per_trial)
+    with open_backend(options.backend, options.address, *resources) as backend:
+        plan.check_device("cuda" if backend.gpus else "cpu")
+        yield backend
+
+
+def prepare(options: Options) -> Checked:
+    """Everything that can be checked without decoding an image: folder, plan, data set, and the folds' sizes.
+
+    Raises:
+        ValueError: whatever would stop a trial.
+    """
+    return check_plan(plan_of(options), options)
+
+
+def check_plan(plan: Plan, options: Options) -> Checked:
+    """As `prepare`, for a plan made by hand."""
+    options.check_folder(plan.study.name)
+    source = find_source(options.data, options.data_root, plan.preset, options.seed)
+    plan = replace(plan, data_settings=tuple(source.description.settings.items()))
+    development = development_index(source, plan.preset.image_size)
+    check_subject_counts(plan, development)
+    return Checked(plan, source, development, plan.check(development))
+
+
+def run_study(options: Options, console: Console) -> int:
+    """Run, or resume, a study of the catalogue; returns the exit code.
+
+    Raises:
+        ValueError: bad input; nothing has started.
+    """
+    return run_plan(plan_of(options), options, console)
+
+
+def run_plan(plan: Plan, options: Options, console: Console) -> int:
+    """Run, or resume, a plan; returns the exit code.
+
+    Raises:
+        ValueError: bad input; nothing has started.
+    """
+    begun = time.perf_counter()
+    checked, out = check_plan(plan, options), options.folder
+    plan = checked.plan
+    warn_of_data(checked.source.description, console)
+    with backend_of(options, plan) as backend:
+        bank = open_bank(checked, options, console)
+        backend.check(bank)
+        _check_selected_on(bank, options.selected)
+        if options.fresh and (aside := move_aside(out)):
+            console.print(f"moved {out} to {aside}", highlight=False, soft_wrap=True)
+        with locked(out):
+            outcomes = outcomes_of_plan(out, plan, bank)
+            warn_of_folds(checked.folds, console)
+            study_id = write_study(out, plan, bank, checked.folds, _execution(options, backend))
+            write_surfaces(out, plan)
+            parameters = {"preset": plan.preset.name, "seed": plan.seed, "data": bank.description.name}
+            identity = Identity(plan.study.name, study_id, plan.preset.name, parameters)
+            mirrored = (Record.read(record_path(out, trial)) for trial in outcomes)
+            tracker = Tracker(options.checked_tracking_uri, identity, mirrored)
+            return StudyRun(plan, bank, out, backend, outcomes, tracker, console, begun).execute()
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """One execution of a plan in its study's folder.
+
+    outcomes: of the plan's trials that have a record, by trial.
+    begun: `time.perf_counter` when the program's work began.
+    """
+
+    plan: Plan
+    bank: Bank
+    out: Path
+    backend: Backend
+    outcomes: Mapping[str, Outcome]
+    tracker: Tracker
+    console: Console
+    begun: float
+
+    def execute(self) -> int:
+        """All trials that are missing, and the report; returns the exit code."""
+        code = SOME_FAILED
+        try:
+            self._say_what_will_happen()
+            code = self._train()
+            self._report()
+        finally:  # whatever becomes of trials and report, no run may stay RUNNING
+            self._close(code)
+        return code
+
+    def _say_what_will_happen(self) -> None:
+        plan, backend, splits, winners = self.plan, self.backend, "", ""
+        if plan.search_splits > 1:
+            splits, winners = f" × {plan.search_splits} splits", " and other splits' winners"
+        for warning in plan.warnings:
+            self.console.print(f"[yellow]{escape(warning)}[/]", highlight=False)
+        self.console.print(
+            f"[bold]{plan.study.title}[/] ({plan.preset.name}: {plan.preset.about})\n"
+            f"{'' if plan.exact else 'at most '}{plan.search_trials} search trials "
+            f"({sum(arm.budget for arm in plan.arms)} configurations × "
+            f"{plan.preset.folds} folds{splits}), {plan.replicate_trials} replicates of {len(plan.arms)} "
+            f"arms{winners} and {plan.reference_trials} trials of {len(plan.references)} references; "
+            f"{backend.slots} at once on {backend.device}",
+            highlight=False,
+        )
+        if self.outcomes:
+            done, failed = len(self._done), len(self.outcomes) - len(self._done)
+            self.console.print(f"resuming: {done} trials are done, {failed} failed and run again", highlight=False)
+
+    @property
+    def _done(self) -> dict[str, Outcome]:
+        return {trial: outcome for trial, outcome in self.outcomes.items() if outcome.final}
+
+    def _train(self) -> int:
+        """All trials; wall_s in study.json counts from the start of the program's work to the end of the last trial."""
+        code = DONE
+        with Progress(self.plan, self.backend.slots, self._done, self.console) as progress:
+            dispatcher = Dispatcher(self.plan, self.bank, self.out, self._done, [progress, self.tracker])
+            try:
+                with _terminate_as_interrupt():
+                    self.backend.run(dispatcher, self.out, self.plan.trials)
+            except KeyboardInterrupt:
+                code = INTERRUPTED
+        if code == DONE and not dispatcher.complete:
+            code = SOME_FAILED
+        wall_s = time.perf_counter() - self.begun
+        end_execution(self.out, wall_s, dispatcher.handed_out, exit_code=code)
+        return code
+
+    def _report(self) -> None:
+        from fmim_reports.build import build_report
+        from fmim_reports.parts.queries.shown import shown_rows
+        from fmim_reports.reading.results import read_results
+
+        write_shown_images(self.out, self.bank, shown_rows(read_results(self.out)))
+        self.console.print(f"report: {build_report(self.out)}", highlight=False, soft_wrap=True)
+
+    def _close(self, code: int) -> None:
+        status = {DONE: "FINISHED", SOME_FAILED: "FAILED", INTERRUPTED: "KILLED"}[code]
+        artifacts = [self.out / name for name in ("report", "study.json", "selection.json")]
+        for trouble in self.tracker.close(status, artifacts):
+            text = f"[yellow]MLflow:[/] {escape(trouble)} (records are complete; the next start mirrors them)"
+            self.console.print(text)
+        if code == INTERRUPTED:
+            self.console.print("interrupted: the same command resumes it")
+
+
+def _check_selected_on(bank: Bank, selected: Path | None) -> None:
+    """Raise a `ValueError` if the selection was made on another data set, perhaps on these test subjects."""
+    if selected is None:
+        return
+    data = StudyFile.read(selection_file(selected, "study.json")).data
+    if data.fingerprint != bank.fingerprint:
+        raise ValueError(f"--selected {selected} was selected on other data ({data.name}): select on the same first")
+
+
+def _execution(options: Options, backend: Backend) -> Execution:
+    """What study.json says of this execution now; the rest follows when it has ended."""
+    return Execution(
+        started_at=now(),
+        slots=backend.slots,
+        backend=options.backend,
+        device=backend.device,
+        tracking_uri=options.checked_tracking_uri,
+    )
+
+
+def open_bank(checked: Checked, options: Options, console: Console) -> Bank:
+    """The data set's images, decoded if this was not done before."""
+    return bank_of(checked.source, checked.plan.preset.image_size, options.banks, console)[0]
+
+
+@contextmanager
+def _terminate_as_interrupt() -> Iterator[None]:
+    """SIGTERM ends the block as Ctrl-C does, so that the tracker says KILLED and the report is built."""
+
+    def interrupt(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,169 @@
+"""The search of one arm on one split: its configurations so far, which of their trials are due, and when it is over."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+
+from fmim.declare import Arm
+from fmim.plan import Plan
+from fmim.runner.search.draws import TorchDraws
+from fmim.runner.search.proposals import Proposals
+from fmim.selection import Outcome, score, select
+from fmim_core.data.bank.bank import Bank
+from fmim_core.metric_names import METRICS
+from fmim_core.records import EpochRow, Selection
+from fmim_core.trial.spec import TrialSpec
+from fmim_spaces.domain import Configuration
+from fmim_spaces.searcher import History
+
+
+class ArmSearch:
+    """Proposes an arm's configurations and hands out their trials, minus those that have a record.
+
+    `outcomes` are those of the whole study by trial: the final ones from before, and this run's, which the dispatcher
+    adds before it calls `finished`. Trials that do not depend on each other come longest first, by the `length` of
+    their configuration's first trial; a search that is `ordered` keeps its own order, on which its results depend.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        arm: Arm,
+        bank: Bank,
+        proposals: Proposals,
+        outcomes: Mapping[str, Outcome],
+        length: Callable[[TrialSpec], int],
+        search_split: int = 0,
+    ) -> None:
+        self.arm, self.search_split = arm, search_split
+        self.configurations: list[Configuration] = []
+        self._plan, self._bank, self._proposals, self._outcomes = plan, bank, proposals, outcomes
+        self._trials: list[list[TrialSpec]] = []  # of each configuration, one a fold
+        self._open: list[set[str]] = []  # of each configuration, the trials that are due and not over
+        self._left = 0  # how many those are
+        self._queue: deque[TrialSpec] = deque()
+        self._length, self._lengths, self._longest = length, list[int](), 0  # of each configuration
+        self._exhausted = False
+        rule, self._metric = arm.searcher.stopping_rule, METRICS[plan.study.metric]
+        self._reached: Counter[int] = Counter()  # rungs, by configuration
+        validations, upwards = plan.training_of(arm).validations, self._metric.higher_is_better
+        self._stopping = None if rule is None else rule.start(validations, upwards)
+        self._draws = TorchDraws(plan.seed, arm.name, search_split)
+        self.uses_results, self._own_order = arm.searcher.uses_results(arm.space), arm.searcher.ordered(arm.space)
+        for configuration in arm.listed or proposals.of(arm.name, search_split):
+            self._begin(configuration)
+        self._propose()
+        if not self._own_order:
+            self._queue = deque(sorted(self._queue, key=lambda spec: -self._lengths[spec.number]))
+
+    @property
+    def over(self) -> bool:
+        """Whether no trial is left and none can follow."""
+        return self._all_proposed and not self._left
+
+    def next(self) -> TrialSpec | None:
+        """The next trial to run; None if there is none now."""
+        return self._queue.popleft() if self._queue else None
+
+    @property
+    def ahead(self) -> int | None:
+        """The length of its next trial, or of its longest where it keeps its own order, and of a replicate behind it.
+
+        That is as long as its longest configuration so far, which may win. None if there is no trial now.
+        """
+        if not self._queue:
+            return None
+        return self._longest + (self._longest if self._own_order else self._lengths[self._queue[0].number])
+
+    def goes_on(self, spec: TrialSpec, history: Sequence[EpochRow]) -> bool:
+        """Whether a trial with this history goes on; if not, it is to be stopped."""
+        return not self._stops(spec, history)
+
+    def finished(self, spec: TrialSpec) -> None:
+        """To be called when one of its trials is over and has its record."""
+        self._open[spec.number].remove(spec.id)
+        self._left -= 1
+        self._screen(spec)
+        self._propose()
+
+    def selection(self) -> Selection:
+        """The winner, from the trials' outcomes."""
+        outcomes = [self._outcomes_of(number) for number in range(len(self._trials))]
+        return select(self.configurations, self._plan.preset.folds, outcomes, self._plan.study.metric)
+
+    @property
+    def _all_proposed(self) -> bool:
+        return self._exhausted or len(self.configurations) >= self.arm.budget
+
+    def _begin(self, configuration: Configuration) -> None:
+        """Queue a configuration's trials; the first fold alone where it screens."""
+        number = len(self.configurations)
+        trials = self._plan.search(self.arm, number, configuration, self._bank, self.search_split)
+        self.configurations.append(configuration)
+        self._trials.append(trials)
+        self._lengths.append(self._length(trials[0]))
+        self._longest = max(self._longest, self._lengths[number])
+        self._open.append(set())
+        if self.arm.searcher.screens:
+            self._queue.extend(self._due(trials[:1]))
+            self._screen(trials[0])
+        else:
+            self._queue.extend(self._due(trials))
+
+    def _due(self, trials: Sequence[TrialSpec]) -> list[TrialSpec]:
+        missing = [spec for spec in trials if spec.id not in self._outcomes]
+        for spec in missing:
+            self._open[spec.number].add(spec.id)
+        self._left += len(missing)
+        return missing
+
+    def _screen(self, spec: TrialSpec) -> None:
+        """Where the first fold screens: if this is it, and it has come to its end, the others are due, and first."""
+        outcome = self._outcomes.get(spec.id)
+        if not self.arm.searcher.screens or spec.fold != 0 or outcome is None:
+            return
+        self._stops(spec, outcome.history)
+        if outcome.status == "completed":
+            self._queue.extendleft(reversed(self._due(self._trials[spec.number][1:])))
+
+    def _propose(self) -> None:
+        """Make all proposals that can be made now; they are on disk before a trial of theirs is handed out."""
+        fresh = False
+        while not self._all_proposed and (values := self._basis()) is not None:
+            better = self._metric.higher_is_better
+            history = History(self.arm.space, tuple(self.configurations), tuple(values), better, self._draws)
+            configuration = self.arm.searcher.propose(history)
+            if configuration is None:
+                self._exhausted = True
+                break
+            self._proposals.add(self.arm.name, self.search_split, configuration, values)
+            self._begin(configuration)
+            fresh = True
+        if fresh:
+            self._proposals.save()
+
+    def _basis(self) -> list[float | None] | None:
+        """The results that the next proposal is based on; None while one of them is not there yet."""
+        number = len(self.configurations)
+        needed = self.arm.searcher.results_needed(number)
+        assert 0 <= needed <= number, f"{self.arm.searcher!r} needs {needed} results for proposal {number}"
+        if any(self._open[:needed]):
+            return None
+        return [self._value(earlier) for earlier in range(needed)]
+
+    def _stops(self, spec: TrialSpec, history: Sequence[EpochRow]) -> bool:
+        """Tell the stopping rule of the rungs that a trial has reached since it was told last, and ask it."""
+        reached = sum(rung <= len(history) for rung in spec.rungs)
+        if self._stopping is None or reached == self._reached[spec.number]:
+            return False
+        self._reached[spec.number] = reached
+        validated = [row for row in history if spec.train.validates(row.epoch)]
+        return self._stopping.stops(spec.number, [row.validation(self._metric.name) for row in validated])
+
+    def _value(self, number: int) -> float | None:
+        configuration, folds = self.configurations[number], self._plan.preset.folds
+        return score(number, configuration, folds, self._outcomes_of(number), self._plan.study.metric).mean
+
+    def _outcomes_of(self, number: int) -> list[Outcome]:
+        return [self._outcomes[spec.id] for spec in self._trials[number] if spec.id in self._outcomes]

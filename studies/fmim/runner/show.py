@@ -1,0 +1,121 @@
+"""What `fmim plan` prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
+
+from fmim.declare import Arm
+from fmim.plan import Plan
+from fmim.runner.data_warnings import warn_of_data, warn_of_folds
+from fmim.runner.forecast.calibrate import Calibration
+from fmim.runner.forecast.forecast import Forecast
+from fmim.runner.power import power_lines
+from fmim.runner.run_study import Checked
+from fmim.workload import Workload
+from fmim_reports.writing.formats import duration
+from fmim_spaces.stopping import StoppingRule
+
+
+def show_plan(checked: Checked, out: Path, console: Console) -> None:
+    """The arms with their spaces and trials, the folds, the totals, and what the comparisons can show.
+
+    `out` is the study's folder, where an earlier run may have measured how differences vary.
+    """
+    plan, source = checked.plan, checked.source
+    work = Workload(plan, checked.development)
+    console.print(f"[bold]{plan.study.title}[/]\n{plan.study.question}", highlight=False)
+    console.print(f"preset {plan.preset.name}: {plan.preset.about}", highlight=False)
+    if changed := plan.preset.changed:
+        said = ", ".join(f"{path} = {value}" for path, value in changed)
+        console.print(f"changed from the preset: {escape(said)}", highlight=False)
+    console.print(f"test: {_test(plan)}", highlight=False)
+    console.print(f"data {source.description.name}: {source.description.about}", highlight=False)
+    warn_of_data(source.description, console)
+    numbers = (Column(name, justify="right", no_wrap=True) for name in ("N_s", "trials", "epochs", "images"))
+    others = plan.search_splits - 1
+    parts = "search, on all splits, + replicates + other splits' winners" if others else "search + replicates"
+    table = Table("arm", "space", "searcher", *numbers, box=SIMPLE_HEAD, caption=f"trials: {parts}")
+    for arm in plan.arms:
+        stops = "≤ " if plan.rungs_of(arm) else ""
+        most = stops or ("≤ " if others else "")
+        both = work.search(arm) + work.replicates(arm)
+        table.add_row(
+            arm.label,
+            "; ".join(map(str, arm.space.parameters)) or "–",
+            str(arm.searcher),
+            str(arm.budget),
+            f"{stops}{plan.search_trials_of(arm)} + {plan.replicates_of(arm)}{f' + ≤ {others}' if others else ''}",
+            f"{most}{both.epochs}",
+            f"{most}{both.images}",
+        )
+    console.print(table)
+    for warning in plan.warnings:
+        console.print(f"[yellow]{escape(warning)}[/]", highlight=False)
+    for fold in checked.folds:
+        without = fold.validation_queries_without_match
+        console.print(
+            f"fold {fold.fold}: {fold.train_subjects} subjects ({fold.train_images} images) train, "
+            f"{fold.validation_subjects} ({fold.validation_images}) validate with "
+            f"{fold.validation_queries} queries{f' and {without} without a match' if without else ''}",
+            highlight=False,
+        )
+    warn_of_folds(checked.folds, console)
+    for arm in plan.arms:
+        if (rule := arm.searcher.stopping_rule) and plan.rungs_of(arm):
+            console.print(_stops(plan, arm, rule), highlight=False)
+    for planned in plan.references:
+        console.print(f"reference {planned.label}: {planned.entry().about}", highlight=False)
+    most, total = "" if plan.exact else "at most ", work.total
+    console.print(
+        f"{most}{plan.trials} trials: {most}{plan.search_trials} in the search, {plan.replicate_trials} replicates and "
+        f"{plan.reference_trials} trials of {len(plan.references)} references, which train nothing; "
+        f"{most}{total.epochs} epochs and {total.images} training images in all",
+        highlight=False,
+    )
+    for line in power_lines(plan, out):
+        console.print(escape(line), highlight=False)
+
+
+def show_forecast(plan: Plan, found: Forecast, calibration: Calibration, slots: int, console: Console) -> None:
+    """What was timed, and what follows from it."""
+    numbers = (
+        Column(name, justify="right") for name in ("start-up, s", "step, ms", "evaluation, ms an image", "memory, GB")
+    )
+    table = Table("training (loss, margins, model)", *numbers, box=SIMPLE_HEAD)
+    for key, timing in calibration.timings.items():
+        table.add_row(
+            key.partition(":")[0],
+            f"{timing.startup:.2f}",
+            f"{1000 * timing.step:.1f}",
+            f"{1000 * timing.image:.2f}",
+            f"{timing.peak_memory / 1e9:.2f}",
+        )
+    console.print(table)
+    about = "" if plan.exact else "about "
+    console.print(
+        f"predicted from {calibration.trials} short trials: {duration(found.wall_s)} for {about}{found.trials} trials, "
+        f"{slots} at once; {found.device_seconds / 3600:.3g} device-hours; at most {found.peak_memory / 1e9:.2f} GB "
+        "of memory a trial",
+        highlight=False,
+    )
+
+
+def _test(plan: Plan) -> str:
+    """What a replicate trains and tests."""
+    models, kept = plan.models_per_replicate, plan.train_configs()[0].keep
+    if plan.preset.test_protocol == "fold_ensemble":
+        return f"a seed trains {models} models, one without each fold, keeps the {kept} epoch's, and averages distances"
+    return f"a seed trains one model on all development subjects and keeps the {kept} epoch's"
+
+
+def _stops(plan: Plan, arm: Arm, rule: StoppingRule) -> str:
+    """Where a search stops trials, and what its rule expects of that."""
+    training, rungs = plan.training_of(arm), " or ".join(map(str, plan.rungs_of(arm)))
+    outlook = rule.outlook(training.validations, plan.preset.folds)
+    after = f"after {rungs} of {training.epochs} epochs"
+    return f"{arm.label}: trials of fold 0 may stop {after}{outlook and f'; {outlook}'}"

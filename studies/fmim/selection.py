@@ -1,0 +1,91 @@
+"""Selection: each arm's best configuration by its mean validation metric over folds, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from fmim_core.metric_names import METRICS, Metric
+from fmim_core.records import EpochRow, Record, Score, Selection, Status
+from fmim_spaces.domain import Configuration
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is read of a record once its trial is over; ten thousand whole ones, an epoch a row, would be a GB.
+
+    validation: metric → value on the held-out fold. history: of a trial that its search may stop, as long as its
+    stopping rule has not seen it.
+    """
+
+    arm: str
+    search_split: int
+    fold: int | None
+    status: Status
+    validation: Mapping[str, float] | None
+    history: Sequence[EpochRow] = ()
+
+    @classmethod
+    def of(cls, record: Record, with_history: bool = False) -> Outcome:
+        """That of a record."""
+        history = record.history if with_history else ()
+        return cls(record.arm, record.search_split, record.fold, record.status, record.metrics.validation, history)
+
+    @property
+    def final(self) -> bool:
+        """As `Record.final`."""
+        return self.status != "failed"
+
+    @property
+    def ends_another_split(self) -> bool:
+        """Whether it is of a trial of the winner of another search split than the study's own."""
+        return self.search_split > 0 and self.fold is None
+
+
+def upwards(value: float, metric: Metric) -> float:
+    """The value, or its negative where lower is better: of two, the better one is higher."""
+    return value if metric.higher_is_better else -value
+
+
+def select(
+    configurations: Sequence[Configuration], folds: int, outcomes: Sequence[Sequence[Outcome]], metric: str
+) -> Selection:
+    """The best configuration of an arm by its search trials' outcomes; among equals, the one declared first.
+
+    A configuration that did not complete every fold is not compared on fewer: it is left out and says so.
+    """
+    scores = tuple(
+        score(number, configuration, folds, of_it, metric)
+        for number, (configuration, of_it) in enumerate(zip(configurations, outcomes, strict=True))
+    )
+    eligible = [one for one in scores if one.mean is not None]
+    if not eligible:
+        return Selection(number=None, configuration=None, score=None, metric=metric, scores=scores)
+    best = max(eligible, key=lambda one: (upwards(one.mean, METRICS[metric]), -one.number))  # type: ignore[arg-type]
+    return Selection(
+        number=best.number, configuration=best.configuration, score=best.mean, metric=metric, scores=scores
+    )
+
+
+def given(configuration: Configuration, metric: str) -> Selection:
+    """The selection of an arm that has nothing to search."""
+    return Selection(number=0, configuration=configuration, score=None, metric=metric, scores=())
+
+
+def score(number: int, configuration: Configuration, folds: int, outcomes: Sequence[Outcome], metric: str) -> Score:
+    """A configuration's mean over its folds; none unless every fold is completed and finite."""
+    values = [one.validation[metric] for one in outcomes if one.status == "completed" and one.validation is not None]
+    finite = [value for value in values if value == value]
+    bad = [f"{one.status} (fold {one.fold})" for one in outcomes if one.status != "completed"]
+    bad += [f"{len(values) - len(finite)} undefined"] if len(finite) < len(values) else []
+    complete = len(finite) == folds
+    reason = f"{len(finite)} of {folds} folds" + (f": {', '.join(bad)}" if bad else "")
+    return Score(
+        number=number,
+        configuration=configuration,
+        mean=fmean(finite) if complete else None,
+        n=len(finite),
+        of=folds,
+        excluded=None if complete else reason,
+    )

@@ -1,0 +1,34 @@
+"""A loss that a study's report draws as a surface."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fmim_core.config import Config
+from fmim_spaces.domain import Assignment, nested
+
+if TYPE_CHECKING:
+    from fmim_core.losses import AdaTriplet, Triplet
+
+
+class Surface(Config):
+    """A loss to be drawn as a function of one triplet's (φ_ap, φ_an).
+
+    Args:
+        settings: the loss as an arm's settings give it, dotted, e.g. ("loss.kind", "triplet").
+    """
+
+    label: str
+    settings: tuple[Assignment, ...]
+    epsilon: float
+    beta: float = 0.0
+
+    def loss(self) -> Triplet | AdaTriplet:
+        """The loss.
+
+        Raises:
+            ValueError: settings that are no loss's, or those of a loss that has no surface.
+        """
+        from fmim_core.losses.surface import SurfaceConfig
+
+        return SurfaceConfig.model_validate(nested(self.settings)).loss
