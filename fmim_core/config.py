@@ -4,19 +4,76 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 
 class Config(BaseModel):
     """A frozen, hashable, picklable configuration; unknown keys and values out of range raise when it is made.
 
     Raises:
-        pydantic.ValidationError: a `ValueError` that names the field, the value given and what is allowed.
+        pydantic.ValidationError: a `ValueError` that names the field, the value given and what is allowed; `in_words`
+            says it in plain words.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fields_are_known(cls, given: Any) -> Any:
+        """As `extra="forbid"`, and says what there is."""
+        known = cls.model_fields
+        for name in given if isinstance(given, Mapping) else ():
+            if name not in known:
+                raise ValueError(
+                    f"unknown field {name!r}; {cls.__name__} has {', '.join(known)}{did_you_mean(str(name), known)}"
+                )
+        return given
+
+
+def in_words(error: ValidationError, most: int = 3) -> str:
+    """What a validation found wrong: each field by its dotted name, what is allowed, and the value given."""
+    found = error.errors(include_url=False)
+    said = [": ".join(filter(None, (_field(one), _problem(one)))) for one in found[:most]]
+    return "; ".join(said) + (f"; and {len(found) - most} more" if len(found) > most else "")
+
+
+class Refused(ValueError):
+    """What pydantic found wrong, in plain words.
+
+    Args:
+        what: whose configuration it is, e.g. "arm 'triplet_grid'".
+
+    Attributes:
+        field: the first field that is wrong, dotted; blank where it is the whole.
+        problem: what is wrong.
+    """
+
+    def __init__(self, what: str, error: ValidationError) -> None:
+        self.field, self.problem = _field(error.errors()[0]), in_words(error)
+        super().__init__(f"{what}: {self.problem}")
+
+
+def _field(problem: Any) -> str:
+    """The field that an error of pydantic's is about, by its dotted name; blank where it is about the whole."""
+    return ".".join(map(str, problem["loc"]))
+
+
+def _problem(one: Any) -> str:
+    if one["type"] in ("missing", "extra_forbidden"):
+        return {"missing": "is missing", "extra_forbidden": "is unknown"}[one["type"]]
+    if one["type"] == "value_error":  # our own words, which say what was given
+        return str(one["ctx"]["error"])
+    return f"{one['msg']} (given {str(one['input'])[:60]!r})"
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """The end of a message on a name that is not known: the one most like it, if there is one."""
+    near = get_close_matches(given, list(known), n=1)
+    return f". Did you mean {near[0]!r}?" if near else ""
 
 
 def fingerprint(value: Any) -> str:

@@ -49,12 +49,17 @@ def offenders(paths: list[Path], banned: set[str], top_only: bool = False) -> li
     ("package", "banned"),
     [
         ("fmim_core", {"ray", "optuna", "mlflow", "fmim", "fmim_reports", "fmim_spaces", "seaborn"}),
-        ("fmim_spaces", {"torch", "ray", "optuna", "mlflow", "fmim_core", "fmim", "fmim_reports"}),
+        ("fmim_spaces", {"torch", "ray", "optuna", "mlflow", "fmim", "fmim_reports"}),
         ("fmim_reports", {"torch", "torchvision", "ray", "optuna", "mlflow", "fmim", "fmim_spaces"}),
     ],
 )
 def test_imports_go_one_way(package: str, banned: set[str]) -> None:
     assert offenders(files(package), banned) == []
+
+
+def test_spaces_need_what_a_configuration_is_and_nothing_else_of_the_core() -> None:
+    names = {name for path in files("fmim_spaces") for name in imports(path) if name.startswith("fmim_core")}
+    assert names == {"fmim_core.config"}
 
 
 def test_ray_optuna_and_mlflow_are_the_runners_alone() -> None:

@@ -1,6 +1,6 @@
 """What a study writes: typed documents with one version, read and written through one place. Needs no torch."""
 
-from fmim_core.records.document import SCHEMA, Document, DocumentPart, Time, flat, in_words
+from fmim_core.records.document import SCHEMA, Document, DocumentPart, Time, flat
 from fmim_core.records.files import now, read_json, replacing, write_bytes, write_json, write_text
 from fmim_core.records.queries import (
     QUERIES_ENDING,
@@ -92,7 +92,6 @@ __all__ = [
     "TrialError",
     "calibration_path",
     "flat",
-    "in_words",
     "now",
     "queries_path",
     "read_json",

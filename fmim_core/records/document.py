@@ -9,6 +9,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from fmim_core.config import in_words
 from fmim_core.records.files import read_json, write_json
 
 SCHEMA = 3
@@ -67,19 +68,6 @@ class Document(DocumentPart):
             return cls.model_validate(content)
         except ValidationError as error:
             raise ValueError(f"{where} is malformed: {in_words(error)}") from error
-
-
-def in_words(error: ValidationError, most: int = 3) -> str:
-    """What a validation found wrong: each field by its dotted name, with the value given."""
-    found = error.errors(include_url=False)
-    said = [f"{'.'.join(map(str, one['loc'])) or 'the whole'}: {_problem(one)}" for one in found[:most]]
-    return "; ".join(said) + (f"; and {len(found) - most} more" if len(found) > most else "")
-
-
-def _problem(one: Any) -> str:
-    if one["type"] in ("missing", "extra_forbidden"):
-        return {"missing": "is missing", "extra_forbidden": "is unknown"}[one["type"]]
-    return f"{one['msg']} (given {str(one['input'])[:60]!r})"
 
 
 def flat(fields: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
+
+from fmim_core.config import Config
 
 
 def as_meant(value: Any) -> Any:
@@ -33,13 +35,7 @@ Assignment = tuple[str, Value]
 DIGITS = 4
 
 
-class Frozen(BaseModel):
-    """Data that is checked when made, and never changes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Parameter(Frozen):
+class Parameter(Config):
     """A training field that varies.
 
     path: the field, dotted, e.g. `margins.epsilon`; its last part is the parameter's name in configurations,
@@ -144,7 +140,7 @@ class LogUniform(_Range):
 Range = Annotated[Uniform | LogUniform, Field(discriminator="scale")]
 
 
-class Space(Frozen):
+class Space(Config):
     """The product of its choices and ranges; without any it holds one configuration, the empty one."""
 
     choices: tuple[Choice, ...] = ()
@@ -213,12 +209,18 @@ def _product(values: Mapping[str, Sequence[Value]]) -> Iterator[Configuration]:
 
 
 def nested(assignments: Iterable[Assignment]) -> dict[str, Any]:
-    """Dotted assignments nested, the last wins: [("margins.epsilon", 0.5)] → {"margins": {"epsilon": 0.5}}."""
+    """Dotted assignments nested, the last wins: [("margins.epsilon", 0.5)] → {"margins": {"epsilon": 0.5}}.
+
+    Raises:
+        ValueError: one lies within another.
+    """
     fields: dict[str, Any] = {}
     for path, value in assignments:
         target = fields
         *parents, last = path.split(".")
         for parent in parents:
             target = target.setdefault(parent, {})
+            if not isinstance(target, dict):
+                raise ValueError(f"{path} lies within {parent}, which is set to {target!r} as a whole: leave one out")
         target[last] = value
     return fields

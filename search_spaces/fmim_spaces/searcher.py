@@ -15,7 +15,8 @@ from typing import Annotated, Any, ClassVar, Protocol, Self
 
 from pydantic import BeforeValidator, PlainSerializer, PositiveInt, model_validator
 
-from fmim_spaces.domain import Configuration, Frozen, Space, Value
+from fmim_core.config import Config
+from fmim_spaces.domain import Configuration, Space, Value
 from fmim_spaces.stopping import StoppingRule
 
 REDRAWS = 100  # draws for one proposal, since the first ones may have been proposed before
@@ -76,7 +77,7 @@ class History:
         return (left[position] for position in self.draws.order(len(left), self.number, "untried"))
 
 
-class Searcher(Frozen, ABC):
+class Searcher(Config, ABC):
     """A way to search a space: how many configurations, chosen how, and which of their trials are stopped.
 
     kind: its name in study.json; each class has its own, as `kind: Literal["random"] = "random"`.

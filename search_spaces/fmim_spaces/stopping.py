@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from fmim_spaces.domain import Frozen
+from fmim_core.config import Config
 
 
 class StoppingState(ABC):
@@ -24,7 +24,7 @@ class StoppingState(ABC):
         """
 
 
-class StoppingRule(Frozen, ABC):
+class StoppingRule(Config, ABC):
     """When trials of a search's first fold are stopped; what survives is trained on the other folds.
 
     A rule counts validations, which come after every epoch or after every few (`TrainConfig.validate_every`).

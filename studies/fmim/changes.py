@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from pydantic import ValidationError
 
 from fmim.declare import Preset, Study
-from fmim_core.records import flat, in_words
-from fmim_core.registry import did_you_mean
+from fmim_core.config import in_words
 from fmim_spaces.domain import Assignment, as_meant, nested
 
 OF_PRESET = ("folds", "image_size", "phantom", "test_protocol")
@@ -65,15 +64,6 @@ def check_changes(study: Study, changes: Sequence[Assignment]) -> None:
                     f"--set {path}={value}: arm {arm.name!r} of study {study.name!r} sets {met[0]} itself; change the "
                     "study's arms instead"
                 )
-
-
-def refusal(study: Study, preset: Preset, error: ValidationError) -> ValueError:
-    """What no training takes of the preset's changes, with the field most like one that does not exist."""
-    arm = study.arms[0]
-    unchanged = arm.train_config(study.preset(preset.name), next(arm.space.corners()))
-    known = [name for name, _ in flat(unchanged.model_dump())]
-    unknown = [path for path, _ in preset.changed if path not in known]
-    return ValueError(f"--set: {in_words(error)}{did_you_mean(unknown[0], known) if unknown else ''}")
 
 
 def _overlap(one: str, other: str) -> bool:

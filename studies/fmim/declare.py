@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Self
 
-from pydantic import Field, InstanceOf, NonNegativeInt, PositiveInt, SerializeAsAny, model_validator
+from pydantic import Field, InstanceOf, NonNegativeInt, PositiveInt, SerializeAsAny, ValidationError, model_validator
 
 from fmim.surface import Surface
-from fmim_core.config import Config
+from fmim_core.config import Config, Refused
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.metric_names import METRICS
 from fmim_core.records import ArmEntry, SearcherFacts, SelectionFile, TestProtocol
@@ -158,12 +158,15 @@ class Arm(Config):
         """The training of one configuration under a preset, on images that come with settings of their own.
 
         Raises:
-            ValueError: a field that does not exist, or a value that it does not allow.
+            Refused: a field that does not exist, or a value that it does not allow.
         """
         from fmim_core.training.config import TrainConfig
 
         settings = [*data_settings, *preset.settings, *self.settings, *self.space.assignments(configuration)]
-        return TrainConfig.model_validate(nested(settings))
+        try:
+            return TrainConfig.model_validate(nested(settings))
+        except ValidationError as error:
+            raise Refused(f"arm {self.name!r}", error) from error
 
 
 class Preset(Config):

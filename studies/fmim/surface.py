@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fmim_core.config import Config
+from pydantic import ValidationError
+
+from fmim_core.config import Config, Refused
 from fmim_spaces.domain import Assignment, nested
 
 if TYPE_CHECKING:
@@ -31,4 +33,7 @@ class Surface(Config):
         """
         from fmim_core.losses.surface import SurfaceConfig
 
-        return SurfaceConfig.model_validate(nested(self.settings)).loss
+        try:
+            return SurfaceConfig.model_validate(nested(self.settings)).loss
+        except ValidationError as error:
+            raise Refused(f"surface {self.label!r}", error) from error

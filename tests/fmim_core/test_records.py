@@ -76,7 +76,7 @@ def test_what_an_epoch_does_not_have_is_not_written() -> None:
         (lambda c: c.pop("fold"), "fold: is missing"),
         (lambda c: c.pop("cost"), "is malformed: missing: cost$"),
         (lambda c: c["cost"].pop("eval_s"), r"is malformed: missing: cost\.eval_s$"),
-        (lambda c: c.update(ended_at="noon"), "ended_at: Value error, Invalid isoformat string: 'noon'"),
+        (lambda c: c.update(ended_at="noon"), "ended_at: Invalid isoformat string: 'noon'"),
         (lambda c: c.update(colour="red"), "colour: is unknown"),
         (lambda c: c.update(status="done"), "status: Input should be 'completed'"),
         (lambda c: c["history"][0].pop("loss"), "history.0.loss: is missing"),

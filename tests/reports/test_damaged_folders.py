@@ -96,9 +96,9 @@ def test_files_that_do_not_count_are_named(out: Path) -> None:
         ({"replicate": 0.5}, "replicate: Input should be a valid integer"),
         (
             {"metrics": {"validation": None, "test": None}},
-            "the whole: Value error, completed without validation metrics",
+            "completed without validation metrics",
         ),
-        ({"metrics": {"validation": {"mAP/4": 0.5}}}, "metrics.validation: Value error, metric key 'mAP/4'"),
+        ({"metrics": {"validation": {"mAP/4": 0.5}}}, "metrics.validation: metric key 'mAP/4'"),
         ({"verdict": "good"}, "verdict: is unknown"),
     ],
 )

@@ -55,9 +55,9 @@ def test_whole_numbers_stay_whole() -> None:
 @pytest.mark.parametrize("word", ["no", "off", "yes", "on", "true", "0x1", "1,5"])
 def test_words_stay_words(word: str) -> None:
     assert arm(values=(word,)).space.choices[0].values == (word,)
-    with pytest.raises(ValueError, match=r"keep\n.*'last' or 'best'"):
+    with pytest.raises(ValueError, match=r"keep: .*'last' or 'best'"):
         arm(("keep", word)).train_config(MINI, {"epsilon": 0.25})
-    with pytest.raises(ValueError, match=r"learning_rate\n.*valid number"):
+    with pytest.raises(ValueError, match=r"learning_rate: .*valid number"):
         arm(("learning_rate", word)).train_config(MINI, {"epsilon": 0.25})
 
 
@@ -72,10 +72,10 @@ def test_truth_values_are_neither_numbers_nor_words(truth: bool) -> None:
 @pytest.mark.parametrize(
     ("setting", "named"),
     [
-        (("marign", 0.2), "marign\n.*not permitted"),
-        (("margins.marign", 0.2), "marign\n.*not permitted"),
-        (("loss.lamda", 0.2), "lamda\n.*not permitted"),
-        (("augmentation.crpo", 24), "crpo\n.*not permitted"),
+        (("marign", 0.2), "unknown field 'marign'"),
+        (("margins.marign", 0.2), "unknown field 'marign'"),
+        (("loss.lamda", 0.2), "unknown field 'lamda'"),
+        (("augmentation.crpo", 24), "unknown field 'crpo'; .*Did you mean 'crop'"),
         (("loss.kind", "tripelt"), "tripelt"),
     ],
 )
@@ -86,7 +86,7 @@ def test_a_misspelt_key_is_named(setting: tuple[str, Any], named: str) -> None:
 
 @pytest.mark.parametrize("make", [Arm, Choice, Space])
 def test_a_misspelt_key_of_a_declaration_is_named(make: type[Any]) -> None:
-    with pytest.raises(ValueError, match=r"setings\n.*not permitted"):
+    with pytest.raises(ValueError, match=f"unknown field 'setings'; {make.__name__} has "):
         make(setings=())
 
 

@@ -10,11 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 
-from fmim.changes import refusal
 from fmim.data.banks import bank_of
 from fmim.data.sources import find_source
 from fmim.data.subject_check import check_subject_counts
@@ -36,6 +34,7 @@ from fmim.runner.progress import Progress
 from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim.selection import Outcome
+from fmim_core.config import Refused
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import development_index
 from fmim_core.data.bank.image_set import ImageSet
@@ -63,9 +62,10 @@ def plan_of(options: Options) -> Plan:
     plan = Plan(study, preset, options.seed, options.replicates, search_splits=options.search_splits)
     try:
         plan.train_configs()
-    except ValidationError as error:
+    except Refused as error:
         if preset.changed:
-            raise refusal(study, preset, error) from error
+            replace(plan, preset=study.preset(preset.name)).train_configs()  # raises by itself if it is not the change
+            raise ValueError(f"--set: {error.problem}") from error
         raise
     return plan
 
