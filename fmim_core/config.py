@@ -28,10 +28,16 @@ class Config(BaseModel):
         known = cls.model_fields
         for name in given if isinstance(given, Mapping) else ():
             if name not in known:
-                raise ValueError(
-                    f"unknown field {name!r}; {cls.__name__} has {', '.join(known)}{did_you_mean(str(name), known)}"
-                )
+                raise UnknownField(str(name), cls.__name__, known)
         return given
+
+
+class UnknownField(ValueError):
+    """A configuration was given a field that it does not have."""
+
+    def __init__(self, field: str, owner: str, known: Iterable[str]) -> None:
+        self.field = field
+        super().__init__(f"unknown field {field!r}; {owner} has {', '.join(known)}{did_you_mean(field, known)}")
 
 
 def in_words(error: ValidationError, most: int = 3) -> str:
@@ -45,20 +51,27 @@ class Refused(ValueError):
     """What pydantic found wrong, in plain words.
 
     Args:
-        what: whose configuration it is, e.g. "arm 'triplet_grid'".
+        noun, name: whose configuration it is, e.g. "arm" and "triplet_grid".
 
     Attributes:
         field: the first field that is wrong, dotted; blank where it is the whole.
         problem: what is wrong.
     """
 
-    def __init__(self, what: str, error: ValidationError) -> None:
-        self.field, self.problem = _field(error.errors()[0]), in_words(error)
-        super().__init__(f"{what}: {self.problem}")
+    def __init__(self, noun: str, name: str, error: ValidationError) -> None:
+        self.name, self.field, self.problem = name, wrong_field(error), in_words(error)
+        super().__init__(f"{noun} {name!r}: {self.problem}")
+
+
+def wrong_field(error: ValidationError) -> str:
+    """The first field that pydantic found wrong, dotted; blank where it is the whole."""
+    first = error.errors()[0]
+    cause = first.get("ctx", {}).get("error")
+    unknown = cause.field if isinstance(cause, UnknownField) else ""
+    return ".".join(filter(None, (_field(first), unknown)))
 
 
 def _field(problem: Any) -> str:
-    """The field that an error of pydantic's is about, by its dotted name; blank where it is about the whole."""
     return ".".join(map(str, problem["loc"]))
 
 

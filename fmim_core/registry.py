@@ -11,6 +11,8 @@ import inspect
 import pkgutil
 from abc import ABC
 from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
 from pydantic import GetCoreSchemaHandler
@@ -23,6 +25,31 @@ class KindConfig(Config, ABC):
     """A configuration that is one of several kinds, and says which: `kind: Literal["triplet"] = "triplet"`."""
 
     kind: str
+
+
+PLUGINS = "fmim.kinds"
+"""The group of entry points by which an installed package names the modules that register its kinds."""
+
+
+@cache
+def load_plugins() -> dict[str, str]:
+    """Import the modules that installed packages name; returns the version of each package, by its name.
+
+    Raises:
+        ValueError: one cannot be imported.
+    """
+    versions = {}
+    for entry in entry_points(group=PLUGINS):
+        try:
+            entry.load()
+        except Exception as error:
+            what = (
+                f"{entry.dist.name if entry.dist else 'an installed package'}, entry point {entry.name} = {entry.value}"
+            )
+            raise ValueError(f"{what}, cannot be imported: {type(error).__name__}: {error}") from error
+        if entry.dist is not None:
+            versions[entry.dist.name] = entry.dist.version
+    return versions
 
 
 K = TypeVar("K", bound=KindConfig)
@@ -99,6 +126,7 @@ class Registry(Generic[K]):
             for module in pkgutil.iter_modules(importlib.import_module(self._package).__path__):
                 importlib.import_module(f"{self._package}.{module.name}")
             self._imported = True
+            load_plugins()
 
     def __get_pydantic_core_schema__(self, base: type[K], handler: GetCoreSchemaHandler) -> CoreSchema:
         def configuration(value: Any) -> K:

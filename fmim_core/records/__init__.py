@@ -1,5 +1,6 @@
 """What a study writes: typed documents with one version, read and written through one place. Needs no torch."""
 
+from fmim_core.records.code import Code, CodeFile
 from fmim_core.records.document import SCHEMA, Document, DocumentPart, Time, flat
 from fmim_core.records.files import now, read_json, replacing, write_bytes, write_json, write_text
 from fmim_core.records.queries import (
@@ -56,6 +57,8 @@ __all__ = [
     "Attempt",
     "CalibrationFile",
     "Configuration",
+    "Code",
+    "CodeFile",
     "Cost",
     "DataEntry",
     "Document",

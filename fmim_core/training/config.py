@@ -53,6 +53,11 @@ class TrainConfig(Config):
     histogram_bins: Annotated[int, Field(ge=0, le=200)] = 0
 
     @property
+    def kinds(self) -> tuple[Loss, MarginConfig, Backbone]:
+        """The parts that are one of several kinds, a user's own among them."""
+        return self.loss, self.margins, self.model
+
+    @property
     def validations(self) -> int:
         """How often a training is validated."""
         return math.ceil(self.epochs / self.validate_every)

@@ -10,6 +10,7 @@ import traceback
 import torch
 
 from fmim_core.records import TrialError
+from fmim_core.registry import load_plugins
 
 
 def describe_error(error: BaseException) -> TrialError:
@@ -23,14 +24,14 @@ def describe_error(error: BaseException) -> TrialError:
 
 
 def environment() -> dict[str, str]:
-    """The machine and versions a trial ran with."""
+    """The machine and versions a trial ran with, those of packages that register kinds among them."""
     return {
         "python": platform.python_version(),
         "torch": torch.__version__,
         "platform": platform.platform(),
         "host": platform.node(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
-    }
+    } | load_plugins()
 
 
 def device_name(device: torch.device) -> str:

@@ -33,6 +33,7 @@ class TrialSpec(Config):
         rungs: epochs after which its search may stop it.
         reference: what is evaluated in the reference stage, where `arm` is the name of the reference and `train` the
             training of an arm that it stands beside; no epoch is run.
+        code: the SHA-256 of the study's own files; blank for a study that is declared in this package.
     """
 
     study: str
@@ -52,6 +53,7 @@ class TrialSpec(Config):
     data: dict[str, Any]
     rungs: tuple[int, ...] = ()
     reference: Annotated[Reference, REFERENCES] | None = None
+    code: str = ""
 
     @property
     def id(self) -> str:
@@ -111,6 +113,8 @@ class TrialSpec(Config):
             names.add("search_split")
         if self.stage == "replicate":
             names.add("test_protocol")
+        if self.code:
+            names.add("code")
         return fingerprint(parts | self.model_dump(mode="json", include=names))
 
     def record(self, started_at: str) -> Record:

@@ -125,6 +125,11 @@ class Similarities:
         return cls(embeddings, index, classes, phi, phi_ap, delta)
 
     @classmethod
+    def of_labels(cls, embeddings: Tensor, labels: Tensor) -> Similarities:
+        """A batch by itself: unit embeddings `(B, D)` and the identities `(B,)` of its images, 0, 1, …"""
+        return cls.of(embeddings, TripletIndex.of(labels), labels)
+
+    @classmethod
     def of_one_triplet(cls, phi_ap: Tensor, phi_an: Tensor) -> Similarities:
         """A batch of one triplet with those similarities, `(1, 1)` each, and no embeddings: for surfaces and tests."""
         index, one = TripletIndex.of(torch.tensor([0, 0, 1])), torch.ones(1, 1, dtype=torch.bool)

@@ -1,0 +1,36 @@
+"""Studies of deep metric learning: declare arms and a study, run it, load what it found.
+
+Importing this imports neither torch nor Ray. What a loss, a margin schedule, a backbone or a data set of one's own is
+derived from stands in `fmim.kinds`.
+"""
+
+from fmim.declare import Arm, Preset, Study
+from fmim.presets import FULL, PAPER, PRESETS, QUICK, SMOKE
+from fmim.runner.search.tpe import TPE
+from fmim.use import run
+from fmim_spaces.domain import Choice, LogUniform, Space, Uniform
+from fmim_spaces.searchers import QMC, Grid, Random
+from fmim_spaces.spaces import point
+from fmim_spaces.successive_halving import ASHA
+
+__all__ = [
+    "ASHA",
+    "FULL",
+    "PAPER",
+    "PRESETS",
+    "QMC",
+    "QUICK",
+    "SMOKE",
+    "TPE",
+    "Arm",
+    "Choice",
+    "Grid",
+    "LogUniform",
+    "Preset",
+    "Random",
+    "Space",
+    "Study",
+    "Uniform",
+    "point",
+    "run",
+]

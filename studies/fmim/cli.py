@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from fmim.data.commands import app as data_app
 from fmim.exit_codes import BAD_INPUT, SOME_FAILED
+from fmim_core.config import in_words
 from fmim_core.records import StudyFile, study_path
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ app = typer.Typer(
 )
 app.add_typer(data_app, name="data")
 
-StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="One of `fmim list`.")]
+StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="One of `fmim list`, or a Python file of your own.")]
 StudyFolder = Annotated[Path, typer.Argument(metavar="OUT", help="A study's folder, e.g. runs/automargin_vs_grid.")]
 PresetName = Annotated[str, typer.Option("--preset", help="smoke, quick, full or paper.")]
 DataName = Annotated[str, typer.Option("--data", help="A data set's name, or a manifest (CSV: image,subject,months…).")]
@@ -79,14 +81,26 @@ def program(
 
 
 @app.command("list")
-def list_studies() -> None:
+def list_studies(
+    files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="Python files of your own.")] = None,
+) -> None:
     """The studies, one line each."""
     from fmim import catalogue
 
     table = Table("study", "question", box=None)
-    for name in catalogue.names():
+    for name in (*catalogue.names(), *map(str, files or ())):
         table.add_row(name, catalogue.find(name).question)
     Console().print(table)
+
+
+@app.command()
+def new(study: Annotated[str, typer.Argument(metavar="NAME", help="Of the study, e.g. my_study.")]) -> None:
+    """Write a study of your own to begin with, NAME.py, with a loss, a schedule, and their test."""
+    from fmim.own.skeleton import write_skeleton
+
+    for path in write_skeleton(study, Path()):
+        Console().print(f"wrote {path}", highlight=False)
+    Console().print(f"try it: fmim run {study}.py --preset smoke", highlight=False)
 
 
 @app.command()
@@ -224,7 +238,8 @@ def main() -> None:
     try:
         app(arguments)
     except ValueError as error:
-        Console(stderr=True).print(f"[red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        said = in_words(error) if isinstance(error, ValidationError) else str(error)
+        Console(stderr=True).print(f"[red]error:[/] {escape(said)}", highlight=False, soft_wrap=True)
         sys.exit(BAD_INPUT)
     except OSError as error:  # a full disk, a folder that may not be written
         Console(stderr=True).print(

@@ -17,7 +17,7 @@ from fmim.surface import Surface
 from fmim_core.config import Config, Refused
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.metric_names import METRICS
-from fmim_core.records import ArmEntry, SearcherFacts, SelectionFile, TestProtocol
+from fmim_core.records import ArmEntry, Code, SearcherFacts, SelectionFile, TestProtocol
 from fmim_spaces.domain import Assignment, Choice, Configuration, Space, nested
 from fmim_spaces.searcher import Searcher
 from fmim_spaces.searchers import Grid
@@ -166,7 +166,7 @@ class Arm(Config):
         try:
             return TrainConfig.model_validate(nested(settings))
         except ValidationError as error:
-            raise Refused(f"arm {self.name!r}", error) from error
+            raise Refused("arm", self.name, error) from error
 
 
 class Preset(Config):
@@ -207,6 +207,7 @@ class Study(Config):
         baseline: the arm that every other one is compared with. comparisons: or else the pairs of arms (a, b) that are
             compared, as a − b. Neither: no comparisons.
         surfaces: losses whose surfaces the report draws; they are computed at the start, into surfaces.json.
+        code: of a study that is declared in a file of its own, what it was when it was read.
     """
 
     name: Name
@@ -220,6 +221,7 @@ class Study(Config):
     baseline: Name | None = None
     comparisons: tuple[tuple[Name, Name], ...] = ()
     surfaces: tuple[Surface, ...] = ()
+    code: Code | None = None
 
     @model_validator(mode="after")
     def _names_are_known_and_distinct(self) -> Self:

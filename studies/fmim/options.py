@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +12,7 @@ from fmim import catalogue
 from fmim.changes import check_changes, read_changes, with_changes
 from fmim.data.sources import PHANTOM, check_data
 from fmim.declare import Preset, Study
+from fmim.own.study_file import is_study_file
 from fmim.runner.ownership import check_folder
 from fmim.runner.tracking.mlflow_runs import check_tracking_uri, database_files
 from fmim_core.records import SelectionFile
@@ -23,12 +25,15 @@ BANKS = Path("runs/banks")
 class Options:
     """What the command line says; None is the preset's or the study's own.
 
+    Args:
+        study: its name, the file that declares it, or itself.
+
     Raises:
         ValueError: a tracking URI that MLflow does not take, an address without Ray, a cohort without phantoms, or a
             change that is not written FIELD=VALUE.
     """
 
-    study: str
+    study: str | Path | Study
     preset: str = "quick"
     data: str = PHANTOM
     data_root: Path | None = None
@@ -58,6 +63,11 @@ class Options:
         if of_phantoms and self.data != PHANTOM:
             raise ValueError(f"--set {of_phantoms[0]} is of phantoms, but --data is {self.data}: leave one of them out")
 
+    @cached_property
+    def _named(self) -> Study:
+        """The study as it is declared; a file is run once."""
+        return self.study if isinstance(self.study, Study) else catalogue.find(str(self.study))
+
     @property
     def _changes(self) -> tuple[Assignment, ...]:
         """What is given instead of the preset's values; --epochs is short for one of them."""
@@ -77,7 +87,7 @@ class Options:
                 that is not the study's.
         """
         self.declared()
-        self.check_folder(self.study)
+        self.check_folder(self._named.name)
         check_data(self.data, self.data_root)
 
     def check_folder(self, study: str) -> None:
@@ -95,7 +105,7 @@ class Options:
         Raises:
             ValueError: no such study, preset or selection, or a change that is refused.
         """
-        study = catalogue.find(self.study)
+        study = self._named
         if self.selected is not None:
             study = study.with_winners(SelectionFile.read(selection_file(self.selected, "selection.json")))
         check_changes(study, self._changes)
@@ -105,9 +115,18 @@ class Options:
         return study, preset
 
     @property
+    def own_folder(self) -> Path | None:
+        """The folder of the file that declares the study; None for a study that is declared elsewhere."""
+        return (
+            None
+            if isinstance(self.study, Study) or not is_study_file(str(self.study))
+            else Path(self.study).resolve().parent
+        )
+
+    @property
     def folder(self) -> Path:
         """The study's folder, absolute."""
-        return (self.out or Path("runs") / self.study).absolute()
+        return (self.out or Path("runs") / self._named.name).absolute()
 
 
 def selection_file(folder: Path, name: str) -> Path:

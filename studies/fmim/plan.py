@@ -17,6 +17,7 @@ from fmim_core.data.splits import Fold, subject_folds
 from fmim_core.records import FoldEntry, Stage
 from fmim_core.training.compiling import check_compile
 from fmim_core.training.config import TrainConfig
+from fmim_core.training.rehearsal import rehearse_loss, rehearse_model
 from fmim_core.training.sampler import SubjectSampler
 from fmim_core.training.trainer import check_crop
 from fmim_core.trial.spec import TrialSpec, folds_seed
@@ -224,6 +225,7 @@ class Plan:
                 "bank": bank.path,
                 "bank_fingerprint": bank.fingerprint,
                 "data": bank.description.provenance,
+                "code": self.study.code.sha256 if self.study.code else "",
             }
         )
 
@@ -245,8 +247,8 @@ class Plan:
 
         Raises:
             ValueError: a best epoch to be kept where nothing validates, a fold that cannot be made, fewer subjects than
-                a batch needs, a crop larger than the images, a model that cannot be built, or a surface of no such
-                loss.
+                a batch needs, a crop larger than the images, a model that cannot be built, a loss that cannot be
+                computed, or a surface of no such loss.
         """
         for surface in self.study.surfaces:
             surface.loss()
@@ -259,7 +261,9 @@ class Plan:
             check_crop(config, development)
             for training in [fold.train for split in by_split for fold in split] or [development]:
                 SubjectSampler(torch.from_numpy(training.identities(config.identity == "side")), config.batches)
-            _check_model(config)
+            rehearse_model(config.model, config.augmentation.crop)
+        for config in {config.model_dump_json(include={"loss", "margins"}): config for config in configs}.values():
+            rehearse_loss(config)
         return fold_sizes(by_split[0], configs[0].identity == "side") if self.study.search else []
 
     def _check_kept_epochs(self) -> None:
@@ -283,11 +287,3 @@ class Plan:
 def _rungs(arm: Arm, train: TrainConfig) -> tuple[int, ...]:
     """Epochs after which a trial may be stopped: those of the validations that its stopping rule names."""
     return tuple(train.validate_every * k for k in arm.searcher.stopping_points(train.validations))
-
-
-def _check_model(config: TrainConfig) -> None:
-    """Build the model once: a missing weights file or download shows here, and trials find the download cached."""
-    try:
-        config.model.build(config.augmentation.crop)
-    except (OSError, RuntimeError) as error:
-        raise ValueError(f"the model {config.model!r} cannot be built: {error}") from error

@@ -36,4 +36,4 @@ class Surface(Config):
         try:
             return SurfaceConfig.model_validate(nested(self.settings)).loss
         except ValidationError as error:
-            raise Refused(f"surface {self.label!r}", error) from error
+            raise Refused("surface", self.label, error) from error

@@ -1,26 +1,63 @@
-"""The studies: each file in this folder declares one as `STUDY`, and is found by being there."""
+"""The studies there are: each file in this folder declares one as `STUDY`, and is found by being there.
+
+Those of an installed package are found by its entry points of the group `fmim.studies`; a file of one's own is named
+by its path.
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 
 from fmim.declare import Study
+from fmim.own.study_file import is_study_file, read_study_file
+from fmim_core.config import did_you_mean
 
 
 def names() -> list[str]:
     """The names of all studies, sorted."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return sorted({*_modules(), *_installed()})
 
 
 def find(name: str) -> Study:
-    """The study of that name.
+    """The study of that name, or that of a file.
 
     Raises:
-        ValueError: there is none; the message lists those there are.
+        ValueError: there is none, and the message lists those there are; or a file that declares none.
     """
+    if is_study_file(name):
+        return _own(Path(name))
     if name not in names():
-        raise ValueError(f"unknown study {name!r}; there are {', '.join(names())}")
-    study: Study = importlib.import_module(f"{__name__}.{name}").STUDY
-    assert study.name == name, f"{name}.py declares the study {study.name!r}: call both alike"
+        raise ValueError(
+            f"unknown study {name!r}; there are {', '.join(names())}, or a file of your own, such as my_study.py"
+            f"{did_you_mean(name, names())}"
+        )
+    if name in _modules():
+        study: Study = importlib.import_module(f"{__name__}.{name}").STUDY
+        assert study.name == name, f"{name}.py declares the study {study.name!r}: call both alike"
+        return study
+    return _load(_installed()[name])
+
+
+def _modules() -> list[str]:
+    return [module.name for module in pkgutil.iter_modules(__path__)]
+
+
+def _installed() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group="fmim.studies")}
+
+
+def _load(entry: EntryPoint) -> Study:
+    study = entry.load()
+    if not isinstance(study, Study) or study.name != entry.name:
+        raise ValueError(f"the entry point {entry.name} = {entry.value} must be a study of that name; it is {study!r}")
+    return study
+
+
+def _own(path: Path) -> Study:
+    study = read_study_file(path)
+    if study.name in names():
+        raise ValueError(f"{path}: the study is called {study.name!r}, as one of `fmim list` is: choose another name")
     return study

@@ -19,6 +19,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.losses.surface import loss_surface
 from fmim_core.margins.base import Margins
 from fmim_core.records import (
+    Code,
     DataEntry,
     Execution,
     FoldEntry,
@@ -112,9 +113,16 @@ def _differences(out: Path, plan: Plan, bank: Bank) -> str:
         "test protocol": (old.test_protocol, plan.preset.test_protocol),
         "epochs": (old.train["epochs"], plan.train_configs()[0].epochs),
         "--set": (old.changed, dict(plan.preset.changed)),
+        **_code_differences(old.code, plan.study.code),
     }
     different = [f"{name} was {was}, is {now}" for name, (was, now) in pairs.items() if was != now]
     return f"; {', '.join(different)}" if different else ""
+
+
+def _code_differences(old: Code | None, new: Code | None) -> dict[str, tuple[str, str]]:
+    """The start of the SHA-256 of each file, before and now."""
+    before, now = ({file.path: file.sha256[:12] for file in code.files} if code else {} for code in (old, new))
+    return {path: (before.get(path, "not there"), now.get(path, "not there")) for path in before | now}
 
 
 def read_study(out: Path) -> StudyFile | None:
@@ -147,6 +155,7 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execu
         search_splits=plan.search_splits,
         test_protocol=plan.preset.test_protocol,
         models_per_replicate=plan.models_per_replicate,
+        code=study.code,
         baseline=study.baseline,
         comparisons=list(study.comparison_pairs),
         arms=[arm.entry(plan.replicates_of(arm)) for arm in plan.arms],

@@ -18,6 +18,7 @@ from fmim.data.sources import find_source
 from fmim.data.subject_check import check_subject_counts
 from fmim.exit_codes import DONE, INTERRUPTED, SOME_FAILED
 from fmim.options import Options, selection_file
+from fmim.own.faults import located, place_of
 from fmim.plan import Plan
 from fmim.runner.backends.backend import Backend, open_backend
 from fmim.runner.data_warnings import warn_of_data, warn_of_folds
@@ -63,11 +64,20 @@ def plan_of(options: Options) -> Plan:
     try:
         plan.train_configs()
     except Refused as error:
-        if preset.changed:
-            replace(plan, preset=study.preset(preset.name)).train_configs()  # raises by itself if it is not the change
+        if preset.changed and _can_be_made(replace(plan, preset=study.preset(preset.name))):
             raise ValueError(f"--set: {error.problem}") from error
+        if study.code:
+            raise ValueError(f"{place_of(error, study.code)}: {error}") from error
         raise
     return plan
+
+
+def _can_be_made(plan: Plan) -> bool:
+    try:
+        plan.train_configs()
+    except Refused:
+        return False
+    return True
 
 
 @contextmanager
@@ -78,7 +88,7 @@ def backend_of(options: Options, plan: Plan) -> Iterator[Backend]:
         ValueError: no such resources, no such cluster, or a training cannot be compiled there as it should be.
     """
     resources = (options.cpus_per_trial, options.gpus_per_trial)
-    with open_backend(options.backend, options.address, *resources) as backend:
+    with open_backend(options.backend, options.address, *resources, plan.study.code) as backend:
         plan.check_device("cuda" if backend.gpus else "cpu")
         yield backend
 
@@ -99,7 +109,8 @@ def check_plan(plan: Plan, options: Options) -> Checked:
     plan = replace(plan, data_settings=tuple(source.description.settings.items()))
     development = development_index(source, plan.preset.image_size)
     check_subject_counts(plan, development)
-    return Checked(plan, source, development, plan.check(development))
+    with located(options.own_folder):
+        return Checked(plan, source, development, plan.check(development))
 
 
 def run_study(options: Options, console: Console) -> int:

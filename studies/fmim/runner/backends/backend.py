@@ -14,18 +14,23 @@ import torch
 from fmim.runner.backends.inline import run_inline
 from fmim.runner.dispatcher import TrialSource
 from fmim_core.data.bank.bank import Bank
+from fmim_core.records import Code
 from fmim_core.trial.trial import RunSettings
 
 
 @dataclass(frozen=True)
 class Backend:
-    """Where trials run: how many at once, on what, and with which resources each (None: in this process)."""
+    """Where trials run: how many at once, on what, and with which resources each (None: in this process).
+
+    code: the study's own files, which every worker runs before its first trial; this process has run them.
+    """
 
     slots: int
     device: str
     cpus: float
     gpus: float
     ray: bool
+    code: Code | None = None
 
     @property
     def share(self) -> float:
@@ -47,14 +52,14 @@ class Backend:
             from fmim.runner.backends.cluster import Resources
             from fmim.runner.backends.ray_backend import run_ray
 
-            run_ray(trials, settings, Resources(self.cpus, self.gpus), self.slots, number)
+            run_ray(trials, settings, Resources(self.cpus, self.gpus), self.slots, number, self.code)
         else:
             run_inline(trials, settings, threads=max(1, int(self.cpus)))
 
 
 @contextmanager
 def open_backend(
-    kind: Literal["ray", "inline"], address: str | None, cpus: float, gpus: float | None
+    kind: Literal["ray", "inline"], address: str | None, cpus: float, gpus: float | None, code: Code | None = None
 ) -> Iterator[Backend]:
     """The backend that was asked for, with its cluster up for the block; `cpus` and `gpus` are those of each trial.
 
@@ -73,7 +78,8 @@ def open_backend(
 
     with cluster(address):
         resources, slots = allot(Resources(cpus, gpus))
-        yield Backend(slots, _device_in_words(resources.gpus or 0.0), resources.cpus, resources.gpus or 0.0, ray=True)
+        device, gpus = _device_in_words(resources.gpus or 0.0), resources.gpus or 0.0
+        yield Backend(slots, device, resources.cpus, gpus, ray=True, code=code)
 
 
 def _device_in_words(gpus: float) -> str:

@@ -20,8 +20,9 @@ from ray.tune.experiment import Trial as RayTrial
 from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
 
+from fmim.own.code import run_code
 from fmim.runner.dispatcher import TrialSource
-from fmim_core.records import Attempt, Cost, EpochRow, Record, SoFar, TrialError, now, read_record
+from fmim_core.records import Attempt, Code, Cost, EpochRow, Record, SoFar, TrialError, now, read_record
 from fmim_core.trial.cost import cut_off, earlier_attempts
 from fmim_core.trial.reference_trial import trial_of
 from fmim_core.trial.spec import TrialSpec
@@ -36,6 +37,7 @@ def run_ray(
     resources: Resources,
     slots: int,
     trials: int,
+    code: Code | None = None,
     trial: Callable[[TrialSpec, RunSettings], Trial] = trial_of,
 ) -> None:
     """Run everything the dispatcher hands out as a `trial`, `slots` at once. An interrupt passes through.
@@ -43,8 +45,9 @@ def run_ray(
     An error in the driver's part, such as a full disk, ends it and is raised; records so far are safe.
     """
     os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(slots)  # enough to keep every slot busy, no further ahead
+    threads = max(1, int(resources.cpus))
     trainable = tune.with_resources(
-        tune.with_parameters(StudyTrainable, trial=trial, settings=settings, threads=max(1, int(resources.cpus))),
+        tune.with_parameters(StudyTrainable, trial=trial, settings=settings, threads=threads, code=code),
         tune.PlacementGroupFactory([{"CPU": resources.cpus, "GPU": resources.gpus or 0.0}]),
     )
     stopping = Stopping(dispatcher)
@@ -92,9 +95,12 @@ class StudyTrainable(tune.Trainable):
         trial: Callable[[TrialSpec, RunSettings], Trial],
         settings: RunSettings,
         threads: int,
+        code: Code | None,
     ) -> None:
         import torch
 
+        if code is not None:
+            run_code(code)
         torch.set_num_threads(threads)
         self._of, self._settings = trial, settings
         self.reset_config(config)

@@ -1,0 +1,34 @@
+"""A study in a file of one's own: the file is run, and what it declares as `STUDY` is taken with its text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fmim.declare import Study
+from fmim.own.code import code_of, run_file
+from fmim.own.faults import located
+
+ENDING = ".py"
+
+
+def is_study_file(study: str) -> bool:
+    """Whether this names a file rather than a study of the catalogue."""
+    return study.endswith(ENDING)
+
+
+def read_study_file(path: Path) -> Study:
+    """The study that a file declares, with the text of the file and of the modules of its folder that it imports.
+
+    Raises:
+        ValueError: there is no such file, it cannot be run, or it declares no study; names file and line.
+    """
+    if not path.is_file():
+        raise ValueError(f"no such file: {path}. `fmim new {path.stem}` writes one to begin with")
+    path = path.resolve()
+    with located(path.parent):
+        module = run_file(path)
+    study = getattr(module, "STUDY", None)
+    if not isinstance(study, Study):
+        given = "it does not" if study is None else f"its STUDY is {study!r}"[:80]
+        raise ValueError(f"{path} must declare a study as STUDY = Study(name=…, …); {given}")
+    return study.model_copy(update={"code": code_of(path)})

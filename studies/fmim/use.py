@@ -1,0 +1,87 @@
+"""A study from Python: `fmim.run`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Literal, TypedDict, Unpack
+
+from rich.console import Console
+
+from fmim.declare import Study
+from fmim.exit_codes import INTERRUPTED
+from fmim.options import Options
+from fmim.own.code import PACKAGES
+from fmim_core.registry import PLUGINS
+
+
+class RunOptions(TypedDict, total=False):
+    """What `fmim run` has as options; what is left out has the same default as there."""
+
+    preset: str
+    data: str
+    data_root: Path
+    out: Path
+    replicates: int
+    seed: int
+    cohort: int
+    search_splits: int
+    backend: Literal["ray", "inline"]
+    address: str
+    gpus_per_trial: float
+    cpus_per_trial: float
+    tracking_uri: str
+    selected: Path
+    fresh: bool
+
+
+def run(
+    study: str | Path | Study,
+    changes: Mapping[str, Any] | None = None,
+    quiet: bool = False,
+    **options: Unpack[RunOptions],
+) -> Path:
+    """Run a study, or go on with it, as `fmim run` does; returns its folder, which `fmim.load` reads.
+
+    Trials that fail are in the folder as such, and raise nothing.
+
+    Args:
+        study: its name, the file that declares it, or a study declared here, of losses, margin schedules and backbones
+            that this package or an installed one has; those of one's own belong into a file, which workers can run.
+        changes: other values than the preset's, e.g. {"epochs": 50}, as `--set`.
+        quiet: print nothing.
+
+    Raises:
+        ValueError: bad input; nothing has started.
+        KeyboardInterrupt: it was interrupted; the same call goes on with it.
+    """
+    from fmim.runner.run_study import plan_of, run_plan
+
+    given = Options(study=study, changes=[f"{field}={value}" for field, value in (changes or {}).items()], **options)
+    given.check()
+    plan = plan_of(given)
+    if plan.study.code is None:
+        _check_kinds(plan.study, {type(kind) for config in plan.train_configs() for kind in config.kinds})
+    if run_plan(plan, given, Console(quiet=quiet)) == INTERRUPTED:
+        raise KeyboardInterrupt
+    return given.folder
+
+
+def _check_kinds(study: Study, kinds: set[type]) -> None:
+    """Check that every process finds the kinds by itself, and that records say which code they were.
+
+    Raises:
+        ValueError: one is defined elsewhere; names it and its module.
+    """
+    known = {*PACKAGES, *_packages_with_kinds()}
+    for kind in sorted(kinds, key=lambda one: one.__qualname__):
+        if kind.__module__.partition(".")[0] not in known:
+            raise ValueError(
+                f"{kind.__qualname__} is defined in {kind.__module__}, where neither workers nor records have it: put "
+                f"it into a file that declares the study, e.g. {study.name}.py, and give the path of that"
+            )
+
+
+def _packages_with_kinds() -> Iterator[str]:
+    return (entry.value.partition(".")[0].partition(":")[0] for entry in entry_points(group=PLUGINS))
