@@ -33,7 +33,8 @@ def imports(path: Path, top_only: bool = False) -> Iterator[str]:
 
 
 def files(package: str) -> list[Path]:
-    return sorted(PACKAGES[package].rglob("*.py"))
+    """Its modules; what `fmim new` writes is a user's."""
+    return sorted(path for path in PACKAGES[package].rglob("*.py") if "my_study" not in path.stem)
 
 
 def offenders(paths: list[Path], banned: set[str], top_only: bool = False) -> list[str]:

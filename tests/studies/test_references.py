@@ -12,7 +12,7 @@ from fmim.declare import Arm, Study
 from fmim.plan import Plan
 from fmim.runner.backends.inline import run_inline
 from fmim.runner.dispatcher import Dispatcher
-from fmim.selection import Outcome
+from fmim.runner.selection import Outcome
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import read_records
 from fmim_core.references.base import REFERENCES

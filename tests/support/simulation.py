@@ -11,7 +11,7 @@ from typing import Any
 from fmim.declare import Arm, Study
 from fmim.plan import Plan
 from fmim.runner.dispatcher import Dispatcher
-from fmim.selection import Outcome
+from fmim.runner.selection import Outcome
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Record, Status
 from fmim_core.trial.spec import TrialSpec

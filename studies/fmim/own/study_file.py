@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fmim.declare import Study
-from fmim.own.code import code_of, run_file
+from fmim.own.code import run_file
 from fmim.own.faults import located
 
 ENDING = ".py"
@@ -26,9 +26,9 @@ def read_study_file(path: Path) -> Study:
         raise ValueError(f"no such file: {path}. `fmim new {path.stem}` writes one to begin with")
     path = path.resolve()
     with located(path.parent):
-        module = run_file(path)
+        module, code = run_file(path)
     study = getattr(module, "STUDY", None)
     if not isinstance(study, Study):
         given = "it does not" if study is None else f"its STUDY is {study!r}"[:80]
         raise ValueError(f"{path} must declare a study as STUDY = Study(name=…, …); {given}")
-    return study.model_copy(update={"code": code_of(path)})
+    return study.model_copy(update={"code": code})

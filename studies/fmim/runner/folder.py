@@ -12,7 +12,7 @@ from PIL import Image
 
 from fmim.plan import Plan
 from fmim.runner.search.proposals import Proposals
-from fmim.selection import Outcome
+from fmim.runner.selection import Outcome
 from fmim.surface import Surface
 from fmim_core.config import fingerprint
 from fmim_core.data.bank.bank import Bank

@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.table import Table
 
 from fmim.plan import Plan
-from fmim.selection import Outcome, upwards
+from fmim.runner.selection import Outcome, upwards
 from fmim_core.metric_names import METRICS, Metric
 from fmim_core.records import EpochRow, Record, TrialError
 from fmim_core.trial.spec import TrialSpec

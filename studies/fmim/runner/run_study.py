@@ -32,9 +32,9 @@ from fmim.runner.folder import (
 )
 from fmim.runner.ownership import locked, move_aside
 from fmim.runner.progress import Progress
+from fmim.runner.selection import Outcome
 from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker
-from fmim.selection import Outcome
 from fmim_core.config import Refused
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import development_index

@@ -14,7 +14,7 @@ from fmim.plan import Plan
 from fmim.runner.progress import ArmState, Progress
 from fmim.runner.run_study import DONE, run_plan
 from fmim.runner.search.tpe import TPE
-from fmim.selection import Outcome
+from fmim.runner.selection import Outcome
 from fmim_core.data.bank.bank import Bank
 from fmim_core.metric_names import METRICS, Metric
 from fmim_core.records import ProposalsFile, SelectionFile, StudyFile, read_records

@@ -15,7 +15,7 @@ from fmim.runner.backends.inline import run_inline
 from fmim.runner.dispatcher import Dispatcher
 from fmim.runner.forecast.forecast import Slots
 from fmim.runner.search.tpe import TPE
-from fmim.selection import Outcome
+from fmim.runner.selection import Outcome
 from fmim.workload import Workload
 from fmim_core.data.bank.bank import Bank
 from fmim_core.models.base import multiply_adds

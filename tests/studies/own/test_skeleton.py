@@ -1,0 +1,69 @@
+"""`fmim new` writes a study that runs, its test that passes, and overwrites nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fmim_core.records import StudyFile, read_records
+from tests.support.out_folders import table
+from tests.support.program import Program
+
+INLINE = ("--backend", "inline", "--gpus-per-trial", "0")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("own_code")
+def test_what_it_writes_runs_in_smoke_as_it_stands_and_goes_on_only_unchanged(
+    tmp_path: Path, fmim_here: Program
+) -> None:
+    said = fmim_here("new", "does_it_work", cwd=tmp_path).stdout
+    assert said.split("\n")[:3] == [
+        "wrote does_it_work.py",
+        "wrote test_does_it_work.py",
+        "try it: fmim run does_it_work.py --preset smoke",
+    ]
+    command = ("run", "does_it_work.py", "--preset", "smoke", *INLINE)
+    assert fmim_here(*command, cwd=tmp_path).returncode == 0
+    out = tmp_path / "runs" / "does_it_work"
+    records = list(read_records(out))
+    assert {record.status for record in records} == {"completed"}
+    assert len(records) == (4 + 2) * 2 + 2 * 2 + 4  # searches, replicates, references
+    study, path = StudyFile.read(out / "study.json"), tmp_path / "does_it_work.py"
+    assert study.code is not None
+    assert [file.text for file in study.code.files] == [path.read_text(encoding="utf-8")]
+    (compared,) = table(out, "paired_differences")
+    assert (compared["a"], compared["b"]) == ("smooth", "triplet_grid")
+    path.write_text(path.read_text(encoding="utf-8") + "# a remark\n", encoding="utf-8")
+    refused = fmim_here(*command, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert f"; does_it_work.py was {study.code.main.sha256[:12]}, is " in refused.stderr
+    assert sorted(read_records(out), key=lambda r: r.trial) == sorted(records, key=lambda r: r.trial)
+
+
+@pytest.mark.slow
+def test_the_test_that_it_writes_passes(tmp_path: Path, fmim_here: Program) -> None:
+    fmim_here("new", "my_study", cwd=tmp_path)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_study.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "6 passed" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("My-Study", "'My-Study' cannot be the name of a study: give small letters, digits and _, first a letter"),
+        ("baselines", "'baselines' is one of `fmim list`: choose another name, e.g. my_study"),
+        ("there", "there.py would be overwritten: choose another name, or move it away first"),
+    ],
+)
+def test_a_name_that_cannot_be_is_refused_and_nothing_is_written(
+    tmp_path: Path, fmim_here: Program, name: str, said: str
+) -> None:
+    (tmp_path / "there.py").write_text("mine", encoding="utf-8")
+    done = fmim_here("new", name, cwd=tmp_path)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    assert [(path.name, path.read_text(encoding="utf-8")) for path in tmp_path.iterdir()] == [("there.py", "mine")]
