@@ -10,14 +10,14 @@ import importlib
 import inspect
 import pkgutil
 from abc import ABC
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from fmim_core.config import Config
+from fmim_core.records import did_you_mean
 
 
 class KindConfig(Config, ABC):
@@ -110,9 +110,3 @@ class Registry(Generic[K]):
             return self.make(value)
 
         return core_schema.no_info_after_validator_function(configuration, core_schema.any_schema())
-
-
-def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """The end of a message on a name that is not known: the one most like it, if there is one."""
-    near = get_close_matches(given, list(known), n=1)
-    return f". Did you mean {near[0]!r}?" if near else ""

@@ -1,6 +1,6 @@
 """What a study writes: typed documents with one version, read and written through one place. Needs no torch."""
 
-from fmim_core.records.document import SCHEMA, Document, DocumentPart, Time, flat, in_words
+from fmim_core.records.document import SCHEMA, Document, DocumentPart, Time, did_you_mean, flat, in_words
 from fmim_core.records.files import now, read_json, replacing, write_bytes, write_json, write_text
 from fmim_core.records.queries import (
     QUERIES_ENDING,
@@ -91,6 +91,7 @@ __all__ = [
     "Time",
     "TrialError",
     "calibration_path",
+    "did_you_mean",
     "flat",
     "in_words",
     "now",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -80,6 +81,12 @@ def _problem(one: Any) -> str:
     if one["type"] in ("missing", "extra_forbidden"):
         return {"missing": "is missing", "extra_forbidden": "is unknown"}[one["type"]]
     return f"{one['msg']} (given {str(one['input'])[:60]!r})"
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """The end of a message on a name that is not known: the one most like it, if there is one."""
+    near = get_close_matches(given, list(known), n=1)
+    return f". Did you mean {near[0]!r}?" if near else ""
 
 
 def flat(fields: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

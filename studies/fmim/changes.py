@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from pydantic import ValidationError
 
 from fmim.declare import Preset, Study
-from fmim_core.records import flat, in_words
-from fmim_core.registry import did_you_mean
+from fmim_core.records import did_you_mean, flat, in_words
 from fmim_spaces.domain import Assignment, as_meant, nested
 
 OF_PRESET = ("folds", "image_size", "phantom", "test_protocol")

@@ -10,7 +10,7 @@ from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.source import Source
 from fmim_core.data.tables.listing import FileSource, Listing, file_state
-from fmim_core.registry import did_you_mean
+from fmim_core.records import did_you_mean
 
 PHANTOM = "phantom"
 
