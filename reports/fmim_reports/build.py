@@ -17,7 +17,7 @@ from fmim_reports.parts.verdict import Verdict
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.reading.summary import selection_problems
 from fmim_reports.sections import Part, Section
-from fmim_reports.writing.captions import data_phrase, protocol_sentence
+from fmim_reports.writing.captions import data_phrase, protocol_sentence, source_line
 from fmim_reports.writing.formats import to_html, to_md
 from fmim_reports.writing.latex import latex
 from fmim_reports.writing.plotting import Drawing, NothingToDraw, Plot, render
@@ -49,6 +49,15 @@ def build_report(out: Path) -> Path:
 
 def write_tables(results: Results, report: Path) -> Tables:
     """Writes the tables alone, into `report`/tables as CSV, Markdown and LaTeX; returns them."""
+    tables = tables_of(results)
+    for table in (one for found in tables.values() for one in found):
+        for suffix, write in (("csv", to_csv), ("md", markdown), ("tex", latex)):
+            write_bytes(report / "tables" / f"{table.name}.{suffix}", write(table).encode())
+    return tables
+
+
+def tables_of(results: Results) -> Tables:
+    """The tables of each section of the report; no two of them have one name."""
     contents = contents_of(results)
     tables: dict[Section, list[Table]] = {
         section: [part(results) for part in found]
@@ -58,9 +67,6 @@ def write_tables(results: Results, report: Path) -> Tables:
     names = [table.name for found in tables.values() for table in found]
     assert len(names) == len(set(names)), f"two tables of one name: {sorted(names)}"
     tables[Section.FILES].append(contents.tidy(results, names))
-    for table in (one for found in tables.values() for one in found):
-        for suffix, write in (("csv", to_csv), ("md", markdown), ("tex", latex)):
-            write_bytes(report / "tables" / f"{table.name}.{suffix}", write(table).encode())
     return tables
 
 
@@ -101,8 +107,7 @@ def _figure(part: Part[Plot], results: Results, report: Path) -> dict[str, Any]:
         plot = part(results)
     except NothingToDraw as nothing:
         return {"plot": None, "why": f"{part.name.removesuffix('_plot')} figure not drawn: {nothing}"}
-    source = "data: phantom images, synthetic" if results.study.data.synthetic else f"data: {data_phrase(results)}"
-    drawing: Drawing = render(plot, source)
+    drawing: Drawing = render(plot, source_line(results))
     write_bytes(report / "figures" / f"{plot.name}.png", drawing.png)
     write_bytes(report / "figures" / f"{plot.name}.svg", drawing.svg)
     return {"plot": plot, "svg": drawing.inline, "why": ""}

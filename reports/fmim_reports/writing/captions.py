@@ -12,6 +12,11 @@ def data_phrase(results: Results) -> str:
     return "phantom images - synthetic, not radiographs" if data.synthetic else data.name
 
 
+def source_line(results: Results) -> str:
+    """What stands under the axes of a figure: on which data it is."""
+    return "data: phantom images, synthetic" if results.study.data.synthetic else f"data: {data_phrase(results)}"
+
+
 def caption(results: Results, text: str) -> str:
     """A caption that ends with the data."""
     return f"{text} Data: {data_phrase(results)}."

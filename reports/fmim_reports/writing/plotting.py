@@ -6,12 +6,14 @@ import io
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import matplotlib
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from fmim_reports.writing.formats import to_html
 
@@ -101,13 +103,60 @@ def line_style(position: int) -> dict[str, Any]:
     }
 
 
-def render(plot: Plot, source: str) -> Drawing:
-    """Draws at column width, with the data's name under the axes, so that a figure alone still says it."""
+def drawn(plot: Plot, source: str) -> Figure:
+    """A new figure at column width, with the data's name under the axes, so that a figure alone still says it."""
     with matplotlib.rc_context(_DEFAULTS | STYLE):
         figure = Figure(figsize=(COLUMN_INCHES, plot.height), dpi=PNG_DPI, layout="constrained")
-        plot.draw(figure)
-        if plot.of_data:
-            figure.supxlabel(source, fontsize=7, color=QUIET, x=0.99, ha="right")
+        _fill(figure, plot, source)
+    return figure
+
+
+def drawn_in_place_of(axes: Axes, plot: Plot, source: str) -> SubFigure:
+    """The same figure where `axes` stand in a figure of one's own: a part of it, which takes their place.
+
+    Its legend stands outside the panels, so that a figure without a layout engine gets matplotlib's constrained one.
+
+    Raises:
+        ValueError: the axes stand at no place of a grid, or no longer do; or their figure has another layout engine.
+    """
+    place, parent = axes.get_subplotspec(), axes.figure
+    if place is None or parent is None:
+        raise ValueError(
+            "the axes stand at no place of a grid of subplots, or another figure took it: give axes made by "
+            "plt.subplots() or figure.add_subplot(), anew for each figure"
+        )
+    engine, whole = parent.get_layout_engine(), parent.canvas.figure
+    if engine is None:
+        whole.set_layout_engine("constrained")
+    elif not isinstance(engine, ConstrainedLayoutEngine):
+        raise ValueError(
+            f"the figure of the axes has the layout engine {type(engine).__name__}, in which a report's figure has no "
+            'place for its legend: make it with layout="constrained", as in plt.subplots(layout="constrained")'
+        )
+    with matplotlib.rc_context(_DEFAULTS | STYLE):
+        axes.remove()
+        part = parent.add_subfigure(place)
+        _fill(part, plot, source)
+    return part
+
+
+def _fill(figure: Figure | SubFigure, plot: Plot, source: str) -> None:
+    others = set(figure.canvas.figure.axes)
+    plot.draw(cast(Figure, figure))  # a plot uses only what a part of a figure has, too
+    if plot.of_data:
+        figure.supxlabel(source, fontsize=7, color=QUIET, x=0.99, ha="right")
+    # Matplotlib makes and counts ticks when they are shown, by the look of that moment, and makes them like the first.
+    for axes in (axes for axes in figure.canvas.figure.axes if axes not in others):
+        for axis in (axes.xaxis, axes.yaxis):
+            (first,) = axis.get_major_ticks(1)
+            axis.set_tick_params(labelsize=first.label1.get_fontsize())
+            axis.get_minor_ticks(1)
+
+
+def render(plot: Plot, source: str) -> Drawing:
+    """The files of a figure."""
+    with matplotlib.rc_context(_DEFAULTS | STYLE):
+        figure = drawn(plot, source)
         png, svg = io.BytesIO(), io.BytesIO()
         FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
         figure.set_layout_engine("none")  # the SVG keeps the positions that the PNG was laid out with

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal
+
+import pandas as pd
 
 from fmim_reports.reading.summary import Estimate
 from fmim_reports.stats import MeanSE
@@ -116,18 +118,32 @@ class Table:
 
 def to_csv(table: Table) -> str:
     """CSV at full precision; fractions stay fractions, not-a-number is `nan`, what does not exist is empty."""
-    names: list[str] = []
-    for column in table.columns:
-        names += [name for name in column.csv_names if name not in names]
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, names, lineterminator="\n")
+    writer = csv.DictWriter(stream, _csv_names(table), lineterminator="\n")
     writer.writeheader()
+    writer.writerows({name: _plain(value) for name, value in row.items()} for row in _csv_rows(table))
+    return stream.getvalue()
+
+
+def to_frame(table: Table) -> pd.DataFrame:
+    """The table as its CSV file has it: the same columns and values, text as pandas' `string`; what is empty is NA."""
+    rows = [{name: None if value == "" else value for name, value in row.items()} for row in _csv_rows(table)]
+    frame = pd.DataFrame(rows, columns=_csv_names(table))
+    texts = {name for column in table.columns if not column.numeric for name in column.csv_names}
+    unknown = {name for name in frame if name not in texts and frame[name].isna().all()}
+    return frame.astype(dict.fromkeys(texts, "string") | dict.fromkeys(unknown, "float64"))
+
+
+def _csv_names(table: Table) -> list[str]:
+    return list(dict.fromkeys(name for column in table.columns for name in column.csv_names))
+
+
+def _csv_rows(table: Table) -> Iterator[dict[str, Any]]:
     for row in table.rows:
         cells: dict[str, Any] = {}
         for column in table.columns:
-            cells |= dict(zip(column.csv_names, map(_plain, column.csv_values(row)), strict=True))
-        writer.writerow(cells)
-    return stream.getvalue()
+            cells |= dict(zip(column.csv_names, column.csv_values(row), strict=True))
+        yield cells
 
 
 def _plain(value: Any) -> Any:

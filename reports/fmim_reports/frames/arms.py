@@ -1,0 +1,49 @@
+"""The frame `arms`: what each arm is, and the configuration that was selected for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fmim_reports.frames.frame import Frame, FrameColumn
+from fmim_reports.frames.shared import configuration_columns, of_configuration
+from fmim_reports.reading.results import Results
+from fmim_reports.reading.summary import arm_summaries
+
+_BEGIN = (
+    FrameColumn("arm", "string", "the arm's name, as in the other frames"),
+    FrameColumn("label", "string", "what it is called in reports"),
+    FrameColumn("loss", "string", "its loss"),
+    FrameColumn("group", "string", "what it shares with the arms beside it: its loss, or its backbone"),
+    FrameColumn("search", "string", "how its values are set"),
+    FrameColumn("n_s_planned", "int64", "configurations that its search may train"),
+    FrameColumn("n_s", "int64", "distinct configurations that its search has trained"),
+    FrameColumn("replicates_planned", "int64", "fresh seeds of its selected configuration"),
+    FrameColumn("replicates", "int64", "those that completed"),
+    FrameColumn("selected", "boolean", "whether its configuration is fixed, which the next columns have"),
+)
+
+
+def _columns(results: Results) -> list[FrameColumn]:
+    return [*_BEGIN, *configuration_columns(results)]
+
+
+def _rows(results: Results) -> list[dict[str, Any]]:
+    return [
+        {
+            "arm": arm.name,
+            "label": arm.label,
+            "loss": arm.loss,
+            "group": arm.group,
+            "search": arm.search,
+            "n_s_planned": arm.planned_n_s,
+            "n_s": arm.cost.n_s,
+            "replicates_planned": arm.test.of,
+            "replicates": arm.test.stat.n,
+            "selected": arm.configuration is not None,
+            **of_configuration(arm.configuration),
+        }
+        for arm in arm_summaries(results)
+    ]
+
+
+ARMS = Frame("arms", "an arm", _columns, _rows)

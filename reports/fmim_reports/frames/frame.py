@@ -1,0 +1,62 @@
+"""What a tidy frame of a study is: columns that say their type, unit and meaning, and one row for each thing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pandas as pd
+from pydantic import BaseModel
+
+from fmim_reports.reading.results import Results
+
+Dtype = Literal["string", "boolean", "int64", "Int64", "float64", "datetime64[us, UTC]"]
+"""pandas' types. Of these, `int64` alone knows nothing that is missing, and `float64` has NaN for it."""
+
+
+@dataclass(frozen=True)
+class FrameColumn:
+    """A column of a frame; `unit` is empty for what has none."""
+
+    name: str
+    dtype: Dtype
+    description: str
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A tidy frame by name: what one row is, its columns in a study, and its rows, which may have more than these."""
+
+    name: str
+    row: str
+    columns: Callable[[Results], Sequence[FrameColumn]]
+    rows: Callable[[Results], Sequence[Mapping[str, Any]] | pd.DataFrame]
+
+    def of(self, results: Results) -> pd.DataFrame:
+        """The frame of a study; without rows it has the same columns and types."""
+        dtypes = {column.name: column.dtype for column in self.columns(results)}
+        # As objects, since a seed has 63 bits, which a column of numbers would lose beside one that is missing.
+        return pd.DataFrame(self.rows(results), columns=pd.Index(dtypes), dtype=object).astype(dtypes)
+
+    def description(self, results: Results) -> pd.DataFrame:
+        """One row per column of the frame: column, dtype, unit, description."""
+        rows = [(column.name, column.dtype, column.unit, column.description) for column in self.columns(results)]
+        return pd.DataFrame(rows, columns=["column", "dtype", "unit", "description"], dtype="string")
+
+
+def field_column(model: type[BaseModel], name: str, dtype: Dtype, unit: str = "", more: str = "") -> FrameColumn:
+    """The column of a field of a record, described as the record describes it, and by what there is `more` to say."""
+    described = [model.model_fields[name].description or name.replace("_", " "), more]
+    return FrameColumn(name, dtype, "; ".join(part for part in described if part), unit)
+
+
+def dtype_of(values: Iterable[Any]) -> Dtype:
+    """The type of a column of these values: truths, whole numbers, numbers, or else text; `float64` without any."""
+    kinds = {bool if isinstance(value, bool) else type(value) for value in values}
+    if kinds == {bool}:
+        return "boolean"
+    if kinds == {int}:
+        return "Int64"
+    return "float64" if kinds <= {int, float} else "string"

@@ -1,0 +1,225 @@
+"""The results of a study in Python: tidy frames, and every table and figure of its report."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+
+from fmim_core.config import did_you_mean
+from fmim_core.records import StudyFile
+from fmim_reports.build import status_lines, tables_of
+from fmim_reports.contents import MakePlot, contents_of
+from fmim_reports.frames.arms import ARMS
+from fmim_reports.frames.epochs import EPOCHS
+from fmim_reports.frames.frame import Frame
+from fmim_reports.frames.metrics import METRIC_VALUES, YEARS
+from fmim_reports.frames.queries import QUERIES
+from fmim_reports.frames.trials import TRIALS
+from fmim_reports.parts.training.learning_curves import learning_curves_plot
+from fmim_reports.parts.years import year_plot
+from fmim_reports.reading.results import Results, read_results
+from fmim_reports.reading.study import Problem
+from fmim_reports.sections import Section
+from fmim_reports.writing.captions import data_phrase, source_line
+from fmim_reports.writing.plotting import NothingToDraw, Plot, drawn, drawn_in_place_of
+from fmim_reports.writing.tables import Table, to_frame
+
+FRAMES: Mapping[str, Frame] = {frame.name: frame for frame in (TRIALS, EPOCHS, METRIC_VALUES, YEARS, QUERIES, ARMS)}
+"""The frames of every study by name; `StudyResults.describe` documents their columns."""
+
+
+def load(out: str | Path) -> StudyResults:
+    """The results of the study in the folder `out` as they are now, of one that is running as far as it has come.
+
+    Raises:
+        ValueError: no readable study.json of a known schema in `out`.
+    """
+    return StudyResults(read_results(Path(out)))
+
+
+@dataclass(frozen=True, repr=False)
+class StudyResults:
+    """A study's results as tidy pandas frames, and any table or figure of its report.
+
+    The columns of a frame, with their types and units, are those of `describe(name)`. Metrics are fractions, costs are
+    in seconds. What is not known is NA. Trials that failed, diverged or are missing have rows like all others, whose
+    `status` says so and whose metrics are NaN. pandas leaves NaN out of a mean; a report shows a mean of completed
+    trials over a value that is not a number as not a number.
+    """
+
+    results: Results
+
+    @property
+    def study(self) -> StudyFile:
+        """What was declared: arms, comparisons, data, folds and plan, as study.json has it."""
+        return self.results.study
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """The files in the study's folder that do not count, and why; none for a clean run."""
+        return self.results.problems
+
+    @cached_property
+    def verdict(self) -> str:
+        """The answer of the report in sentences: what was found on which data, and what that does not show."""
+        verdict = contents_of(self.results).verdict(self.results)
+        findings, cautions = (_listed(sentences) for sentences in (verdict.findings, verdict.cautions))
+        return "\n".join([verdict.lead, *findings, "What this does and does not show:", *cautions])
+
+    @cached_property
+    def trials(self) -> pd.DataFrame:
+        """One row per planned trial: its configuration, status, seed, metrics and costs."""
+        return TRIALS.of(self.results)
+
+    @cached_property
+    def epochs(self) -> pd.DataFrame:
+        """One row per epoch of each training: loss, margins, similarities, active share, validation mAP."""
+        return EPOCHS.of(self.results)
+
+    @cached_property
+    def metrics(self) -> pd.DataFrame:
+        """One row per trial, metric and year, on what its stage measures: validation in the search, else the test set.
+
+        `year` is NA for all years together.
+        """
+        return METRIC_VALUES.of(self.results)
+
+    @cached_property
+    def years(self) -> pd.DataFrame:
+        """What of `metrics` a report's table by year is made of: the test set, without other search splits."""
+        return YEARS.of(self.results)
+
+    @cached_property
+    def queries(self) -> pd.DataFrame:
+        """One row per test query and replicate or reference: what is known of it, and what was found."""
+        return QUERIES.of(self.results)
+
+    @cached_property
+    def arms(self) -> pd.DataFrame:
+        """One row per arm: its label, loss, N_s, replicates and selected configuration."""
+        return ARMS.of(self.results)
+
+    @property
+    def frames(self) -> dict[str, str]:
+        """The name of each frame with what one row of it is."""
+        return {name: frame.row for name, frame in FRAMES.items()}
+
+    def describe(self, frame: str) -> pd.DataFrame:
+        """The columns of a frame, one row each: column, dtype, unit, description.
+
+        Raises:
+            ValueError: there is no such frame.
+        """
+        _known(frame, FRAMES, "frame")
+        return FRAMES[frame].description(self.results)
+
+    @property
+    def tables(self) -> dict[str, str]:
+        """The name of each table of the report, as its file is called, with its title."""
+        return {name: table.title for name, table in self._tables.items()}
+
+    def table(self, name: str) -> pd.DataFrame:
+        """A table of the report as its CSV file has it: metrics as fractions, published values as its title says.
+
+        Raises:
+            ValueError: the report has no such table.
+        """
+        _known(name, self._tables, "table")
+        return to_frame(self._tables[name])
+
+    @property
+    def figures(self) -> dict[str, str]:
+        """The name of each figure of the report, as its files are called, with its title.
+
+        One that cannot be drawn yet has a name without its metric, and instead of a title the reason.
+        """
+        return {
+            name: plot.title if isinstance(plot, Plot) else f"not drawn: {plot}" for name, plot in self._plots.items()
+        }
+
+    def plot(self, name: str, ax: Axes | None = None) -> Figure | SubFigure:
+        """Draws a figure of the report: as a new figure, or in place of one's own axes, in the report's look.
+
+        Args:
+            ax: axes of `plt.subplots()` or `figure.add_subplot()`. The figure, which may have several panels, takes
+                their place as a part of their own figure, and is returned; the axes are removed. Their figure is to
+                have matplotlib's constrained layout; one without any gets it.
+
+        Raises:
+            ValueError: the report has no such figure, or `ax` is no place for one; says why.
+            NothingToDraw: its data do not exist yet; says what is missing.
+        """
+        not_drawn = [f"{name} ({why})" for name, why in self._plots.items() if isinstance(why, NothingToDraw)]
+        _known(name, self._plots, "figure", f" (not drawn yet: {'; '.join(not_drawn)})" if not_drawn else "")
+        plot = self._plots[name]
+        if isinstance(plot, NothingToDraw):
+            raise NothingToDraw(str(plot))
+        return self._draw(plot, ax)
+
+    def plot_years(self, ax: Axes | None = None) -> Figure | SubFigure:
+        """The primary metric by years after baseline, mean ± SE over seeds by arm; `ax` and errors as of `plot`."""
+        return self._draw(year_plot(self.results), ax)
+
+    def plot_learning_curves(self, ax: Axes | None = None) -> Figure | SubFigure:
+        """Validation mAP over the epochs, mean ± SE over folds, of compared arms; `ax` and errors as of `plot`."""
+        return self._draw(learning_curves_plot(self.results), ax)
+
+    def _draw(self, plot: Plot, ax: Axes | None) -> Figure | SubFigure:
+        source = source_line(self.results)
+        return drawn(plot, source) if ax is None else drawn_in_place_of(ax, plot, source)
+
+    @cached_property
+    def _tables(self) -> dict[str, Table]:
+        return {table.name: table for found in tables_of(self.results).values() for table in found}
+
+    @cached_property
+    def _plots(self) -> dict[str, Plot | NothingToDraw]:
+        found: dict[str, Plot | NothingToDraw] = {}
+        for part in contents_of(self.results).parts(self.results)[Section.FIGURES]:
+            made = _plot_or_reason(part, self.results)
+            found[made.name if isinstance(made, Plot) else part.name.removesuffix("_plot")] = made
+        return found
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        statuses = Counter(trial.status for trial in self.results.every_trial)
+        return {
+            "data": data_phrase(self.results),
+            "arms": ", ".join(arm.label for arm in self.results.arms),
+            "trials": ", ".join(f"{count} {status}" for status, count in statuses.items()) or "none planned",
+            "state": " ".join(status_lines(self.results)) or "complete",
+            "folder": str(self.results.out),
+        }
+
+    def __repr__(self) -> str:
+        lines = [f"StudyResults: {self.study.title} ({self.study.study}, preset {self.study.preset})"]
+        return "\n  ".join([*lines, *(f"{name}: {text}" for name, text in self._facts.items())])
+
+    def _repr_html_(self) -> str:
+        rows = (f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in self._facts.items())
+        return f"<strong>{html.escape(self.study.title)}</strong><table>{''.join(rows)}</table>"
+
+
+def _plot_or_reason(part: MakePlot, results: Results) -> Plot | NothingToDraw:
+    try:
+        return part(results)
+    except NothingToDraw as nothing:
+        return nothing
+
+
+def _listed(sentences: Iterable[str]) -> list[str]:
+    return [f"- {sentence}" for sentence in sentences]
+
+
+def _known(name: str, names: Iterable[str], what: str, more: str = "") -> None:
+    known = list(names)
+    if name not in known:
+        raise ValueError(f"there is no {what} {name!r}; there are {', '.join(known)}{more}{did_you_mean(name, known)}")

@@ -1,0 +1,250 @@
+"""The frames and tables of a loaded study are its records, and its report's numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fmim_core.metric_names import METRICS
+from fmim_core.records import Attempt, Cost, EpochRow, Member, Record, TrialError, read_records, record_path
+from fmim_reports.build import tables_of
+from fmim_reports.loaded import StudyResults, load
+from fmim_reports.writing.tables import to_csv
+from tests.support.factories import best, make_out
+from tests.support.file_contents import edit, spoil
+from tests.support.query_files import with_queries
+from tests.support.references import NETWORK, PIXELS, add_references
+
+ARMS = ["triplet_q1", "triplet_grid", "triplet_automargin"]
+PARTS = ("startup_s", "data_s", "train_s", "eval_s", "lost_s", "wall_s", "epochs", "images", "resumed")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A complete study with references and queries, which no test changes."""
+    out = make_out(tmp_path_factory.mktemp("loaded") / "out", arms=ARMS)
+    return with_queries(add_references(out, {PIXELS: [0.3], NETWORK: [0.3, 0.32]}))
+
+
+@pytest.fixture(scope="module")
+def results(whole: Path) -> StudyResults:
+    return load(str(whole))
+
+
+@pytest.fixture
+def out(whole: Path, tmp_path: Path) -> Path:
+    """The same, to be changed."""
+    return shutil.copytree(whole, tmp_path / "out")
+
+
+def dtypes(results: StudyResults, name: str) -> dict[str, str]:
+    """The types of a frame's columns, in their order."""
+    return {column: str(dtype) for column, dtype in getattr(results, name).dtypes.items()}
+
+
+def trial(results: StudyResults, name: str) -> pd.Series:
+    """The row of a trial."""
+    return results.trials.set_index("trial").loc[name]
+
+
+def test_every_trial_has_the_values_of_its_record(results: StudyResults, whole: Path) -> None:
+    rows = results.trials.set_index("trial")
+    records = list(read_records(whole))
+    assert sorted(rows.index) == sorted(record.trial for record in records)
+    for record in records:
+        row = rows.loc[record.trial]
+        for name in ("arm", "stage", "replicate", "search_split", "status", "seed"):
+            assert row[name] == getattr(record, name)
+        assert row["peak_memory"] == record.peak_memory or record.stage == "reference"
+        for split, values in (("validation", record.metrics.validation), ("test", record.metrics.test)):
+            found = {name: row[f"{split}_{name}"] for name in METRICS}
+            assert found == pytest.approx({name: (values or {}).get(name, math.nan) for name in METRICS}, nan_ok=True)
+        assert {name: row[name] for name in PARTS} == {name: getattr(record.cost, name) for name in PARTS}
+        assert row["device_seconds"] == record.device_seconds
+        assert row["device_share"] == record.cost.device_share
+        assert row["record"] == f"{record.trial}.json"
+        assert row["started_at"] == pd.Timestamp(record.started_at)
+        varied = {name: row[f"configuration_{name}"] for name in ("epsilon", "k_delta")}
+        assert {name: value for name, value in varied.items() if pd.notna(value)} == record.configuration
+
+
+def test_a_seed_keeps_all_its_bits(out: Path) -> None:
+    edit(record_path(out, "triplet_q1.c00.seed0"), seed=2**62 + 1)
+    record_path(out, "triplet_q1.c00.seed1").unlink()
+    assert trial(load(out), "triplet_q1.c00.seed0")["seed"] == 2**62 + 1
+
+
+def test_failed_and_missing_trials_are_rows(out: Path) -> None:
+    spoil(record_path(out, "triplet_q1.c00.seed0"), "failed")
+    spoil(record_path(out, "triplet_q1.c00.seed1"), "diverged")
+    record_path(out, "triplet_q1.c00.seed2").unlink()
+    results = load(out)
+    seeds = results.trials[(results.trials["arm"] == "triplet_q1") & (results.trials["stage"] == "replicate")]
+    assert seeds["status"].tolist() == ["failed", "diverged", "missing", "completed", "completed"]
+    assert seeds["reason"].iloc[0] == "RuntimeError: CUDA out of memory"
+    assert seeds["test_mAP"].notna().tolist() == [False, False, False, True, True]
+    assert seeds["seed"].notna().tolist() == [True, True, False, True, True]
+    assert seeds["train_s"].tolist()[:2] == [10.0, 10.0]  # what it cost stays
+    assert pd.isna(seeds["train_s"].iloc[2])
+    years = results.years[(results.years["arm"] == "triplet_q1") & (results.years["metric"] == "mAP")]
+    assert years.groupby("status")["value"].agg(["size", "count"]).to_dict("index") == {
+        "completed": {"size": 12, "count": 12},
+        **{status: {"size": 6, "count": 0} for status in ("diverged", "failed", "missing")},
+    }
+    assert set(results.epochs.loc[results.epochs["trial"] == seeds["trial"].iloc[0], "status"]) == {"failed"}
+    assert set(results.queries.loc[results.queries["arm"] == "triplet_q1", "replicate"]) == {3, 4}
+    assert results.arms.set_index("arm")["replicates"].to_dict() == {ARMS[0]: 2, ARMS[1]: 5, ARMS[2]: 5}
+
+
+def test_failed_attempts_are_part_of_what_a_trial_cost(out: Path) -> None:
+    record = Record.read(record_path(out, "triplet_q1.c00.seed0"))
+    cost = Cost(train_s=3.0, wall_s=4.0, energy_j=50.0, device="cpu", device_share=1.0, epochs=2, images=100)
+    failed = Attempt(
+        status="failed",
+        cost=cost,
+        error=TrialError(kind="OSError"),
+        started_at=record.started_at,
+        ended_at=record.ended_at,
+    )
+    known = record.cost.model_copy(update={"energy_j": 500.0})
+    record.changed({"attempts": (failed,), "cost": known}).save(out)
+    row = trial(load(out), record.trial)
+    assert (row["train_s"], row["wall_s"], row["epochs"], row["images"]) == (13.0, 16.0, 8, 8164)
+    assert (row["device_seconds"], row["energy_j"], row["failed_attempts"]) == (15.0, 550.0, 1)
+    record.changed({"attempts": (failed,)}).save(out)
+    assert pd.isna(trial(load(out), record.trial)["energy_j"])  # unknown of one attempt
+
+
+def test_the_means_and_errors_by_year_are_those_of_the_reports_table(results: StudyResults) -> None:
+    years = results.years[results.years["metric"] == "mAP"]
+    means = years.groupby(["arm", "year"], dropna=False)["value"].agg(["mean", "sem", "count"])
+    found = {(arm, "all" if pd.isna(year) else f"year_{year}"): row.tolist() for (arm, year), row in means.iterrows()}
+    table = results.table("by_year")
+    for row, arm in enumerate([*ARMS, PIXELS, NETWORK]):
+        for year in ("year_1", "year_2", "year_4", "year_6", "year_8", "all"):
+            expected = [table[f"{year}_{part}"].iloc[row] for part in ("mean", "se", "n")]
+            assert found[arm, year] == pytest.approx(expected, nan_ok=True)
+    assert set(years["queries"].dropna()) == {40, 38, 30, 22, 16, 146}
+
+
+def test_metrics_have_every_value_of_every_record(results: StudyResults, whole: Path) -> None:
+    rows = results.metrics.fillna({"year": 0})  # 0: all years
+    found = rows.set_index(["trial", "metric", "year"])["value"].to_dict()
+    for record in read_records(whole):
+        for name in METRICS:
+            assert record.measured is not None
+            assert found[record.trial, name, 0] == record.measured[name]
+            assert found[record.trial, name, 4] == record.measured[f"{name}/year_4"]
+    assert len(found) == len(rows) == len(results.trials) * len(METRICS) * 6
+
+
+def test_epochs_are_those_of_the_histories(results: StudyResults, whole: Path) -> None:
+    numbers = [name for name in EpochRow.model_fields if not name.endswith("histogram")]
+    rows = results.epochs.set_index("trial")
+    for record in read_records(whole):
+        for row, epoch in (
+            zip(rows.loc[[record.trial]].to_dict("records"), record.history, strict=True) if record.history else ()
+        ):
+            assert {name: row[name] for name in numbers} == pytest.approx(
+                {name: epoch.number(name) for name in numbers}, nan_ok=True
+            )
+    assert rows["member"].isna().all()
+
+
+def test_every_model_of_a_fold_ensemble_has_its_epochs(out: Path) -> None:
+    record = Record.read(record_path(out, "triplet_q1.c00.seed0"))
+    one = Member(fold=0, seed=0, kept_epoch=1, validation=None, history=record.history[:1])
+    two = Member(fold=1, seed=1, kept_epoch=1, validation=None, history=record.history[:2])
+    record.changed({"members": (one, two)}).save(out)
+    epochs = load(out).epochs
+    found = epochs[epochs["trial"] == record.trial]
+    assert list(zip(found["member"], found["epoch"], strict=True)) == [(0, 1), (1, 1), (1, 2)]
+
+
+def test_queries_average_to_the_metrics_of_their_trials(results: StudyResults) -> None:
+    ap = results.queries.groupby("trial")["ap"].mean()
+    tested = results.trials[results.trials["stage"] == "replicate"].set_index("trial")
+    assert ap.to_dict() == pytest.approx(tested["test_mAP"].to_dict())
+    assert len(results.queries) == 15 * 148
+    assert results.queries.groupby("trial")["seed"].first().to_dict() == tested["seed"].to_dict()
+    assert results.queries["rank"].isna().sum() == 15 * 2  # without a match
+    assert set(results.queries["sex"]) == {"F", "M"}
+    assert results.queries["tkr"].isna().all()  # not known of this data set
+
+
+def test_arms_have_their_selected_configuration(results: StudyResults) -> None:
+    rows = results.arms.set_index("arm")
+    assert rows["n_s"].to_dict() == {"triplet_q1": 1, "triplet_grid": 4, "triplet_automargin": 2}
+    assert rows["label"].to_dict() == {arm.name: arm.label for arm in results.study.arms}
+    assert rows.loc["triplet_grid", "configuration_epsilon"] == best("triplet_grid")["epsilon"]
+    assert rows.loc["triplet_automargin", "configuration_k_delta"] == 2
+    assert rows["configuration_k_delta"].isna().tolist() == [True, True, False]
+
+
+def test_a_study_without_records_has_the_same_columns_and_types(results: StudyResults, out: Path) -> None:
+    for name in ("records", "selection.json"):
+        (out / name).rename(out.parent / name)
+    empty = load(out)
+    for name in empty.frames:
+        described = empty.describe(name).set_index("column")
+        assert dtypes(empty, name) == described["dtype"].to_dict()
+        assert (described["description"] != "").all()
+        assert list(dtypes(empty, name).items()) == list(dtypes(results, name).items())
+    assert set(empty.trials["status"]) == {"missing"}
+    assert empty.epochs.empty
+    assert empty.arms["selected"].tolist() == [False, False, False]
+
+
+def rows_of_csv(results: StudyResults) -> Iterator[tuple[pd.Series, dict[str, str]]]:
+    """The rows of all tables beside those of the CSV files."""
+    for table in (table for found in tables_of(results.results).values() for table in found):
+        written, frame = list(csv.DictReader(io.StringIO(to_csv(table)))), results.table(table.name)
+        assert [str(column) for column in frame] == next(csv.reader(io.StringIO(to_csv(table))))
+        yield from ((row, text) for (_, row), text in zip(frame.iterrows(), written, strict=True))
+
+
+def test_tables_are_their_csv_files(results: StudyResults) -> None:
+    found = list(rows_of_csv(results))
+    for row, written in found:
+        for name, text in written.items():
+            value = row[name]
+            if isinstance(value, str):
+                assert value == text
+            elif pd.isna(value):
+                assert text in ("", "nan")
+            else:
+                assert value == float(text)
+    assert len(found) > 100
+    assert results.tables["by_year"] == "mAP by years after baseline"
+
+
+def test_what_is_not_there_is_named_with_what_there_is(results: StudyResults) -> None:
+    with pytest.raises(ValueError, match=r"there is no table 'by_years'; there are .*Did you mean 'by_year'\?"):
+        results.table("by_years")
+    with pytest.raises(ValueError, match=r"no frame 'trial'; there are trials, epochs, .*Did you mean 'trials'\?"):
+        results.describe("trial")
+    with pytest.raises(ValueError, match=r"holds no study\.json"):
+        load("nowhere")
+
+
+def test_a_study_says_what_it_is_and_how_it_stands(out: Path) -> None:
+    record_path(out, "triplet_q1.c00.seed2").unlink()
+    results = load(out)
+    assert repr(results).splitlines()[:5] == [
+        "StudyResults: AutoMargin against grid search (automargin_vs_grid, preset quick)",
+        "  data: phantom images - synthetic, not radiographs",
+        "  arms: Triplet + Q1, Triplet + grid search, Triplet + AutoMargin",
+        "  trials: 38 completed, 1 missing",
+        "  state: 14 of 15 test replicates completed: 1 missing. 1 file does not count; it is listed under "
+        "“Not counted”.",
+    ]
+    assert "<th>trials</th><td>38 completed, 1 missing</td>" in results._repr_html_()
+    assert [problem.where for problem in results.problems] == ["records/triplet_q1.c00.seed2.queries.parquet"]
+    assert "- Triplet: AutoMargin against grid search: " in results.verdict
