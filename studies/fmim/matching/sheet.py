@@ -74,7 +74,7 @@ def _candidate(
     match = found.matches is not None and bool(found.matches[rank])
     if match:
         draw.rectangle((left, top, left + TILE - 1, top + TILE - 1), outline=MATCH, width=FRAME)
-    first = f"{rank + 1}   {found.similarities[rank]:.4f}" + ("   match" if match else "")
+    first = f"{rank + 1}  {found.similarities[rank]:.4f}" + ("  match" if match else "")
     write(draw, (left, top + TILE + 4), first, SMALL, MATCH if match else INK, TILE)
     for line, text in enumerate(caption, 1):
         write(draw, (left, top + TILE + 4 + line * LINE), text, SMALL, QUIET, TILE)
