@@ -76,6 +76,11 @@ def unnamed_images(root: Path, named: Iterable[str | None], findings: Findings) 
     findings.warning("image files that the table does not name", found)
 
 
+def image_files(root: Path) -> list[Path]:
+    """The files below `root` that are called like images, in order, but for hidden folders and those of studies."""
+    return [path for path in _files(root) if path.suffix.lower() in SUFFIXES]
+
+
 def _files(root: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(root):
         folders[:] = [] if "study.json" in files else sorted(name for name in folders if not name.startswith("."))

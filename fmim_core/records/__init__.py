@@ -28,6 +28,7 @@ from fmim_core.records.record import (
     read_record,
     read_records,
     record_path,
+    trial_name,
 )
 from fmim_core.records.study import (
     ArmEntry,
@@ -104,6 +105,7 @@ __all__ = [
     "record_path",
     "replacing",
     "study_path",
+    "trial_name",
     "write_bytes",
     "write_json",
     "write_queries",

@@ -255,6 +255,16 @@ class Record(Document):
         return self.model_copy(update=dict(parts))
 
 
+def trial_name(arm: str, number: int, stage: Stage, replicate: int, search_split: int = 0) -> str:
+    """A trial's name: short, unique in its study, and a file name, e.g. `triplet_grid.c02.fold1`.
+
+    Args:
+        number: of the configuration in the arm's space.
+    """
+    split = f".split{search_split}" if search_split else ""
+    return f"{arm}.c{number:02d}{split}.{'fold' if stage == 'search' else 'seed'}{replicate}"
+
+
 def record_path(out: Path, trial: str) -> Path:
     """Where a trial's record lies."""
     return out / "records" / f"{trial}.json"

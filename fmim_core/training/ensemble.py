@@ -19,7 +19,33 @@ from fmim_core.training.trainer import Training, TrainResult
 from fmim_core.triplets.similarities import unit
 
 
-class FoldEnsemble(Evaluator):
+class Ensemble(Evaluator):
+    """Models that search together: the mean of their squared distances decides.
+
+    Args:
+        models: at least one by the time that images are embedded, all of the same configuration.
+    """
+
+    def __init__(self, config: TrainConfig, models: nn.ModuleList, device: torch.device) -> None:
+        super().__init__(config, models, device)
+        self._models = models
+
+    def embed(self, images: ImageSet) -> Tensor:
+        """Embeddings `(n, k D)` whose cosine similarity is the mean of the k members'; float64, on the CPU.
+
+        The mean over members of the squared distances |a_i − b_i|² = 2 − 2 a_i·b_i of unit embeddings falls as the mean
+        of the a_i·b_i rises, which is the scalar product of (a_1, ..., a_k)/√k and (b_1, ..., b_k)/√k.
+        """
+        parts = [self._alone(model).embed(images).cpu().double() for model in self._models]
+        return torch.cat([unit(part) for part in parts], dim=1) / math.sqrt(len(parts))
+
+    def _alone(self, model: nn.Module) -> Evaluator:
+        evaluator = Evaluator(self.config, model, self.device)
+        evaluator.seconds = self.seconds
+        return evaluator
+
+
+class FoldEnsemble(Ensemble):
     """One training a fold, one after another, used as one `Training` of k times the epochs.
 
     Each member is trained on all images but its fold's, which validate it, and is kept as the configuration says.
@@ -33,8 +59,7 @@ class FoldEnsemble(Evaluator):
     """
 
     def __init__(self, config: TrainConfig, folds: Sequence[Fold], seed: int, device: torch.device) -> None:
-        self._models = nn.ModuleList()
-        super().__init__(config, self._models, device)
+        super().__init__(config, nn.ModuleList(), device)
         self._folds, self._seed = folds, seed
         self._finished: list[Member] = []
         self._training: Training | None = None
@@ -117,20 +142,6 @@ class FoldEnsemble(Evaluator):
     def finish(self) -> TrainResult:
         """The members' kept models, as an `nn.ModuleList` in the order of folds."""
         return TrainResult(self.model, *self.kept, self.history, self.seconds, self.warnings)
-
-    def embed(self, images: ImageSet) -> Tensor:
-        """Embeddings `(n, k D)` whose cosine similarity is the mean of the k members'; float64, on the CPU.
-
-        The mean over members of the squared distances |a_i − b_i|² = 2 − 2 a_i·b_i of unit embeddings falls as the mean
-        of the a_i·b_i rises, which is the scalar product of (a_1, ..., a_k)/√k and (b_1, ..., b_k)/√k.
-        """
-        parts = [self._alone(model).embed(images).cpu().double() for model in self._models]
-        return torch.cat([unit(part) for part in parts], dim=1) / math.sqrt(len(parts))
-
-    def _alone(self, model: nn.Module) -> Evaluator:
-        evaluator = Evaluator(self.config, model, self.device)
-        evaluator.seconds = self.seconds
-        return evaluator
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on after this epoch, as tensors and plain values."""

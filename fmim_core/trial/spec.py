@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from fmim_core.config import Config, fingerprint
-from fmim_core.records import Record, Stage, TestProtocol
+from fmim_core.records import Record, Stage, TestProtocol, trial_name
 from fmim_core.references.base import REFERENCES, Reference
 from fmim_core.seeding import derive_seed
 from fmim_core.training.config import TrainConfig
@@ -57,10 +57,8 @@ class TrialSpec(Config):
 
     @property
     def id(self) -> str:
-        """Short, unique in the study, and a file name, e.g. `triplet_grid.c02.fold1`."""
-        unit = "fold" if self.stage == "search" else "seed"
-        split = f".split{self.search_split}" if self.search_split else ""
-        return f"{self.arm}.c{self.number:02d}{split}.{unit}{self.replicate}"
+        """Its name, by `records.trial_name`."""
+        return trial_name(self.arm, self.number, self.stage, self.replicate, self.search_split)
 
     @property
     def fold(self) -> int | None:

@@ -7,7 +7,7 @@ derived from stands in `fmim.kinds`.
 from fmim.declare import Arm, Preset, Study
 from fmim.presets import FULL, PAPER, PRESETS, QUICK, SMOKE
 from fmim.runner.search.tpe import TPE
-from fmim.use import run
+from fmim.use import load, load_model, run
 from fmim_spaces.domain import Choice, LogUniform, Space, Uniform
 from fmim_spaces.searchers import QMC, Grid, Random
 from fmim_spaces.spaces import point
@@ -31,6 +31,8 @@ __all__ = [
     "Space",
     "Study",
     "Uniform",
+    "load",
+    "load_model",
     "point",
     "run",
 ]

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from fmim.data.commands import app as data_app
 from fmim.exit_codes import BAD_INPUT, SOME_FAILED
+from fmim.matching.commands import embed, match
 from fmim_core.config import in_words
 from fmim_core.records import StudyFile, study_path
 
@@ -207,6 +208,10 @@ def ui(
         return
     command = [sys.executable, "-m", "mlflow", "ui", "--backend-store-uri", uri, "--port", str(port)]
     raise typer.Exit(subprocess.run(command, check=False).returncode)
+
+
+app.command()(embed)
+app.command()(match)
 
 
 def _options(arguments: dict[str, Any], but: str) -> Options:

@@ -1,19 +1,19 @@
-"""A study from Python: `fmim.run`."""
+"""A study from Python: run it, load its results, load a model that it trained."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
-
-from rich.console import Console
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from fmim.declare import Study
 from fmim.exit_codes import INTERRUPTED
-from fmim.options import Options
 from fmim.own.code import PACKAGES
-from fmim_core.registry import PLUGINS
+
+if TYPE_CHECKING:
+    from fmim.matching.model import EmbeddingModel
+    from fmim_reports.loaded import StudyResults
 
 
 class RunOptions(TypedDict, total=False):
@@ -41,10 +41,10 @@ def run(
     changes: Mapping[str, Any] | None = None,
     quiet: bool = False,
     **options: Unpack[RunOptions],
-) -> Path:
-    """Run a study, or go on with it, as `fmim run` does; returns its folder, which `fmim.load` reads.
+) -> StudyResults:
+    """Run a study, or go on with it, as `fmim run` does; returns its results.
 
-    Trials that fail are in the folder as such, and raise nothing.
+    Trials that fail are among them as such, and raise nothing.
 
     Args:
         study: its name, the file that declares it, or a study declared here, of losses, margin schedules and backbones
@@ -56,6 +56,9 @@ def run(
         ValueError: bad input; nothing has started.
         KeyboardInterrupt: it was interrupted; the same call goes on with it.
     """
+    from rich.console import Console
+
+    from fmim.options import Options
     from fmim.runner.run_study import plan_of, run_plan
 
     given = Options(study=study, changes=[f"{field}={value}" for field, value in (changes or {}).items()], **options)
@@ -65,7 +68,37 @@ def run(
         _check_kinds(plan.study, {type(kind) for config in plan.train_configs() for kind in config.kinds})
     if run_plan(plan, given, Console(quiet=quiet)) == INTERRUPTED:
         raise KeyboardInterrupt
-    return given.folder
+    return load(given.folder)
+
+
+def load(out: str | Path) -> StudyResults:
+    """The results in a study's folder, as far as they go: tidy frames, and every table and figure of the report.
+
+    Raises:
+        ValueError: `out` holds no readable study.json.
+    """
+    from fmim_reports.loaded import load
+
+    return load(out)
+
+
+def load_model(out: str | Path, arm: str, seed: int = 0, device: str = "auto") -> EmbeddingModel:
+    """A model that a study trained: it embeds images as the study did, and ranks a gallery for each query.
+
+    The files of a study that was declared in one of its own are run, as study.json has them: open folders you trust.
+
+    Args:
+        out: the study's folder.
+        arm: its name; the model is of its selected configuration.
+        seed: the number of the replicate, from 0.
+        device: `auto` (the GPU if there is one), `cpu`, or as torch names it.
+
+    Raises:
+        ValueError: no such folder, arm or completed replicate (the message lists those there are), or no weights.
+    """
+    from fmim.matching.model import load_model
+
+    return load_model(out, arm, seed, device)
 
 
 def _check_kinds(study: Study, kinds: set[type]) -> None:
@@ -84,4 +117,6 @@ def _check_kinds(study: Study, kinds: set[type]) -> None:
 
 
 def _packages_with_kinds() -> Iterator[str]:
+    from fmim_core.registry import PLUGINS
+
     return (entry.value.partition(".")[0].partition(":")[0] for entry in entry_points(group=PLUGINS))

@@ -57,6 +57,8 @@ def test_help_imports_no_package_that_takes_seconds(command: tuple[str, ...], tm
         (("status", "nowhere"), BAD_INPUT),
         (("report", "nowhere"), BAD_INPUT),
         (("ui", "nowhere"), BAD_INPUT),
+        (("embed", "nowhere", "t.csv", "--arm", "a", "--to", "e.csv"), BAD_INPUT),
+        (("match", "nowhere", "q.png", "--arm", "a", "--gallery", "t.csv"), BAD_INPUT),
         (("data", "nothing"), BAD_INPUT),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -92,6 +94,24 @@ def test_what_reads_no_data_imports_no_package_that_takes_seconds(
 def test_an_error_of_usage_is_told_before_torch_is_imported(arguments: tuple[str, ...], tmp_path: Path) -> None:
     assert heavy_imports(arguments, tmp_path, BAD_INPUT) & TRAINING == set()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("embed", "t.csv", "--arm", "triplet_grdi", "--to", "e.csv"),
+        ("embed", "t.csv", "--arm", "triplet_grid", "--seed", "9", "--to", "e.csv"),
+        ("embed", "t.csv", "--arm", "triplet_grid", "--to", "e.csv"),
+        ("match", "q.png", "--arm", "triplet_grid", "--gallery", "t.csv"),
+    ],
+    ids=" ".join,
+)
+def test_a_model_or_an_image_that_is_not_there_is_told_before_torch_is_imported(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    out = make_out(tmp_path / "out", arms=["triplet_grid"])
+    assert heavy_imports((arguments[0], str(out), *arguments[1:]), tmp_path, BAD_INPUT) & TRAINING == set()
+    assert list(tmp_path.iterdir()) == [out]
 
 
 def test_status_reads_json_alone(tmp_path: Path) -> None:

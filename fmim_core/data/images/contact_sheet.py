@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from fmim_core.data.check import Read
-from fmim_core.data.images.reading import ImageProblem
+from fmim_core.data.images.drawing import EMPTY, GAP, INK, LARGE, PAPER, QUIET, SMALL, place, write
 from fmim_core.data.splits import shuffled_subjects
 from fmim_core.data.tables.listing import matched_subjects
 
 LINES, VISITS = 8, 6  # at most: a page's width and height
-TILE, GAP, LABEL, CAPTION, TITLE = 200, 12, 190, 36, 52  # pixels
-LARGE, SMALL = 26, 23  # text, to be read at the width of a page
-PAPER, INK, QUIET, EMPTY = "#ffffff", "#1b1f24", "#5b6470", "#e8ebee"
+TILE, LABEL, CAPTION, TITLE = 200, 190, 36, 52  # pixels
 SIDES = {"": "", "L": "left", "R": "right"}
 
 
@@ -80,46 +79,24 @@ def contact_sheet(title: str, lines: Sequence[Line], read: Read, mirrored: bool)
     size = (LABEL + max(columns, 3) * (TILE + GAP) + GAP, TITLE + len(lines) * step + GAP)
     sheet = Image.new("RGB", size, PAPER)
     draw = ImageDraw.Draw(sheet)
-    _write(draw, (GAP, GAP), title, LARGE, INK, size[0] - 2 * GAP)
+    write(draw, (GAP, GAP), title, LARGE, INK, size[0] - 2 * GAP)
     for number, line in enumerate(lines):
         top = TITLE + number * step
         if number == 0 or lines[number - 1].subject != line.subject:
             draw.line((GAP, top - GAP / 2, size[0] - GAP, top - GAP / 2), fill=EMPTY)
-            _write(draw, (GAP, top + 4), line.subject, LARGE, INK, LABEL - 2 * GAP)
+            write(draw, (GAP, top + 4), line.subject, LARGE, INK, LABEL - 2 * GAP)
         side = SIDES[line.side] + (" (mirrored)" if mirrored and line.side == "R" else "")
-        _write(draw, (GAP, top + 40), side, SMALL, QUIET, LABEL - 2 * GAP)
+        write(draw, (GAP, top + 40), side, SMALL, QUIET, LABEL - 2 * GAP)
         if line.of > len(line.visits):
-            _write(draw, (GAP, top + 76), f"{len(line.visits)} of {line.of} visits", SMALL, QUIET, LABEL - 2 * GAP)
+            write(draw, (GAP, top + 76), f"{len(line.visits)} of {line.of} visits", SMALL, QUIET, LABEL - 2 * GAP)
         for column, (months, row, images) in enumerate(line.visits):
             left = LABEL + column * (TILE + GAP)
-            _place(sheet, draw, (left, top), row, read)
+            place(sheet, (left, top), TILE, partial(read, row))
             more = f" (1 of {images})" if images > 1 else ""
-            _write(draw, (left, top + TILE + 2), _visit(months) + more, SMALL, QUIET, TILE)
+            write(draw, (left, top + TILE + 2), visit_name(months) + more, SMALL, QUIET, TILE)
     return sheet
 
 
-def _place(sheet: Image.Image, draw: ImageDraw.ImageDraw, corner: tuple[int, int], row: int, read: Read) -> None:
-    """The image of a row in its tile, as large as its aspect allows; or why there is none."""
-    left, top = corner
-    try:
-        image = Image.fromarray(read(row))
-    except ImageProblem as problem:
-        draw.rectangle((left, top, left + TILE - 1, top + TILE - 1), fill=EMPTY)
-        _write(draw, (left + 8, top + TILE // 2 - 12), problem.reason, SMALL, INK, TILE - 16)
-        return
-    scale = TILE / max(image.size)
-    image = image.resize((max(1, round(image.width * scale)), max(1, round(image.height * scale))))
-    sheet.paste(image, (left + (TILE - image.width) // 2, top + (TILE - image.height) // 2))
-
-
-def _visit(months: float) -> str:
+def visit_name(months: float) -> str:
+    """A visit by its months after baseline (NaN: unknown), in words."""
     return "month unknown" if np.isnan(months) else "baseline" if months == 0 else f"month {round(months, 2):g}"
-
-
-def _write(draw: ImageDraw.ImageDraw, at: tuple[float, float], text: str, size: int, color: str, width: float) -> None:
-    """One line of text, cut with an ellipsis where it is too wide."""
-    font = ImageFont.load_default(size)
-    shown = text
-    while len(shown) > 1 and draw.textlength(shown, font) > width:
-        shown = shown[:-2] + "…"
-    draw.text(at, shown, fill=color, font=font)

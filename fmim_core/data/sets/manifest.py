@@ -45,6 +45,7 @@ def manifest(
     seed: int = 0,
     mirror_right: bool = True,
     metadata_only: bool = False,
+    for_study: bool = True,
 ) -> Listing:
     """The images named by a CSV or Parquet table with the columns image, subject, months and, where known, others.
 
@@ -56,7 +57,7 @@ def manifest(
     `test_fraction` of the subjects are drawn for the test by `seed`, alike among those with a query that has a match
     and those without. `sex`, `age` (years), `view`, `disease`, `grade` and `tkr` serve tables; what they hold beyond
     the known values is blank and warned of. Words for a missing value (`MISSING`) are blanks. Other columns are
-    ignored.
+    ignored. `for_study` is as in `check_index`: a table of images to search, or to search with, need not be one.
 
     Raises:
         ValueError: the table cannot be read, or `test_fraction` is not between 0 and 1. What is wrong with its rows
@@ -85,7 +86,7 @@ def manifest(
         findings.error(
             "missing files whose names are written otherwise on disk", _written_otherwise(path.parent, missing)
         )
-    check_index(index, findings)
+    check_index(index, findings, for_study)
     return Listing(
         description=SourceDescription(
             name=_name(path),

@@ -146,10 +146,20 @@ def _subjects(index: pd.DataFrame, rows: pd.Series) -> set[str]:
     return set(index["subject"][rows].dropna().unique())
 
 
-def check_index(index: pd.DataFrame, findings: Findings) -> None:
-    """Add what is wrong with an index, whatever it was read from; cells that are None have been told before."""
+def check_index(index: pd.DataFrame, findings: Findings, for_study: bool = True) -> None:
+    """Add what is wrong with an index, whatever it was read from; cells that are None have been told before.
+
+    Args:
+        for_study: whether a study is to train and score on it, which needs people seen more than once on both sides of
+            the split.
+    """
     images = index["image"].dropna()
     findings.error("images named more than once", images[images.duplicated()].unique())
+    if for_study:
+        _check_split(index, findings)
+
+
+def _check_split(index: pd.DataFrame, findings: Findings) -> None:
     train, test = (set(index["subject"][index["split"] == split].dropna().unique()) for split in ("train", "test"))
     findings.error("subjects in both train and test", sorted(train & test))
     later, baseline = (_subjects(index, rows) for rows in (index["months"] > 0, index["months"] == 0))

@@ -42,8 +42,14 @@ def check_data(data: str, root: Path | None) -> None:
         )
 
 
-def find_listing(data: str, root: Path | None, seed: int = 0, metadata_only: bool = False) -> Listing:
+def find_listing(
+    data: str, root: Path | None, seed: int = 0, metadata_only: bool = False, for_study: bool = True
+) -> Listing:
     """A data set in files, usable or not, with all that was found wrong with it.
+
+    Args:
+        seed: draws the test subjects of a manifest that does not say.
+        for_study: whether a manifest must have all that a study needs (`manifest`); named data sets have.
 
     Raises:
         ValueError: neither a known name nor a file, a named one without its folder, or tables that cannot be read.
@@ -52,4 +58,4 @@ def find_listing(data: str, root: Path | None, seed: int = 0, metadata_only: boo
     if data in DATA_SETS.kinds():
         assert root is not None
         return DATA_SETS.make({"kind": data}).listing(root, metadata_only)
-    return manifest((root or Path()) / data, seed=seed, metadata_only=metadata_only)
+    return manifest((root or Path()) / data, seed=seed, metadata_only=metadata_only, for_study=for_study)

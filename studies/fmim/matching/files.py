@@ -1,0 +1,76 @@
+"""What the commands write: embeddings as Parquet or CSV, candidates as CSV. Nothing is ever overwritten."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fmim_core.records import write_bytes, write_text
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""Beginnings of a text that a spreadsheet would compute rather than show."""
+
+
+def check_embeddings_file(path: Path) -> None:
+    """Raise a `ValueError` where embeddings cannot be written to the path: its ending, or something is there."""
+    if path.suffix.lower() not in WRITERS:
+        raise ValueError(f"--to {path}: its ending must say what to write, {' or '.join(WRITERS)}")
+    if path.exists():
+        raise ValueError(f"--to {path} is there already, and nothing is overwritten: give another name or move it")
+
+
+def check_new_folder(path: Path) -> None:
+    """Raise a `ValueError` where the folder has anything in it, or is none."""
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise ValueError(
+            f"--to {path} is there already, and nothing is overwritten: give the name of a new folder, or an empty one"
+        )
+
+
+def write_embeddings(path: Path, about: pd.DataFrame, embeddings: np.ndarray, sentence: str) -> None:
+    """One row an image: what is known of it, and its embedding `(N, D)`, by the ending of `path`.
+
+    Parquet has it in a column `embedding`, a list of D numbers, and the `sentence` on their model in its metadata under
+    `fmim`; CSV has it in columns e0, e1, …, in full precision.
+    """
+    WRITERS[path.suffix.lower()](path, about, embeddings, sentence)
+
+
+def _write_parquet(path: Path, about: pd.DataFrame, embeddings: np.ndarray, sentence: str) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    table = pa.Table.from_pandas(about, preserve_index=False)
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(embeddings.ravel()), embeddings.shape[1])
+    table = table.append_column("embedding", lists)
+    buffer = io.BytesIO()
+    parquet.write_table(table.replace_schema_metadata({"fmim": sentence}), buffer, compression="zstd")
+    write_bytes(path, buffer.getvalue())
+
+
+def _write_csv(path: Path, about: pd.DataFrame, embeddings: np.ndarray, sentence: str) -> None:
+    numbers = pd.DataFrame(embeddings, about.index).add_prefix("e")
+    write_text(path, as_csv(pd.concat([about, numbers], axis=1)))
+
+
+WRITERS: dict[str, Callable[[Path, pd.DataFrame, np.ndarray, str], None]] = {
+    ".parquet": _write_parquet,
+    ".csv": _write_csv,
+}
+
+
+def as_csv(table: pd.DataFrame) -> str:
+    """A table as CSV for programs and spreadsheets: what is unknown is blank, and no text is a formula.
+
+    A text that begins as a formula does gets an apostrophe before it, which makes it text: names of files and people
+    come from others.
+    """
+    return table.map(_inert).to_csv(index=False, lineterminator="\n")
+
+
+def _inert(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

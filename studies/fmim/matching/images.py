@@ -1,0 +1,201 @@
+"""The images that a trained model is given: those of a table, a folder, single files, or an array."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from fmim.data.sources import PHANTOM, find_listing
+from fmim_core.data.bank.blocks import cores
+from fmim_core.data.bank.building import Progress
+from fmim_core.data.check import SUFFIXES, image_files
+from fmim_core.data.images.limits import ImageProblem, check_shape
+from fmim_core.data.images.reading import read_grey, square
+from fmim_core.data.sets.base import DATA_SETS
+from fmim_core.data.sets.phantom import PhantomSource
+from fmim_core.data.sets.phantom_config import PhantomConfig
+from fmim_core.data.source import Source
+from fmim_core.data.tables.findings import MAX_SHOWN, Findings
+from fmim_core.data.tables.listing import FileSource, file_state
+from fmim_core.records import StudyFile
+
+Side = Literal["", "L", "R"]
+Split = Literal["train", "test"]
+Read = Callable[[int, int], np.ndarray]
+BLOCK = 256
+"""Images decoded at a time, as many as are evaluated at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """Images to embed, and what is known of them.
+
+    origin: where they come from, for messages.
+    about: one row an image, whose label is the row number that `read` takes: `image`, its name; of a data set also the
+        columns of its index (`fmim_core.data.source`).
+    read: row number, size → grey uint8 `(size, size)`, exactly as a bank of that size has it.
+    places: by the same labels; equal for one and the same image.
+    threads: how many are worth to read with.
+
+    Raises:
+        ValueError: there is no image.
+    """
+
+    origin: str
+    about: pd.DataFrame
+    read: Read
+    places: pd.Series[str]
+    threads: int
+
+    def __post_init__(self) -> None:
+        if self.about.empty:
+            raise ValueError(f"there is no image in {self.origin or 'an empty list'}")
+
+    def __len__(self) -> int:
+        return len(self.about)
+
+    @property
+    def known(self) -> bool:
+        """Whether it is known who is on them."""
+        return "subject" in self.about
+
+    def identities(self, per_side: bool) -> np.ndarray:
+        """Who is on each, text `(n,)`: the subject, or the subject and side."""
+        subjects = self.about["subject"].astype(str)
+        return np.array(subjects + "/" + self.about["side"] if per_side else subjects, dtype=str)
+
+    @property
+    def baseline(self) -> Images:
+        """Those of the subjects' first visits (month 0): a report's gallery.
+
+        Raises:
+            ValueError: there is none, or it is not known when they were made.
+        """
+        return self._where("months", lambda months: months == 0, "image of a baseline visit (months = 0)")
+
+    @property
+    def later_visits(self) -> Images:
+        """Those of later visits: a report's queries; raises as `baseline`."""
+        return self._where("months", lambda months: months > 0, "image of a later visit (months above 0)")
+
+    def of_split(self, split: Split) -> Images:
+        """Those of the subjects on one side of the split; raises as `baseline`."""
+        return self._where("split", lambda splits: splits == split, f"image of a subject in {split}")
+
+    def _where(self, column: str, chosen: Callable[[pd.Series], pd.Series], what: str) -> Images:
+        if column not in self.about:
+            raise ValueError(f"{self.origin}: images without a table have no {column}: give a table that has it")
+        about = self.about[chosen(self.about[column])]
+        if about.empty:
+            raise ValueError(f"{self.origin}: there is no {what} among {len(self)} images")
+        return replace(self, about=about, places=self.places[about.index])
+
+    def blocks(self, size: int, progress: Progress | None = None) -> Iterator[np.ndarray]:
+        """All images in order as uint8 `(up to BLOCK, size, size)`.
+
+        Raises:
+            ValueError: after the last one, if some cannot be read; the message says how many, and names the first.
+        """
+        unusable = Findings()
+        with ThreadPoolExecutor(self.threads) as pool:
+            problems: list[str] = []
+            for start in range(0, len(self), BLOCK):
+                outcomes = list(pool.map(partial(self._outcome, size), self.about.index[start : start + BLOCK]))
+                problems += [str(outcome) for outcome in outcomes if isinstance(outcome, ImageProblem)]
+                if progress:
+                    progress(start + len(outcomes), len(self))
+                if not problems:
+                    yield np.stack([outcome for outcome in outcomes if isinstance(outcome, np.ndarray)])
+        unusable.error("images that cannot be read", problems)
+        unusable.refuse_errors(self.origin)
+
+    def _outcome(self, size: int, row: int) -> np.ndarray | ImageProblem:
+        try:
+            return self.read(row, size)
+        except ImageProblem as problem:
+            return problem
+
+
+def images_at(place: str, study: StudyFile, root: Path | None = None, side: Side = "") -> Images:
+    """The images of a table, of a data set by name, of a folder and those below it, or of one image file.
+
+    Args:
+        study: gives `phantom` its cohort, and the seed that draws the test subjects of a table that does not say.
+        root: the folder that a table or data set lies in.
+        side: of images without a table: those of a right side (R) are mirrored, as a table's are.
+
+    Raises:
+        ValueError: no such table, data set, folder or file, or a table that cannot be used.
+    """
+    path, named = Path(place), place == PHANTOM or place in DATA_SETS.kinds()
+    if path.suffix.lower() in SUFFIXES and not named:
+        return images_of_files([path], side)
+    if named or not path.is_dir():
+        return _phantoms(study) if place == PHANTOM else _table(place, study, root)
+    if not (files := image_files(path)):
+        raise ValueError(f"there is no image in the folder {place}: {', '.join(sorted(SUFFIXES))} are looked for")
+    return replace(images_of_files(files, side), origin=place)
+
+
+def images_of_files(paths: Sequence[str | Path], side: Side = "") -> Images:
+    """Image files, whatever their endings; raises as `images_at`."""
+    if side not in ("", "L", "R"):
+        raise ValueError(f"side {side!r} is not known: give L, R, or nothing where there are no sides")
+    if missing := [str(path) for path in paths if file_state(path) is None]:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise ValueError(f"there is no image file {missing[0]}{more}: give image files, a folder, or a table of images")
+    names = pd.DataFrame({"image": [str(path) for path in paths]})
+    places = pd.Series([os.path.realpath(path) for path in paths], names.index)
+    return Images(
+        origin=", ".join(map(str, paths[:MAX_SHOWN])),
+        about=names,
+        read=lambda row, size: read_grey(paths[row], size, mirror=side == "R"),
+        places=places,
+        threads=cores(),
+    )
+
+
+def images_of_array(images: np.ndarray, side: Side = "") -> Images:
+    """Grey images uint8 `(N, H, W)` of any size, named by their positions.
+
+    Raises:
+        ValueError: another type or shape, or images that are too small or too narrow.
+    """
+    if images.dtype != np.uint8 or images.ndim != 3:
+        raise ValueError(f"images must be uint8 of shape (N, H, W), got {images.dtype} of shape {images.shape}")
+    check_shape("the array", images.shape[2], images.shape[1])
+    names = pd.DataFrame({"image": [str(position) for position in range(len(images))]})
+    shown = images[:, :, ::-1] if side == "R" else images
+    places = pd.Series([f"{id(images)} {position}" for position in names.index], names.index)
+    return Images("the array", names, lambda row, size: square(shown[row], size), places, threads=cores())
+
+
+def _phantoms(study: StudyFile) -> Images:
+    if study.data.kind != PHANTOM:
+        raise ValueError(f"{PHANTOM} is the cohort of a study on phantoms, this one is on {study.data.name}")
+    config = PhantomConfig(**{name: study.data.details[name] for name in PhantomConfig.model_fields})
+    source = PhantomSource(config)
+    return _of_source(source, PHANTOM, list(source.index["image"]))
+
+
+def _table(place: str, study: StudyFile, root: Path | None) -> Images:
+    """A data set in files. Several images may be windows of one film."""
+    listing = find_listing(place, root, study.seed, for_study=False)
+    source = FileSource(listing)
+    files = (os.path.realpath(listing.root / str(path)) for path in listing.paths)
+    places = [f"{file} {listing.windows.get(row, '')}".rstrip() for row, file in enumerate(files)]
+    return _of_source(source, place, places)
+
+
+def _of_source(source: Source, origin: str, places: Sequence[str]) -> Images:
+    about = source.index.reset_index(drop=True)
+    threads = min(cores(), source.threads or cores())
+    return Images(origin, about, source.read, pd.Series(places, about.index), threads)

@@ -1,0 +1,184 @@
+"""A trained model: it embeds images as its study did, and ranks a gallery of images for each query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import nn
+
+from fmim.matching.find import Replicate, find_replicate
+from fmim.matching.images import Images, Side, images_at, images_of_array, images_of_files
+from fmim.matching.ranking import Ranking, rank
+from fmim.own.code import run_code
+from fmim_core.data.bank.building import Progress
+from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.records import Record
+from fmim_core.training.config import TrainConfig
+from fmim_core.training.evaluation import CPU_EVALUATION_BATCH, Evaluator
+from fmim_core.training.trainer import pick_device
+from fmim_core.trial.kept_model import kept_model
+
+Given = Images | str | Path | Sequence[str | Path] | np.ndarray
+"""Images; or a table, data set, folder or file of images by its path; or the paths of image files; or an array."""
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddingModel:
+    """The model of one replicate, on the device that it was loaded to.
+
+    replicate: which one, with its study and its record.
+    evaluator: what its trial evaluated it with.
+    """
+
+    replicate: Replicate
+    evaluator: Evaluator
+
+    @property
+    def arm(self) -> str:
+        """The name of its arm."""
+        return self.record.arm
+
+    @property
+    def seed(self) -> int:
+        """The number of its fresh seed."""
+        return self.record.replicate
+
+    @property
+    def record(self) -> Record:
+        """Everything about its training."""
+        return self.replicate.record
+
+    @property
+    def config(self) -> TrainConfig:
+        """Its training's configuration."""
+        return self.evaluator.config
+
+    @property
+    def image_size(self) -> int:
+        """The side of the study's images in pixels, before their centre is cropped to `config.augmentation.crop`."""
+        return self.replicate.study.data.image_size
+
+    @property
+    def module(self) -> nn.Module:
+        """Grey images `(B, 1, crop, crop)`, normalised → embeddings `(B, D)`, not yet of length 1.
+
+        Of a fold ensemble an `nn.ModuleList` of such networks, one a fold.
+        """
+        return self.evaluator.model
+
+    def images(self, place: str | Path, data_root: Path | None = None, side: Side = "") -> Images:
+        """The images of a table, a named data set, a folder or a file, to choose from: `.baseline`, `.later_visits`,
+        `.of_split("test")`; raises as `embed`.
+
+        Args:
+            data_root: the folder that a table or data set lies in.
+            side: of images without a table; R is mirrored.
+        """
+        return images_at(str(place), self.replicate.study, data_root, side)
+
+    def embed(self, images: Given, side: Side = "", progress: Progress | None = None) -> np.ndarray:
+        """Embeddings of length 1: float32 `(N, D)` of one model, float64 `(N, k D)` of the k models of a fold ensemble.
+
+        Images are prepared as the study's own: read and scaled as its bank does, right sides mirrored, the centre
+        cropped, normalised. On a CPU the embeddings of the test images are to the bit what the trial computed, and
+        those of few images what they would be among many.
+
+        An ensemble searches by the mean of its members' squared distances. The embedding here has just these distances:
+        it is (a_1, …, a_k)/√k of the members' unit embeddings a_i, so that its cosines are the means of theirs.
+
+        Args:
+            images: a path is of a table, a data set's name, a folder, or an image; a sequence has image files; an
+                array is uint8 `(N, H, W)` of any size.
+            side: of images without a table: L, or R, which is mirrored.
+
+        Raises:
+            ValueError: what is not there, a table that cannot be used, or images that cannot be read, with their number
+                and the first of them.
+        """
+        given = self._given(images, side)
+        fewest = CPU_EVALUATION_BATCH if len(given) < CPU_EVALUATION_BATCH else 0
+        blocks = given.blocks(self.image_size, progress)
+        parts = [self.evaluator.embed(_as_set(block, fewest))[: len(block)].cpu().numpy() for block in blocks]
+        return np.concatenate(parts)
+
+    def rank(self, query: Given, gallery: Given, top: int | None = None) -> pd.DataFrame:
+        """The gallery's images for each query, the most similar first; columns as `Ranking.table` has them.
+
+        Similarity is the cosine of two embeddings, 1 − d²/2 of their distance d: an order, and no probability. Ties are
+        those of `ranking.rank`. All images of both are used: choose a report's queries and gallery from a table by
+        `images(…).later_visits` and `images(…).baseline`.
+
+        Args:
+            top: how many candidates of each query; None for all.
+
+        Raises:
+            ValueError: as `embed`, or `top` is below 1.
+        """
+        return self.ranking(self._given(query), self._given(gallery), top).table()
+
+    def ranking(
+        self, query: Images, gallery: Images, top: int | None = None, progress: Progress | None = None
+    ) -> Ranking:
+        """As `rank`, with the images that were found."""
+        if top is not None and top < 1:
+            raise ValueError(f"top = {top} shows no candidate: give at least 1, or None for all")
+        embeddings = (self.embed(query, progress=progress), self.embed(gallery, progress=progress))
+        return rank(query, gallery, embeddings, self.config.identity == "side", top)
+
+    def _given(self, images: Given, side: Side = "") -> Images:
+        if isinstance(images, Images):
+            return images
+        if isinstance(images, np.ndarray):
+            return images_of_array(images, side)
+        return self.images(images, side=side) if isinstance(images, str | Path) else images_of_files(images, side)
+
+
+def load_model(out: str | Path, arm: str, seed: int = 0, device: str = "auto") -> EmbeddingModel:
+    """The trained model of an arm's selected configuration, from the study's folder alone.
+
+    The files of a study that was declared in one of its own are run, as study.json has them: open folders you trust.
+
+    Args:
+        out: the study's folder.
+        arm: its name; the message on one that is not there lists them.
+        seed: the number of the replicate, from 0.
+        device: `auto` (the GPU if there is one), `cpu`, or as torch names it.
+
+    Raises:
+        ValueError: not a study's folder, no such arm or completed replicate (the message lists those there are), or
+            weights that are missing or do not belong to it.
+    """
+    return load(find_replicate(Path(out), arm, seed), device)
+
+
+def load(replicate: Replicate, device: str = "auto") -> EmbeddingModel:
+    """As `load_model`, of a replicate that has been found."""
+    if replicate.study.code is not None:
+        run_code(replicate.study.code)
+    evaluator = kept_model(replicate.out, replicate.record, _device(device))
+    return EmbeddingModel(replicate, evaluator)
+
+
+def _device(name: str) -> torch.device:
+    try:
+        device = pick_device(name)
+    except RuntimeError as error:
+        raise ValueError(f"device {name!r} is not known: give auto, cpu, cuda or cuda:1") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device {name!r}: there is no GPU that torch can use here; give cpu")
+    return device
+
+
+def _as_set(images: np.ndarray, fewest: int) -> ImageSet:
+    """A set of the images `(n, H, W)`, repeated up to `fewest`.
+
+    A CPU multiplies a few rows otherwise than many, and the last bits of an embedding would depend on its company.
+    """
+    rows = np.resize(np.arange(len(images)), max(len(images), fewest))
+    nobody = np.full(len(rows), "")
+    return ImageSet(images, rows, subjects=nobody, sides=nobody, months=np.full(len(rows), np.nan))

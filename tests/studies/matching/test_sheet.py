@@ -1,0 +1,67 @@
+"""The picture of a query and its candidates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import ImageColor
+
+from fmim.matching.images import Images
+from fmim.matching.ranking import Candidates, Ranking
+from fmim.matching.sheet import COLUMNS, FRAME, LINE, MARGIN, MATCH, QUERY, TILE, TITLE, WIDTH, match_sheet
+from fmim_core.data.images.drawing import GAP, wrapped
+
+LEFT, HEIGHT = 2 * MARGIN + QUERY, TILE + 3 * LINE + MARGIN  # of the first candidate; of a line of them
+
+
+def images(levels: list[int], subject: str) -> Images:
+    """Images of one grey level each."""
+    about = pd.DataFrame({"image": [f"f/{n}.png" for n in levels], "subject": subject, "side": "L", "months": 12.0})
+    return Images("f", about, lambda row, size: np.full((size, size), levels[row], np.uint8), about["image"], threads=1)
+
+
+@pytest.fixture
+def ranking() -> Ranking:
+    """Eight candidates in backward order, of whom the third and the seventh are true."""
+    levels = list(range(10, 90, 10))
+    matches = np.isin(np.arange(8), (2, 6))
+    found = Candidates(np.arange(8)[::-1].copy(), np.linspace(0.9, 0.2, 8), matches, first_match=3)
+    return Ranking(images([100], "q"), images(levels, "a long name of somebody"), (found,))
+
+
+def test_candidates_stand_by_rank_and_true_ones_are_framed(ranking: Ranking) -> None:
+    sheet = np.asarray(match_sheet(ranking, 0, "One sentence."))
+    assert sheet.shape[1] == WIDTH
+    assert (sheet[TITLE : TITLE + QUERY, MARGIN : MARGIN + QUERY] == 100).all()
+    green = ImageColor.getrgb(MATCH)
+    for rank in range(8):
+        top, left = TITLE + rank // COLUMNS * HEIGHT, LEFT + rank % COLUMNS * (TILE + GAP)
+        tile = sheet[top : top + TILE, left : left + TILE]
+        assert (tile[FRAME:-FRAME, FRAME:-FRAME] == 80 - 10 * rank).all()
+        frame = green if rank in (2, 6) else (80 - 10 * rank,) * 3
+        assert (tile[0] == frame).all()
+        text = sheet[top + TILE : top + HEIGHT, left : left + TILE]
+        assert (text < 200).any(axis=(1, 2)).any(), "something is written below"
+        assert (sheet[top : top + HEIGHT - MARGIN, left + TILE : left + TILE + GAP] == 255).all(), (
+            "and nothing between them"
+        )
+    assert (sheet[TITLE:, MARGIN + QUERY : LEFT][: 2 * HEIGHT - MARGIN] == 255).all()
+
+
+def test_it_is_as_high_as_its_lines_and_shows_twenty_at_most(ranking: Ranking) -> None:
+    found = ranking.found[0]
+    more = replace(
+        found, positions=np.tile(found.positions, 4), similarities=np.tile(found.similarities, 4), matches=None
+    )
+    heights = [match_sheet(replace(ranking, found=(one,)), 0, "One sentence.").height for one in (found, more)]
+    assert heights == [TITLE + lines * HEIGHT + LINE + MARGIN for lines in (2, 4)]
+
+
+def test_a_sentence_is_broken_between_words_where_it_is_too_wide() -> None:
+    lines = wrapped("one two three four five six seven " * 4, 23, 300)
+    assert len(lines) > 3
+    assert " ".join(lines).split() == ["one", "two", "three", "four", "five", "six", "seven"] * 4
+    assert wrapped("short", 23, 300) == ["short"]
