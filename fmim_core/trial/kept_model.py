@@ -10,7 +10,8 @@ import torch
 from pydantic import ValidationError
 from torch import nn
 
-from fmim_core.records import Record, in_words
+from fmim_core.config import in_words
+from fmim_core.records import Record
 from fmim_core.seeding import scoped_torch_seed
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.ensemble import Ensemble
