@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import fmim
 from fmim_core.records import StudyFile, read_records
 from tests.support.out_folders import table
 from tests.support.program import Program
@@ -42,6 +43,9 @@ def test_what_it_writes_runs_in_smoke_as_it_stands_and_goes_on_only_unchanged(
     assert refused.returncode == 2
     assert f"; does_it_work.py was {study.code.main.sha256[:12]}, is " in refused.stderr
     assert sorted(read_records(out), key=lambda r: r.trial) == sorted(records, key=lambda r: r.trial)
+    path.unlink()  # its models need no more than the study's folder
+    config = fmim.load_model(out, "smooth").config
+    assert (type(config.loss).__module__, config.loss.kind) == ("does_it_work", "smooth_triplet")
 
 
 @pytest.mark.slow
