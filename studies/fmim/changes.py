@@ -72,7 +72,8 @@ def refusal(study: Study, preset: Preset, error: ValidationError) -> ValueError:
     arm = study.arms[0]
     unchanged = arm.train_config(study.preset(preset.name), next(arm.space.corners()))
     known = [name for name, _ in flat(unchanged.model_dump())]
-    unknown = [path for path, _ in preset.changed if path not in known]
+    extra = {".".join(map(str, found["loc"])) for found in error.errors() if found["type"] == "extra_forbidden"}
+    unknown = [path for path, _ in preset.changed if path in extra]
     return ValueError(f"--set: {in_words(error)}{did_you_mean(unknown[0], known) if unknown else ''}")
 
 
