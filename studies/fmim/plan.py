@@ -14,6 +14,7 @@ from fmim.declare import Arm, Preset, Study
 from fmim.references import PlannedReference, references_of
 from fmim_core.data.bank.bank import Bank, ImageSet
 from fmim_core.data.splits import Fold, subject_folds
+from fmim_core.models.base import check_images
 from fmim_core.records import FoldEntry, Stage
 from fmim_core.training.compiling import check_compile
 from fmim_core.training.config import TrainConfig
@@ -212,10 +213,12 @@ class Plan:
             rungs=_rungs(arm, train) if stoppable else (),
         )
 
-    def _made_spec(self, bank: Bank, **parts: Any) -> TrialSpec:
+    def _made_spec(self, bank: Bank, train: TrainConfig, **parts: Any) -> TrialSpec:
         return TrialSpec.model_validate(
             parts
             | {
+                "train": train,
+                "weights_sha256": train.model.weights_sha256(),
                 "study": self.study.name,
                 "preset": self.preset.name,
                 "folds": self.preset.folds,
@@ -291,3 +294,4 @@ def _check_model(config: TrainConfig) -> None:
         config.model.build(config.augmentation.crop)
     except (OSError, RuntimeError) as error:
         raise ValueError(f"the model {config.model!r} cannot be built: {error}") from error
+    check_images(config.model, config.augmentation.crop)
