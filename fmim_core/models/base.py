@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cache
+from pathlib import Path
 from typing import Self
 
 import torch
 from pydantic import PositiveInt
-from torch import nn
+from torch import Tensor, nn
 
 from fmim_core.registry import KindConfig, Registry
 
@@ -38,6 +39,30 @@ class Backbone(KindConfig):
         """The same network without pretrained weights, which counting its operations needs no file for."""
         return self
 
+    @property
+    def given_file(self) -> Path | None:
+        """The file that a user gave for its weights, if any: the same path may hold other weights another day."""
+        return None
+
+    def weights_sha256(self) -> str | None:
+        """SHA-256 (hex) of the file that its weights come from, published or given; None where they are random.
+
+        Raises:
+            ValueError: there is no such file.
+            OSError: published weights cannot be downloaded.
+        """
+        return None
+
+    @property
+    def normalisation(self) -> tuple[float, float] | None:
+        """The mean and the standard deviation that its images must be normalised by; None: any."""
+        return None
+
+    @property
+    def title(self) -> str:
+        """What it is called in reports."""
+        return type(self).__name__
+
 
 BACKBONES: Registry[Backbone] = Registry("model", "fmim_core.models")
 
@@ -50,9 +75,32 @@ def multiply_adds(model: Backbone, image_size: int) -> int:
     """
     from torch.utils.flop_counter import FlopCounterMode
 
-    with torch.device("meta"):
-        network = model.without_weights().build(image_size).eval()
-        image = torch.empty(1, 1, image_size, image_size)
+    network, image = _on_meta(model, image_size)
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         network(image)
     return counter.get_total_flops() // 2  # it counts a product and a sum as two
+
+
+def check_images(model: Backbone, image_size: int) -> None:
+    """Check on the meta device, where nothing is computed, that the network embeds images of that side.
+
+    Raises:
+        ValueError: it does not, as networks with several halvings do not where an image is small.
+    """
+    network, image = _on_meta(model, image_size)
+    try:
+        with torch.no_grad():
+            shape = tuple(network(image).shape)
+    except (RuntimeError, AssertionError) as error:  # networks assert what they need
+        raise ValueError(
+            f"the model {model!r} cannot embed images of {image_size} px: change augmentation.crop, or take another "
+            f"model ({str(error) or type(error).__name__})"
+        ) from error
+    if shape != (1, model.embedding_dim):
+        raise ValueError(f"the model {model!r} makes {shape} of an image instead of (1, {model.embedding_dim})")
+
+
+def _on_meta(model: Backbone, image_size: int) -> tuple[nn.Module, Tensor]:
+    """The network without weights, as it embeds, and an image `(1, 1, H, W)`."""
+    with torch.device("meta"):
+        return model.without_weights().build(image_size).eval(), torch.empty(1, 1, image_size, image_size)

@@ -7,7 +7,8 @@ from typing import Any, Literal
 from torch import nn
 
 from fmim_core.models.base import BACKBONES
-from fmim_core.models.torchvision_base import TorchvisionBackbone, grey_input
+from fmim_core.models.pretrained import grey_input
+from fmim_core.models.torchvision_base import TorchvisionBackbone
 
 
 @BACKBONES.register
@@ -16,10 +17,16 @@ class ConvNeXtTiny(TorchvisionBackbone):
 
     kind: Literal["convnext_tiny"] = "convnext_tiny"
 
-    def build(self, image_size: int) -> nn.Module:
-        from torchvision.models import ConvNeXt_Tiny_Weights, convnext_tiny
+    @property
+    def imagenet(self) -> Any:
+        from torchvision.models import ConvNeXt_Tiny_Weights
 
-        network: Any = self.load(convnext_tiny(stochastic_depth_prob=0.0), ConvNeXt_Tiny_Weights.IMAGENET1K_V1)
+        return ConvNeXt_Tiny_Weights.IMAGENET1K_V1
+
+    def build(self, image_size: int) -> nn.Module:
+        from torchvision.models import convnext_tiny
+
+        network: Any = self.load(convnext_tiny(stochastic_depth_prob=0.0))
         network.features[0][0] = grey_input(network.features[0][0])
         network.classifier[-1] = nn.Linear(network.classifier[-1].in_features, self.embedding_dim)
         return network

@@ -7,7 +7,8 @@ from typing import Any, Literal
 from torch import nn
 
 from fmim_core.models.base import BACKBONES
-from fmim_core.models.torchvision_base import TorchvisionBackbone, grey_input
+from fmim_core.models.pretrained import grey_input
+from fmim_core.models.torchvision_base import TorchvisionBackbone
 
 
 @BACKBONES.register
@@ -16,10 +17,16 @@ class ResNet18(TorchvisionBackbone):
 
     kind: Literal["resnet18"] = "resnet18"
 
-    def build(self, image_size: int) -> nn.Module:
-        from torchvision.models import ResNet18_Weights, resnet18
+    @property
+    def imagenet(self) -> Any:
+        from torchvision.models import ResNet18_Weights
 
-        return _embedding_resnet(self.load(resnet18(), ResNet18_Weights.IMAGENET1K_V1), self.embedding_dim)
+        return ResNet18_Weights.IMAGENET1K_V1
+
+    def build(self, image_size: int) -> nn.Module:
+        from torchvision.models import resnet18
+
+        return _embedding_resnet(self.load(resnet18()), self.embedding_dim)
 
 
 @BACKBONES.register
@@ -28,10 +35,16 @@ class ResNet50(TorchvisionBackbone):
 
     kind: Literal["resnet50"] = "resnet50"
 
-    def build(self, image_size: int) -> nn.Module:
-        from torchvision.models import ResNet50_Weights, resnet50
+    @property
+    def imagenet(self) -> Any:
+        from torchvision.models import ResNet50_Weights
 
-        return _embedding_resnet(self.load(resnet50(), ResNet50_Weights.IMAGENET1K_V2), self.embedding_dim)
+        return ResNet50_Weights.IMAGENET1K_V2
+
+    def build(self, image_size: int) -> nn.Module:
+        from torchvision.models import resnet50
+
+        return _embedding_resnet(self.load(resnet50()), self.embedding_dim)
 
 
 def _embedding_resnet(network: Any, embedding_dim: int) -> nn.Module:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from torch import nn
 
 from fmim_core.models.base import BACKBONES
-from fmim_core.models.torchvision_base import TorchvisionBackbone, grey_input
+from fmim_core.models.pretrained import grey_input
+from fmim_core.models.torchvision_base import TorchvisionBackbone
 
 
 @BACKBONES.register
@@ -25,7 +26,7 @@ class ViTSmall(TorchvisionBackbone):
         if image_size % 16:
             raise ValueError(f"augmentation.crop = {image_size}: ViT-S/16 needs a multiple of 16")
         size = {"num_layers": 12, "num_heads": 6, "hidden_dim": 384, "mlp_dim": 1536}
-        network = self.load(VisionTransformer(image_size=image_size, patch_size=16, **size), None)
-        network.conv_proj = grey_input(network.conv_proj)  # type: ignore[arg-type]
+        network: Any = self.load(VisionTransformer(image_size=image_size, patch_size=16, **size))
+        network.conv_proj = grey_input(network.conv_proj)
         network.heads = nn.Linear(384, self.embedding_dim)
         return network

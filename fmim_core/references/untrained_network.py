@@ -30,7 +30,7 @@ class UntrainedNetwork(Reference):
 
     def about(self, config: TrainConfig) -> str:
         weights = "pretrained weights" if config.model.pretrained else "random weights"
-        return f"{type(config.model).__name__} with the {weights} that a training with the same seed starts from"
+        return f"{config.model.title} with the {weights} that a training with the same seed starts from"
 
     def evaluator(self, config: TrainConfig, development: ImageSet, seed: int, device: torch.device) -> Evaluator:
         with scoped_torch_seed(seed, "model"):

@@ -77,6 +77,16 @@ class TrainConfig(Config):
         return self
 
     @model_validator(mode="after")
+    def _images_are_normalised_for_the_model(self) -> Self:
+        wanted, given = self.model.normalisation, (self.augmentation.mean, self.augmentation.std)
+        if wanted is not None and given != wanted:
+            raise ValueError(
+                f"the weights of the model {self.model.kind!r} come from images of another range: set "
+                f"augmentation.mean = {wanted[0]} and augmentation.std = {wanted[1]} (given: {given[0]} and {given[1]})"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _the_step_can_be_captured(self) -> Self:
         if self.compile == "cudagraphs" and self.loss.waits_for_device:
             raise ValueError(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
 
 from fmim_core.losses.base import LossOutput
-from fmim_core.models.base import Backbone
+from fmim_core.models.base import Backbone, check_images
 from fmim_core.training.config import TrainConfig
 from fmim_core.triplets.similarities import Similarities, unit
 from fmim_core.triplets.statistics import StatisticsCollector
@@ -15,22 +14,19 @@ IMAGES, CLASSES = 8, 4
 
 
 def rehearse_model(model: Backbone, image_size: int) -> None:
-    """Build the model and embed two images: a missing file of weights or a download shows, and trials find it cached.
+    """Embed an image on the meta device, and build the model: a missing file of weights or a download shows here.
 
     Raises:
-        ValueError: it cannot be built, or does not give embeddings `(2, D)`.
+        ValueError: it cannot embed images of that side, does not give embeddings `(1, D)`, or cannot be built.
     """
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
+    with torch.random.fork_rng(devices=[]):
         try:
-            found = model.build(image_size).eval()(torch.zeros(2, 1, image_size, image_size))
+            check_images(model, image_size)
+            model.build(image_size)
+        except ValueError:
+            raise
         except Exception as error:  # of anybody's code
             raise ValueError(f"the model {model!r} cannot be built: {type(error).__name__}: {error}") from error
-    expected = (2, model.embedding_dim)
-    if not isinstance(found, Tensor) or found.shape != expected:
-        given = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
-        raise ValueError(
-            f"the model {model!r} must give embeddings of shape {expected} for two images; it gives {given}"
-        )
 
 
 def rehearse_loss(config: TrainConfig) -> None:

@@ -24,6 +24,7 @@ class ReferenceTrial(Trial):
 
     def _advance(self) -> EpochRow | None:
         spec, device = self.spec, self._device()
+        spec.check_weights()
         self._attempts = earlier_attempts(read_record(self._settings.out, spec.id), spec.fingerprint)
         development = self._bank().development()
         check_crop(spec.train, development)

@@ -27,6 +27,7 @@ class TrialSpec(Config):
         folds: of the cross-validation.
         test_protocol: what a replicate trains and tests; fold models are of the study's own split into folds.
         data: name, release and checksums of the data set's tables, for the record.
+        weights_sha256: of the file that the network's weights come from; None where they are random.
         search_split: which split of the development subjects into folds its search is on; 0 is the study's own. In the
             replicate stage: of which one it trains the winner.
         study_seed: folds and every trial's seed derive from it, alike for all arms, so that comparisons are paired.
@@ -48,6 +49,7 @@ class TrialSpec(Config):
     search_split: int = Field(0, ge=0)
     study_seed: int
     train: TrainConfig
+    weights_sha256: str | None
     bank: Path
     bank_fingerprint: str
     data: dict[str, Any]
@@ -99,10 +101,19 @@ class TrialSpec(Config):
         return self.train.model_dump(mode="json")
 
     @property
+    def _weights(self) -> dict[str, str]:
+        """What a record says of the weights; nothing where there are none, or the result does not depend on them."""
+        uses_them = "model" in self._settings and self.weights_sha256 is not None
+        return {"weights_sha256": str(self.weights_sha256)} if uses_them else {}
+
+    @property
     def fingerprint(self) -> str:
         """Equal for trials with equal results: the folder's place and the trial's name do not count."""
         # What is not compiled is named as it was before there was a choice, so that its records stay valid.
         train = {name: value for name, value in self._settings.items() if (name, value) != ("compile", "none")}
+        # A file that was given is what is in it, wherever it lies; published weights are known by their name.
+        if "model" in train and self.train.model.given_file is not None:
+            train["model"] = train["model"] | {"weights": self.weights_sha256}
         parts = {"results_version": RESULTS_VERSION, "train": train}
         names = {"stage", "replicate", "folds", "study_seed", "bank_fingerprint"}
         # The search split decides a search trial's folds and seed; the study's own is not named, as before there were
@@ -114,6 +125,16 @@ class TrialSpec(Config):
         if self.code:
             names.add("code")
         return fingerprint(parts | self.model_dump(mode="json", include=names))
+
+    def check_weights(self) -> None:
+        """Check that the weights are here what they were where the study was planned.
+
+        Raises:
+            ValueError: they are not.
+            OSError: published weights cannot be downloaded.
+        """
+        if self._weights and self.train.model.weights_sha256() != self.weights_sha256:
+            raise ValueError("the file of the model's weights has changed since the study was planned: use --fresh")
 
     def record(self, started_at: str) -> Record:
         """A record with all that is known of the trial before it runs: of one that has failed, if nothing follows."""
@@ -132,7 +153,7 @@ class TrialSpec(Config):
             fingerprint=self.fingerprint,
             started_at=started_at,
             ended_at=started_at,
-            environment=environment(),
+            environment=environment() | self._weights,
             config=self._settings,
             data=self.data | {"bank": self.bank_fingerprint},
         )

@@ -122,6 +122,7 @@ class Trial:
 
     def _start(self) -> Training | FoldEnsemble:
         device = self._device()
+        self.spec.check_weights()
         state = self._checkpointed(device)
         training = training_of(self.spec, self._bank().development(), device)
         if state is not None:

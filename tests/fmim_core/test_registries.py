@@ -35,6 +35,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "quartile": {"quartile": 1},
     "sct": {"lam": 1.0},
     "softtriple": {"margin": 0.02},
+    "timm": {"name": "test_resnet"},
     "wat": {"beta": 0.1},
 }
 """Values of the fields without a default."""

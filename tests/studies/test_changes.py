@@ -61,6 +61,7 @@ def test_epochs_is_short_for_a_change() -> None:
         (["folds=1"], "--set: folds: Input should be greater than or equal to 2 (given '1')"),
         (["phantom.age=1"], "--set: phantom: unknown field 'age'; PhantomConfig has"),
         (["learning_rate=fast"], "--set: learning_rate: Input should be a valid number"),
+        (["model.kind=resnet18", "model.weights=3"], "valid string (given '3')\n"),
         (["model.kind=resnt50"], "unknown model kind 'resnt50'; there are convnext_tiny, resnet18"),
         (["margins.k_delta=3"], "sets margins.k_delta itself; change the study's arms instead"),
         (["loss=triplet"], "sets loss.kind itself"),

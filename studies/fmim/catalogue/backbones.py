@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fmim.declare import Arm, Preset, Study
 from fmim.presets import FULL, PAPER, SMOKE
 from fmim_core.data.sets.phantom_config import PhantomConfig
@@ -27,14 +29,29 @@ QUICK = Preset(
     replicates=2,
 )
 
-# (name, label, model.kind, more settings). torchvision has no weights for ViT-S/16: it starts from random ones.
-BACKBONES: tuple[tuple[str, str, tuple[Assignment, ...]], ...] = (
-    ("resnet18", "ResNet-18", (("model.kind", "resnet18"),)),
-    ("resnet50", "ResNet-50", (("model.kind", "resnet50"),)),
-    ("convnext_tiny", "ConvNeXt-Tiny", (("model.kind", "convnext_tiny"),)),
-    ("vit_s_16", "ViT-S/16", (("model.kind", "vit_s_16"), ("model.weights", "none"))),
-)
+Backbone = tuple[str, str, tuple[Assignment, ...]]
+"""A short name for arms, a label for reports, and the training fields that make it, e.g. ("model.kind", "resnet50")."""
+
 TRIPLET = ("loss.kind", "triplet")
+
+
+def backbones_study(name: str, backbones: Sequence[Backbone]) -> Study:
+    """A study of the triplet loss on each backbone: AutoMargin compared with a grid search over ε.
+
+    `paper` starts from torchvision's `imagenet` weights: a backbone that has none of that name says its own
+    ("model.weights", …).
+
+    Args:
+        name: of the study. Arms are called NAME_grid and NAME_automargin by the backbones' names.
+    """
+    return Study(
+        name=name,
+        title=f"AutoMargin versus grid search on {len(backbones)} backbones, triplet loss",
+        question="Does AutoMargin keep up with a grid search whatever the architecture?",
+        presets=(SMOKE, QUICK, FULL, PAPER),
+        comparisons=tuple((f"{short}_automargin", f"{short}_grid") for short, *_ in backbones),
+        arms=tuple(arm for backbone in backbones for arm in _arms(*backbone)),
+    )
 
 
 def _arms(name: str, label: str, model: tuple[Assignment, ...]) -> tuple[Arm, Arm]:
@@ -57,11 +74,13 @@ def _arms(name: str, label: str, model: tuple[Assignment, ...]) -> tuple[Arm, Ar
     )
 
 
-STUDY = Study(
-    name="backbones",
-    title="AutoMargin versus grid search on four backbones, triplet loss",
-    question="Does AutoMargin keep up with a grid search whatever the architecture?",
-    presets=(SMOKE, QUICK, FULL, PAPER),
-    comparisons=tuple((f"{name}_automargin", f"{name}_grid") for name, *_ in BACKBONES),
-    arms=tuple(arm for backbone in BACKBONES for arm in _arms(*backbone)),
+STUDY = backbones_study(
+    "backbones",
+    (
+        ("resnet18", "ResNet-18", (("model.kind", "resnet18"),)),
+        ("resnet50", "ResNet-50", (("model.kind", "resnet50"),)),
+        ("convnext_tiny", "ConvNeXt-Tiny", (("model.kind", "convnext_tiny"),)),
+        # torchvision has no weights for ViT-S/16: it starts from random ones.
+        ("vit_s_16", "ViT-S/16", (("model.kind", "vit_s_16"), ("model.weights", "none"))),
+    ),
 )

@@ -1,0 +1,166 @@
+"""What networks share that may start from another training's weights: which ones, their file, a grey first layer."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from abc import abstractmethod
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Self
+
+import torch
+from pydantic import PositiveInt
+from torch import Tensor, nn
+
+from fmim_core.models.base import Backbone
+from fmim_core.registry import did_you_mean
+
+SAFETENSORS = ".safetensors"
+
+
+class PretrainedBackbone(Backbone):
+    """A network that starts from random weights, from those that its library publishes, or from a file.
+
+    Args:
+        weights: `none` (random), one of `published`, which its library downloads once into its own cache, or the path
+            of a file with a state dict of the same network, classifier included: `.safetensors`, or torch's, of which
+            no code is run (weights_only). Where the network has a first layer for three colours, its kernels are
+            summed, which computes what it does with three equal channels.
+    """
+
+    embedding_dim: PositiveInt = 128
+    weights: str = "none"
+
+    @property
+    @abstractmethod
+    def published(self) -> tuple[str, ...]:
+        """The names of the weights that its library has for it."""
+
+    @abstractmethod
+    def published_file(self) -> Path:
+        """The file of the published weights in its library's cache, downloaded if it is not there yet.
+
+        Raises:
+            OSError: it cannot be downloaded.
+        """
+
+    def published_state(self) -> Mapping[str, Tensor]:
+        """The state dict of the published weights."""
+        return read_state(self.published_file())
+
+    @property
+    def pretrained(self) -> bool:
+        return self.weights != "none"
+
+    def without_weights(self) -> Self:
+        return self.model_copy(update={"weights": "none"})
+
+    @property
+    def given_file(self) -> Path | None:
+        return Path(self.weights) if self.pretrained and self.weights not in self.published else None
+
+    def weights_sha256(self) -> str | None:
+        if not self.pretrained:
+            return None
+        file = self._checked_file() or self.published_file()
+        about = file.stat()
+        return _sha256(file, about.st_size, about.st_mtime_ns)
+
+    def state(self) -> Mapping[str, Tensor] | None:
+        """The state dict that it starts from; None where its weights are random.
+
+        Raises:
+            ValueError: `weights` is neither a name it has nor a file with a state dict.
+            OSError: published weights cannot be downloaded.
+        """
+        if not self.pretrained:
+            return None
+        file = self._checked_file()
+        return self.published_state() if file is None else read_state(file)
+
+    def load(self, network: nn.Module) -> nn.Module:
+        """The library's network with the weights it starts from.
+
+        Raises:
+            ValueError, OSError: as `state`.
+            RuntimeError: they are another network's.
+        """
+        state = self.state()
+        if state is not None:
+            network.load_state_dict(state)
+        return network
+
+    def _checked_file(self) -> Path | None:
+        file = self.given_file
+        if file is not None and not file.is_file():
+            names = ["none", *self.published]
+            raise ValueError(
+                f"model.weights = {self.weights!r} for the model kind {self.kind!r}: there is no such file; give the "
+                f"path of a weights file, or {' or '.join(map(repr, names))}{did_you_mean(self.weights, names)}"
+            )
+        return file
+
+
+@cache
+def _sha256(file: Path, size: int, changed_ns: int) -> str:
+    """SHA-256 (hex) of a file as it was with that size and at that time: every trial of a plan asks for it."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def read_state(file: Path) -> dict[str, Tensor]:
+    """The tensors in a file, by name; on the CPU.
+
+    Raises:
+        ValueError: it holds something else, or is damaged.
+    """
+    content = _read_safetensors(file) if file.suffix == SAFETENSORS else _read_torch(file)
+    if not isinstance(content, Mapping) or not all(isinstance(value, Tensor) for value in content.values()):
+        raise ValueError(f"{file} holds no state dict: write one, torch.save(network.state_dict(), FILE)")
+    return dict(content)
+
+
+def _read_torch(file: Path) -> object:
+    try:
+        return torch.load(file, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, LookupError, OSError) as error:  # on bytes of other kinds
+        raise ValueError(
+            f"{file} cannot be read as torch's weights: it is damaged, or holds more than a state dict, e.g. a whole "
+            "network, whose code is not run; write one, torch.save(network.state_dict(), FILE)"
+        ) from error
+
+
+def _read_safetensors(file: Path) -> object:
+    try:
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+    except ModuleNotFoundError as error:
+        raise ValueError(f"{file} needs the extra: pip install 'fmim-studies[timm]'") from error
+    try:
+        return load_file(file)
+    except SafetensorError as error:
+        raise ValueError(f"{file} cannot be read as safetensors: {error}") from error
+
+
+def missing_extra(kind: str, extra: str) -> ValueError:
+    """What is said where the packages of an optional kind are not installed."""
+    return ValueError(f"model kind {kind!r} needs the extra: pip install 'fmim-studies[{extra}]'")
+
+
+def grey_input(first: nn.Conv2d) -> nn.Conv2d:
+    """The first layer for one channel, its kernels the sums of the three colour kernels."""
+    grey = nn.Conv2d(
+        1,
+        first.out_channels,
+        first.kernel_size,  # type: ignore[arg-type]
+        stride=first.stride,  # type: ignore[arg-type]
+        padding=first.padding,  # type: ignore[arg-type]
+        bias=first.bias is not None,
+    )
+    with torch.no_grad():
+        grey.weight.copy_(first.weight.sum(dim=1, keepdim=True))
+        if grey.bias is not None and first.bias is not None:
+            grey.bias.copy_(first.bias)
+    return grey

@@ -1,0 +1,106 @@
+"""Weights of another training: what is read from a file, what is refused, and by what a file is known."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from fmim_core.models.pretrained import read_state
+from fmim_core.models.resnet import ResNet18
+from fmim_core.models.small import SmallConvNet
+from tests.support.paths import ROOT
+
+
+@pytest.mark.parametrize("name", ["weights.pt", "weights.safetensors"])
+def test_a_state_dict_is_read_from_either_form(name: str, tmp_path: Path) -> None:
+    state = {"a.weight": torch.arange(6.0).reshape(2, 3), "a.count": torch.tensor(7)}
+    (save_file if name.endswith("safetensors") else torch.save)(state, tmp_path / name)
+    found = read_state(tmp_path / name)
+    assert found.keys() == state.keys()
+    assert all(torch.equal(found[key], state[key]) for key in state)
+
+
+def test_a_file_with_something_else_is_refused_by_its_name(tmp_path: Path) -> None:
+    torch.save(nn.Linear(2, 2), tmp_path / "network.pt")
+    torch.save({"epoch": 3, "state_dict": {}}, tmp_path / "checkpoint.pt")
+    torch.save({"weight": torch.zeros(9999)}, tmp_path / "whole.pt")
+    (tmp_path / "cut.pt").write_bytes((tmp_path / "whole.pt").read_bytes()[:9999])
+    (tmp_path / "empty.pt").write_bytes(b"")
+    for name in ("text.pt", "text.safetensors"):
+        (tmp_path / name).write_text("hello")
+    for name, message in {
+        "network.pt": "holds more than a state dict, e.g. a whole network, whose code is not run",
+        "checkpoint.pt": "holds no state dict: write one",
+        "cut.pt": "it is damaged",
+        "empty.pt": "it is damaged",
+        "text.pt": "it is damaged",
+        "text.safetensors": "cannot be read as safetensors",
+    }.items():
+        with pytest.raises(ValueError, match=rf"{name} .*{message}"):
+            read_state(tmp_path / name)
+
+
+def test_a_misspelt_name_of_weights_is_told_with_those_there_are() -> None:
+    with pytest.raises(
+        ValueError, match=r"'imagnet' for the model kind 'resnet18'.*'none' or 'imagenet'. Did you mean"
+    ):
+        ResNet18(weights="imagnet").build(32)
+
+
+def test_weights_are_known_by_the_content_of_their_file_and_not_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "weights.pt"
+    file.write_bytes(b"first")
+    model = ResNet18(weights=str(file))
+    assert model.given_file == file
+    assert model.weights_sha256() == hashlib.sha256(b"first").hexdigest()
+    file.write_bytes(b"other")
+    assert model.weights_sha256() == hashlib.sha256(b"other").hexdigest()
+    file.unlink()
+    with pytest.raises(ValueError, match="there is no such file"):
+        model.weights_sha256()
+
+
+def test_random_and_published_weights_are_no_file_that_was_given() -> None:
+    assert ResNet18(weights="none").given_file is ResNet18(weights="imagenet").given_file is None
+    assert ResNet18(weights="none").weights_sha256() is SmallConvNet().weights_sha256() is None
+
+
+def test_published_weights_are_found_where_torchvision_keeps_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    state, file = ResNet18().build(32).state_dict(), tmp_path / "hub" / "checkpoints" / "resnet18-f37072fd.pth"
+    file.parent.mkdir(parents=True)
+    torch.save(state, file)
+    model = ResNet18(weights="imagenet")
+    found = model.state()
+    assert found is not None
+    assert torch.equal(found["fc.weight"], state["fc.weight"])
+    assert model.weights_sha256() == hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+@pytest.mark.slow
+def test_no_optional_package_is_imported_to_register_its_kind() -> None:
+    code = """
+import sys
+from fmim_core.models.base import BACKBONES
+print({"timm", "xrv_densenet121", "xrv_resnet50"} <= set(BACKBONES.kinds()))
+print({"timm", "torchxrayvision", "huggingface_hub", "safetensors"} & sys.modules.keys())
+sys.modules["timm"] = sys.modules["torchxrayvision"] = None  # as if they were not installed
+for fields in ({"kind": "timm", "name": "resnet26d"}, {"kind": "xrv_densenet121", "weights": "densenet121-res224-all"}):
+    try:
+        BACKBONES.make(fields).build(32)
+    except ValueError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.startswith("True\nset()\n")
+    assert "model kind 'timm' needs the extra: pip install 'fmim-studies[timm]'" in done.stdout
+    assert "model kind 'xrv_densenet121' needs the extra: pip install 'fmim-studies[xray]'" in done.stdout
