@@ -213,10 +213,12 @@ class Plan:
             rungs=_rungs(arm, train) if stoppable else (),
         )
 
-    def _made_spec(self, bank: Bank, **parts: Any) -> TrialSpec:
+    def _made_spec(self, bank: Bank, train: TrainConfig, **parts: Any) -> TrialSpec:
         return TrialSpec.model_validate(
             parts
             | {
+                "train": train,
+                "weights_sha256": train.model.weights_sha256(),
                 "study": self.study.name,
                 "preset": self.preset.name,
                 "folds": self.preset.folds,
