@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from fmim_core.records.files import read_json, write_json
 
-SCHEMA = 3
+SCHEMA = 4
 """The version of the form of all documents. Raise it when a field is added, removed or means something else."""
 
 

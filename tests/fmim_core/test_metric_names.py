@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from fmim_core.metric_names import CMC_RANKS, METRICS, Metric, split_key, year_key
+from fmim_core.metric_names import CMC_RANKS, METRICS, YEAR, Metric, split_key
 from fmim_core.metrics import retrieval
 from tests.support.embeddings import ranked
 
@@ -26,7 +26,7 @@ def test_the_table_names_what_retrieval_returns():
 
 
 def test_year_keys_go_there_and_back():
-    assert year_key("mAP_at_R", 4) == "mAP_at_R/year_4"
+    assert YEAR.key("mAP_at_R", 4) == "mAP_at_R/year_4"
     assert split_key("mAP_at_R/year_4") == ("mAP_at_R", 4)
     assert split_key("queries_without_match") == ("queries_without_match", None)
     for wrong in ("mAP/year_x", "mAP/4", "mAP/"):

@@ -174,12 +174,19 @@ def _data(bank: Bank) -> DataEntry:
         release=description.release,
         files=dict(description.files),
         details=dict(description.details),
+        interval=bank.interval.unit,
         fingerprint=bank.fingerprint,
         image_size=bank.size,
         images=bank.count,
         warnings=list(bank.warnings),
-        **{side: SubsetSummary.model_validate(counts) for side, counts in bank.summary.items()},
+        development=_subset(bank, "development"),
+        test=_subset(bank, "test"),
     )
+
+
+def _subset(bank: Bank, side: str) -> SubsetSummary:
+    counts = dict(bank.summary[side])
+    return SubsetSummary(by_time=counts.pop(bank.interval.plural), **counts)
 
 
 def _fingerprint(plan: Plan, bank: Bank) -> str:
