@@ -35,7 +35,7 @@ class ImageSet:
         """The images of the rows of `index` (`source.INDEX_COLUMNS`, `row`, perhaps `role`) in the bank `images`."""
         return cls(
             images,
-            rows=index["row"].astype(np.int64).to_numpy(),
+            rows=index["row"].astype(np.int64).to_numpy(copy=True),
             subjects=index["subject"].to_numpy().astype(str),
             sides=index["side"].to_numpy().astype(str),
             months=index["months"].to_numpy(np.float64),

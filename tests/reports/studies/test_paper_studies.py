@@ -96,7 +96,7 @@ def test_lambda_table_has_validation_and_test_and_the_verdict_answers(tmp_path: 
     )
 
 
-def test_a_mean_from_time_counts_each_query_once(tmp_path: Path) -> None:
+def test_a_mean_over_later_times_counts_each_query_once(tmp_path: Path) -> None:
     out = make(tmp_path, "lambda_sweep")
     path = out / "records" / "lambda_1.c00.seed0.json"
     test = {"mAP": 0.5, "queries": 10, "mAP/year_4": 0.1, "queries/year_4": 6, "mAP/year_6": 0.8, "queries/year_6": 3}

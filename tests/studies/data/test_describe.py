@@ -185,3 +185,21 @@ def test_nothing_of_the_users_is_overwritten(fmim: Fmim, tmp_path: Path) -> None
         assert "is there already, and nothing is overwritten" in err
     assert mine.read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["mine.png"]
+
+
+def test_weeks_and_roles_are_said_and_counted(fmim: Fmim, tmp_path: Path) -> None:
+    rows = [f"{s}{n}.png,{s},{n / 4},{role},{split}" for s, split in (("a", "train"), ("b", "test"))
+            for n, role in enumerate(("gallery", "query", "query", ""))]  # fmt: skip
+    path = folder_of(tmp_path / "d", [*rows, "c.png,a,,query,train"], "image,subject,months,role,split")
+    path.with_name("manifest.toml").write_text('interval = "week"\nmean = 0.25\n')
+    _, out, _ = fmim("data", "describe", path)
+    lines = [" ".join(line.replace("│", "|").split()) for line in out.splitlines()]
+    assert "Gallery and queries by week after baseline" in lines
+    assert "augmentation.mean = 0.25, unless a preset or an arm says otherwise" in lines
+    counted = {"gallery": (1, 1), "queries: week 1": (1, 1), "queries: week 2": (1, 1)}
+    counted |= {"queries of unknown months": (1, 0), "without a role: in neither": (1, 1)}
+    for name, (train, test) in counted.items():
+        assert f"| {name} | {train} | {test} |" in lines
+    found = json.loads(fmim("data", "describe", path, "--json")[1])
+    assert (found["interval"], found["splits"]["train"]["queries"]) == ("week", {"1": 1, "2": 1})
+    assert list(found["files"]) == ["manifest.csv", "manifest.toml"]
