@@ -95,3 +95,10 @@ def test_follow_ups_by_weeks_are_reported_by_weeks(tmp_path: Path) -> None:
     (row,) = [row for row in table(out, "by_week") if row["arm"] == label]
     recorded = [trial.metric("mAP", 1) for trial in results.of("triplet_grid", "replicate")]
     assert float(row["week_1_mean"]) == pytest.approx(np.mean(recorded), abs=1e-12)
+    (tmp_path / "images" / "manifest.toml").write_text('interval = "day"\nmean = 0.4\n')
+    with pytest.raises(ValueError, match=r"interval was week, is day, augmentation\.mean was 0\.5, is 0\.4\)"):
+        run_plan(
+            mini_plan(epochs=1),
+            options_in(tmp_path, data=str(tmp_path / "images" / "manifest.csv")),
+            Console(quiet=True),
+        )

@@ -104,13 +104,17 @@ def _differences(out: Path, plan: Plan, bank: Bank) -> str:
     old = read_study(out)
     if old is None:
         return ""
+    train = plan.train_configs()[0]
     pairs = {
         "preset": (old.preset, plan.preset.name),
         "seed": (old.seed, plan.seed),
         "data": (old.data.name, bank.description.name),
         "data fingerprint": (old.data.fingerprint[:12], bank.fingerprint[:12]),
+        "interval": (old.data.interval, bank.interval.unit),
         "test protocol": (old.test_protocol, plan.preset.test_protocol),
-        "epochs": (old.train["epochs"], plan.train_configs()[0].epochs),
+        "epochs": (old.train["epochs"], train.epochs),
+        "augmentation.mean": (old.train["augmentation"]["mean"], train.augmentation.mean),
+        "augmentation.std": (old.train["augmentation"]["std"], train.augmentation.std),
         "--set": (old.changed, dict(plan.preset.changed)),
     }
     different = [f"{name} was {was}, is {now}" for name, (was, now) in pairs.items() if was != now]
