@@ -1,8 +1,9 @@
-"""The retrieval metrics as data: what reports print, compare and rank by. Importing this needs no torch."""
+"""The retrieval metrics as data, and the intervals by which they are grouped. Importing this needs no torch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 CMC_RANKS = (1, 5, 10)
 
@@ -38,25 +39,69 @@ METRICS: dict[str, Metric] = {
     )
 }
 
-_YEAR = "/year_"
+Unit = Literal["day", "week", "month", "year"]
 
 
-def year_key(metric: str, year: int) -> str:
-    """The record's key of `metric` over the queries of one year: `("mAP", 4)` -> `"mAP/year_4"`."""
-    return f"{metric}{_YEAR}{year}"
+@dataclass(frozen=True)
+class Interval:
+    """A unit of the time after baseline. Queries are grouped by how many of it that is, and metrics named after it.
+
+    unit: its name in keys, columns and texts. symbol: as short as it gets. months: its length.
+    """
+
+    unit: Unit
+    symbol: str
+    months: float
+
+    @property
+    def plural(self) -> str:
+        """`years`."""
+        return f"{self.unit}s"
+
+    @property
+    def after_baseline(self) -> str:
+        """`years after baseline`."""
+        return f"{self.plural} after baseline"
+
+    def name(self, time: int | None) -> str:
+        """What is called by a time: 4 -> `"year_4"`, and None, for all times together, -> `"all"`."""
+        return "all" if time is None else f"{self.unit}_{time}"
+
+    def key(self, metric: str, time: int) -> str:
+        """The record's key of `metric` over the queries of one time: `("mAP", 4)` -> `"mAP/year_4"`."""
+        return f"{metric}/{self.name(time)}"
+
+    def short(self, time: int | None) -> str:
+        """`4 y`; blank where the time is unknown."""
+        return "" if time is None else f"{time} {self.symbol}"
+
+
+DAYS_PER_MONTH = 365.25 / 12
+YEAR = Interval("year", "y", 12)
+INTERVALS: dict[str, Interval] = {
+    interval.unit: interval
+    for interval in (
+        Interval("day", "d", 1 / DAYS_PER_MONTH),
+        Interval("week", "w", 7 / DAYS_PER_MONTH),
+        Interval("month", "mo", 1),
+        YEAR,
+    )
+}
+"""By their units."""
 
 
 def split_key(key: str) -> tuple[str, int | None]:
-    """The inverse of `year_key`: `"mAP/year_4"` -> `("mAP", 4)`; a key over all years: `"mAP"` -> `("mAP", None)`.
+    """The inverse of `Interval.key`: `"mAP/year_4"` -> `("mAP", 4)`; a key over all times: `"mAP"` -> `("mAP", None)`.
 
     Raises:
-        ValueError: the part after the metric is not `/year_` and a whole number.
+        ValueError: the part after the metric is not an interval's unit and a whole number.
     """
-    metric, slash, _ = key.partition("/")
-    year = key.removeprefix(metric + _YEAR)
+    metric, slash, rest = key.partition("/")
     if not slash:
         return metric, None
-    try:
-        return metric, int(year)
-    except ValueError:
-        raise ValueError(f"metric key {key!r}: expected a name, or a name and a year as in 'mAP/year_4'") from None
+    unit, _, time = rest.partition("_")
+    if unit not in INTERVALS or not time.isdecimal():
+        raise ValueError(
+            f"metric key {key!r}: expected a name, or a name and a time as in 'mAP/year_4' ({', '.join(INTERVALS)})"
+        )
+    return metric, int(time)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.metric_names import Interval
 
 
 @dataclass(frozen=True)
@@ -16,9 +17,10 @@ class Counts:
 
     male_percent: of the images whose sex is known; None where it is known of none.
     with_disease: images said to show one; None where no image says yes or no.
-    queries: images of later visits by year after baseline (`ImageSet.years`), those without a match included.
-    queries_without_match: of subjects who have no baseline image in the split.
-    months_unknown: images that are trained on and never evaluated.
+    queries: by intervals after baseline (`ImageSet.times`), those without a match included.
+    queries_undated: queries whose months are unknown.
+    queries_without_match: of subjects who have no other image in the gallery of the split.
+    months_unknown: images of unknown months. not_evaluated: images that are trained on, and neither gallery nor query.
     """
 
     images: int
@@ -29,21 +31,24 @@ class Counts:
     with_disease: int | None
     gallery: int
     queries: dict[int, int]
+    queries_undated: int
     queries_without_match: int
     months_unknown: int
+    not_evaluated: int
 
 
-def describe(index: pd.DataFrame) -> dict[str, Counts]:
-    """The counts of "train" and "test"; rows without a usable image, subject or split are in neither."""
+def describe(index: pd.DataFrame, interval: Interval) -> dict[str, Counts]:
+    """The counts of "train" and "test", queries by the interval; in neither are rows that lack what is counted by."""
     usable = index.dropna(subset=["image", "subject", "split"])
-    return {split: _counts(usable[usable["split"] == split]) for split in ("train", "test")}
+    return {split: _counts(usable[usable["split"] == split], interval) for split in ("train", "test")}
 
 
-def _counts(part: pd.DataFrame) -> Counts:
-    images = ImageSet.of(part.assign(row=np.arange(len(part))), np.empty((0, 1, 1), np.uint8))
+def _counts(part: pd.DataFrame, interval: Interval) -> Counts:
+    images = ImageSet.of(part.assign(row=np.arange(len(part))), np.empty((0, 1, 1), np.uint8), interval)
     males, sexes = _share(part, "sex", "M", "F")
     diseased, known = _share(part, "disease", "yes", "no")
-    years, queries = np.unique(images.years[images.query_mask], return_counts=True)
+    asked = images.times[images.query_mask]
+    times, queries = np.unique(asked[asked >= 0], return_counts=True)
     return Counts(
         images=len(images),
         subjects=len(np.unique(images.subjects)),
@@ -52,9 +57,11 @@ def _counts(part: pd.DataFrame) -> Counts:
         disease_known=known,
         with_disease=diseased if known else None,
         gallery=int(images.gallery_mask.sum()),
-        queries=dict(zip(years.tolist(), queries.tolist(), strict=True)),
+        queries=dict(zip(times.tolist(), queries.tolist(), strict=True)),
+        queries_undated=int((asked < 0).sum()),
         queries_without_match=int((images.query_mask & ~images.matched_query_mask()).sum()),
         months_unknown=int(np.isnan(images.months).sum()),
+        not_evaluated=int((~images.query_mask & ~images.gallery_mask).sum()),
     )
 
 

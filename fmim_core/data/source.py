@@ -10,14 +10,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fmim_core.metric_names import YEAR
+
 INDEX_COLUMNS = ("image", "subject", "side", "months", "split")
 """Columns every index has: `image`, `subject`, `side` ("", "L", "R"), `split` ("train", "test") are text, and
 `months` is a float (0 = baseline, NaN = unknown). One row an image, in bank order."""
 
 ABOUT_COLUMNS = ("sex", "age", "view", "disease", "grade", "tkr")
-"""Columns an index may have, all text, blank where unknown: `sex` (M, F), `age` in years at that visit, `view`
-(PA, AP, ...), `disease` and `tkr` (yes, no), `grade` (Kellgren-Lawrence, 0 to 4). For tables and strata alone:
-training and retrieval never see them."""
+"""Columns about an image that an index may have, all text, blank where unknown: `sex` (M, F), `age` in years at that
+visit, `view` (PA, AP, ...), `disease` and `tkr` (yes, no), `grade` (Kellgren-Lawrence, 0 to 4). For tables and strata
+alone: training and retrieval never see them."""
+
+EVERY_COLUMN = (*INDEX_COLUMNS, "role", *ABOUT_COLUMNS)
+"""All columns an index may have, in the order of a bank's. `role` is text, one of `roles.ROLES`; without it the months
+say which images are gallery and which queries."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,7 @@ class SourceDescription:
         files: name → SHA-256 of the tables that were read.
         settings: training fields that belong to the images, dotted, e.g. {"augmentation.std": 0.5}; a preset or an
             arm may still say otherwise.
+        interval: the unit of time by which queries are grouped, of `metric_names.INTERVALS`.
     """
 
     name: str
@@ -40,6 +47,12 @@ class SourceDescription:
     files: dict[str, str] = field(default_factory=dict)
     settings: dict[str, float] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
+    interval: str = YEAR.unit
+
+    @property
+    def grouping(self) -> dict[str, str]:
+        """What fingerprints have of the interval: of a year nothing, as before there was a choice."""
+        return {} if self.interval == YEAR.unit else {"interval": self.interval}
 
     @property
     def provenance(self) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def _check(k: int, matched: int, subjects: int) -> None:
     if k > matched:
         raise ValueError(
             f"{k} folds need as many subjects with a query that has a match (a later image beside a baseline "
-            f"image), there are {matched} among {subjects}: use fewer folds or more longitudinal data"
+            f"image, or as the column role says), there are {matched} among {subjects}: use fewer folds or more data"
         )
     if subjects - -(-subjects // k) < 2:
         raise ValueError(f"{k} folds of {subjects} subjects leave one to train on: no negative pairs; add subjects")

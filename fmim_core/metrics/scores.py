@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fmim_core.metric_names import CMC_RANKS, METRICS, year_key
+from fmim_core.metric_names import CMC_RANKS, METRICS, YEAR, Interval
 from fmim_core.metrics.exact import Exact
 from fmim_core.metrics.input import checked_embeddings, checked_labels
 from fmim_core.metrics.ranks import Matches, Ranked, rank, tile_of
@@ -27,7 +27,8 @@ class QueryScores:
     nearest_match: its position in the gallery; -1 where there is none.
     first_found: the position of the image at rank 1, if that was asked for; -1 where the query has no match, and was
         not searched for.
-    years: of the queries, if they were given.
+    times: of the queries after baseline, in whole intervals, if they were given; negative where unknown.
+    interval: the unit of `times`, after which means are named.
     gallery: how many images were searched.
     """
 
@@ -36,15 +37,20 @@ class QueryScores:
     first_rank: NDArray[np.int64]
     nearest_match: NDArray[np.int64]
     first_found: NDArray[np.int64] | None
-    years: NDArray[np.int64] | None
+    times: NDArray[np.int64] | None
+    interval: Interval
     gallery: int
 
     def means(self) -> dict[str, float]:
-        """What `retrieval` returns: each metric's mean over the queries that have a match, overall and by year."""
+        """What `retrieval` returns: each metric's mean over the queries that have a match, overall and by time.
+
+        A query of unknown time counts among all, and in no group.
+        """
         result = self._means(np.ones(len(self.matches), dtype=bool)) | {"gallery": float(self.gallery)}
-        for year in [] if self.years is None else np.unique(self.years).tolist():
-            of_year = self._means(self.years == year)
-            result |= {year_key(name, year): value for name, value in of_year.items()}
+        times = np.empty(0, np.int64) if self.times is None else self.times
+        for time in np.unique(times[times >= 0]).tolist():
+            at_time = self._means(times == time)
+            result |= {self.interval.key(name, time): value for name, value in at_time.items()}
         return result
 
     def _means(self, chosen: NDArray[np.bool_]) -> dict[str, float]:
@@ -64,7 +70,7 @@ def retrieval(
 ) -> dict[str, float]:
     """Score how well the queries find the gallery images of their own identity: the means of `score_queries`.
 
-    Takes and raises what `score_queries` does (but for `find_first`).
+    Takes and raises what `score_queries` does (but for `find_first` and `interval`).
 
     Returns:
         The mean over the queries that have a match of each metric (fractions; NaN if no query has one), the mean
@@ -82,6 +88,7 @@ def score_queries(
     query_years: Any = None,
     same_set: bool = False,
     find_first: bool = False,
+    interval: Interval = YEAR,
 ) -> QueryScores:
     """Score how well each query finds the gallery images of its own identity by cosine similarity.
 
@@ -101,9 +108,10 @@ def score_queries(
         gallery: embeddings `(G, D)`.
         query_ids: `(Q,)` whole numbers or strings (a list, array or tensor).
         gallery_ids: `(G,)` of the same kind.
-        query_years: `(Q,)` whole numbers; the means are then given by year too.
+        query_years: `(Q,)` whole numbers, negative where unknown; the means are then given by year too.
         same_set: query i is gallery image i, and is left out of its own ranking.
         find_first: say which image each query finds first, which takes half as long again.
+        interval: what `query_years` counts, if not years: means are named after it, as `mAP/week_4`.
 
     Raises:
         ValueError: NaN or inf in the embeddings, an empty gallery, shapes or lengths that do not fit together, or
@@ -127,10 +135,10 @@ def score_queries(
         checked_labels(gallery_ids, "gallery_ids", len(images)),
         same_set,
     )
-    years = None if query_years is None else checked_labels(query_years, "query_years", len(queries), strings=False)
+    times = None if query_years is None else checked_labels(query_years, "query_years", len(queries), strings=False)
     double = torch.float64 in (queries.dtype, images.dtype)
     sides = Exact.of(queries, double), Exact.of(images, double)
-    return score(*sides, matches, tile_of(device), years, find_first)
+    return score(*sides, matches, tile_of(device), times, find_first, interval)
 
 
 def score(
@@ -138,8 +146,9 @@ def score(
     gallery: Exact,
     matches: Matches,
     tile: tuple[int, int],
-    years: NDArray[np.int64] | None = None,
+    times: NDArray[np.int64] | None = None,
     find_first: bool = False,
+    interval: Interval = YEAR,
 ) -> QueryScores:
     """The scores, worked out tile by tile."""
     # Queries with as many matches go together, since a block spends on each what its largest needs.
@@ -165,7 +174,8 @@ def score(
         first_rank=every("first_rank", 0).astype(np.int64),
         nearest_match=position("nearest_match"),
         first_found=position("first_found") if find_first else None,
-        years=years,
+        times=times,
+        interval=interval,
         gallery=len(matches.order),
     )
 

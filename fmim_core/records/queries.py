@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fmim_core.metric_names import METRICS
+from fmim_core.metric_names import INTERVALS, METRICS
 from fmim_core.records.files import write_bytes
 from fmim_core.records.record import record_path
 
@@ -38,8 +38,17 @@ QUERY_COLUMNS: dict[str, QueryColumn] = {
         QueryColumn("query", "string", "the image's name in the data set's index"),
         QueryColumn("subject", "string", "the subject's name there"),
         QueryColumn("side", "string", "L, R, or blank where the data set has no sides"),
-        QueryColumn("months", "double", "months after the subject's baseline"),
-        QueryColumn("year", "int32", "years after baseline, rounded, at least 1: as metrics by year group them"),
+        QueryColumn("months", "double", "months after the subject's baseline; null where unknown"),
+        *(
+            QueryColumn(
+                interval.unit,
+                "int32",
+                f"{interval.after_baseline}, rounded, at least 1, as metrics by {interval.unit} group them; null where "
+                "months are; there if it is the data set's interval",
+                optional=True,
+            )
+            for interval in INTERVALS.values()
+        ),
         QueryColumn("matches", "int32", "images of the query's identity in the gallery"),
         QueryColumn("rank", "int32", "of the first match, 1 = found at once; null without a match"),
         *(
@@ -111,6 +120,8 @@ def read_queries(path: Path, sha256: str) -> pd.DataFrame:
     known = {name: pa.type_for_alias(column.type) for name, column in QUERY_COLUMNS.items()}
     wrong = [field.name for field in table.schema if known.get(field.name) != field.type]
     wrong += [name for name, column in QUERY_COLUMNS.items() if not column.optional and name not in table.column_names]
+    times = [name for name in table.column_names if name in INTERVALS]
+    wrong += [] if len(times) == 1 else times or list(INTERVALS)
     if wrong:
         raise ValueError(f"{path.name} was written by another version: its columns {', '.join(wrong)} are not as here")
     return table.to_pandas()

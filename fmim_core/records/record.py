@@ -120,7 +120,7 @@ class EpochRow(DocumentPart):
 class Metrics(DocumentPart):
     """Metric name → value, of the held-out fold or of the test set; null where that was not evaluated.
 
-    Names are those of `fmim_core.metric_names`, alone or by years after baseline (`mAP/year_4`), and besides
+    Names are those of `fmim_core.metric_names`, alone or by time after baseline (`mAP/year_4`), and besides
     `chance_mAP`, `queries`, `queries_without_match` and `gallery`.
     """
 

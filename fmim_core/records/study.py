@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from fmim_core.metric_names import Unit
 from fmim_core.records.code import Code
 from fmim_core.records.document import Document, DocumentPart
 from fmim_core.records.record import TestProtocol
@@ -61,7 +62,9 @@ class SubsetSummary(DocumentPart):
     queries: int
     queries_without_match: int
     gallery: int
-    years: dict[str, int] = Field(description="year after baseline → images")
+    by_time: dict[str, int] = Field(
+        description="time after baseline in the data set's interval → images; `unknown` of those whose months are"
+    )
 
 
 class DataEntry(DocumentPart):
@@ -74,6 +77,7 @@ class DataEntry(DocumentPart):
     release: str
     files: dict[str, Any] = Field(description="checksums of its tables")
     details: dict[str, Any]
+    interval: Unit = Field(description="by which queries are grouped after baseline")
     fingerprint: str = Field(description="of the bank's decoded content")
     image_size: int = Field(description="side of the bank's images, pixels")
     images: int
@@ -83,7 +87,7 @@ class DataEntry(DocumentPart):
 
 
 class FoldEntry(DocumentPart):
-    """Who is where in a fold, and which years after baseline it cannot score though others can."""
+    """Who is where in a fold, and which times after baseline it cannot score though others can."""
 
     fold: int
     train_subjects: int
@@ -91,10 +95,12 @@ class FoldEntry(DocumentPart):
     validation_subjects: int
     validation_images: int
     validation_gallery: int
-    validation_queries: int
+    validation_queries: int = Field(description="with a match")
     validation_queries_without_match: int
-    validation_queries_by_year: dict[str, int]
-    validation_years_missing: list[int]
+    validation_queries_by_time: dict[str, int] = Field(
+        description="time after baseline in the data set's interval → queries with a match, where it is known"
+    )
+    validation_times_missing: list[int]
 
 
 class Execution(DocumentPart):

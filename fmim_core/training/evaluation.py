@@ -1,4 +1,4 @@
-"""Evaluate a network: embed the images of a set, and score how well later visits find their baseline images."""
+"""Evaluate a network: embed the images of a set, and score how well queries find the images of their identity."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Evaluator:
         return DeviceImages(images, self.device, resident=False)
 
     def evaluate(self, images: ImageSet) -> dict[str, float]:
-        """Retrieval metrics of a set: gallery = baseline images, queries = later visits, by year and pooled."""
+        """Retrieval metrics of a set's queries in its gallery (`ImageSet.roles`), by time after baseline and pooled."""
         return self.score(images, self.embed(images)).means()
 
     def score(self, images: ImageSet, embeddings: Tensor, find_first: bool = False) -> QueryScores:
@@ -110,6 +110,8 @@ class Evaluator:
                 embeddings[torch.from_numpy(gallery)],
                 identities[query],
                 identities[gallery],
-                query_years=images.years[query],
+                query_years=images.times[query],
+                same_set=images.same_set,
                 find_first=find_first,
+                interval=images.interval,
             )

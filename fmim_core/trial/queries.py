@@ -23,14 +23,14 @@ def query_columns(images: ImageSet, about: pd.DataFrame, scores: QueryScores) ->
     """
     assert scores.first_found is not None
     queries, gallery_rows = images.query_mask, images.rows[images.gallery_mask]
-    asked = about[queries]
+    asked, times = about[queries], images.times[queries]
     found = scores.matches > 0
     return {
         "query": asked["image"].to_numpy(),
         "subject": images.subjects[queries],
         "side": images.sides[queries],
         "months": images.months[queries],
-        "year": images.years[queries],
+        images.interval.unit: np.where(times < 0, np.nan, times),
         "matches": scores.matches,
         "rank": np.where(found, scores.first_rank, np.nan),
         **{metric.of_query: scores.values[metric.name] for metric in METRICS.values()},

@@ -71,6 +71,11 @@ def declared_comparisons(results: Results) -> bool:
     return bool(results.comparisons)
 
 
+def times_of_queries(results: Results) -> bool:
+    """The data set says when test images were taken after baseline."""
+    return results.dated
+
+
 def several_search_splits(results: Results) -> bool:
     """The study ran its search on other splits, too."""
     return results.study.search_splits > 1

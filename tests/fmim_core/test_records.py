@@ -81,7 +81,7 @@ def test_what_an_epoch_does_not_have_is_not_written() -> None:
         (lambda c: c.update(status="done"), "status: Input should be 'completed'"),
         (lambda c: c["history"][0].pop("loss"), "history.0.loss: is missing"),
         (lambda c: c["cost"].update(train_s="long"), r"cost.train_s: .* \(given 'long'\)"),
-        (lambda c: c["metrics"].update(validation={"mAP/4": 1.0}), "expected a name, or a name and a year"),
+        (lambda c: c["metrics"].update(validation={"mAP/4": 1.0}), "expected a name, or a name and a time"),
         (lambda c: c["metrics"].update(validation=None), "completed without validation metrics"),
         (lambda c: c.update(schema=1), f"has schema 1, this version reads {SCHEMA}: use the version that wrote it"),
         (lambda c: c.pop("schema"), "has schema None"),

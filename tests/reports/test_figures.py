@@ -14,7 +14,7 @@ from fmim_reports.parts.budget import budget_plot, curves
 from fmim_reports.parts.costs import cost_plot
 from fmim_reports.parts.years import year_plot
 from fmim_reports.reading.results import Results, read_results
-from fmim_reports.reading.summary import arm_summaries, on_test, on_validation, query_years
+from fmim_reports.reading.summary import arm_summaries, on_test, on_validation, query_times
 from fmim_reports.studies.automargin_vs_grid import heat_plot
 from fmim_reports.studies.hyperparameter_selection import selection_plot
 from tests.support.drawn import bands, intervals, lines, panels
@@ -49,7 +49,7 @@ def test_the_lines_by_year_and_their_bands_are_those_of_the_tidy_table(results: 
     }
     for axes, group in zip(panels(year_plot(results)), ("triplet", "adatriplet"), strict=True):
         for band, search, label in zip(bands(axes), ("grid", "automargin"), ("Grid search", "AutoMargin"), strict=True):
-            for x, year in enumerate(query_years(results)):
+            for x, year in enumerate(query_times(results)):
                 mean, se = written[f"{group}_{search}", str(year)]
                 assert lines(axes)[label][x] == pytest.approx(mean)
                 assert band[x] == pytest.approx((mean - se, mean + se))

@@ -53,7 +53,7 @@ def test_a_study_declared_in_python_runs_and_its_results_and_models_are_at_hand(
     }
     assert fmim.load(tmp_path / "runs" / "two_arms").trials.equals(results.trials)
     model = fmim.load_model(tmp_path / "runs" / "two_arms", "fixed", seed=1)
-    queries = model.images("phantom").of_split("test").later_visits
+    queries = model.images("phantom").of_split("test").queries
     assert model.embed(queries).shape == (results.study.data.test.queries, 16)
 
 

@@ -52,8 +52,8 @@ def fold_entry(fold: int) -> FoldEntry:
         validation_gallery=8,
         validation_queries=16,
         validation_queries_without_match=0,
-        validation_queries_by_year={"1": 8, "4": 8},
-        validation_years_missing=[],
+        validation_queries_by_time={"1": 8, "4": 8},
+        validation_times_missing=[],
     )
 
 

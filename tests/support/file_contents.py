@@ -59,14 +59,15 @@ def study_content(arms: list[dict[str, Any]], folds: int, replicates: int, synth
         "fingerprint": "d" * 64,
         "image_size": 70,
         "details": {"subjects": 200},
+        "interval": "year",
         "images": 826,
         "warnings": [],
-        "development": part | {"years": {"0": 160, "4": 480}},
-        "test": test | {"years": {"0": 40, **{str(year): queries for year, queries in YEARS.items()}}},
+        "development": part | {"by_time": {"0": 160, "4": 480}},
+        "test": test | {"by_time": {"0": 40, **{str(year): queries for year, queries in YEARS.items()}}},
     }
     fold = {"train_subjects": 107, "train_images": 427, "validation_subjects": 53, "validation_images": 213}
     fold |= {"validation_gallery": 53, "validation_queries": 160, "validation_queries_without_match": 0}
-    by_year = {"validation_queries_by_year": {"4": 160}, "validation_years_missing": []}
+    by_time = {"validation_queries_by_time": {"4": 160}, "validation_times_missing": []}
     return {
         "schema": SCHEMA,
         "id": "e" * 32,
@@ -78,7 +79,7 @@ def study_content(arms: list[dict[str, Any]], folds: int, replicates: int, synth
         "created_at": "2026-01-02T03:04:05Z",
         "fingerprint": "a" * 64,
         "data": data,
-        "folds": [{"fold": number, **fold, **by_year} for number in range(folds)],
+        "folds": [{"fold": number, **fold, **by_time} for number in range(folds)],
         "metric": "mAP",
         "equivalence_margin": 0.01,
         "baseline": None,

@@ -17,6 +17,7 @@ from fmim_core.data.bank.blocks import hash_all, sha256_of
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.bank.stamp import is_stamped, stamping
 from fmim_core.data.source import SourceDescription
+from fmim_core.metric_names import INTERVALS, Interval
 
 SCHEMA = 2
 FILES = ("bank.json", "images.u8", "development.csv", "test.csv")
@@ -90,7 +91,7 @@ class Bank:
         if is_stamped(self.path, FILES, self.fingerprint):
             return
         with stamping(self.path, FILES, self.fingerprint):
-            if self.fingerprint != content_fingerprint(self.size, self.sha256):
+            if self.fingerprint != content_fingerprint(self.size, self.sha256, self.description):
                 raise _damaged(self.path, "bank.json was changed after the bank was built")
             try:
                 changed = [n for n in ("development.csv", "test.csv") if sha256_of(self.path / n) != self.sha256[n]]
@@ -114,18 +115,23 @@ class Bank:
         shape = (self.count, self.size, self.size)
         return np.memmap(self.path / "images.u8", dtype=np.uint8, mode="r", shape=shape)
 
+    @property
+    def interval(self) -> Interval:
+        """By which queries are grouped."""
+        return INTERVALS[self.description.interval]
+
     def development(self) -> ImageSet:
         """The images that may be trained on, searched on and selected on."""
-        return ImageSet.of(self._index("development.csv"), self.images)
+        return ImageSet.of(self._index("development.csv"), self.images, self.interval)
 
     def open_test(self) -> ImageSet:
         """The test images. Call it once, after selection is fixed: nothing else reads the test index."""
-        return ImageSet.of(self.about_test(), self.images)
+        return ImageSet.of(self.about_test(), self.images, self.interval)
 
     def about_test(self) -> pd.DataFrame:
         """All that is known of the test images, in the order of `open_test`, with which it belongs.
 
-        The columns are `source.INDEX_COLUMNS`, those of `source.ABOUT_COLUMNS` that the data set has, and `row`.
+        The columns are those of `source.EVERY_COLUMN` that the data set has, and `row`.
         """
         return self._index("test.csv")
 
@@ -142,9 +148,9 @@ class Bank:
         return index
 
 
-def content_fingerprint(size: int, sha256: dict[str, str]) -> str:
-    """A bank's fingerprint: that of the side of its images and the SHA-256 of its files, `bank.json` apart."""
-    return fingerprint({"size": size, **sha256})
+def content_fingerprint(size: int, sha256: dict[str, str], description: SourceDescription) -> str:
+    """A bank's fingerprint: of its images' side, its files' SHA-256 (`bank.json` apart), and an interval but a year."""
+    return fingerprint({"size": size, **sha256, **description.grouping})
 
 
 def _file_size(path: Path) -> int:

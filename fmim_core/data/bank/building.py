@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,9 @@ from fmim_core.data.bank.blocks import cores
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.bank.partial import Finished, ImageOutcome, Partial, builder
 from fmim_core.data.images.reading import ImageProblem, appearance
-from fmim_core.data.source import ABOUT_COLUMNS, INDEX_COLUMNS, Source
+from fmim_core.data.roles import ROLES, mixed_roles, roles_of
+from fmim_core.data.source import EVERY_COLUMN, INDEX_COLUMNS, Source
+from fmim_core.metric_names import INTERVALS
 from fmim_core.records import write_json, write_text
 
 SIZES = range(8, 2049)  # sides in pixels that a bank may have
@@ -36,7 +38,7 @@ def development_index(source: Source, size: int) -> ImageSet:
         ValueError: the index is not usable.
     """
     index = _checked(source.index)
-    return ImageSet.of(index[index["split"] == "train"], np.empty((0, size, size), np.uint8))
+    return _image_set(source, index[index["split"] == "train"], size)
 
 
 def build_bank(source: Source, size: int, root: str | Path, progress: Progress | None = None) -> Bank:
@@ -45,7 +47,8 @@ def build_bank(source: Source, size: int, root: str | Path, progress: Progress |
     The folder is `<name>-<12 hex of source fingerprint and size>`. The bank is built in a folder beside it and
     renamed, so it is there whole or not at all. One process builds it, others wait (`partial.builder`). A build that
     was stopped, or that found images it cannot use, keeps what it has decoded, and the next one resumes from there.
-    The bank's own fingerprint covers the decoded content alone: copied images give the same one.
+    The bank's own fingerprint covers the decoded content alone: copied images give the same one. Its description is
+    the source's as it is now, since a table may change in what neither images nor index depend on.
 
     Raises:
         ValueError: the size or the index is not usable, some images cannot be read (all are tried, the first ten
@@ -55,7 +58,7 @@ def build_bank(source: Source, size: int, root: str | Path, progress: Progress |
         raise ValueError(f"image size {size!r} is not allowed: give whole pixels from {SIZES[0]} to {SIZES[-1]}")
     place = Path(root).absolute() / f"{source.description.name}-{fingerprint([SCHEMA, source.fingerprint, size])[:12]}"
     if place.exists():
-        return Bank.open(place)
+        return replace(Bank.open(place), description=source.description)
     index = _checked(source.index)
     with builder(place) as folder:
         if folder is not None:
@@ -63,7 +66,7 @@ def build_bank(source: Source, size: int, root: str | Path, progress: Progress |
                 _check_room(partial, len(index) * size**2)
                 _build(source, index, size, partial, progress)
                 partial.become(place)
-    return Bank.open(place)
+    return replace(Bank.open(place), description=source.description)
 
 
 def _keys(source: Source, count: int) -> list[str]:
@@ -100,10 +103,10 @@ def _build(source: Source, index: pd.DataFrame, size: int, partial: Partial, pro
         content = part.to_csv(index=False, lineterminator="\n")
         write_text(partial.bank / f"{side}.csv", content)
         sha256[f"{side}.csv"] = hashlib.sha256(content.encode()).hexdigest()
-        sets[side] = ImageSet.of(part, np.empty((0, size, size), np.uint8)).summary()
+        sets[side] = _image_set(source, part, size).summary()
     about = {
         "schema": SCHEMA,
-        "fingerprint": content_fingerprint(size, sha256),
+        "fingerprint": content_fingerprint(size, sha256, source.description),
         "size": size,
         "count": len(index),
         "description": asdict(source.description),
@@ -114,6 +117,11 @@ def _build(source: Source, index: pd.DataFrame, size: int, partial: Partial, pro
     }
     write_json(partial.bank / "bank.json", about)
     Bank.open(partial.bank).check()
+
+
+def _image_set(source: Source, part: pd.DataFrame, size: int) -> ImageSet:
+    """Rows of an index without their images."""
+    return ImageSet.of(part, np.empty((0, size, size), np.uint8), INTERVALS[source.description.interval])
 
 
 def _decoded(
@@ -202,7 +210,10 @@ def _checked(index: pd.DataFrame) -> pd.DataFrame:
         raise ValueError(_listed(f"{len(both)} subjects are on both sides of the train/test split", both))
     if not index["side"].isin(["", "L", "R"]).all() or (index["months"] < 0).any():
         raise ValueError("sides must be '', 'L' or 'R', and months 0 or more (NaN where unknown)")
-    columns = [name for name in (*INDEX_COLUMNS, *ABOUT_COLUMNS) if name in index]
+    roles = roles_of(index)
+    if not np.isin(roles, ROLES).all() or mixed_roles(roles):
+        raise ValueError(f"roles must be {', '.join(ROLES[1:])} or blank, and 'both' beside neither of the others")
+    columns = [name for name in EVERY_COLUMN if name in index]
     return index[columns].assign(row=np.arange(len(index)))
 
 

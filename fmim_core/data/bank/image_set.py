@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from fmim_core.data.roles import BOTH, is_gallery, is_matched, is_query, roles_of
+from fmim_core.metric_names import YEAR, Interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,7 +18,8 @@ class ImageSet:
 
     `images` uint8 `(N, H, W)` is the WHOLE bank, memory-mapped; `rows` int64 `(n,)` says which of them these
     are. `subjects` and `sides` ("", "L", "R") are text `(n,)`; `months` float64 `(n,)` is months after the
-    subject's baseline, NaN where unknown (such images are trained on and never evaluated).
+    subject's baseline, NaN where unknown. `roles`, text `(n,)` of `roles.ROLES`, says which are gallery and which
+    queries; those with neither role are trained on and never evaluated. Queries are grouped by `interval`.
     """
 
     images: np.ndarray
@@ -23,16 +27,20 @@ class ImageSet:
     subjects: np.ndarray
     sides: np.ndarray
     months: np.ndarray
+    roles: np.ndarray
+    interval: Interval = YEAR
 
     @classmethod
-    def of(cls, index: pd.DataFrame, images: np.ndarray) -> ImageSet:
-        """The images of the rows of `index` (`source.INDEX_COLUMNS` and `row`) in the bank `images`."""
+    def of(cls, index: pd.DataFrame, images: np.ndarray, interval: Interval = YEAR) -> ImageSet:
+        """The images of the rows of `index` (`source.INDEX_COLUMNS`, `row`, perhaps `role`) in the bank `images`."""
         return cls(
             images,
-            rows=index["row"].astype(np.int64).to_numpy(),
+            rows=index["row"].astype(np.int64).to_numpy(copy=True),
             subjects=index["subject"].to_numpy().astype(str),
             sides=index["side"].to_numpy().astype(str),
             months=index["months"].to_numpy(np.float64),
+            roles=roles_of(index),
+            interval=interval,
         )
 
     def __len__(self) -> int:
@@ -43,11 +51,26 @@ class ImageSet:
         images: Any = self.images
         if isinstance(images, np.memmap):
             images = (str(images.filename), images.shape)
-        return _unpickle_image_set, (images, self.rows, self.subjects, self.sides, self.months)
+        return _unpickle_image_set, (
+            images,
+            self.rows,
+            self.subjects,
+            self.sides,
+            self.months,
+            self.roles,
+            self.interval,
+        )
 
     def select(self, mask: np.ndarray) -> ImageSet:
         """The images where `mask` (booleans `(n,)`, or positions) holds; the bank itself is shared, not copied."""
-        return ImageSet(self.images, self.rows[mask], self.subjects[mask], self.sides[mask], self.months[mask])
+        return replace(
+            self,
+            rows=self.rows[mask],
+            subjects=self.subjects[mask],
+            sides=self.sides[mask],
+            months=self.months[mask],
+            roles=self.roles[mask],
+        )
 
     def identities(self, per_side: bool = False) -> np.ndarray:
         """Identity of each image, int64 `(n,)`: 0, 1, ... in the sorted order of subject (or of subject/side)."""
@@ -58,43 +81,49 @@ class ImageSet:
 
     @property
     def gallery_mask(self) -> np.ndarray:
-        """Baseline images, bool `(n,)`."""
-        return self.months == 0
+        """Images that are searched, bool `(n,)`."""
+        return is_gallery(self.roles)
 
     @property
     def query_mask(self) -> np.ndarray:
-        """Images of later visits, bool `(n,)`; false where the month is unknown."""
-        return self.months > 0
-
-    def matched_query_mask(self, per_side: bool = False) -> np.ndarray:
-        """Queries whose identity is in this set's gallery, bool `(n,)`: only these can be scored."""
-        identities = self.identities(per_side)
-        return self.query_mask & np.isin(identities, identities[self.gallery_mask])
+        """Images that are searched for, bool `(n,)`."""
+        return is_query(self.roles)
 
     @property
-    def years(self) -> np.ndarray:
-        """Years after baseline, int64 `(n,)`: floor(months/12 + 1/2), at least 1 for any later visit; −1 unknown."""
+    def same_set(self) -> bool:
+        """Whether the queries are the gallery: each is then left out of its own ranking."""
+        return BOTH in self.roles
+
+    def matched_query_mask(self, per_side: bool = False) -> np.ndarray:
+        """Queries with another image of their identity in this set's gallery, bool `(n,)`: only these can be scored."""
+        return is_matched(self.identities(per_side), self.roles)
+
+    @property
+    def times(self) -> np.ndarray:
+        """Intervals after baseline, int64 `(n,)`: floor(t/interval + 1/2), at least 1 for any query; −1 unknown."""
         known = np.nan_to_num(self.months, nan=0.0)
-        years = np.floor(known / 12 + 0.5).astype(np.int64)
-        years = np.where(self.query_mask, np.maximum(years, 1), years)
-        return np.where(np.isnan(self.months), -1, years)
+        times = np.floor(known / self.interval.months + 0.5).astype(np.int64)
+        times = np.where(self.query_mask, np.maximum(times, 1), times)
+        return np.where(np.isnan(self.months), -1, times)
 
     def summary(self) -> dict[str, Any]:
         """Counts for a report: images, subjects, queries, those without a match (of the same subject, whatever the
-        side), gallery, and images by year ("unknown" where NaN).
+        side), gallery, and images by time ("unknown" where NaN), under the name of the interval, e.g. "years".
         """
-        years, counts = np.unique(self.years, return_counts=True)
+        times, counts = np.unique(self.times, return_counts=True)
         return {
             "images": len(self),
             "subjects": len(np.unique(self.subjects)),
             "queries": int(self.query_mask.sum()),
             "queries_without_match": int((self.query_mask & ~self.matched_query_mask()).sum()),
             "gallery": int(self.gallery_mask.sum()),
-            "years": {"unknown" if year < 0 else str(year): int(n) for year, n in zip(years, counts, strict=True)},
+            self.interval.plural: {
+                "unknown" if time < 0 else str(time): int(n) for time, n in zip(times, counts, strict=True)
+            },
         }
 
 
-def _unpickle_image_set(images: Any, *columns: np.ndarray) -> ImageSet:
+def _unpickle_image_set(images: Any, *others: Any) -> ImageSet:
     if isinstance(images, tuple):
         images = np.memmap(images[0], dtype=np.uint8, mode="r", shape=images[1])
-    return ImageSet(images, *columns)
+    return ImageSet(images, *others)

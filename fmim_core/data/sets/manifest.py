@@ -12,7 +12,9 @@ from typing import Any
 
 import pandas as pd
 
-from fmim_core.data.source import ABOUT_COLUMNS, SourceDescription
+from fmim_core.data.roles import ROLES, protocol_of
+from fmim_core.data.sets.manifest_settings import read_settings
+from fmim_core.data.source import ABOUT_COLUMNS, EVERY_COLUMN, SourceDescription
 from fmim_core.data.splits import shuffled_subjects
 from fmim_core.data.tables.cells import (
     ANSWERS,
@@ -36,7 +38,7 @@ from fmim_core.data.tables.listing import Listing, check_index, file_state, matc
 from fmim_core.data.tables.reading import TextTable, read_table
 
 REQUIRED = ("image", "subject", "months")
-OPTIONAL = ("side", "split", *ABOUT_COLUMNS)
+OPTIONAL = ("role", "side", "split", *ABOUT_COLUMNS)
 
 
 def manifest(
@@ -49,25 +51,29 @@ def manifest(
 ) -> Listing:
     """The images named by a CSV or Parquet table with the columns image, subject, months and, where known, others.
 
+    A TOML file of the table's name beside it may hold settings (`ManifestSettings`).
+
     `image` is relative to the table's folder, with / or \\ between folders, and never leads out of it; links that
     stand in that folder are followed, wherever they lead, since they are the user's own. `subject` is text, as it is
     written. `months` is a number that counts from the subject's baseline (0), blank where unknown: such images are
-    trained on and not evaluated. `side` is L, R, left, right or blank; with `mirror_right` the R images are mirrored,
-    so that both sides look alike. `split` is train (or train_val, dev, development) or test; without that column,
-    `test_fraction` of the subjects are drawn for the test by `seed`, alike among those with a query that has a match
-    and those without. `sex`, `age` (years), `view`, `disease`, `grade` and `tkr` serve tables; what they hold beyond
-    the known values is blank and warned of. Words for a missing value (`MISSING`) are blanks. Other columns are
+    trained on and not evaluated. With the column `role` (gallery, query, both or blank) that says what is evaluated,
+    and `months` may be blank or lacking. `side` is L, R, left, right or blank; with `mirror_right` the R images are
+    mirrored, so that both sides look alike. `split` is train (or train_val, dev, development) or test; without that
+    column, `test_fraction` of the subjects are drawn for the test by `seed`, alike among those with a query that has a
+    match and those without. `sex`, `age` (years), `view`, `disease`, `grade` and `tkr` serve tables; what they hold
+    beyond the known values is blank and warned of. Words for a missing value (`MISSING`) are blanks. Other columns are
     ignored. `for_study` is as in `check_index`: a table of images to search, or to search with, need not be one.
 
     Raises:
-        ValueError: the table cannot be read, or `test_fraction` is not between 0 and 1. What is wrong with its rows
-            and their files is in the listing's findings.
+        ValueError: the table or its settings cannot be read, or `test_fraction` is not between 0 and 1. What is wrong
+            with its rows and their files is in the listing's findings.
     """
     if not 0 < test_fraction < 1:
         raise ValueError(f"test_fraction {test_fraction!r} is not allowed: give a number between 0 and 1")
     # Images are found beside the table, wherever the program is started or a worker runs.
     path = Path(path).parent.resolve() / Path(path).name
-    table = read_table(path, REQUIRED, OPTIONAL)
+    table = read_table(path, REQUIRED, OPTIONAL, instead={"months": "role"})
+    settings, settings_file = read_settings(path.with_name(f"{_stem(path)}.toml"))
     findings = Findings()
     index = _index(path, table, findings)
     _check_subjects(set(index["subject"].dropna()), findings)
@@ -92,13 +98,16 @@ def manifest(
             name=_name(path),
             kind="manifest",
             synthetic=False,
-            about=f"{len(index)} images of {index['subject'].nunique()} subjects, from {path.name}.",
-            files={path.name: table.sha256},
+            about=f"{len(index)} images of {index['subject'].nunique()} subjects, from {path.name}"
+            f"{protocol_of(index).about}.",
+            files={path.name: table.sha256, **settings_file},
+            settings=settings.training,
             details={
                 "split": rule,
                 "months_unknown": int(index["months"].isna().sum()),
                 "right_images_mirrored": int((index["side"] == "R").sum()) if mirror_right else 0,
             },
+            interval=settings.interval,
         ),
         origin=path,
         root=path.parent,
@@ -140,6 +149,9 @@ def _index(path: Path, table: TextTable, findings: Findings) -> pd.DataFrame:
     }
     if "split" in table.cells:
         columns["split"] = column("split", one_of(SPLITS), f"splits other than {', '.join(SPLITS)}")
+    if "role" in table.cells:
+        known_roles = {role: role for role in ROLES}
+        columns["role"] = column("role", one_of(known_roles), f"roles other than {', '.join(ROLES[1:])}, blank")
     about: dict[str, tuple[CellParser, str]] = {
         "sex": (one_of(SEXES), "sexes other than M, F, male, female, taken as unknown"),
         "age": (age, f"ages that are not a number from 0 to {MAX_AGE}, taken as unknown"),
@@ -151,8 +163,7 @@ def _index(path: Path, table: TextTable, findings: Findings) -> pd.DataFrame:
     for name, (known, what) in about.items():
         if name in table.cells:
             columns[name] = column(name, known, what, fallback="")
-    ordered = ("image", "subject", "side", "months", "split", *about)
-    return pd.DataFrame({name: columns[name] for name in ordered if name in columns})
+    return pd.DataFrame({name: columns[name] for name in EVERY_COLUMN if name in columns})
 
 
 def _inside(root: Path, name: str) -> str | None:
@@ -202,8 +213,13 @@ def _drawn_split(index: pd.DataFrame, fraction: float, seed: int) -> list[str]:
     return ["test" if subject in test else "train" for subject in index["subject"]]
 
 
+def _stem(path: Path) -> str:
+    """The table's name without its endings."""
+    return Path(path.name.removesuffix(".gz")).stem
+
+
 def _name(path: Path) -> str:
     """A name for folders and reports: the table's, or its folder's where the table is just called manifest."""
-    stem = Path(path.name.removesuffix(".gz")).stem
+    stem = _stem(path)
     name = path.parent.name if stem.lower() == "manifest" else stem
     return re.sub(r"[^\w.-]+", "_", name) or "manifest"

@@ -15,7 +15,8 @@ from fmim_core.config import fingerprint
 from fmim_core.data.images.limits import MIN_SIDE, ImageProblem
 from fmim_core.data.images.reading import read_grey, square
 from fmim_core.data.images.spacing import pixel_spacing
-from fmim_core.data.source import ABOUT_COLUMNS, INDEX_COLUMNS, Source, SourceDescription
+from fmim_core.data.roles import is_matched, is_query, mixed_roles, protocol_of, roles_of
+from fmim_core.data.source import EVERY_COLUMN, Source, SourceDescription
 from fmim_core.data.tables.findings import Findings
 
 FileState = tuple[int, int]
@@ -62,8 +63,8 @@ class Listing:
     Args:
         origin: the table or folder it was read from, for messages.
         root: the folder that `paths` are relative to.
-        index: `INDEX_COLUMNS` and some of `ABOUT_COLUMNS`, one row per image; a cell that cannot be used is None, and
-            an error says so.
+        index: `INDEX_COLUMNS` and some others of `EVERY_COLUMN`, one row per image; a cell that cannot be used is None,
+            and an error says so.
         paths: each row's file, None where there is none (an error says so, unless `metadata_only`).
         windows: of rows whose image is only a part of its file.
         mirror_right: whether images of the right side are mirrored, so that both sides look alike.
@@ -97,9 +98,9 @@ class FileSource(Source):
     """The images of a listing's files.
 
     An image's key is its file with size and time of change, its window, and whether it is mirrored; the fingerprint is
-    a digest of the index and the keys. Size and time of change stand for a file's content, which takes minutes to read
-    in a large collection. A copied folder is thus decoded again, to a bank of the same fingerprint, which covers
-    content alone.
+    a digest of the index, the keys and an interval but a year, and not of settings: these change no decoded pixel. Size
+    and time of change stand for a file's content, which takes minutes to read in a large collection. A copied folder is
+    thus decoded again, to a bank of the same fingerprint, which covers content alone.
 
     Raises:
         ValueError: one error with everything that keeps the listing from being used.
@@ -111,14 +112,14 @@ class FileSource(Source):
         self._listing = listing
         noticed = [{"severity": f.severity, "what": f.what, "count": len(f.places)} for f in listing.findings]
         self.description = replace(listing.description, details=listing.description.details | {"findings": noticed})
-        columns = [name for name in (*INDEX_COLUMNS, *ABOUT_COLUMNS) if name in listing.index]
+        columns = [name for name in EVERY_COLUMN if name in listing.index]
         self.index = listing.index[columns].copy()
         self._mirrored = [listing.mirror_right and side == "R" for side in listing.index["side"]]
         self.image_keys = [
             f"{listing.root / str(path)} {file_state(listing.root / str(path))} {listing.windows.get(row)} {mirrored}"
             for row, (path, mirrored) in enumerate(zip(listing.paths, self._mirrored, strict=True))
         ]
-        self.fingerprint = fingerprint([self.index.to_csv(), self.image_keys])
+        self.fingerprint = fingerprint([self.index.to_csv(), self.image_keys, *self.description.grouping.values()])
 
     def read(self, row_number: int, size: int) -> np.ndarray:
         """Grey uint8 `(size, size)` by `Listing.read_whole` and `images.square`; raises `images.ImageProblem`."""
@@ -138,12 +139,10 @@ def file_state(path: str | Path) -> FileState | None:
 
 
 def matched_subjects(index: pd.DataFrame) -> set[str]:
-    """Subjects with a baseline image and a later one."""
-    return _subjects(index, index["months"] == 0) & _subjects(index, index["months"] > 0)
-
-
-def _subjects(index: pd.DataFrame, rows: pd.Series) -> set[str]:
-    return set(index["subject"][rows].dropna().unique())
+    """Subjects with a query that has a match."""
+    known = index.dropna(subset=["subject"])
+    subjects = known["subject"].to_numpy().astype(str)
+    return set(subjects[is_matched(subjects, roles_of(known))].tolist())
 
 
 def check_index(index: pd.DataFrame, findings: Findings, for_study: bool = True) -> None:
@@ -162,13 +161,15 @@ def check_index(index: pd.DataFrame, findings: Findings, for_study: bool = True)
 def _check_split(index: pd.DataFrame, findings: Findings) -> None:
     train, test = (set(index["subject"][index["split"] == split].dropna().unique()) for split in ("train", "test"))
     findings.error("subjects in both train and test", sorted(train & test))
-    later, baseline = (_subjects(index, rows) for rows in (index["months"] > 0, index["months"] == 0))
-    what = "subjects with later visits and no baseline image: their queries have no match"
-    findings.warning(what, sorted(later - baseline))
+    roles, protocol = roles_of(index), protocol_of(index)
+    mixed = [f"{count} {role}" for role, count in mixed_roles(roles).items()]
+    findings.error("roles both beside gallery or query: all queries of a table are both, or none is", mixed)
+    asked = set(index["subject"][is_query(roles)].dropna())
+    findings.warning(f"{protocol.unmatched}: their queries have no match", sorted(asked - matched_subjects(index)))
     if findings.errors:
         return  # what follows would only repeat them
     for split in ("train", "test"):
         part = index[index["split"] == split]
         if not matched_subjects(part):
-            what = f"no subject in {split} has an image at month 0 and a later one, so retrieval cannot be scored"
+            what = f"no subject in {split} has {protocol.pair}, so retrieval cannot be scored"
             findings.error(what, [f"{len(part)} images"])

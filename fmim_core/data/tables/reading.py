@@ -44,6 +44,7 @@ def read_table(
     optional: Sequence[str] = (),
     same: Mapping[str, str] | None = None,
     fallback: str | None = None,
+    instead: Mapping[str, str] | None = None,
 ) -> TextTable:
     """The columns `required` and, where there, `optional` (lower case) of the table in `path`.
 
@@ -54,13 +55,14 @@ def read_table(
     Args:
         same: other names of columns, as other editions of a table have them → the name asked for.
         fallback: encoding of text that is not UTF-8, where a table is known to have such.
+        instead: a required column → the optional one with which it may be lacking.
 
     Raises:
         ValueError: no such file, not such a table, a column missing or twice, a row of another length, a line break
             within a cell, or no rows.
     """
     content, sha256 = _content(path)
-    same = same or {}
+    same, instead = same or {}, instead or {}
     if content[:4] == b"PAR1" or path.suffix.lower() == ".parquet":
         header, take = open_parquet(path, content)
     elif is_sas(content) or path.suffix.lower() in (".sas7bdat", ".xpt"):
@@ -69,8 +71,9 @@ def read_table(
         wanted = [*required, *(name for name, other in same.items() if other in required)]
         header, take = open_csv(path, content, wanted, fallback)
     names = [same.get(name, name) for name in lower(header)]
-    if missing := [name for name in required if name not in names]:
+    if missing := [name for name in required if name not in names and instead.get(name) not in names]:
         known = f"; optional: {list(optional)}" if optional else ""
+        known += "".join(f"; {instead[name]!r} can stand for {name!r}" for name in missing if name in instead)
         raise ValueError(f"{path} lacks the columns {missing}; found: {[shortened(n) for n in names[:30]]}{known}")
     used = [name for name in (*required, *optional) if name in names]
     if twice := [name for name in used if names.count(name) > 1]:

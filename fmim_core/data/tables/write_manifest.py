@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fmim_core.data.source import ABOUT_COLUMNS, INDEX_COLUMNS
+from fmim_core.data.source import EVERY_COLUMN
 from fmim_core.data.tables.listing import Listing, file_state
 
 
@@ -25,7 +25,7 @@ def manifest_of(listing: Listing, folder: Path) -> tuple[str, int]:
             f"the images of {name} are parts of larger films, which a manifest cannot say: use {name} itself, or crop "
             "the films and give it the folder of crops"
         )
-    index = listing.index[[column for column in (*INDEX_COLUMNS, *ABOUT_COLUMNS) if column in listing.index]]
+    index = listing.index[[column for column in EVERY_COLUMN if column in listing.index]]
     if not listing.mirror_right and (index["side"] == "R").any():
         raise ValueError(f"the right images of {name} are used as they are, those of a manifest mirrored: use {name}")
     index = index.assign(image=pd.Series([_there(listing.root, path) for path in listing.paths], dtype=object))

@@ -1,4 +1,4 @@
-"""The frames `metrics` and `years`: every metric of every trial in long form, over all years and by year."""
+"""The frames `metrics` and `years`: every metric of every trial in long form, over all times and by each."""
 
 from __future__ import annotations
 
@@ -10,45 +10,49 @@ from fmim_reports.frames.frame import Frame, FrameColumn
 from fmim_reports.frames.shared import OF_TRIAL, of_trial, tested
 from fmim_reports.reading.results import PlannedTrial, Results
 
-_COLUMNS = (
-    *OF_TRIAL,
-    FrameColumn("metric", "string", f"{', '.join(METRICS)}"),
-    FrameColumn("year", "Int64", "years between a query and its subject's baseline image; NA of all years together"),
-    FrameColumn("queries", "Int64", "the queries that the value is the mean over; NA where the record does not tell"),
-    FrameColumn("value", "float64", "the metric; NaN of a trial that measured none, or not in that year", "fraction"),
-)
+
+def _columns(results: Results) -> tuple[FrameColumn, ...]:
+    unit, times = results.interval.unit, results.interval.plural
+    between = f"{times} between a query and its subject's baseline image; NA of all {times} together"
+    return (
+        *OF_TRIAL,
+        FrameColumn("metric", "string", f"{', '.join(METRICS)}"),
+        FrameColumn(unit, "Int64", between),
+        FrameColumn("queries", "Int64", "the queries that the value is the mean over; NA where the record has none"),
+        FrameColumn("value", "float64", f"the metric; NaN of a trial that has none, or not of that {unit}", "fraction"),
+    )
 
 
-def _rows(trials: Sequence[PlannedTrial]) -> Iterator[dict[str, Any]]:
-    """The rows of trials that measure on the same images: each has the years that any of them has."""
-    years = [*sorted({year for trial in trials for year in trial.years}), None]
+def _rows(results: Results, trials: Sequence[PlannedTrial]) -> Iterator[dict[str, Any]]:
+    """The rows of trials that measure on the same images: each has the times that any of them has."""
+    times = [*sorted({time for trial in trials for time in trial.times}), None]
     for trial in trials:
         named = of_trial(trial)
         for name in METRICS:
-            for year in years:
-                queries = trial.metric("queries", year)
+            for time in times:
+                queries = trial.metric("queries", time)
                 yield named | {
                     "metric": name,
-                    "year": year,
+                    results.interval.unit: time,
                     "queries": queries if queries >= 0 else None,
-                    "value": trial.metric(name, year),
+                    "value": trial.metric(name, time),
                 }
 
 
 def _of_every_trial(results: Results) -> list[dict[str, Any]]:
     validated = [trial for trial in results.every_trial if trial.stage == "search"]
-    return [*_rows(validated), *_rows(tested(results.every_trial))]
+    return [*_rows(results, validated), *_rows(results, tested(results.every_trial))]
 
 
 METRIC_VALUES = Frame(
     "metrics",
-    "a metric of a planned trial, over all years or one",
-    lambda results: _COLUMNS,
+    "a metric of a planned trial, over all years after baseline or one; or by the data set's own interval",
+    _columns,
     _of_every_trial,
 )
 YEARS = Frame(
     "years",
-    "a test metric of a replicate or reference, over all years or one; without those of other search splits",
-    lambda results: _COLUMNS,
-    lambda results: list(_rows(tested(results.trials))),
+    "as `metrics`, on the test set alone and without other search splits",
+    _columns,
+    lambda results: list(_rows(results, tested(results.trials))),
 )

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import pandas as pd
 
+from fmim_core.metric_names import INTERVALS
 from fmim_core.records import QUERY_COLUMNS
 from fmim_reports.frames.frame import Dtype, Frame, FrameColumn
 from fmim_reports.frames.shared import OF_TRIAL, of_trial, tested
 from fmim_reports.reading.results import Results
 
 _DTYPES: dict[str, Dtype] = {"string": "string", "double": "float64", "int32": "Int64"}
-_UNITS = {"months": "months", "year": "years"}
+_UNITS = {"months": "months"} | {interval.unit: interval.plural for interval in INTERVALS.values()}
 _OF_TRIAL = tuple(column for column in OF_TRIAL if column.name not in ("search_split", "status"))
 
 
-_COLUMNS = (
-    *_OF_TRIAL,
-    FrameColumn("seed", "Int64", "the seed of its training"),
-    *(
+def _columns(results: Results) -> tuple[FrameColumn, ...]:
+    """Those of the file, with the one column of time that the study's has."""
+    others = INTERVALS.keys() - {results.interval.unit}
+    of_query = [
         FrameColumn(
             name,
             _DTYPES[column.type],
@@ -25,8 +26,9 @@ _COLUMNS = (
             _UNITS.get(name, ""),
         )
         for name, column in QUERY_COLUMNS.items()
-    ),
-)
+        if name not in others
+    ]
+    return (*_OF_TRIAL, FrameColumn("seed", "Int64", "the seed of its training"), *of_query)
 
 
 def _rows(results: Results) -> pd.DataFrame:
@@ -42,6 +44,6 @@ def _rows(results: Results) -> pd.DataFrame:
 QUERIES = Frame(
     "queries",
     "a test query with a replicate or reference whose file of queries is whole",
-    lambda results: _COLUMNS,
+    _columns,
     _rows,
 )

@@ -9,7 +9,7 @@ from fmim_core.records import ArmEntry
 from fmim_reports.reading.published import PublishedRow, ablation_value
 from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import Estimate, on_test, query_years
+from fmim_reports.reading.summary import Estimate, on_test, query_times
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.formats import configuration_text
@@ -21,7 +21,7 @@ METRICS = ("mAP", "mAP_at_R", "CMC_1", "CMC_1_all_shots")
 def every_value_table(
     results: Results, settings: Mapping[str, str] | None = None, published: Mapping[str, PublishedRow] | None = None
 ) -> Table:
-    """One row per arm or reference, metric and year on the test set; without a completed seed n = 0.
+    """One row per arm or reference, metric and time on the test set; without a completed seed n = 0.
 
     Args:
         settings: what an arm is, by its name; its configuration if nothing else is said.
@@ -34,25 +34,25 @@ def every_value_table(
             arm.name,
             named[arm.name],
             metric,
-            on_test(results, arm.name, metric, year),
-            ablation_value(paper.get(arm.name), metric) if year is None else None,
-            year,
+            on_test(results, arm.name, metric, time),
+            ablation_value(paper.get(arm.name), metric) if time is None else None,
+            time,
         )
         for arm in results.arms
         for metric in dict.fromkeys((*METRICS, results.metric.name))
-        for year in (*query_years(results), None)
+        for time in (*query_times(results), None)
     ]
     rows += reference_tidy_rows(results, dict.fromkeys((*METRICS, results.metric.name)))
     return tidy_table(results, rows, "seed")
 
 
 def reference_tidy_rows(results: Results, metrics: Iterable[str]) -> list[dict[str, Any]]:
-    """One row per reference, metric and year on the test set."""
+    """One row per reference, metric and time on the test set."""
     return [
-        tidy_row(reference.name, reference.label, metric, on_reference(results, reference, metric, year), None, year)
+        tidy_row(reference.name, reference.label, metric, on_reference(results, reference, metric, time), None, time)
         for reference in results.references
         for metric in metrics
-        for year in (*query_years(results), None)
+        for time in (*query_times(results), None)
     ]
 
 
@@ -68,16 +68,16 @@ def tidy_row(
     metric: str,
     value: Estimate,
     published: MeanSE | float | None,
-    year: int | str | None = None,
+    time: int | str | None = None,
 ) -> dict[str, Any]:
-    """One value; `published` is in percent as printed, `year` None stands for all years together."""
+    """One value; `published` is in percent as printed, `time` None stands for all times together."""
     stat = value.stat
     mean, se = (published.mean, published.se) if isinstance(published, MeanSE) else (published, None)
     return {
         "arm": arm,
         "setting": setting,
         "metric": metric,
-        "year": "all" if year is None else str(year),
+        "time": "all" if time is None else str(time),
         "mean": stat.mean if stat.n else None,
         "se": stat.se,
         "n": stat.n,
@@ -92,12 +92,13 @@ def _fraction(percent: float | None) -> float | None:
 
 
 def tidy_table(results: Results, rows: Sequence[Mapping[str, Any]], unit: str) -> Table:
-    """The table named after the study; its columns are a contract."""
+    """The table named after the study; its columns are a contract, one being called after the data set's interval."""
+    interval = results.interval
     columns = [
         Column("arm", "Arm"),
         Column("setting", "Setting"),
         Column("metric", "Metric"),
-        Column("year", "Years"),
+        Column(interval.unit, interval.plural.capitalize()),
         Column("mean", "Mean", "percent", "Ours, %"),
         Column("se", "SE", "percent", "Ours, %"),
         Column("n", "n", "count", "Ours, %"),
@@ -109,4 +110,5 @@ def tidy_table(results: Results, rows: Sequence[Mapping[str, Any]], unit: str) -
         "The CSV file has fractions."
     )
     name = results.study.study
-    return Table(name, "Every value", caption(results, text), columns, rows)
+    timed = [{interval.unit: row["time"], **row} for row in rows]
+    return Table(name, "Every value", caption(results, text), columns, timed)

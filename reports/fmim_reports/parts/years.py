@@ -1,4 +1,4 @@
-"""The primary metric by years after baseline, as table and figure."""
+"""The primary metric by years after baseline, or the data set's interval instead, as table and figure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import ArmSummary, arm_summaries, on_test, queries_of_year, query_years
-from fmim_reports.sections import Section, in_every_study
+from fmim_reports.reading.summary import ArmSummary, arm_summaries, on_test, queries_at, query_times
+from fmim_reports.sections import Section, in_every_study, times_of_queries
 from fmim_reports.writing.captions import caption, seeds_phrase
 from fmim_reports.writing.formats import percent
 from fmim_reports.writing.lines import mean_line, replicates
@@ -21,84 +21,81 @@ from fmim_reports.writing.references import LINES_NOTE, reference_lines, referen
 from fmim_reports.writing.tables import Column, Table
 
 
-@in_every_study(Section.MORE)
+@in_every_study(Section.MORE, times_of_queries)
 def by_year_table(results: Results) -> Table:
     """The test set by years after baseline."""
-    metric, years = results.metric, [*query_years(results), None]
+    metric, interval, times = results.metric, results.interval, [*query_times(results), None]
     rows: list[dict[str, Any]] = [
-        {"arm": arm.label} | {_name(year): on_test(results, arm.name, metric.name, year) for year in years}
+        {"arm": arm.label} | {interval.name(time): on_test(results, arm.name, metric.name, time) for time in times}
         for arm in results.arms
     ]
     rows += reference_rows(
-        results, lambda one: {_name(year): on_reference(results, one, metric.name, year) for year in years}
+        results, lambda one: {interval.name(time): on_reference(results, one, metric.name, time) for time in times}
     )
-    group = "Years after baseline (queries), mean ± SE (n)"
+    group = f"{interval.after_baseline.capitalize()} (queries), mean ± SE (n)"
     columns = [Column("arm", "Arm")]
-    columns += [Column(_name(year), _heading(results, year), "estimate", group) for year in years]
+    columns += [Column(interval.name(time), _heading(results, time), "estimate", group) for time in times]
     text = (
-        f"Test {metric.label} in %, mean ± SE over seeds (n), by the years between a query and its subject's baseline "
-        "image."
+        f"Test {metric.label} in %, mean ± SE over seeds (n), by the {interval.plural} between a query and its "
+        "subject's baseline image."
     )
-    notes = [references_note(results)]
-    return Table("by_year", f"{metric.label} by years after baseline", caption(results, text), columns, rows, notes)
+    title, notes = f"{metric.label} by {interval.after_baseline}", [references_note(results)]
+    return Table(f"by_{interval.unit}", title, caption(results, text), columns, rows, notes)
 
 
-def _name(year: int | None) -> str:
-    return "all" if year is None else f"year_{year}"
+def _heading(results: Results, time: int | None) -> str:
+    count = queries_at(results, time)
+    return f"{'all' if time is None else time} ({'–' if math.isnan(count) else int(count)})"
 
 
-def _heading(results: Results, year: int | None) -> str:
-    count = queries_of_year(results, year)
-    return f"{'all' if year is None else year} ({'–' if math.isnan(count) else int(count)})"
-
-
-@in_every_study(Section.FIGURES)
+@in_every_study(Section.FIGURES, times_of_queries)
 def year_plot(results: Results) -> Plot:
     """The test set by years after baseline, one panel per group of arms, or one for all where groups are many."""
-    metric, years = results.metric, query_years(results)
+    metric, interval, times = results.metric, results.interval, query_times(results)
     arms = [arm for arm in arm_summaries(results) if arm.test.stat.n]
-    if not years or not arms:
-        raise NothingToDraw("no completed test replicate has queries by year yet")
+    if not times or not arms:
+        raise NothingToDraw(f"no completed test replicate has queries by {interval.unit} yet")
     styles, drawn = looks(results), panels(arms)
-    places = {year: float(place) for place, year in enumerate(years)}
+    places = {time: float(place) for place, time in enumerate(times)}
 
     def draw(figure: Figure) -> None:
         row = figure.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
         for (title, members), axes in zip(drawn.items(), row, strict=True):
             for arm in members:
-                _line(axes, results, arm, years, styles[arm.name])
+                _line(axes, results, arm, times, styles[arm.name])
             reference_lines(axes, results, metric.name, places, [arm.name for arm in members])
             axes.set_title(title)
-            axes.set_xticks(range(len(years)), [_tick(results, year) for year in years])
+            axes.set_xticks(range(len(times)), [_tick(results, time) for time in times])
         row[0].set_ylabel(f"test {metric.label} (%)")
         for axes in row:
-            axes.set_xlabel("years after baseline\n(queries)")
+            axes.set_xlabel(f"{interval.after_baseline}\n(queries)")
         shared_legend(figure, row)
 
     ends = "; ".join(
-        f"{arm.label} from {_percent_of_year(results, arm, years[0])} to {_percent_of_year(results, arm, years[-1])} %"
+        f"{arm.label} from {_percent_at(results, arm, times[0])} to {_percent_at(results, arm, times[-1])} %"
         for arm in arms
     )
-    alt = f"Lines of test {metric.label} by year, from year {years[0]} to year {years[-1]}: {ends}"
+    unit = interval.unit
+    alt = f"Lines of test {metric.label} by {unit}, from {unit} {times[0]} to {unit} {times[-1]}: {ends}"
     text = (
-        f"Test {metric.label} by years between a query and its subject's baseline image (mean over seeds, band ± SE, "
-        f"{seeds_phrase(results)}; no band for one seed). In brackets: queries of that year."
+        f"Test {metric.label} by {interval.plural} between a query and its subject's baseline image (mean over seeds, "
+        f"band ± SE, {seeds_phrase(results)}; no band for one seed). In brackets: queries of that {unit}."
     )
     if results.references:
         text += f" {LINES_NOTE}"
-    title = f"{metric.label} by years after baseline"
-    return Plot(f"{metric.name}_by_year".lower(), title, caption(results, text), alt, 3.1, draw)
+    title = f"{metric.label} by {interval.after_baseline}"
+    return Plot(f"{metric.name}_by_{unit}".lower(), title, caption(results, text), alt, 3.1, draw)
 
 
-def _line(axes: Axes, results: Results, arm: ArmSummary, years: list[int], style: Look) -> None:
-    found = {x: on_test(results, arm.name, results.metric.name, year).values for x, year in enumerate(years)}
+def _line(axes: Axes, results: Results, arm: ArmSummary, times: list[int], style: Look) -> None:
+    found = {x: on_test(results, arm.name, results.metric.name, time).values for x, time in enumerate(times)}
     mean_line(axes, replicates(found, scale=100), label=style.label, **style.line)
 
 
-def _tick(results: Results, year: int) -> str:
-    count = queries_of_year(results, year)
-    return f"{year}\n({'?' if math.isnan(count) else int(count)})"
+def _tick(results: Results, time: int) -> str:
+    count = queries_at(results, time)
+    return f"{time}\n({'?' if math.isnan(count) else int(count)})"
 
 
-def _percent_of_year(results: Results, arm: ArmSummary, year: int) -> str:
-    return percent(on_test(results, arm.name, results.metric.name, year).stat.mean, 1)
+def _percent_at(results: Results, arm: ArmSummary, time: int) -> str:
+    return percent(on_test(results, arm.name, results.metric.name, time).stat.mean, 1)

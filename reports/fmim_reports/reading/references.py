@@ -7,6 +7,6 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import Estimate, estimate
 
 
-def on_reference(results: Results, reference: ReferenceEntry, metric: str, year: int | None = None) -> Estimate:
-    """A reference's test metric over its seeds, of one year after baseline if given; one value has no SE."""
-    return estimate(results.of(reference.name, "reference"), metric, reference.replicates, "seed", year)
+def on_reference(results: Results, reference: ReferenceEntry, metric: str, time: int | None = None) -> Estimate:
+    """A reference's test metric over its seeds, at one time after baseline if given; one value has no SE."""
+    return estimate(results.of(reference.name, "reference"), metric, reference.replicates, "seed", time)

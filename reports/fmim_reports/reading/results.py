@@ -9,11 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fmim_core.metric_names import METRICS, Metric, split_key, year_key
+from fmim_core.metric_names import INTERVALS, METRICS, Interval, Metric, split_key
 from fmim_core.records import (
     QUERIES_ENDING,
     ArmEntry,
-    MetricValues,
     Record,
     ReferenceEntry,
     SelectionFile,
@@ -54,18 +53,18 @@ class PlannedTrial:
         return self.record.device_seconds if self.record else math.nan
 
     @property
-    def years(self) -> list[int]:
-        """Years after baseline of which this trial has queries."""
-        found = map(split_key, self._measured)
-        return sorted({year for name, year in found if name in METRICS and year is not None})
+    def times(self) -> list[int]:
+        """Times after baseline, in the study's interval, of which this trial has queries."""
+        return sorted({time for name, time in self._measured if name in METRICS and time is not None})
 
-    def metric(self, name: str, year: int | None = None) -> float:
+    def metric(self, name: str, time: int | None = None) -> float:
         """The metric of the split this stage measures; not-a-number when the record lacks it."""
-        return self._measured.get(name if year is None else year_key(name, year), math.nan)
+        return self._measured.get((name, time), math.nan)
 
-    @property
-    def _measured(self) -> MetricValues:
-        return (self.record.measured if self.record else None) or {}
+    @cached_property
+    def _measured(self) -> dict[tuple[str, int | None], float]:
+        measured = (self.record.measured if self.record else None) or {}
+        return {split_key(key): value for key, value in measured.items()}
 
 
 @dataclass(frozen=True)
@@ -116,6 +115,16 @@ class Results:
     def metric(self) -> Metric:
         """The study's primary metric: it selects configurations, and arms are compared by it."""
         return METRICS[self.study.metric]
+
+    @property
+    def interval(self) -> Interval:
+        """The unit of time after baseline by which the study's queries are grouped."""
+        return INTERVALS[self.study.data.interval]
+
+    @property
+    def dated(self) -> bool:
+        """Whether the data set says of any test image when it was taken, so that there are times to group by."""
+        return set(self.study.data.test.by_time) != {"unknown"}
 
     @property
     def comparisons(self) -> list[tuple[str, str]]:

@@ -63,14 +63,14 @@ class ArmSummary:
         return self.search or self.label
 
 
-def completed(trials: list[PlannedTrial], metric: str, year: int | None = None) -> dict[int, float]:
+def completed(trials: list[PlannedTrial], metric: str, time: int | None = None) -> dict[int, float]:
     """replicate → metric of the completed trials."""
-    return {t.replicate: t.metric(metric, year) for t in trials if t.status == "completed"}
+    return {t.replicate: t.metric(metric, time) for t in trials if t.status == "completed"}
 
 
-def estimate(trials: list[PlannedTrial], metric: str, of: int, unit: str, year: int | None = None) -> Estimate:
+def estimate(trials: list[PlannedTrial], metric: str, of: int, unit: str, time: int | None = None) -> Estimate:
     """Mean ± SE of a metric over the completed ones of these trials."""
-    return Estimate(completed(trials, metric, year), of, unit)
+    return Estimate(completed(trials, metric, time), of, unit)
 
 
 def on_validation(results: Results, arm: str, configuration: Mapping[str, Any] | None, metric: str) -> Estimate:
@@ -79,25 +79,25 @@ def on_validation(results: Results, arm: str, configuration: Mapping[str, Any] |
     return estimate(trials, metric, len(results.study.folds), "fold")
 
 
-def on_test(results: Results, arm: str, metric: str, year: int | None = None) -> Estimate:
-    """The selected configuration's test metric over the seeds, of one year after baseline if given."""
-    return estimate(results.of(arm, "replicate"), metric, results.arm(arm).replicates, "seed", year)
+def on_test(results: Results, arm: str, metric: str, time: int | None = None) -> Estimate:
+    """The selected configuration's test metric over the seeds, at one time after baseline if given."""
+    return estimate(results.of(arm, "replicate"), metric, results.arm(arm).replicates, "seed", time)
 
 
-def over_years(trial: PlannedTrial, metric: str, least: int) -> float | None:
-    """The metric over a trial's queries at least so many years after baseline, each query counting once.
+def from_time(trial: PlannedTrial, metric: str, least: int) -> float | None:
+    """The metric over a trial's queries at least so many intervals after baseline, each query counting once.
 
-    Σ_y n_y m_y / Σ_y n_y with n_y queries and a mean m_y in year y, which is exact; None without such queries.
+    Σ_t n_t m_t / Σ_t n_t with n_t queries and a mean m_t at time t, which is exact; None without such queries.
     """
-    years = [year for year in trial.years if year >= least and trial.metric("queries", year) != 0]
-    sizes = [trial.metric("queries", year) for year in years]
-    values = [trial.metric(metric, year) for year in years]
-    return averages_over_folds(values, sizes).pooled if years else None
+    times = [time for time in trial.times if time >= least and trial.metric("queries", time) != 0]
+    sizes = [trial.metric("queries", time) for time in times]
+    values = [trial.metric(metric, time) for time in times]
+    return averages_over_folds(values, sizes).pooled if times else None
 
 
-def estimate_over_years(trials: list[PlannedTrial], metric: str, least: int, of: int, unit: str) -> Estimate:
-    """Mean ± SE of `over_years` over the completed trials that have such queries."""
-    found = {t.replicate: over_years(t, metric, least) for t in trials if t.status == "completed"}
+def estimate_from_time(trials: list[PlannedTrial], metric: str, least: int, of: int, unit: str) -> Estimate:
+    """Mean ± SE of `from_time` over the completed trials that have such queries."""
+    found = {t.replicate: from_time(t, metric, least) for t in trials if t.status == "completed"}
     return Estimate({key: value for key, value in found.items() if value is not None}, of, unit)
 
 
@@ -152,16 +152,16 @@ def chance_name(results: Results) -> str:
     return f"chance_{results.metric.name}"
 
 
-def query_years(results: Results) -> list[int]:
-    """Years after baseline that any test record has queries of."""
+def query_times(results: Results) -> list[int]:
+    """Times after baseline that any test record has queries of."""
     tested = [t for t in results.trials if t.stage == "replicate" and t.status == "completed"]
-    return sorted({year for trial in tested for year in trial.years})
+    return sorted({time for trial in tested for time in trial.times})
 
 
-def queries_of_year(results: Results, year: int | None) -> float:
-    """Test queries of a year (None: of all years); not-a-number without a record or where records disagree."""
+def queries_at(results: Results, time: int | None) -> float:
+    """Test queries of a time (None: of all times); not-a-number without a record or where records disagree."""
     tested = [t for t in results.trials if t.stage == "replicate" and t.status == "completed"]
-    counts = {t.metric("queries", year) for t in tested}
+    counts = {t.metric("queries", time) for t in tested}
     return counts.pop() if len(counts) == 1 else math.nan
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from fmim_core.metric_names import YEAR
 from fmim_core.records import ArmEntry
 from fmim_reports.contents import Contents
 from fmim_reports.parts.cautions import cautions, epochs_caution
@@ -20,7 +21,8 @@ from fmim_reports.parts.years import by_year_table, year_plot
 from fmim_reports.reading import published
 from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import Estimate, on_test, queries_of_year, query_years
+from fmim_reports.reading.summary import Estimate, on_test, queries_at, query_times
+from fmim_reports.stats import MeanSE
 from fmim_reports.writing.captions import caption, data_phrase, seeds_phrase
 from fmim_reports.writing.formats import configuration_text, decimal, percent
 from fmim_reports.writing.lines import mean_line, replicates, value_line
@@ -43,53 +45,58 @@ LOSS_LOOKS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def _years(results: Results) -> list[int | None]:
-    """The years of the test set, and None for all of them."""
-    return [*query_years(results), None]
+def _times(results: Results) -> list[int | None]:
+    """The times of the test set, and None for all of them."""
+    return [*query_times(results), None]
 
 
-def _shared_years(results: Results) -> list[int | None]:
-    """Those of the years that the paper's OAI table has, too."""
-    return [year for year in _years(results) if published.by_year("AdaTriplet", "mAP", year)]
+def _published(results: Results, loss: str | None, metric: str, time: int | None) -> MeanSE | None:
+    """The paper's value for OAI of a loss, by its name there; None where it has none, as at a time not in years."""
+    return published.by_year(loss, metric, time) if time is None or results.interval == YEAR else None
 
 
-def _name(year: int | None) -> str:
-    return "all" if year is None else f"year_{year}"
+def _shared_times(results: Results) -> list[int | None]:
+    """Those of the times that the paper's OAI table has, too."""
+    return [time for time in _times(results) if _published(results, "AdaTriplet", "mAP", time)]
 
 
 def ours_table(results: Results) -> Table:
     """Every loss by metric and years after baseline, in the form of Suppl. Tables 4 and 5."""
     rows = [row for metric in METRICS for row in _of_metric(results, metric)]
-    group = "Years after baseline (queries): test, %, mean ± SE over seeds (n)"
+    interval, times = results.interval, _times(results)
+    of = f"{interval.after_baseline.capitalize()} (queries)" if results.dated else "Queries"
+    group = f"{of}: test, %, mean ± SE over seeds (n)"
     columns = [Column("metric", "Metric"), Column("loss", "Loss")]
-    columns += [Column(_name(y), _head(results, y), "estimate", group, "n", digits=1) for y in _years(results)]
+    columns += [Column(interval.name(time), _head(results, time), "estimate", group, "n", digits=1) for time in times]
+    between = f" by the {interval.plural} between a query and its subject's baseline image" if results.dated else ""
     text = (
-        "Every loss on the test set by the years between a query and its subject's baseline image, in the form of "
-        f"Suppl. Tables 4 and 5 of the paper. {_given(results)} {published.CMC_NOTE}"
+        f"Every loss on the test set{between}, in the form of Suppl. Tables 4 and 5 of the paper. {_given(results)} "
+        f"{published.CMC_NOTE}"
     )
     note = f"“All” is the mean over queries, here and in the paper: {_pooled_note()}"
     notes = [note, references_note(results)]
-    return Table("losses_by_year", "Losses by years after baseline", caption(results, text), columns, rows, notes)
+    title = f"Losses by {interval.after_baseline}" if results.dated else "Losses"
+    return Table(f"losses_by_{interval.unit}", title, caption(results, text), columns, rows, notes)
 
 
 def _of_metric(results: Results, metric: str) -> list[dict[str, Any]]:
     """The rows of a metric: the losses, and the references below them."""
-    years, name = _years(results), {"metric": METRICS[metric]}
+    times, at, name = _times(results), results.interval.name, {"metric": METRICS[metric]}
     rows: list[dict[str, Any]] = [
         {"rule": metric != "mAP" and number == 0, "loss": arm.group, **name}
-        | {_name(year): on_test(results, arm.name, metric, year) for year in years}
+        | {at(time): on_test(results, arm.name, metric, time) for time in times}
         for number, arm in enumerate(results.arms)
     ]
     return rows + reference_rows(
         results,
-        lambda one: name | {_name(year): on_reference(results, one, metric, year) for year in years},
+        lambda one: name | {at(time): on_reference(results, one, metric, time) for time in times},
         column="loss",
     )
 
 
-def _head(results: Results, year: int | None) -> str:
-    count = queries_of_year(results, year)
-    return f"{'All' if year is None else year} ({'–' if math.isnan(count) else int(count)})"
+def _head(results: Results, time: int | None) -> str:
+    count = queries_at(results, time)
+    return f"{'All' if time is None else time} ({'–' if math.isnan(count) else int(count)})"
 
 
 def _given(results: Results) -> str:
@@ -114,18 +121,17 @@ def _pooled_note() -> str:
 
 def published_table(results: Results) -> Table:
     """The paper's values for OAI in the same form, for the years that the test set has, too."""
+    shared, at = _shared_times(results), results.interval.name
     rows = [
         {"rule": metric != "mAP" and number == 0, "metric": METRICS[metric], "loss": arm.group}
-        | {_name(year): published.by_year(published.loss_name(arm), metric, year) for year in _shared_years(results)}
+        | {at(time): published.by_year(published.loss_name(arm), metric, time) for time in shared}
         for metric in METRICS
         for number, arm in enumerate(results.arms)
     ]
     group = f"Years after baseline: {published.TEST_LABEL}, %, mean ± SE"
     columns = [Column("metric", "Metric"), Column("loss", "Loss")]
-    columns += [
-        Column(_name(year), "All" if year is None else str(year), "published_mean", group, digits=1)
-        for year in _shared_years(results)
-    ]
+    heads = {time: "All" if time is None else str(time) for time in shared}
+    columns += [Column(at(time), head, "published_mean", group, digits=1) for time, head in heads.items()]
     text = (
         "For reference, what the paper published for radiographs of OAI (Suppl. Table 4), for the years that both "
         f"have. Our values above are on other images: {data_phrase(results)}. {published.CMC_NOTE}"
@@ -140,19 +146,19 @@ def _footnotes(results: Results) -> list[str]:
 
 
 def baselines_tidy(results: Results) -> Table:
-    """Every loss, metric and year, beside the published value for OAI."""
+    """Every loss, metric and time, beside the published value for OAI."""
     rows = [
         tidy_row(
             arm.name,
             f"{arm.group}, {configuration_text(arm.configurations[0])}",
             metric,
-            on_test(results, arm.name, metric, year),
-            published.by_year(published.loss_name(arm), metric, year),
-            year,
+            on_test(results, arm.name, metric, time),
+            _published(results, published.loss_name(arm), metric, time),
+            time,
         )
         for arm in results.arms
         for metric in METRICS
-        for year in _years(results)
+        for time in _times(results)
     ]
     rows += reference_tidy_rows(results, METRICS)
     return tidy_table(results, rows, "seed")
@@ -160,9 +166,12 @@ def baselines_tidy(results: Results) -> Table:
 
 def years_plot(results: Results) -> Plot:
     """Figure 4: every loss by year with its SE band, one row per metric, the published curves beside ours."""
-    years, shared = query_years(results), [year for year in _shared_years(results) if year is not None]
-    if not years:
-        raise NothingToDraw("no completed test replicate has queries by year yet")
+    interval, times = results.interval, query_times(results)
+    shared = [time for time in _shared_times(results) if time is not None]
+    if not results.dated:
+        raise NothingToDraw("the data set does not say how long after baseline its images were taken")
+    if not times:
+        raise NothingToDraw(f"no completed test replicate has queries by {interval.unit} yet")
 
     def draw(figure: Figure) -> None:
         columns = 2 if shared else 1
@@ -170,33 +179,35 @@ def years_plot(results: Results) -> Plot:
         panels = figure.subplots(len(METRICS), columns, sharex=True, sharey="row", squeeze=False)
         for row, metric in zip(panels, METRICS, strict=True):
             for arm in results.arms:
-                ours = {year: on_test(results, arm.name, metric, year).values for year in years}
+                ours = {time: on_test(results, arm.name, metric, time).values for time in times}
                 mean_line(row[0], replicates(ours, scale=100), label=arm.group, **_style(arm))
                 if shared:
                     value_line(row[1], _published_frame(arm, metric, shared), **_style(arm))
-            reference_lines(row[0], results, metric, {year: year for year in years}, names)
+            reference_lines(row[0], results, metric, {time: time for time in times}, names)
             row[0].set_ylabel(f"{METRICS[metric]} (%)")
         for axes, title in zip(panels[0], ("Ours, test", "Published (OAI)"), strict=False):
             axes.set_title(title)
         for axes in panels[-1]:
-            axes.set_xticks(years)
-            axes.set_xlabel("years after baseline")
+            axes.set_xticks(times)
+            axes.set_xlabel(interval.after_baseline)
         handles, labels = panels[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=4, columnspacing=1, handlelength=2.4)
 
     beside = f" Right: {published.TEST_LABEL}, on other images, for the years that both have." if shared else ""
     notes = f" {published.CMC_NOTE} {' '.join(_footnotes(results))}" if shared else ""
     text = (
-        f"Test performance by years after baseline (mean over seeds, band ± SE, {seeds_phrase(results)}; no band for "
-        f"one seed), in the form of Fig. 4 of the paper.{beside}{notes}"
+        f"Test performance by {interval.after_baseline} (mean over seeds, band ± SE, {seeds_phrase(results)}; no band "
+        f"for one seed), in the form of Fig. 4 of the paper.{beside}{notes}"
     )
     if results.references:
         text += f" {LINES_NOTE}"
-    alt = f"Test mAP from year {years[0]} to year {years[-1]}: " + "; ".join(
-        f"{arm.group} from {_percent_of_year(results, arm, years[0])} to {_percent_of_year(results, arm, years[-1])} %"
+    unit = interval.unit
+    alt = f"Test mAP from {unit} {times[0]} to {unit} {times[-1]}: " + "; ".join(
+        f"{arm.group} from {_percent_at(results, arm, times[0])} to {_percent_at(results, arm, times[-1])} %"
         for arm in results.arms
     )
-    return Plot("performance_by_year", "Performance by years after baseline", caption(results, text), alt, 5.4, draw)
+    title = f"Performance by {interval.after_baseline}"
+    return Plot(f"performance_by_{unit}", title, caption(results, text), alt, 5.4, draw)
 
 
 def _style(arm: ArmEntry) -> dict[str, Any]:
@@ -212,8 +223,8 @@ def _published_frame(arm: ArmEntry, metric: str, years: Sequence[int]) -> pd.Dat
     return frame.assign(low=frame["y"] - frame["se"], high=frame["y"] + frame["se"])
 
 
-def _percent_of_year(results: Results, arm: ArmEntry, year: int) -> str:
-    return percent(on_test(results, arm.name, "mAP", year).stat.mean, 1)
+def _percent_at(results: Results, arm: ArmEntry, time: int) -> str:
+    return percent(on_test(results, arm.name, "mAP", time).stat.mean, 1)
 
 
 def baselines_verdict(results: Results) -> Verdict:
@@ -224,8 +235,9 @@ def baselines_verdict(results: Results) -> Verdict:
     if not known:
         return Verdict(lead(results), ("No loss has a completed test replicate yet.",), caveats)
     best, worst = _extremes({name: value.stat.mean for name, value in known.items()})
+    every_query = results.interval.plural if results.dated else "queries"
     first = (
-        f"Over all years test mAP is highest with {results.arm(best).group}, {estimate_text(known[best])}, and "
+        f"Over all {every_query} test mAP is highest with {results.arm(best).group}, {estimate_text(known[best])}, and "
         f"lowest with {results.arm(worst).group}, {estimate_text(known[worst])}."
     )
     found = comparisons(results)
@@ -241,12 +253,12 @@ def _extremes(values: Mapping[str, float]) -> tuple[str, str]:
 
 
 def _fall(results: Results, known: Mapping[str, Estimate]) -> list[str]:
-    """How much of its mAP each loss has lost by the last year."""
-    years = query_years(results)
-    if len(years) < 2:
+    """How much of its mAP each loss has lost by the last time."""
+    times, unit = query_times(results), results.interval.unit
+    if len(times) < 2:
         return []
     first, last = (
-        {name: on_test(results, name, "mAP", year).stat.mean for name in known} for year in (years[0], years[-1])
+        {name: on_test(results, name, "mAP", time).stat.mean for name in known} for time in (times[0], times[-1])
     )
     falls = {name: first[name] - last[name] for name in known if not math.isnan(first[name] - last[name])}
     if not falls:
@@ -257,7 +269,7 @@ def _fall(results: Results, known: Mapping[str, Estimate]) -> list[str]:
         values = f"{percent(first[name])} to {percent(last[name])} %, {percent(falls[name])} percentage points"
         return f"{results.arm(name).group} ({values})"
 
-    ends = f"From year {years[0]} to year {years[-1]}"
+    ends = f"From {unit} {times[0]} to {unit} {times[-1]}"
     return [f"{ends} mAP falls most with {described(most)} and least with {described(least)}."]
 
 

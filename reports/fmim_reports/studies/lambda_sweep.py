@@ -12,6 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fmim_core.metric_names import YEAR
 from fmim_reports.contents import Contents
 from fmim_reports.parts.cautions import cautions
 from fmim_reports.parts.comparisons import comparisons
@@ -21,7 +22,7 @@ from fmim_reports.parts.training.learning_curves import trailing_cautions
 from fmim_reports.parts.verdict import Verdict, cards, findings, lead
 from fmim_reports.reading import published
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import Estimate, estimate, estimate_over_years, over_years
+from fmim_reports.reading.summary import Estimate, estimate, estimate_from_time, from_time
 from fmim_reports.stats import paired_difference
 from fmim_reports.writing.captions import caption, test_models
 from fmim_reports.writing.formats import configuration_text, p_text, percent, points
@@ -31,8 +32,7 @@ from fmim_reports.writing.tables import Column, Table
 
 APART = 6
 METRICS = {"mAP": "mAP", "CMC_1_all_shots": "CMC top-1"}
-_APART_LABEL = f"≥ {APART} years"
-# By whether only queries at least 6 years apart count.
+# By whether only queries at least 6 years apart count; with a shorter interval at least 6 of that.
 _COLOURS, _MARKERS, _ASIDE = {True: VERMILLION, False: BLUE}, {True: "s", False: "o"}, {True: 0.06, False: -0.06}
 
 
@@ -60,8 +60,17 @@ def _weight(results: Results, arm: str, lam: float) -> Weight:
     for (stage, unit), metric in product(results.stages.items(), METRICS):
         trials, of = results.of(arm, stage), planned[stage]
         values[stage, metric, False] = estimate(trials, metric, of, unit)
-        values[stage, metric, True] = estimate_over_years(trials, metric, APART, of, unit)
+        values[stage, metric, True] = estimate_from_time(trials, metric, APART, of, unit)
     return Weight(arm, lam, values)
+
+
+def _label(results: Results, apart: bool) -> str:
+    return f"{f'≥ {APART}' if apart else 'all'} {results.interval.plural}"
+
+
+def _published(results: Results, lam: float, metric: str, apart: bool) -> float | None:
+    """The paper's value for OAI; None where it has none, as of queries apart by anything but years."""
+    return None if apart and results.interval != YEAR else published.lambda_value(lam, metric, apart)
 
 
 def _key(metric: str, apart: bool) -> str:
@@ -77,19 +86,19 @@ def lambda_table(results: Results) -> Table:
             row["on"] = f"{'validation' if stage == 'search' else 'test'} ({unit}s)"
             for apart, metric in product((True, False), METRICS):
                 row[_key(metric, apart)] = weight.values[stage, metric, apart]
-                row[f"published_{_key(metric, apart)}"] = published.lambda_value(weight.lam, metric, apart)
+                row[f"published_{_key(metric, apart)}"] = _published(results, weight.lam, metric, apart)
             rows.append(row)
     columns = [Column("on", "On"), Column("lam", "λ")]
     for apart, metric in product((True, False), METRICS):
-        group = f"{_APART_LABEL if apart else 'All years'}, %, mean ± SE (n)"
+        group = f"{_label(results, apart).capitalize()}, %, mean ± SE (n)"
         columns.append(Column(_key(metric, apart), METRICS[metric], "estimate", group, f"n{'_6y' * apart}"))
     for apart, metric in product((True, False), METRICS):
-        group = f"{_APART_LABEL if apart else 'All years'}, {published.LABEL}"
+        group = f"{_label(results, apart).capitalize()}, {published.LABEL}"
         columns.append(Column(f"published_{_key(metric, apart)}", METRICS[metric], "published", group))
     text = (
         "AdaTriplet with AutoMargin by the weight λ of its negative-pair term, as in Table 1(a) of the paper: over "
-        f"queries at least {APART} years after baseline, and over all. Validation: mean over folds; test: over seeds "
-        f"({test_models(results)}). Right: published values in %, on other images. {published.CMC_NOTE}"
+        f"queries at least {APART} {results.interval.after_baseline}, and over all. Validation: mean over folds; test: "
+        f"over seeds ({test_models(results)}). Right: published values in %, on other images. {published.CMC_NOTE}"
     )
     return Table("lambda_weights", "The weight λ", caption(results, text), columns, rows)
 
@@ -102,7 +111,7 @@ def lambda_tidy(results: Results) -> Table:
             weight.text,
             metric,
             weight.values["replicate", metric, apart],
-            published.lambda_value(weight.lam, metric, apart),
+            _published(results, weight.lam, metric, apart),
             f"{APART}+" if apart else None,
         )
         for weight in weights(results)
@@ -121,8 +130,8 @@ def lambda_plot(results: Results) -> Plot:
         panels = figure.subplots(2, 2, sharex=True, sharey="row")
         for column, metric in enumerate(METRICS):
             for apart in (False, True):
-                _ours(panels[0][column], shown, metric, apart)
-                _theirs(panels[1][column], shown, metric, apart)
+                _ours(panels[0][column], results, shown, metric, apart)
+                _theirs(panels[1][column], results, shown, metric, apart)
             panels[0][column].set_title(METRICS[metric])
             panels[1][column].set(xlabel="λ")
             panels[1][column].set_xticks(range(len(shown)), [f"{weight.lam:g}" for weight in shown])
@@ -134,11 +143,12 @@ def lambda_plot(results: Results) -> Plot:
 
     text = (
         f"Test mAP and CMC top-1 by λ (mean ± SE over seeds, {_seeds(results, shown)}; no bar for one seed), over all "
-        f"queries and those at least {APART} years after baseline. Hollow: {published.LABEL}, printed without SE, on "
-        f"other images and so on a scale of their own. {published.CMC_NOTE}"
+        f"queries and those at least {APART} {results.interval.after_baseline}. Hollow: {published.LABEL}, printed "
+        f"without SE, on other images and so on a scale of their own. {published.CMC_NOTE}"
     )
     alt = "Test mAP by λ. " + "; ".join(
-        f"{weight.text}: all years {_mean(weight, False)} %, {_APART_LABEL} {_mean(weight, True)} %" for weight in shown
+        f"{weight.text}: {', '.join(f'{_label(results, a)} {_mean(weight, a)} %' for a in (False, True))}"
+        for weight in shown
     )
     return Plot("map_by_lambda", "mAP and CMC top-1 by λ", caption(results, text), alt, 3.6, draw)
 
@@ -153,15 +163,15 @@ def _mean(weight: Weight, apart: bool) -> str:
     return percent(weight.values["replicate", "mAP", apart].stat.mean, 1)
 
 
-def _ours(axes: Axes, shown: list[Weight], metric: str, apart: bool) -> None:
+def _ours(axes: Axes, results: Results, shown: list[Weight], metric: str, apart: bool) -> None:
     found = {x + _ASIDE[apart]: weight.values["replicate", metric, apart].values for x, weight in enumerate(shown)}
-    label = f"ours, {_APART_LABEL if apart else 'all years'}"
+    label = f"ours, {_label(results, apart)}"
     frame = replicates(found, scale=100)
     mean_line(axes, frame, bars=True, label=label, color=_COLOURS[apart], marker=_MARKERS[apart])
 
 
-def _theirs(axes: Axes, shown: list[Weight], metric: str, apart: bool) -> None:
-    values = {x + _ASIDE[apart]: published.lambda_value(weight.lam, metric, apart) for x, weight in enumerate(shown)}
+def _theirs(axes: Axes, results: Results, shown: list[Weight], metric: str, apart: bool) -> None:
+    values = {x + _ASIDE[apart]: _published(results, weight.lam, metric, apart) for x, weight in enumerate(shown)}
     value_line(
         axes,
         pd.Series(values, name="y", dtype=float).rename_axis("x").reset_index(),
@@ -170,30 +180,32 @@ def _theirs(axes: Axes, shown: list[Weight], metric: str, apart: bool) -> None:
         fillstyle="none",
         linestyle=(0, (3, 1.5)),
         linewidth=0.9,
-        label=f"published (OAI), {_APART_LABEL if apart else 'all years'}",
+        label=f"published (OAI), {_label(results, apart)}",
     )
 
 
 def lambda_verdict(results: Results) -> Verdict:
     """Which λ validation prefers, what it reaches on the test set, and what leaving the term out costs."""
     shown, found = weights(results), comparisons(results)
-    answers = (*_preferred(shown), *_difference(results, shown), _paper(shown), *findings(results, found))
+    paper = _paper(results, shown) if results.interval == YEAR else []
+    answers = (*_preferred(results, shown), *_difference(results, shown), *paper, *findings(results, found))
     caveats = (*comparison_cautions(found, results.selects), *trailing_cautions(results), *cautions(results))
     return Verdict(lead(results), answers, caveats, cards(results, found))
 
 
-def _preferred(shown: list[Weight]) -> list[str]:
+def _preferred(results: Results, shown: list[Weight]) -> list[str]:
     """What validation prefers; the test set is for measuring, not for choosing."""
+    interval, far = results.interval.plural, _label(results, apart=True)
     best = {apart: _best(shown, apart) for apart in (True, False)}
     apart, pooled = best[True], best[False]
     if apart is None or pooled is None:
-        return [f"No λ has completed all its folds with queries at {_APART_LABEL} yet, so validation prefers none."]
+        return [f"No λ has completed all its folds with queries at {far} yet, so validation prefers none."]
     return [
-        f"Validation prefers {apart.text} for images at least {APART} years apart, with an mAP of "
+        f"Validation prefers {apart.text} for images at least {APART} {interval} apart, with an mAP of "
         f"{estimate_text(apart.values['search', 'mAP', True])}, and {'also' if apart is pooled else pooled.text} over "
-        f"all years, with {estimate_text(pooled.values['search', 'mAP', False])}. On the test set {apart.text} "
-        f"reaches {estimate_text(apart.values['replicate', 'mAP', True])} at {_APART_LABEL} and "
-        f"{estimate_text(apart.values['replicate', 'mAP', False])} over all years."
+        f"all {interval}, with {estimate_text(pooled.values['search', 'mAP', False])}. On the test set {apart.text} "
+        f"reaches {estimate_text(apart.values['replicate', 'mAP', True])} at {far} and "
+        f"{estimate_text(apart.values['replicate', 'mAP', False])} over all {interval}."
     ]
 
 
@@ -213,7 +225,7 @@ def _difference(results: Results, shown: list[Weight]) -> list[str]:
     paired = paired_difference(a, b)
     if paired.n == 0:
         return [f"No seed completed both {apart.text} and {other.text}, so no difference can be given."]
-    size = f"{points(paired.difference)} percentage points of mAP at {_APART_LABEL}"
+    size = f"{points(paired.difference)} percentage points of mAP at {_label(results, apart=True)}"
     text = f"Paired by seed, {apart.text} minus {other.text} is {size}"
     if paired.low is None or paired.high is None:
         return [f"{text} (no interval: {paired.note})."]
@@ -225,18 +237,18 @@ def _difference(results: Results, shown: list[Weight]) -> list[str]:
 
 
 def _apart_by_seed(results: Results, arm: str) -> dict[int, float]:
-    found = {t.replicate: over_years(t, "mAP", APART) for t in results.of(arm, "replicate") if t.status == "completed"}
+    found = {t.replicate: from_time(t, "mAP", APART) for t in results.of(arm, "replicate") if t.status == "completed"}
     return {seed: value for seed, value in found.items() if value is not None}
 
 
-def _paper(shown: list[Weight]) -> str:
+def _paper(results: Results, shown: list[Weight]) -> list[str]:
     """What the paper printed, for reference."""
     found = {w.text: value for w in shown if (value := published.lambda_value(w.lam, "mAP", True)) is not None}
     best, worst = (pick(found, key=lambda text: found[text]) for pick in (max, min))
-    return (
-        f"For reference, {published.LABEL}, on other images: highest mAP at {_APART_LABEL} with {best} "
+    return [
+        f"For reference, {published.LABEL}, on other images: highest mAP at {_label(results, apart=True)} with {best} "
         f"({found[best]} %), lowest with {worst} ({found[worst]} %)."
-    )
+    ]
 
 
 CONTENTS = Contents(

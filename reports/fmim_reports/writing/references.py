@@ -43,9 +43,9 @@ def references_note(results: Results) -> str:
 def reference_lines(
     axes: Axes, results: Results, metric: str, places: Mapping[int, float], arms: Collection[str]
 ) -> None:
-    """Thin lines of a metric by year, each year at its place, of the references that stand beside any of the arms."""
+    """Thin lines of a metric by time, each time at its place, of the references that stand beside any of the arms."""
     for number, reference in enumerate(results.references):
-        values = {place: on_reference(results, reference, metric, year).values for year, place in places.items()}
+        values = {place: on_reference(results, reference, metric, time).values for time, place in places.items()}
         if any(values.values()) and not set(arms).isdisjoint(reference.arms):
             style: dict[str, Any] = {"color": QUIET, "linewidth": 0.8, "linestyle": _DASHES[number % len(_DASHES)]}
             mean_line(axes, replicates(values, scale=100), label=reference.label, **style)

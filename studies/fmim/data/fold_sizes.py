@@ -12,17 +12,18 @@ from fmim_core.records import FoldEntry
 
 
 def fold_sizes(folds: Sequence[Fold], per_side: bool) -> list[FoldEntry]:
-    """Who is where in each fold; of its queries those that can be scored, by year, and those without a match.
+    """Who is where in each fold; of its queries those that can be scored, by time, and those without a match.
 
-    `validation_years_missing` are the years of all folds that one cannot score: it has no part in the mean over folds
-    of such a year.
+    `validation_times_missing` are the times of all folds that one cannot score: it has no part in the mean over folds
+    of such a time.
     """
-    years = {year for fold in folds for year in _queries_by_year(fold.validation, per_side)}
-    return [_sizes(fold, per_side, years) for fold in folds]
+    times = {time for fold in folds for time in _queries_by_time(fold.validation, per_side)}
+    return [_sizes(fold, per_side, times) for fold in folds]
 
 
-def _sizes(fold: Fold, per_side: bool, years: set[int]) -> FoldEntry:
-    by_year = _queries_by_year(fold.validation, per_side)
+def _sizes(fold: Fold, per_side: bool, times: set[int]) -> FoldEntry:
+    by_time = _queries_by_time(fold.validation, per_side)
+    scored = int(fold.validation.matched_query_mask(per_side).sum())
     return FoldEntry(
         fold=fold.number,
         train_subjects=len(set(fold.train.subjects)),
@@ -30,14 +31,15 @@ def _sizes(fold: Fold, per_side: bool, years: set[int]) -> FoldEntry:
         validation_subjects=len(set(fold.validation.subjects)),
         validation_images=len(fold.validation),
         validation_gallery=int(fold.validation.gallery_mask.sum()),
-        validation_queries=sum(by_year.values()),
-        validation_queries_without_match=int(fold.validation.query_mask.sum()) - sum(by_year.values()),
-        validation_queries_by_year={str(year): count for year, count in by_year.items()},
-        validation_years_missing=sorted(years - set(by_year)),
+        validation_queries=scored,
+        validation_queries_without_match=int(fold.validation.query_mask.sum()) - scored,
+        validation_queries_by_time={str(time): count for time, count in by_time.items()},
+        validation_times_missing=sorted(times - set(by_time)),
     )
 
 
-def _queries_by_year(images: ImageSet, per_side: bool) -> dict[int, int]:
-    """Queries with a match, by year after baseline."""
-    years, counts = np.unique(images.years[images.matched_query_mask(per_side)], return_counts=True)
-    return dict(zip(years.tolist(), counts.tolist(), strict=True))
+def _queries_by_time(images: ImageSet, per_side: bool) -> dict[int, int]:
+    """Queries with a match whose time is known, by time after baseline."""
+    scored = images.times[images.matched_query_mask(per_side)]
+    times, counts = np.unique(scored[scored >= 0], return_counts=True)
+    return dict(zip(times.tolist(), counts.tolist(), strict=True))

@@ -14,9 +14,11 @@ from fmim.data.inspection import Inspection
 from fmim.data.sources import PHANTOM
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.describe import Counts, describe
+from fmim_core.data.roles import Protocol, protocol_of
 from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.data.tables.findings import MAX_SHOWN, Findings
 from fmim_core.data.tables.listing import Listing
+from fmim_core.metric_names import INTERVALS, Interval
 
 COLORS = {"error": "red", "warning": "yellow", "note": "blue"}
 
@@ -27,7 +29,7 @@ def show_data_sets(console: Console) -> None:
     table.add_row(PHANTOM, "Synthetic knees drawn by a program: needs no download.")
     for kind in DATA_SETS.kinds():
         table.add_row(kind, escape(DATA_SETS.find(kind).about()))
-    table.add_row("FILE", "Your own images: a CSV or Parquet table with the columns image, subject, months.")
+    table.add_row("FILE", "Your own images: a CSV or Parquet table with the columns image, subject, months or role.")
     console.print(table)
 
 
@@ -40,7 +42,10 @@ def as_json(inspection: Inspection) -> str:
         "release": about.release,
         "files": about.files,
         "about": about.about,
-        "splits": {split: asdict(counts) for split, counts in describe(inspection.index).items()},
+        "interval": about.interval,
+        "splits": {
+            split: asdict(counts) for split, counts in describe(inspection.index, INTERVALS[about.interval]).items()
+        },
         "differences_from_paper": about.details.get("differences_from_paper", []),
         "findings": [
             {"severity": f.severity, "what": f.what, "count": len(f.places), "places": f.places[:MAX_SHOWN]}
@@ -58,8 +63,10 @@ def show_description(inspection: Inspection, console: Console) -> None:
         console.print(f"release {escape(about.release)}", highlight=False)
     for name, sha256 in about.files.items():
         console.print(f"{escape(name)}: SHA-256 {sha256}", highlight=False, soft_wrap=True)
-    splits = describe(inspection.index)
-    console.print(_overview(splits), _by_year(splits))
+    for name, value in about.settings.items():
+        console.print(f"{name} = {value:g}, unless a preset or an arm says otherwise", highlight=False)
+    splits = describe(inspection.index, INTERVALS[about.interval])
+    console.print(_overview(splits), _by_time(splits, INTERVALS[about.interval], protocol_of(inspection.index)))
     for difference in about.details.get("differences_from_paper", []):
         console.print(f"different from the paper: {escape(difference)}", highlight=False)
     show_findings(inspection.findings, console)
@@ -87,16 +94,20 @@ def _of(known: int, images: int) -> str:
     return f" (of {known:,})" if 0 < known < images else ""
 
 
-def _by_year(splits: dict[str, Counts]) -> Table:
+def _by_time(splits: dict[str, Counts], interval: Interval, protocol: Protocol) -> Table:
     """A row a year rather than a column a year, as the paper has it: any number of years fits any terminal."""
-    table = Table("images", title="Gallery and queries by year after baseline", title_justify="left")
+    every = splits.values()
+    times = sorted({time for counts in every for time in counts.queries})
+    title = f"Gallery and queries by {interval.unit} after baseline" if times else "Gallery and queries"
+    table = Table("images", title=title, title_justify="left")
     for split in splits:
         table.add_column(split, justify="right")
-    years = sorted({year for counts in splits.values() for year in counts.queries})
-    rows = {"gallery: baseline": [counts.gallery for counts in splits.values()]}
-    rows |= {f"queries: year {year}": [counts.queries.get(year, 0) for counts in splits.values()] for year in years}
-    rows["queries without a match"] = [counts.queries_without_match for counts in splits.values()]
-    rows["months unknown: in neither"] = [counts.months_unknown for counts in splits.values()]
+    rows = {protocol.gallery: [counts.gallery for counts in every]}
+    rows |= {f"queries: {interval.unit} {time}": [counts.queries.get(time, 0) for counts in every] for time in times}
+    if any(undated := [counts.queries_undated for counts in every]):
+        rows["queries of unknown months"] = undated
+    rows["queries without a match"] = [counts.queries_without_match for counts in every]
+    rows[protocol.neither] = [counts.not_evaluated for counts in every]
     for name, values in rows.items():
         table.add_row(name, *(f"{value:,}" for value in values))
     return table
@@ -148,4 +159,8 @@ def show_manifest(listing: Listing, out: Path, count: int, console: Console) -> 
         )
     if description.settings:
         settings = ", ".join(f"{name} = {value:g}" for name, value in description.settings.items())
-        console.print(f"{settings}: {description.name} sets this, the manifest does not", highlight=False)
+        console.print(
+            f"{settings}: {description.name} sets this, the manifest does not, unless a {out.stem}.toml beside it does",
+            highlight=False,
+            soft_wrap=True,
+        )

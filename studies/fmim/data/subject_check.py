@@ -27,11 +27,11 @@ def check_subject_counts(plan: Plan, development: ImageSet) -> None:
     else:
         least = min(presets, key=_least)
         both = least.preset.folds if least.splits_used else 1
-        needs = f"{least.preset.name} needs {_least(least)}, {both} of them with both images"
+        needs = f"{least.preset.name} needs {_least(least)}, {both} of them with such a query"
         advice = f"They are too few for every preset: add subjects, {needs}."
     raise ValueError(
         f"{problem}\n  Beside those of the test there are {len(set(development.subjects))} subjects, {matched} with a "
-        f"baseline image and a later one, and preset {plan.preset.name} has {plan.preset.folds} folds. {advice}"
+        f"query that has a match, and preset {plan.preset.name} has {plan.preset.folds} folds. {advice}"
     )
 
 

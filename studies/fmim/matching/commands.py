@@ -123,7 +123,7 @@ def _query(places: list[str], replicate: Replicate, root: Path | None, side: Sid
     if len(places) > 1:
         return images_of_files(places, side)
     images = images_at(places[0], replicate.study, root, side)
-    return images.later_visits if images.known else images
+    return images.queries if images.known else images
 
 
 def _gallery(place: str, replicate: Replicate, root: Path | None, side: Side, all_images: bool) -> Images:
@@ -133,7 +133,7 @@ def _gallery(place: str, replicate: Replicate, root: Path | None, side: Side, al
     images = images_at(place, replicate.study, root, side)
     if all_images and not images.known:
         raise ValueError(f"--all-images is of a gallery's table, and of {place} all are searched anyway: leave it out")
-    return images.baseline if images.known and not all_images else images
+    return images.gallery if images.known and not all_images else images
 
 
 def _of_split(query: Images, gallery: Images, split: Split) -> tuple[Images, Images]:

@@ -19,6 +19,7 @@ from fmim_core.data.bank.building import Progress
 from fmim_core.data.check import SUFFIXES, image_files
 from fmim_core.data.images.limits import ImageProblem, check_shape
 from fmim_core.data.images.reading import read_grey, square
+from fmim_core.data.roles import is_gallery, is_query, roles_of
 from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
@@ -73,27 +74,29 @@ class Images:
         return np.array(subjects + "/" + self.about["side"] if per_side else subjects, dtype=str)
 
     @property
-    def baseline(self) -> Images:
-        """Those of the subjects' first visits (month 0): a report's gallery.
+    def gallery(self) -> Images:
+        """A report's gallery: those of first visits (month 0), or that the table's column `role` calls so.
 
         Raises:
-            ValueError: there is none, or it is not known when they were made.
+            ValueError: there is none, or there is no table that could say so.
         """
-        return self._where("months", lambda months: months == 0, "image of a baseline visit (months = 0)")
+        return self._where(
+            "months", lambda about: is_gallery(roles_of(about)), "gallery image (at month 0, or by role)"
+        )
 
     @property
-    def later_visits(self) -> Images:
-        """Those of later visits: a report's queries; raises as `baseline`."""
-        return self._where("months", lambda months: months > 0, "image of a later visit (months above 0)")
+    def queries(self) -> Images:
+        """A report's queries: later visits, or those that the table's column `role` calls so; raises as `gallery`."""
+        return self._where("months", lambda about: is_query(roles_of(about)), "query (a later visit, or by role)")
 
     def of_split(self, split: Split) -> Images:
-        """Those of the subjects on one side of the split; raises as `baseline`."""
-        return self._where("split", lambda splits: splits == split, f"image of a subject in {split}")
+        """Those of the subjects on one side of the split; raises as `gallery`."""
+        return self._where("split", lambda about: about["split"] == split, f"image of a subject in {split}")
 
-    def _where(self, column: str, chosen: Callable[[pd.Series], pd.Series], what: str) -> Images:
+    def _where(self, column: str, chosen: Callable[[pd.DataFrame], pd.Series | np.ndarray], what: str) -> Images:
         if column not in self.about:
             raise ValueError(f"{self.origin}: images without a table have no {column}: give a table that has it")
-        about = self.about[chosen(self.about[column])]
+        about = self.about[chosen(self.about)]
         if about.empty:
             raise ValueError(f"{self.origin}: there is no {what} among {len(self)} images")
         return replace(self, about=about, places=self.places[about.index])

@@ -72,7 +72,7 @@ class EmbeddingModel:
         return self.evaluator.model
 
     def images(self, place: str | Path, data_root: Path | None = None, side: Side = "") -> Images:
-        """The images of a table, a named data set, a folder or a file, to choose from: `.baseline`, `.later_visits`,
+        """The images of a table, a named data set, a folder or a file, to choose from: `.gallery`, `.queries`,
         `.of_split("test")`; raises as `embed`.
 
         Args:
@@ -111,7 +111,7 @@ class EmbeddingModel:
 
         Similarity is the cosine of two embeddings, 1 − d²/2 of their distance d: an order, and no probability. Ties are
         those of `ranking.rank`. All images of both are used: choose a report's queries and gallery from a table by
-        `images(…).later_visits` and `images(…).baseline`.
+        `images(…).queries` and `images(…).gallery`.
 
         Args:
             top: how many candidates of each query; None for all.
@@ -181,4 +181,4 @@ def _as_set(images: np.ndarray, fewest: int) -> ImageSet:
     """
     rows = np.resize(np.arange(len(images)), max(len(images), fewest))
     nobody = np.full(len(rows), "")
-    return ImageSet(images, rows, subjects=nobody, sides=nobody, months=np.full(len(rows), np.nan))
+    return ImageSet(images, rows, subjects=nobody, sides=nobody, months=np.full(len(rows), np.nan), roles=nobody)

@@ -6,15 +6,16 @@ from rich.console import Console
 from rich.markup import escape
 
 from fmim_core.data.source import SourceDescription
+from fmim_core.metric_names import Interval
 from fmim_core.records import FoldEntry
 
 
-def warn_of_folds(folds: list[FoldEntry], console: Console) -> None:
-    """Name the years after baseline that a fold cannot score, though other folds can."""
+def warn_of_folds(folds: list[FoldEntry], interval: Interval, console: Console) -> None:
+    """Name the times after baseline, in the data set's interval, that a fold cannot score though other folds can."""
     for fold in folds:
-        if missing := fold.validation_years_missing:
-            years = f"year{'s' if len(missing) > 1 else ''} {', '.join(map(str, missing))}"
-            console.print(f"[yellow]fold {fold.fold} has no validation query of {years}[/]", highlight=False)
+        if missing := fold.validation_times_missing:
+            times = f"{interval.plural if len(missing) > 1 else interval.unit} {', '.join(map(str, missing))}"
+            console.print(f"[yellow]fold {fold.fold} has no validation query of {times}[/]", highlight=False)
 
 
 def warn_of_data(description: SourceDescription, console: Console) -> None:

@@ -105,13 +105,17 @@ def _differences(out: Path, plan: Plan, bank: Bank) -> str:
     old = read_study(out)
     if old is None:
         return ""
+    train = plan.train_configs()[0]
     pairs = {
         "preset": (old.preset, plan.preset.name),
         "seed": (old.seed, plan.seed),
         "data": (old.data.name, bank.description.name),
         "data fingerprint": (old.data.fingerprint[:12], bank.fingerprint[:12]),
+        "interval": (old.data.interval, bank.interval.unit),
         "test protocol": (old.test_protocol, plan.preset.test_protocol),
-        "epochs": (old.train["epochs"], plan.train_configs()[0].epochs),
+        "epochs": (old.train["epochs"], train.epochs),
+        "augmentation.mean": (old.train["augmentation"]["mean"], train.augmentation.mean),
+        "augmentation.std": (old.train["augmentation"]["std"], train.augmentation.std),
         "--set": (old.changed, dict(plan.preset.changed)),
         **_code_differences(old.code, plan.study.code),
     }
@@ -183,12 +187,19 @@ def _data(bank: Bank) -> DataEntry:
         release=description.release,
         files=dict(description.files),
         details=dict(description.details),
+        interval=bank.interval.unit,
         fingerprint=bank.fingerprint,
         image_size=bank.size,
         images=bank.count,
         warnings=list(bank.warnings),
-        **{side: SubsetSummary.model_validate(counts) for side, counts in bank.summary.items()},
+        development=_subset(bank, "development"),
+        test=_subset(bank, "test"),
     )
+
+
+def _subset(bank: Bank, side: str) -> SubsetSummary:
+    counts = dict(bank.summary[side])
+    return SubsetSummary(by_time=counts.pop(bank.interval.plural), **counts)
 
 
 def _fingerprint(plan: Plan, bank: Bank) -> str:

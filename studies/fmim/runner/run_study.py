@@ -140,7 +140,7 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
             console.print(f"moved {out} to {aside}", highlight=False, soft_wrap=True)
         with locked(out):
             outcomes = outcomes_of_plan(out, plan, bank)
-            warn_of_folds(checked.folds, console)
+            warn_of_folds(checked.folds, bank.interval, console)
             study_id = write_study(out, plan, bank, checked.folds, _execution(options, backend))
             write_surfaces(out, plan)
             parameters = {"preset": plan.preset.name, "seed": plan.seed, "data": bank.description.name}

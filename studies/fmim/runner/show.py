@@ -64,7 +64,7 @@ def show_plan(checked: Checked, out: Path, console: Console) -> None:
             f"{fold.validation_queries} queries{f' and {without} without a match' if without else ''}",
             highlight=False,
         )
-    warn_of_folds(checked.folds, console)
+    warn_of_folds(checked.folds, checked.development.interval, console)
     for arm in plan.arms:
         if (rule := arm.searcher.stopping_rule) and plan.rungs_of(arm):
             console.print(_stops(plan, arm, rule), highlight=False)

@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -33,14 +34,8 @@ from tests.support.paths import REAL_DATA
 
 def image_set(rows: list[tuple[str, str, float]]) -> ImageSet:
     """Image set of (subject, side, months) rows, in a bank of as many one-pixel images."""
-    subjects, sides, months = zip(*rows, strict=True)
-    return ImageSet(
-        np.zeros((len(rows), 1, 1), np.uint8),
-        np.arange(len(rows)),
-        np.array(subjects, dtype=str),
-        np.array(sides, dtype=str),
-        np.array(months, dtype=float),
-    )
+    index = pd.DataFrame(rows, columns=["subject", "side", "months"]).assign(row=range(len(rows)))
+    return ImageSet.of(index, np.zeros((len(rows), 1, 1), np.uint8))
 
 
 def pairs(count: int) -> list[tuple[str, str, float]]:
@@ -220,18 +215,18 @@ def test_a_plan_tells_the_sizes_of_every_fold_and_names_a_year_that_one_lacks() 
     rows = [(f"p{n}", side, months) for n in range(12) for side in "LR" for months in (0.0, 48.0)]
     rows += [("p3", "L", 96.0), ("odd", "", 12.0), ("unknown", "", np.nan)]
     images = image_set(rows)
-    folds = mini_plan().check(ImageSet(np.zeros((len(rows), 28, 28), np.uint8), *list(vars(images).values())[1:]))
+    folds = mini_plan().check(replace(images, images=np.zeros((len(rows), 28, 28), np.uint8)))
     assert [fold.fold for fold in folds] == [0, 1]
     assert [fold.train_subjects + fold.validation_subjects for fold in folds] == [14, 14]
     assert sum(fold.validation_images for fold in folds) == len(rows)
     assert sum(fold.validation_gallery for fold in folds) == 24
     assert sum(fold.validation_queries for fold in folds) == 25
     assert sum(fold.validation_queries_without_match for fold in folds) == 1
-    with_p3 = [fold.validation_queries_by_year for fold in folds].index({"4": 12, "8": 1})
-    assert folds[1 - with_p3].validation_queries_by_year == {"4": 12}
-    assert [fold.validation_years_missing for fold in folds] == ([[], [8]] if with_p3 == 0 else [[8], []])
+    with_p3 = [fold.validation_queries_by_time for fold in folds].index({"4": 12, "8": 1})
+    assert folds[1 - with_p3].validation_queries_by_time == {"4": 12}
+    assert [fold.validation_times_missing for fold in folds] == ([[], [8]] if with_p3 == 0 else [[8], []])
     shown = Console(file=io.StringIO(), width=200)
-    warn_of_folds(folds, shown)
+    warn_of_folds(folds, images.interval, shown)
     assert shown.file.getvalue() == f"fold {1 - with_p3} has no validation query of year 8\n"
 
 

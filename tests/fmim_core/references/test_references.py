@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -31,7 +32,8 @@ def image_set(first: int) -> ImageSet:
     rows = np.arange(first * PER_SUBJECT, (first + 10) * PER_SUBJECT)
     sides = np.array(["L", "L", "L", "R", "R", "R"] * 10)
     months = np.array([0.0, 12.0, 48.0] * 20)
-    return ImageSet(images, rows, (rows // PER_SUBJECT).astype(str), sides, months)
+    subjects = (rows // PER_SUBJECT).astype(str)
+    return ImageSet.of(pd.DataFrame({"row": rows, "subject": subjects, "side": sides, "months": months}), images)
 
 
 DEVELOPMENT, TEST = image_set(0), image_set(10)
@@ -54,7 +56,7 @@ def scored(vectors: np.ndarray, images: ImageSet, per_side: bool = False) -> dic
     query, gallery = images.query_mask, images.gallery_mask
     names = [f"{a}{b}" if per_side else a for a, b in zip(images.subjects, images.sides, strict=True)]
     identities = np.array(names)
-    years = images.years[query].tolist()
+    years = images.times[query].tolist()
     return retrieval(vectors[query], vectors[gallery], identities[query], identities[gallery], years)
 
 

@@ -16,7 +16,7 @@ from fmim_reports.build import build_report
 from fmim_reports.contents import contents_of
 from fmim_reports.reading import published
 from fmim_reports.reading.results import read_results
-from fmim_reports.reading.summary import over_years
+from fmim_reports.reading.summary import from_time
 from fmim_reports.writing.formats import configuration_text, to_tex
 from tests.support.declared import make_declared_out
 from tests.support.file_contents import YEARS, edit, spoil
@@ -96,17 +96,17 @@ def test_lambda_table_has_validation_and_test_and_the_verdict_answers(tmp_path: 
     )
 
 
-def test_a_mean_over_years_counts_each_query_once(tmp_path: Path) -> None:
+def test_a_mean_over_later_times_counts_each_query_once(tmp_path: Path) -> None:
     out = make(tmp_path, "lambda_sweep")
     path = out / "records" / "lambda_1.c00.seed0.json"
     test = {"mAP": 0.5, "queries": 10, "mAP/year_4": 0.1, "queries/year_4": 6, "mAP/year_6": 0.8, "queries/year_6": 3}
     edit(path, metrics={"test": test | {"mAP/year_8": 0.4, "queries/year_8": 1}})
     trial = read_results(out).of("lambda_1", "replicate")[0]
-    assert over_years(trial, "mAP", 6) == pytest.approx((3 * 0.8 + 1 * 0.4) / 4)  # 0.7; the mean of years is 0.6
-    assert over_years(trial, "mAP", 4) == pytest.approx((6 * 0.1 + 3 * 0.8 + 1 * 0.4) / 10)
-    assert over_years(trial, "mAP", 9) is None
+    assert from_time(trial, "mAP", 6) == pytest.approx((3 * 0.8 + 1 * 0.4) / 4)  # 0.7; the mean of years is 0.6
+    assert from_time(trial, "mAP", 4) == pytest.approx((6 * 0.1 + 3 * 0.8 + 1 * 0.4) / 10)
+    assert from_time(trial, "mAP", 9) is None
     edit(path, metrics={"test": test | {"mAP/year_8": math.nan, "queries/year_8": 0}})
-    assert over_years(read_results(out).of("lambda_1", "replicate")[0], "mAP", 6) == pytest.approx(0.8)
+    assert from_time(read_results(out).of("lambda_1", "replicate")[0], "mAP", 6) == pytest.approx(0.8)
 
 
 def test_margins_have_a_row_an_epsilon_and_the_verdict_names_the_break(tmp_path: Path) -> None:

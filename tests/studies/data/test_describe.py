@@ -17,6 +17,7 @@ from fmim_core.data.describe import describe
 from fmim_core.data.images.contact_sheet import CAPTION, GAP, LABEL, TILE, TITLE, contact_sheet, sheet_lines
 from fmim_core.data.images.reading import ImageProblem
 from fmim_core.data.sets.phantom import PhantomSource
+from fmim_core.metric_names import YEAR
 from tests.studies.data.conftest import Fmim
 from tests.support.image_folders import GOOD, folder_of
 from tests.support.paths import NIH_MANIFEST, needs_nih
@@ -39,7 +40,9 @@ def slow_counts(rows: list[dict], split: str) -> dict:
         "gallery": sum(row["months"] == 0 for row in part),
         "queries": dict(Counter(max(1, int(row["months"] / 12 + 0.5)) for row in later)),
         "queries_without_match": sum(row["subject"] not in baselines for row in later),
+        "queries_undated": 0,
         "months_unknown": sum(row["months"] != row["months"] for row in part),
+        "not_evaluated": sum(row["months"] != row["months"] for row in part),
     }
 
 
@@ -62,7 +65,7 @@ def slow_counts(rows: list[dict], split: str) -> dict:
 )
 @settings(deadline=None)
 def test_counts_are_those_of_their_definitions_whatever_is_missing(rows: list[dict]) -> None:
-    found = describe(pd.DataFrame(rows))
+    found = describe(pd.DataFrame(rows), YEAR)
     assert {split: vars(counts) for split, counts in found.items()} == {
         split: slow_counts(rows, split) for split in ("train", "test")
     }
@@ -70,7 +73,7 @@ def test_counts_are_those_of_their_definitions_whatever_is_missing(rows: list[di
 
 def test_a_table_without_sex_and_disease_says_unknown_and_not_none() -> None:
     rows = [{"image": "a", "subject": "1", "side": "", "months": 0.0, "split": "train"}]
-    counts = describe(pd.DataFrame(rows))["train"]
+    counts = describe(pd.DataFrame(rows), YEAR)["train"]
     assert (counts.male_percent, counts.with_disease) == (None, None)
 
 
@@ -79,7 +82,7 @@ def test_the_phantom_is_described_in_pure_json(fmim: Fmim) -> None:
     found = json.loads(out)
     assert (code, err) == (0, "contact sheet: s.png\n")
     assert list(found) == [
-        "name", "kind", "release", "files", "about", "splits", "differences_from_paper", "findings",
+        "name", "kind", "release", "files", "about", "interval", "splits", "differences_from_paper", "findings",
     ]  # fmt: skip
     assert (found["name"], found["kind"], found["release"], found["files"]) == ("phantom", "phantom", "", {})
     rows = PhantomSource(SMOKE.phantom).index.to_dict("records")
@@ -182,3 +185,21 @@ def test_nothing_of_the_users_is_overwritten(fmim: Fmim, tmp_path: Path) -> None
         assert "is there already, and nothing is overwritten" in err
     assert mine.read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["mine.png"]
+
+
+def test_weeks_and_roles_are_said_and_counted(fmim: Fmim, tmp_path: Path) -> None:
+    rows = [f"{s}{n}.png,{s},{n / 4},{role},{split}" for s, split in (("a", "train"), ("b", "test"))
+            for n, role in enumerate(("gallery", "query", "query", ""))]  # fmt: skip
+    path = folder_of(tmp_path / "d", [*rows, "c.png,a,,query,train"], "image,subject,months,role,split")
+    path.with_name("manifest.toml").write_text('interval = "week"\nmean = 0.25\n')
+    _, out, _ = fmim("data", "describe", path)
+    lines = [" ".join(line.replace("│", "|").split()) for line in out.splitlines()]
+    assert "Gallery and queries by week after baseline" in lines
+    assert "augmentation.mean = 0.25, unless a preset or an arm says otherwise" in lines
+    counted = {"gallery": (1, 1), "queries: week 1": (1, 1), "queries: week 2": (1, 1)}
+    counted |= {"queries of unknown months": (1, 0), "without a role: in neither": (1, 1)}
+    for name, (train, test) in counted.items():
+        assert f"| {name} | {train} | {test} |" in lines
+    found = json.loads(fmim("data", "describe", path, "--json")[1])
+    assert (found["interval"], found["splits"]["train"]["queries"]) == ("week", {"1": 1, "2": 1})
+    assert list(found["files"]) == ["manifest.csv", "manifest.toml"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fmim import catalogue
@@ -15,10 +16,8 @@ def images(longitudinal: int, single: int = 0) -> ImageSet:
     """Subjects with images at months 0 and 12, and subjects with one at month 0."""
     subjects = [f"s{n}" for n in range(longitudinal) for _ in range(2)] + [f"t{n}" for n in range(single)]
     months = [0.0, 12.0] * longitudinal + [0.0] * single
-    count = len(subjects)
-    return ImageSet(
-        np.empty((0, 8, 8), np.uint8), np.arange(count), np.array(subjects), np.array([""] * count), np.array(months)
-    )
+    index = pd.DataFrame({"row": range(len(subjects)), "subject": subjects, "side": "", "months": months})
+    return ImageSet.of(index, np.empty((0, 8, 8), np.uint8))
 
 
 def plan(preset: str, study: str = "automargin_vs_grid") -> Plan:
@@ -44,7 +43,7 @@ def test_enough_is_silent() -> None:
             "smoke",
             1,
             40,
-            r"there are 1 among 41.*\n.* are 41 subjects, 1 with .* too few for every preset.* 2 of them with both",
+            r"there are 1 among 41.*\n.* are 41 subjects, 1 with .* too few for every preset.* 2 of them with such",
         ),
         ("full", 16, 0, r"each batch needs 32.*\n.* are 16 subjects, .*They are enough for preset smoke\.$"),
         ("paper", 4, 60, r"5 folds need .* there are 4 .*\n.* are 64 subjects, 4 with .*for preset smoke, quick\.$"),

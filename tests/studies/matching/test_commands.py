@@ -134,7 +134,7 @@ def test_nothing_is_overwritten(fmim_here: Program, single: Path, table: Path, t
         (("images/b.png", "--gallery", "images", "--all-images"), "all are searched anyway"),
         (("images/manifest.csv", "--gallery", "empty"), "there is no image in the folder empty"),
         (("images/b.png", "images/none.png", "--gallery", "images"), "there is no image file images/none.png"),
-        (("later.csv", "--gallery", "images"), "there is no image of a later visit (months above 0) among 1 images"),
+        (("later.csv", "--gallery", "images"), "there is no query (a later visit, or by role) among 1 images"),
         (("images/b.png", "--gallery", "later.csv", "--split", "test"), "there is no image of a subject in test"),
     ],
 )

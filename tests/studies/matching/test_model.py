@@ -81,12 +81,12 @@ def test_its_embeddings_score_exactly_what_the_record_says(model: EmbeddingModel
     found, test = model.embed(model.images("phantom").of_split("test")), tiny_bank.open_test()
     query, gallery, people = test.query_mask, test.gallery_mask, test.identities()
     sets = (found[query], found[gallery], people[query], people[gallery])
-    assert score_queries(*sets, query_years=test.years[query]).means() == model.record.metrics.test
+    assert score_queries(*sets, query_years=test.times[query]).means() == model.record.metrics.test
 
 
 def test_first_matches_have_the_ranks_of_the_reports_queries(model: EmbeddingModel) -> None:
     images = model.images("phantom").of_split("test")
-    ranked = model.rank(images.later_visits, images.baseline)
+    ranked = model.rank(images.queries, images.gallery)
     first = ranked[ranked["match"]].groupby("query")["rank"].min()
     record = model.record
     path = record.path(model.replicate.out).with_name(f"{record.trial}.queries.parquet")
@@ -94,7 +94,7 @@ def test_first_matches_have_the_ranks_of_the_reports_queries(model: EmbeddingMod
     assert len(first) == 20
     assert first.to_dict() == expected.to_dict()
     assert list(ranked) == ["query", "rank", "candidate", "subject", "side", "months", "similarity", "match"]
-    top = model.rank(images.later_visits, images.baseline, top=3)
+    top = model.rank(images.queries, images.gallery, top=3)
     pd.testing.assert_frame_equal(top, ranked[ranked["rank"] <= 3].reset_index(drop=True))
 
 

@@ -30,7 +30,7 @@ def samples_plot(results: Results) -> Plot:
         panels = figure.subplots(len(first), 2 + len(found), squeeze=False)
         for number, row in enumerate(panels):
             query = first[number]
-            show(row[0], images[query.query_row], f"{query.years} y")
+            show(row[0], images[query.query_row], results.interval.short(query.time))
             show(row[1], images[query.truth_row], "")
             for axes, queries in zip(row[2:], found.values(), strict=True):
                 one = queries[number]
@@ -38,11 +38,11 @@ def samples_plot(results: Results) -> Plot:
         for axes, title in zip(panels[0], ["query", "truth", *(labels[arm] for arm in found)], strict=True):
             axes.set_title(title.replace(" + ", "\n+ "), fontsize=7, rotation=90, va="bottom")
 
+    which = f"the latest visit of a test subject (its {results.interval.after_baseline} beneath)"
     text = (
-        "Each row is one query, the latest visit of a test subject (its years after baseline beneath), its nearest "
-        "true match as the first arm ranks it, and the first image each arm's seed 0 retrieved: green frame, the right "
-        "person; orange, somebody else, with the rank of the nearest true match. The subjects are drawn by a hash, "
-        "alike for every arm."
+        f"Each row is one query, {which if results.dated else 'of a test subject'}, its nearest true match as the "
+        "first arm ranks it, and the first image each arm's seed 0 retrieved: green frame, the right person; orange, "
+        "somebody else, with the rank of the nearest true match. The subjects are drawn by a hash, alike for every arm."
     )
     alt = "; ".join(
         f"{labels[arm]}: ranks {', '.join(f'{q.rank:g}' for q in queries)}" for arm, queries in found.items()

@@ -20,12 +20,13 @@ MAX_ARMS = 7
 class ShownQuery:
     """A query, its nearest true match, and the image found first, as rows of the bank.
 
-    query: its name. years: after baseline. rank: of the nearest match, 1 = found at once; the median where there are
-    several replicates. missed: how many of `of` replicates found somebody else first.
+    query: its name. time: after baseline, in the study's interval; None where unknown. rank: of the nearest match,
+    1 = found at once; the median where there are several replicates. missed: how many of `of` replicates found
+    somebody else first.
     """
 
     query: str
-    years: int
+    time: int | None
     query_row: int
     truth_row: int
     top_row: int
@@ -53,8 +54,9 @@ def sampled_queries(results: Results) -> dict[str, list[ShownQuery]]:
     drawn = sorted(latest.index, key=lambda name: hashlib.sha256(f"samples/{name}".encode()).digest())[:SAMPLES]
     places = matched.index[matched["query_row"].isin(latest.loc[drawn, "query_row"])]
     seeds_0 = {arm: results.queries.found.get(arm, {}).get(0) for arm in arms}
+    unit = results.interval.unit
     return {
-        arm: [_over_replicates(asked.loc[place], [found.loc[place]]) for place in places]
+        arm: [_over_replicates(asked.loc[place], [found.loc[place]], unit) for place in places]
         for arm, found in seeds_0.items()
         if found is not None and len(places)
     }
@@ -94,17 +96,17 @@ def _worst(results: Results, arms: list[str], by: list[str]) -> list[ShownQuery]
     means = pd.DataFrame({"hit": (ranks == 1).mean(axis=0), "ap": aps.mean(axis=0)})
     missed = means[(means["hit"] < 1) & (results.queries.asked["matches"] > 0)]
     places = missed.sort_values(by, kind="stable").index[:WORST]
-    return [_over_replicates(results.queries.asked.loc[p], [frame.loc[p] for frame in frames]) for p in places]
+    asked, unit = results.queries.asked, results.interval.unit
+    return [_over_replicates(asked.loc[p], [frame.loc[p] for frame in frames], unit) for p in places]
 
 
-def _over_replicates(asked: pd.Series, found: Sequence[pd.Series]) -> ShownQuery:
+def _over_replicates(asked: pd.Series, found: Sequence[pd.Series], unit: str) -> ShownQuery:
     """One query over replicates: the images are those that most of them found, of those that missed if any did."""
     missed = [one for one in found if one["rank"] > 1]
     truth, top = (_most_frequent([one[name] for one in missed or found]) for name in ("truth_row", "top_row"))
     rank = float(np.median([one["rank"] for one in found]))
-    return ShownQuery(
-        asked["query"], int(asked["year"]), int(asked["query_row"]), truth, top, rank, len(missed), len(found)
-    )
+    time = None if pd.isna(asked[unit]) else int(asked[unit])
+    return ShownQuery(asked["query"], time, int(asked["query_row"]), truth, top, rank, len(missed), len(found))
 
 
 def _most_frequent(rows: Sequence[float]) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from fmim_core.metric_names import YEAR
 from fmim_reports.parts.queries.uncertainty import COLUMNS, NO_QUERIES, WHAT, known_arms, notes_on, uncertainty_of
 from fmim_reports.reading.results import Results
 from fmim_reports.sections import Section, in_every_study
@@ -53,7 +54,12 @@ def known(column: str) -> Callable[[Results], bool]:
     return need
 
 
-@in_every_study(Section.MORE)
+def years_apart(results: Results) -> bool:
+    """That its queries are grouped by years: of shorter intervals `MONTHS` would hold most queries in one band."""
+    return results.dated and results.interval == YEAR
+
+
+@in_every_study(Section.MORE, years_apart)
 def by_interval_table(results: Results) -> Table:
     """By months after baseline."""
     return _table(results, "interval", "Months after baseline", "months", MONTHS)

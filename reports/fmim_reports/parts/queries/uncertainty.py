@@ -1,4 +1,4 @@
-"""How far each arm's test metric may be from what other seeds or other subjects would give, in all and by year."""
+"""How far each arm's test metric may be from what other seeds or other subjects would give, in all and by time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from fmim_reports.reading.results import Results
-from fmim_reports.sections import Section, in_every_study
+from fmim_reports.sections import Section, in_every_study, times_of_queries
 from fmim_reports.stats import crossed_mean
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.tables import Column, Table
@@ -43,22 +43,24 @@ def uncertainty_table(results: Results) -> Table:
     return Table("uncertainty", title, caption(results, text), columns, rows, notes_on(results, rows), NO_QUERIES)
 
 
-@in_every_study(Section.MORE)
+@in_every_study(Section.MORE, times_of_queries)
 def uncertainty_by_year_table(results: Results) -> Table:
-    """The same by years after baseline, a row per arm and year."""
-    scored = results.queries.scored
-    years = sorted(scored["year"].unique().tolist())
+    """The same by years after baseline, or the data set's interval instead, a row per arm and time."""
+    interval, scored = results.interval, results.queries.scored
+    unit, of_scored = interval.unit, scored[interval.unit]
+    times = sorted(of_scored.dropna().unique().tolist())
     rows = [
-        {"arm": arm.label, "year": str(year), "rule": year == years[0]}
-        | uncertainty_of(results, arm.name, scored.index[scored["year"] == year])
+        {"arm": arm.label, unit: f"{time:g}", "rule": time == times[0]}
+        | uncertainty_of(results, arm.name, scored.index[of_scored == time])
         for arm in known_arms(results)
-        for year in years
+        for time in times
     ]
-    columns = [Column("arm", "Arm"), Column("year", "Years"), *COLUMNS]
-    text = f"Test {results.metric.label} in % by the years between a query and its subject's baseline image. {WHAT}."
-    title = "Uncertainty over seeds and subjects by years after baseline"
+    columns = [Column("arm", "Arm"), Column(unit, interval.plural.capitalize()), *COLUMNS]
+    metric = results.metric.label
+    text = f"Test {metric} in % by the {interval.plural} between a query and its subject's baseline image. {WHAT}."
+    title = f"Uncertainty over seeds and subjects by {interval.after_baseline}"
     return Table(
-        "uncertainty_by_year", title, caption(results, text), columns, rows, notes_on(results, rows), NO_QUERIES
+        f"uncertainty_by_{unit}", title, caption(results, text), columns, rows, notes_on(results, rows), NO_QUERIES
     )
 
 

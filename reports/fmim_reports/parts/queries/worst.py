@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fmim_core.metric_names import Interval
 from fmim_reports.parts.queries.pictures import MISSED, images_of, show
 from fmim_reports.parts.queries.shown import ShownQuery, best_arm, worst_of_all, worst_of_best_arm
 from fmim_reports.reading.results import Results
@@ -41,7 +42,7 @@ def worst_queries_plot(results: Results) -> Plot:
                 axes.set_title(title, fontsize=7, fontweight="normal")
             for number, row in enumerate(panels):
                 if number < len(shown):
-                    _draw(row, shown[number], images)
+                    _draw(row, shown[number], images, results.interval)
                 else:
                     for axes in row:
                         axes.set_axis_off()
@@ -49,12 +50,14 @@ def worst_queries_plot(results: Results) -> Plot:
     label, metric = results.arm(best).label, results.metric.label
     chosen = [f"Test queries that are found worst: those of {label}, the best arm by test {metric}, by AP over seeds"]
     chosen += ["those of all arms by how many replicates missed them"] if "all arms" in blocks else []
+    beneath = f"Beneath a query its {results.interval.after_baseline}; beneath" if results.dated else "Beneath"
     text = (
-        f"{'; '.join(chosen)}. Beneath a query its years after baseline; beneath its nearest true match the median "
-        "rank of it; framed, the wrong image that was found first most often, and in how many replicates somebody else "
-        "was."
+        f"{'; '.join(chosen)}. {beneath} its nearest true match the median rank of it; framed, the wrong image that "
+        "was found first most often, and in how many replicates somebody else was."
     )
-    alt = ". ".join(f"{name}: {'; '.join(map(_in_words, shown))}" for name, shown in blocks.items())
+    alt = ". ".join(
+        f"{name}: {'; '.join(_in_words(query, results.interval) for query in shown)}" for name, shown in blocks.items()
+    )
     height = rows * (COLUMN_INCHES / (3 * len(blocks)) + 0.2) + 0.5
     return Plot("worst_queries", "The worst queries", caption(results, text), alt, height, draw)
 
@@ -67,11 +70,12 @@ def _blocks(results: Results, best: str) -> dict[str, list[ShownQuery]]:
     return {title: shown for title, shown in blocks.items() if shown}
 
 
-def _draw(row: Sequence[Axes], query: ShownQuery, images: Mapping[int, np.ndarray]) -> None:
-    show(row[0], images[query.query_row], f"{query.years} y")
+def _draw(row: Sequence[Axes], query: ShownQuery, images: Mapping[int, np.ndarray], interval: Interval) -> None:
+    show(row[0], images[query.query_row], interval.short(query.time))
     show(row[1], images[query.truth_row], f"rank {query.rank:g}")
     show(row[2], images[query.top_row], f"{query.missed} of {query.of}", MISSED)
 
 
-def _in_words(query: ShownQuery) -> str:
-    return f"{query.query} ({query.years} y) at rank {query.rank:g}, missed by {query.missed} of {query.of}"
+def _in_words(query: ShownQuery, interval: Interval) -> str:
+    name = query.query if query.time is None else f"{query.query} ({interval.short(query.time)})"
+    return f"{name} at rank {query.rank:g}, missed by {query.missed} of {query.of}"

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fmim_core.data.bank.bank import Bank
@@ -162,22 +163,22 @@ def test_a_moved_bank_opens(tmp_path: Path) -> None:
 
 
 def test_image_set_identities_years_and_matches() -> None:
-    images = ImageSet(
-        np.zeros((8, 1, 1), np.uint8),
-        np.arange(8),
-        np.array(["b", "b", "a", "a", "10", "10", "9", "9"]),
-        np.array(["R", "L", "L", "L", "", "", "", ""]),
-        np.array([0.0, 6.0, 0.0, 17.9, 3.0, np.nan, 18.0, 150.0]),
-    )
+    columns = {
+        "row": range(8),
+        "subject": ["b", "b", "a", "a", "10", "10", "9", "9"],
+        "side": ["R", "L", "L", "L", "", "", "", ""],
+        "months": [0.0, 6.0, 0.0, 17.9, 3.0, np.nan, 18.0, 150.0],
+    }
+    images = ImageSet.of(pd.DataFrame(columns), np.zeros((8, 1, 1), np.uint8))
     assert images.identities().tolist() == [3, 3, 2, 2, 0, 0, 1, 1]
     assert images.identities(per_side=True).tolist() == [4, 3, 2, 2, 0, 0, 1, 1]
-    assert images.years.tolist() == [0, 1, 0, 1, 1, -1, 2, 13]
+    assert images.times.tolist() == [0, 1, 0, 1, 1, -1, 2, 13]
     assert images.gallery_mask.tolist() == [True, False, True] + [False] * 5
     assert images.query_mask.tolist() == [False, True, False, True, True, False, True, True]
     assert np.flatnonzero(images.matched_query_mask()).tolist() == [1, 3]
     assert np.flatnonzero(images.matched_query_mask(per_side=True)).tolist() == [3]
     assert images.select(images.sides == "L").rows.tolist() == [1, 2, 3]
-    assert images.identities().dtype == images.years.dtype == np.int64
+    assert images.identities().dtype == images.times.dtype == np.int64
 
 
 @pytest.mark.skipif(not (REAL_DATA / "nih").is_dir(), reason="no shared/data/nih beside the repository")

@@ -178,7 +178,7 @@ def test_open_cxr(tmp_path: Path) -> None:
     assert index.groupby("subject")["split"].nunique().max() == 1
     assert index["subject"][index["split"] == "test"].nunique() == 26  # 12 of 36 with a match, 14 of 43 without
     development = build_bank(found, 32, tmp_path).development()
-    assert (development.years == -1).sum() == development.summary()["years"]["unknown"]
+    assert (development.times == -1).sum() == development.summary()["years"]["unknown"]
     result = train(tiny_config(epochs=1), build_bank(found, 28, tmp_path), lambda row: None, folds=2, fold=0, seed=0)
     assert len(result.history) == 1
     assert 0 < result.validation["mAP"] < 1

@@ -69,7 +69,7 @@ def test_the_best_arms_worst_queries_by_mean_ap(results: Results) -> None:
     assert best_arm(results) == "triplet_grid"
     # b1: AP (1/2 + 1/5) / 2 = 0.35; a4: (1 + 1/3) / 2 = 0.67; the others were never missed.
     b1, a4 = worst_of_best_arm(results)
-    assert (b1.query, b1.years, b1.query_row, b1.truth_row, b1.rank) == ("b1", 1, 12, 21, 3.5)
+    assert (b1.query, b1.time, b1.query_row, b1.truth_row, b1.rank) == ("b1", 1, 12, 21, 3.5)
     assert (b1.missed, b1.of, b1.top_row) == (2, 2, 92)  # 92 and 95 once each: the lower one
     assert (a4.query, a4.rank, a4.missed, a4.top_row) == ("a4", 2, 1, 93)
 
