@@ -59,3 +59,19 @@ def add_images(root: Path, folder_of: Callable[[str], str] = lambda name: ".") -
 def told(listing: Listing) -> dict[str, tuple[str, ...]]:
     """What is found wrong, by severity and the first words before a colon."""
     return {f"{f.severity}: {f.what.partition(':')[0]}": f.places for f in listing.findings}
+
+
+def longitudinal(root: Path, subjects: int, visits: int) -> None:
+    """A download of so many subjects with an image a year each; every third subject is in the official test list."""
+    root.mkdir(parents=True, exist_ok=True)
+    rows, lists = [HEADER_2020], {"train_val_list.txt": [], "test_list.txt": []}
+    for subject in range(1, subjects + 1):
+        for visit in range(visits):
+            name = f"{subject:08d}_{visit:03d}.png"
+            rows.append(f"{name},No Finding,{visit},{subject},{40 + visit},M,PA,2500,2048,0.171,0.171,")
+            lists["test_list.txt" if subject % 3 == 0 else "train_val_list.txt"].append(name)
+            image = np.random.default_rng(100 * subject + visit).integers(0, 256, (40, 40), dtype=np.uint8)
+            Image.fromarray(image).save(root / name)
+    (root / "Data_Entry_2017_v2020.csv").write_text("\n".join(rows), encoding="utf-8")
+    for name, images in lists.items():
+        (root / name).write_text("\n".join(images), encoding="utf-8")

@@ -1,0 +1,143 @@
+"""What the guides show is run as it is written, in a folder that has what they speak of.
+
+Files that a guide writes are run elsewhere: those of one's own in `tests/studies/own/test_guide.py`, parts of a
+report in `tests/reports/test_contents.py`. Set-up (pip, pytest, ruff) is `.ci/run`'s.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import tomllib
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import matplotlib
+import pytest
+import torch
+from PIL import Image
+from rich.console import Console
+from torchvision.models import ResNet18_Weights, resnet18
+
+from fmim.data.sources import find_listing
+from fmim.runner.run_study import run_plan
+from fmim_core.data.sets.manifest_settings import read_settings
+from fmim_core.data.sets.phantom import PhantomSource
+from fmim_core.data.sets.phantom_config import PhantomConfig
+from tests.support.image_folders import folder_of
+from tests.support.mini_study import MINI_STUDY, mini_plan, options_in
+from tests.support.nih_folders import longitudinal
+from tests.support.paths import ROOT
+from tests.support.program import Program
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_code")]
+
+GUIDES = sorted([*ROOT.glob("*.md"), *ROOT.glob("*/README.md")])
+SET_UP = ("python3 -m venv", "pip install", "ruff check", "pytest ", "mkdocs ")
+DOWNLOADS = ("model.weights=pretrained", "model.weights=densenet121-res224-all")
+"""Of commands that fetch published weights, which a test must not."""
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    """Where each block of a language stands, and its text."""
+    return [
+        (f"{guide.relative_to(ROOT)}-{number}", text)
+        for guide in GUIDES
+        for number, text in enumerate(re.findall(rf"```{language}\n(.*?)```", guide.read_text("utf-8"), re.DOTALL))
+    ]
+
+
+def commands() -> list[tuple[str, str]]:
+    """Every command of this program in the guides, without its remark."""
+    lines = [(where, line) for where, text in blocks("sh") for line in text.replace("\\\n", " ").splitlines()]
+    told = [(where, line.partition("  #")[0].strip()) for where, line in lines]
+    return [(where, line) for where, line in told if not line.startswith(SET_UP)]
+
+
+def is_file(code: str) -> bool:
+    """Whether a block is a file that a guide writes."""
+    return code.startswith(('"""', "# reports/"))
+
+
+PYTHON = blocks("python")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with images and their manifest, a download of ChestX-ray14, and finished studies."""
+    folder = tmp_path_factory.mktemp("guides")
+    phantom = PhantomSource(PhantomConfig(train_subjects=36, test_subjects=12, months=(0, 12)))
+    (folder / "images").mkdir()
+    for row in phantom.index.index:
+        Image.fromarray(phantom.read(row, 40)).save(folder / "images" / f"{row}.png")
+    phantom.index.assign(image=[f"{row}.png" for row in phantom.index.index]).to_csv(
+        folder / "images" / "manifest.csv", index=False
+    )
+    shutil.copy(folder / "images" / "0.png", folder / "unknown.png")
+    longitudinal(folder / "DIR", subjects=60, visits=5)
+    options = options_in(folder, data=str(folder / "images" / "manifest.csv"), out=folder / "runs" / "mine")
+    study = MINI_STUDY.model_copy(update={"baseline": "triplet_grid"})
+    assert run_plan(replace(mini_plan(), study=study), options, Console(quiet=True)) == 0
+    shutil.copytree(folder / "runs" / "mine", folder / "runs" / "automargin_vs_grid")
+    return folder
+
+
+@pytest.fixture
+def published_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file in torch's cache with the name of torchvision's weights, as if they had been downloaded."""
+    cache = tmp_path / "hub" / "checkpoints"
+    cache.mkdir(parents=True)
+    torch.save(resnet18().state_dict(), cache / Path(ResNet18_Weights.IMAGENET1K_V1.url).name)
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+
+
+def test_every_command_works(place: Path, fmim_here: Program, published_weights: None, tmp_path: Path) -> None:
+    """One after the other, as a reader would; of runs that take minutes or more, everything but the training."""
+    shutil.copytree(place, tmp_path / "here")
+    told = [(where, line) for where, line in commands() if not any(word in line for word in DOWNLOADS)]
+    assert len(told) >= 12
+    for number, (where, line) in enumerate(told):
+        words = shlex.split(line.replace("NAME", "chestxray14"))
+        program, arguments = words[0], words[1:]
+        if program == "python":
+            assert arguments.pop(0) == "studies/run.py", line
+        else:
+            assert program == "fmim", (where, line)
+        if arguments[0] not in ("new", "match", "embed", "data") and "smoke" not in arguments:
+            arguments.append("--dry-run")
+        if "smoke" in arguments:
+            arguments += ["--backend", "inline", "--set", "epochs=1", "--replicates", "1"]
+        if "--to" in arguments:  # guides use a name more than once
+            arguments[arguments.index("--to") + 1] = f"{number}-{arguments[arguments.index('--to') + 1]}"
+        done = fmim_here(*arguments, cwd=tmp_path / "here")
+        assert done.returncode == 0, (where, line, done.stderr)
+
+
+@pytest.mark.parametrize("code", [pytest.param(code, id=where) for where, code in PYTHON if not is_file(code)])
+def test_every_python_block_runs(code: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place)
+    matplotlib.use("agg")
+    exec(compile(code, "guide", "exec"), {"__name__": "guide"})
+
+
+def test_every_table_and_its_settings_can_be_read(tmp_path: Path) -> None:
+    for number, (_, text) in enumerate(blocks("csv")):
+        header, *rows = text.splitlines()
+        table = folder_of(tmp_path / str(number), rows, header)
+        findings = find_listing(str(table), None, for_study=False).findings
+        assert findings.errors == []
+    settings = [text for _, text in blocks("toml") if "interval" in text]
+    assert len(settings) == 1
+    (tmp_path / "x.toml").write_text(settings[0], encoding="utf-8")
+    assert read_settings(tmp_path / "x.toml")[0].model_dump() == {"mean": 0.5, "std": 0.25, "interval": "week"}
+
+
+def test_the_entry_points_of_a_package_are_written_as_python_reads_them() -> None:
+    (text,) = [text for _, text in blocks("toml") if "entry-points" in text]
+    groups = tomllib.loads(text)["project"]["entry-points"]
+    assert set(groups) == {"fmim.kinds", "fmim.studies"}
+    for group, entries in groups.items():
+        for name, value in entries.items():
+            assert EntryPoint(name, value, group).module.startswith("my_package")
