@@ -43,12 +43,12 @@ def _of_every_trial(results: Results) -> list[dict[str, Any]]:
 METRIC_VALUES = Frame(
     "metrics",
     "a metric of a planned trial, over all years or one",
-    lambda results: _COLUMNS,
+    lambda arms: _COLUMNS,
     _of_every_trial,
 )
 YEARS = Frame(
     "years",
     "a test metric of a replicate or reference, over all years or one; without those of other search splits",
-    lambda results: _COLUMNS,
+    lambda arms: _COLUMNS,
     lambda results: list(_rows(tested(results.trials))),
 )

@@ -42,6 +42,6 @@ def _rows(results: Results) -> pd.DataFrame:
 QUERIES = Frame(
     "queries",
     "a test query with a replicate or reference whose file of queries is whole",
-    lambda results: _COLUMNS,
+    lambda arms: _COLUMNS,
     _rows,
 )
