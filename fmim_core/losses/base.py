@@ -15,9 +15,9 @@ from fmim_core.triplets.similarities import Similarities
 
 
 class LossOutput(NamedTuple):
-    """value: the loss (scalar, with gradient). active: triplets with a non-zero term (scalar); 0 in an empty batch.
+    """What a loss says of a batch. Losses that know no triplets give not-a-number for them (`no_triplets`).
 
-    Losses that know no triplets say not-a-number (`no_triplets`).
+    value: the loss (scalar, with gradient). active: triplets with a non-zero term (scalar); 0 in an empty batch.
     """
 
     value: Tensor
@@ -55,3 +55,4 @@ class Loss(KindConfig):
 
 
 LOSSES: Registry[Loss] = Registry("loss", "fmim_core.losses")
+"""The losses there are, by kind."""

@@ -16,7 +16,9 @@ from fmim_core.triplets.similarities import Similarities
 from fmim_core.triplets.statistics import EpochStatistics
 
 Epsilon = Annotated[float, Field(ge=0, lt=2, allow_inf_nan=False)]
+"""A margin ε of the triplet term, in [0, 2)."""
 Beta = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+"""A margin β of the negative-pair term, in [0, 1]."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,7 @@ class MarginConfig(KindConfig):
 
 
 MARGINS: Registry[MarginConfig] = Registry("margins", "fmim_core.margins")
+"""The margin schedules there are, by kind."""
 
 
 def check_beta(name: str, value: float | None, uses_beta: bool) -> None:

@@ -15,7 +15,7 @@ class CodeFile(DocumentPart):
 
     path: str = Field(description="relative to the folder of the file that declares the study, with / between folders")
     sha256: str = Field(description="of the file's bytes")
-    text: str
+    text: str = Field(description="all that the file holds")
 
     @classmethod
     def of(cls, path: str, text: str) -> Self:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from fmim_core.metric_names import split_key
 from fmim_core.records.document import Document, DocumentPart, Time
@@ -37,7 +37,7 @@ class Cost(DocumentPart):
     energy_j: float | None = Field(None, description="joules × the share of the device; null where no driver tells it")
     device: str = Field("none", description="the GPU's name, or cpu")
     device_share: float = Field(0.0, description="of a GPU, or of one CPU core (2.0 for two)")
-    epochs: int = 0
+    epochs: int = Field(0, description="epochs trained")
     images: int = Field(0, description="training images shown, repeats counted")
     resumed: int = Field(0, description="interruptions after which the trial was resumed from a checkpoint")
 
@@ -56,18 +56,18 @@ class TrialError(DocumentPart):
     """The error that ended a trial or an attempt; an attempt keeps no traceback."""
 
     kind: str | None = Field(None, description="the error's class, or `out of memory`, or `worker died`")
-    message: str | None = None
-    traceback: str | None = None
+    message: str | None = Field(None, description="what the error says")
+    traceback: str | None = Field(None, description="where it was raised")
 
 
 class Attempt(DocumentPart):
     """An attempt at a trial that failed and was run again; less what a later one resumed from (a checkpoint)."""
 
-    status: Status
-    cost: Cost
-    error: TrialError
-    started_at: Time
-    ended_at: Time
+    status: Status = Field(description="how it ended")
+    cost: Cost = Field(description="what it cost")
+    error: TrialError = Field(description="what ended it")
+    started_at: Time = Field(description="when it began, ISO 8601")
+    ended_at: Time = Field(description="when it ended, ISO 8601")
 
 
 class SoFar(DocumentPart):
@@ -78,24 +78,36 @@ class SoFar(DocumentPart):
     attempts: tuple[Attempt, ...] = ()
 
 
+def _absent(value: object) -> bool:
+    return value is None
+
+
 class EpochRow(DocumentPart):
     """One epoch of a training. Margins are those in force in it; not-a-number where the loss has none."""
 
     epoch: int = Field(description="from 1")
     loss: float = Field(description="mean over batches")
-    epsilon: float
-    beta: float
+    epsilon: float = Field(description="the margin ε")
+    beta: float = Field(description="the margin β")
     delta_mean: float = Field(description="mean Δ over all triplets of the epoch")
     phi_an_mean: float = Field(description="mean φ_an over all negative pairs")
     phi_ap_mean: float = Field(description="mean φ_ap over all positive pairs")
     active_share: float = Field(description="share of triplets with a non-zero term")
-    batches: int
+    batches: int = Field(description="batches trained on")
     empty_batches: int = Field(description="batches without an active triplet")
     subjects_seen_share: float = Field(description="share of training subjects in the epoch's batches")
-    delta_histogram: list[int] | None = Field(None, description="counts of Δ in equal bins over [−2, 2]")
-    phi_an_histogram: list[int] | None = Field(None, description="counts of φ_an in equal bins over [−1, 1]")
-    validation_mAP: float | None = Field(None, description="absent where the epoch was not validated")
-    seconds: float
+    delta_histogram: list[int] | None = Field(
+        None, exclude_if=_absent, description="counts of Δ in equal bins over [−2, 2]; absent where none were asked for"
+    )
+    phi_an_histogram: list[int] | None = Field(
+        None,
+        exclude_if=_absent,
+        description="counts of φ_an in equal bins over [−1, 1]; absent where none were asked for",
+    )
+    validation_mAP: float | None = Field(
+        None, exclude_if=_absent, description="absent where the epoch was not validated"
+    )
+    seconds: float = Field(description="from its beginning to its end, validation included")
 
     def number(self, name: str) -> float:
         """The number in the field of that name; NaN where it is absent."""
@@ -112,10 +124,6 @@ class EpochRow(DocumentPart):
         value = values[metric]
         return math.nan if value is None else value
 
-    @model_serializer(mode="wrap")
-    def _without_what_is_absent(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in serialize(self).items() if value is not None}
-
 
 class Metrics(DocumentPart):
     """Metric name → value, of the held-out fold or of the test set; null where that was not evaluated.
@@ -124,8 +132,8 @@ class Metrics(DocumentPart):
     `chance_mAP`, `queries`, `queries_without_match` and `gallery`.
     """
 
-    validation: MetricValues | None = None
-    test: MetricValues | None = None
+    validation: MetricValues | None = Field(None, description="on the held-out fold")
+    test: MetricValues | None = Field(None, description="on the test set")
 
     @field_validator("validation", "test")
     @classmethod
@@ -139,37 +147,37 @@ class Member(DocumentPart):
     """One model of a fold ensemble."""
 
     fold: int = Field(description="held out of its training, and its validation set")
-    seed: int
+    seed: int = Field(description="of its training")
     kept_epoch: int = Field(description="the epoch whose model was kept")
     validation: MetricValues | None = Field(description="of the kept model on its fold; null before the first epoch")
-    history: tuple[EpochRow, ...]
+    history: tuple[EpochRow, ...] = Field(description="one row an epoch")
 
 
 class Stopped(DocumentPart):
     """Where its search stopped a trial, and what was measured by then: no result."""
 
-    after_epoch: int
-    kept_epoch: int
-    validation: MetricValues | None
+    after_epoch: int = Field(description="the last epoch that was trained")
+    kept_epoch: int = Field(description="the epoch whose model was validated")
+    validation: MetricValues | None = Field(description="of that model on the held-out fold")
 
 
 class Record(Document):
     """Everything about one trial: configuration × replicate."""
 
     trial: str = Field(description="unique in the study, and the record's file name")
-    study: str
-    preset: str
+    study: str = Field(description="the study's name")
+    preset: str = Field(description="the preset's name")
     arm: str = Field(description="the arm's name; in the reference stage the reference's")
-    configuration: dict[str, Any]
-    stage: Stage
+    configuration: dict[str, Any] = Field(description="the values of the arm's parameters")
+    stage: Stage = Field(description="what the trial is for")
     replicate: int = Field(ge=0, description="the fold in the search stage, the number of the seed in the others")
     fold: int | None = Field(description="held out; null but in the search stage")
     search_split: int = Field(ge=0, description="the split into folds that its search is on; 0 is the study's own")
-    seed: int
-    status: Status
+    seed: int = Field(description="of its training")
+    status: Status = Field(description="how it ended")
     fingerprint: str = Field(description="equal for trials with equal results")
-    metrics: Metrics = Metrics()
-    stopped: Stopped | None = None
+    metrics: Metrics = Field(Metrics(), description="what it measured")
+    stopped: Stopped | None = Field(None, description="where its search stopped it; null where it did not")
     kept_epoch: int | None = Field(None, description="whose model was evaluated; of a fold ensemble its first member's")
     queries_sha256: str | None = Field(
         None,
@@ -177,14 +185,14 @@ class Record(Document):
     )
     history: tuple[EpochRow, ...] = Field((), description="of a fold ensemble: its first member's")
     members: tuple[Member, ...] = Field((), description="of a fold ensemble, by fold; none of one model")
-    cost: Cost = Cost()
+    cost: Cost = Field(Cost(), description="of the attempt that ended in this record")
     attempts: tuple[Attempt, ...] = Field((), description="attempts that failed before")
     peak_memory: int | None = Field(None, description="bytes")
-    error: TrialError | None = None
-    warnings: tuple[str, ...] = ()
+    error: TrialError | None = Field(None, description="what ended it; null where nothing did")
+    warnings: tuple[str, ...] = Field((), description="what is noteworthy and did not end it")
     test_opened_at: str | None = Field(None, description="null where the trial never saw the test set")
-    started_at: Time
-    ended_at: Time
+    started_at: Time = Field(description="when it began, ISO 8601")
+    ended_at: Time = Field(description="when it ended, ISO 8601")
     environment: dict[str, str] = Field({}, description="machine and versions")
     config: dict[str, Any] = Field(
         {}, description="the whole training configuration; of a reference what it depends on"

@@ -27,16 +27,18 @@ class SearcherFacts(DocumentPart):
 class ArmEntry(DocumentPart):
     """An arm as it was declared. Only `name` identifies it; `label`, `loss`, `group` and `search` are for display."""
 
-    name: str
-    label: str
-    loss: str
-    loss_kind: str
-    margins_kind: str
+    name: str = Field(description="unique in the study, and in its records")
+    label: str = Field(description="what reports call it")
+    loss: str = Field(description="the name of its loss's class")
+    loss_kind: str = Field(description="its loss, as configurations name it")
+    margins_kind: str = Field(
+        description="its margin schedule, as configurations name it; `none` where the loss has no margins"
+    )
     margins_vary: bool = Field(description="whether its margins change during a training")
     group: str = Field(description="what the arm shares with those beside it: its loss, or its backbone")
     search: str = Field(description="how its values are set")
-    searcher: dict[str, Any]
-    searcher_facts: SearcherFacts
+    searcher: dict[str, Any] = Field(description="its search, as it was declared")
+    searcher_facts: SearcherFacts = Field(description="what reports need to know of that search")
     note: str = Field(description="what another run with the same seed may do otherwise")
     space: dict[str, Any] = Field(description="parameter → values, or low, high and scale of a range")
     configurations: list[Configuration] = Field(description="all of them, if they are known beforehand")
@@ -48,7 +50,7 @@ class ReferenceEntry(DocumentPart):
     """A reference: rows of the report that no training made, beside the arms whose task it shares. It is no arm."""
 
     name: str = Field(description="what its records have as `arm`; no arm has such a name")
-    label: str
+    label: str = Field(description="what reports call it")
     about: str = Field(description="what it does")
     arms: list[str] = Field(description="names of the arms that it stands beside: alike in all that its numbers need")
     replicates: int = Field(description="seeds; 1 where no seed matters")
@@ -57,11 +59,11 @@ class ReferenceEntry(DocumentPart):
 class SubsetSummary(DocumentPart):
     """One side of the split of a data set."""
 
-    images: int
-    subjects: int
-    queries: int
-    queries_without_match: int
-    gallery: int
+    images: int = Field(description="images there are")
+    subjects: int = Field(description="subjects there are")
+    queries: int = Field(description="images that are searched for: of later visits, or by their role")
+    queries_without_match: int = Field(description="those of them whose subject has no other image in the gallery")
+    gallery: int = Field(description="images that are searched: of the baseline visit, or by their role")
     by_time: dict[str, int] = Field(
         description="time after baseline in the data set's interval → images; `unknown` of those whose months are"
     )
@@ -70,89 +72,89 @@ class SubsetSummary(DocumentPart):
 class DataEntry(DocumentPart):
     """The data set that a study ran on."""
 
-    name: str
-    kind: str
-    synthetic: bool
-    about: str
-    release: str
+    name: str = Field(description="the data set's name, or the table's")
+    kind: str = Field(description="phantom, manifest, or the kind of a named data set")
+    synthetic: bool = Field(description="whether its images are drawn rather than taken of people")
+    about: str = Field(description="what it is, in words")
+    release: str = Field(description="of its tables; blank where there are none")
     files: dict[str, Any] = Field(description="checksums of its tables")
-    details: dict[str, Any]
+    details: dict[str, Any] = Field(description="what else its source says of it")
     interval: Unit = Field(description="by which queries are grouped after baseline")
     fingerprint: str = Field(description="of the bank's decoded content")
     image_size: int = Field(description="side of the bank's images, pixels")
-    images: int
-    warnings: list[str]
-    development: SubsetSummary
-    test: SubsetSummary
+    images: int = Field(description="on both sides of the split")
+    warnings: list[str] = Field(description="what is noteworthy about its tables and images")
+    development: SubsetSummary = Field(description="the side that is trained on")
+    test: SubsetSummary = Field(description="the side that is read once, at the end")
 
 
 class FoldEntry(DocumentPart):
     """Who is where in a fold, and which times after baseline it cannot score though others can."""
 
-    fold: int
-    train_subjects: int
-    train_images: int
-    validation_subjects: int
-    validation_images: int
-    validation_gallery: int
-    validation_queries: int = Field(description="with a match")
-    validation_queries_without_match: int
+    fold: int = Field(description="from 0")
+    train_subjects: int = Field(description="subjects trained on")
+    train_images: int = Field(description="images trained on")
+    validation_subjects: int = Field(description="subjects held out")
+    validation_images: int = Field(description="images held out")
+    validation_gallery: int = Field(description="held-out images that are searched")
+    validation_queries: int = Field(description="held-out queries that have a match")
+    validation_queries_without_match: int = Field(description="those that have none")
     validation_queries_by_time: dict[str, int] = Field(
         description="time after baseline in the data set's interval → queries with a match, where it is known"
     )
-    validation_times_missing: list[int]
+    validation_times_missing: list[int] = Field(description="times that other folds have queries of")
 
 
 class Execution(DocumentPart):
     """One start of the study; what is null follows when it has ended."""
 
-    started_at: str
+    started_at: str = Field(description="when it began, ISO 8601")
     slots: int = Field(description="trials at once")
-    backend: Literal["ray", "inline"]
-    device: str
-    tracking_uri: str
-    ended_at: str | None = None
+    backend: Literal["ray", "inline"] = Field(description="what ran the trials")
+    device: str = Field(description="the GPU's name, or cpu")
+    tracking_uri: str = Field(description="MLflow's database or server")
+    ended_at: str | None = Field(None, description="when it ended, ISO 8601")
     wall_s: float | None = Field(None, description="from the start of the program's work to the end of the last trial")
-    trials: int | None = None
-    exit_code: int | None = None
+    trials: int | None = Field(None, description="trials that it started")
+    exit_code: int | None = Field(None, description="0 done, 1 some trials failed, 130 interrupted")
 
 
 class PlannedTrials(DocumentPart):
     """How many trials there are at most."""
 
-    search_trials: int
-    replicate_trials: int
-    reference_trials: int
+    search_trials: int = Field(description="of the search stage")
+    replicate_trials: int = Field(description="of selected configurations")
+    reference_trials: int = Field(description="of references")
 
 
 class StudyFile(Document):
     """study.json."""
 
     id: str = Field(description="stays the same when the study is resumed")
-    study: str
-    title: str
-    question: str
-    preset: str
+    study: str = Field(description="the study's name")
+    title: str = Field(description="its title in reports")
+    question: str = Field(description="what it asks")
+    preset: str = Field(description="the preset's name")
     changed: dict[str, Any] = Field({}, description="fields to which the run gave other values than the preset")
-    seed: int
-    created_at: str
-    fingerprint: str
-    data: DataEntry
+    seed: int = Field(description="from which all others are derived")
+    created_at: str = Field(description="when it was first started, ISO 8601")
+    fingerprint: str = Field(description="of the plan: equal for studies with equal trials")
+    data: DataEntry = Field(description="the data set")
     folds: list[FoldEntry] = Field(description="none where nothing is searched")
     metric: str = Field(description="the metric that selects and that arms are compared by")
-    equivalence_margin: float
+    equivalence_margin: float = Field(description="two arms are on par if their test metrics differ by less than this")
     search_splits: int = Field(description="splits into folds on which the whole search is run; the first is its own")
     test_protocol: TestProtocol = Field(description="whether a replicate tests one model, or one a fold")
     models_per_replicate: int = Field(description="1, or as many as there are folds")
     code: Code | None = Field(None, description="the study's own files, where it is declared in one of those")
     baseline: str | None = Field(None, description="the arm that all others are compared with")
     comparisons: list[tuple[str, str]] = Field([], description="pairs of arms (a, b) that are compared, as a − b")
-    arms: list[ArmEntry]
+    arms: list[ArmEntry] = Field(description="in the order of the declaration")
     references: list[ReferenceEntry] = Field(description="in the order of the report")
-    plan: PlannedTrials
+    plan: PlannedTrials = Field(description="how many trials there are at most")
     train: dict[str, Any] = Field(description="the training configuration, but for what the arms say")
-    environment: dict[str, str]
-    executions: list[Execution]
+    environment: dict[str, str] = Field(description="machine and versions")
+    executions: list[Execution] = Field(description="every start of the study, in order")
 
     def arm(self, name: str) -> ArmEntry:
         """The arm of that name."""
@@ -167,29 +169,29 @@ def study_path(out: Path) -> Path:
 class Score(DocumentPart):
     """A configuration's mean validation metric over folds; `excluded` says why it could not be selected."""
 
-    number: int
-    configuration: Configuration
-    mean: float | None
-    n: int
-    of: int
-    excluded: str | None
+    number: int = Field(description="the configuration's number in its arm, from 0")
+    configuration: Configuration = Field(description="the values of the arm's parameters")
+    mean: float | None = Field(description="over folds; null where it could not be selected")
+    n: int = Field(description="folds that have a value")
+    of: int = Field(description="folds there are")
+    excluded: str | None = Field(description="why it could not be selected; null where it could")
 
 
 class Selection(DocumentPart):
     """An arm's winner (null if no configuration finished all its folds) and the scores of all."""
 
-    number: int | None
-    configuration: Configuration | None
-    score: float | None
-    metric: str
-    scores: tuple[Score, ...]
+    number: int | None = Field(description="the winner's number in its arm, from 0")
+    configuration: Configuration | None = Field(description="the winner's values")
+    score: float | None = Field(description="the winner's mean over folds")
+    metric: str = Field(description="the metric that selects")
+    scores: tuple[Score, ...] = Field(description="of every configuration, the winner among them")
 
 
 class FixedSelection(Selection):
     """A selection with the time at which it was first fixed, and those that it replaced."""
 
-    selected_at: str
-    previous: tuple[FixedSelection, ...] = ()
+    selected_at: str = Field(description="when it was fixed, ISO 8601")
+    previous: tuple[FixedSelection, ...] = Field((), description="selections that it replaced, the latest last")
 
 
 class SelectionFile(Document):
@@ -226,8 +228,10 @@ class SelectionFile(Document):
 class Proposal(DocumentPart):
     """A configuration that a search proposed, and the results it was based on (null for a failed one)."""
 
-    configuration: Configuration
-    values: list[float | None]
+    configuration: Configuration = Field(description="the values of the arm's parameters")
+    values: list[float | None] = Field(
+        description="the results that it was based on, in the order of their configurations"
+    )
 
 
 class ProposalsFile(Document):
@@ -247,30 +251,30 @@ class ProposalsFile(Document):
 class ForecastEntry(DocumentPart):
     """What a whole plan was predicted to take."""
 
-    trials: int
-    epochs: int
-    images: int
+    trials: int = Field(description="trials there are to run")
+    epochs: int = Field(description="epochs of all of them")
+    images: int = Field(description="training images of all of them")
     wall_s: float = Field(description="from the start of the program's work to the end of the last trial")
-    device_seconds: float
+    device_seconds: float = Field(description="seconds × the share of the device, of all of them")
     peak_memory: float = Field(description="bytes of the trial that needs most")
 
 
 class CalibrationFile(Document):
     """calibration.json: a prediction, and what it was made of; a report compares it with a run of the same plan."""
 
-    made_at: str
-    study: str
-    preset: str
-    seed: int
+    made_at: str = Field(description="when it was made, ISO 8601")
+    study: str = Field(description="the study's name")
+    preset: str = Field(description="the preset's name")
+    seed: int = Field(description="the study's seed")
     replicates: int = Field(description="of all arms")
-    search_splits: int
-    epochs: int
-    data_fingerprint: str
-    backend: str
-    device: str
-    slots: int
-    device_share: float
-    forecast: ForecastEntry
+    search_splits: int = Field(description="splits into folds on which the search is run")
+    epochs: int = Field(description="of one training")
+    data_fingerprint: str = Field(description="of the bank's decoded content")
+    backend: str = Field(description="what would run the trials")
+    device: str = Field(description="the GPU's name, or cpu")
+    slots: int = Field(description="trials at once")
+    device_share: float = Field(description="of a GPU, or of one CPU core, that each trial has")
+    forecast: ForecastEntry = Field(description="what was predicted")
     preparation_s: float = Field(description="seconds from the start of the program to the start of the runner")
     calibration: dict[str, Any] = Field(description="what was timed")
 

@@ -47,3 +47,4 @@ class Reference(KindConfig):
 
 
 REFERENCES: Registry[Reference] = Registry("reference", "fmim_core.references")
+"""The references there are, by kind."""

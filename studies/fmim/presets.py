@@ -21,6 +21,7 @@ SMOKE = Preset(
     folds=2,
     replicates=2,
 )
+"""The preset `smoke`."""
 
 QUICK = Preset(
     name="quick",
@@ -38,6 +39,7 @@ QUICK = Preset(
     replicates=10,
     other_replicates=3,
 )
+"""The preset `quick`."""
 
 FULL = Preset(
     name="full",
@@ -48,6 +50,7 @@ FULL = Preset(
     folds=5,
     replicates=5,
 )
+"""The preset `full`."""
 
 PAPER = Preset(
     name="paper",
@@ -71,8 +74,10 @@ PAPER = Preset(
     replicates=5,
     test_protocol="fold_ensemble",
 )
+"""The preset `paper`."""
 
 PRESETS = (SMOKE, QUICK, FULL, PAPER)
+"""Those that a study has unless it declares its own."""
 
 
 def find_preset(name: str) -> Preset:

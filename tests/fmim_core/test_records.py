@@ -152,3 +152,12 @@ def test_a_file_is_the_old_one_until_the_new_one_is_whole(tmp_path: Path) -> Non
 def test_the_exported_schemas_are_those_of_the_code(name: str) -> None:
     """If not: `python -m fmim_core.records.export`."""
     assert json.loads((FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")) == json_schema(name)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_field_of_a_document_says_what_it_is(name: str) -> None:
+    schema = json_schema(name)
+    parts = {name: schema} | schema.get("$defs", {})
+    assert [part for part, one in parts.items() if not one.get("description") or not one.get("properties")] == []
+    fields = [(part, field, about) for part, one in parts.items() for field, about in one["properties"].items()]
+    assert [f"{part}.{field}" for part, field, about in fields if "description" not in about] == []

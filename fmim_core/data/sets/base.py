@@ -31,3 +31,4 @@ class DataSet(KindConfig):
 
 
 DATA_SETS: Registry[DataSet] = Registry("data set", "fmim_core.data.sets")
+"""The data sets there are, by kind."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from fmim_core.metric_names import Interval
+from fmim_core.records import ArmEntry
 from fmim_reports.frames.frame import Frame, FrameColumn
 from fmim_reports.frames.shared import configuration_columns, of_configuration
 from fmim_reports.reading.results import Results
@@ -23,8 +26,8 @@ _BEGIN = (
 )
 
 
-def _columns(results: Results) -> list[FrameColumn]:
-    return [*_BEGIN, *configuration_columns(results)]
+def _columns(arms: Sequence[ArmEntry], interval: Interval) -> list[FrameColumn]:
+    return [*_BEGIN, *configuration_columns(arms)]
 
 
 def _rows(results: Results) -> list[dict[str, Any]]:

@@ -42,6 +42,6 @@ def _rows(results: Results) -> Iterator[dict[str, Any]]:
 EPOCHS = Frame(
     "epochs",
     "an epoch of a training, of failed and stopped ones too",
-    lambda results: _COLUMNS,
+    lambda arms, interval: _COLUMNS,
     lambda results: list(_rows(results)),
 )

@@ -9,6 +9,8 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import BaseModel
 
+from fmim_core.metric_names import Interval
+from fmim_core.records import ArmEntry
 from fmim_reports.reading.results import Results
 
 Dtype = Literal["string", "boolean", "int64", "Int64", "float64", "datetime64[us, UTC]"]
@@ -27,23 +29,29 @@ class FrameColumn:
 
 @dataclass(frozen=True)
 class Frame:
-    """A tidy frame by name: what one row is, its columns in a study, and its rows, which may have more than these."""
+    """A tidy frame by name: what one row is, its columns in a study of such arms and such an interval, and its rows.
+
+    Rows may have more than the columns.
+    """
 
     name: str
     row: str
-    columns: Callable[[Results], Sequence[FrameColumn]]
+    columns: Callable[[Sequence[ArmEntry], Interval], Sequence[FrameColumn]]
     rows: Callable[[Results], Sequence[Mapping[str, Any]] | pd.DataFrame]
 
     def of(self, results: Results) -> pd.DataFrame:
         """The frame of a study; without rows it has the same columns and types."""
-        dtypes = {column.name: column.dtype for column in self.columns(results)}
+        dtypes = {column.name: column.dtype for column in self._columns_in(results)}
         # As objects, since a seed has 63 bits, which a column of numbers would lose beside one that is missing.
         return pd.DataFrame(self.rows(results), columns=pd.Index(dtypes), dtype=object).astype(dtypes)
 
     def description(self, results: Results) -> pd.DataFrame:
         """One row per column of the frame: column, dtype, unit, description."""
-        rows = [(column.name, column.dtype, column.unit, column.description) for column in self.columns(results)]
+        rows = [(column.name, column.dtype, column.unit, column.description) for column in self._columns_in(results)]
         return pd.DataFrame(rows, columns=["column", "dtype", "unit", "description"], dtype="string")
+
+    def _columns_in(self, results: Results) -> Sequence[FrameColumn]:
+        return self.columns(results.arms, results.interval)
 
 
 def field_column(model: type[BaseModel], name: str, dtype: Dtype, unit: str = "", more: str = "") -> FrameColumn:

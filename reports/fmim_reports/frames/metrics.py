@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fmim_core.metric_names import METRICS
+from fmim_core.metric_names import METRICS, Interval
+from fmim_core.records import ArmEntry
 from fmim_reports.frames.frame import Frame, FrameColumn
 from fmim_reports.frames.shared import OF_TRIAL, of_trial, tested
 from fmim_reports.reading.results import PlannedTrial, Results
 
 
-def _columns(results: Results) -> tuple[FrameColumn, ...]:
-    unit, times = results.interval.unit, results.interval.plural
+def _columns(arms: Sequence[ArmEntry], interval: Interval) -> tuple[FrameColumn, ...]:
+    unit, times = interval.unit, interval.plural
     between = f"{times} between a query and its subject's baseline image; NA of all {times} together"
     return (
         *OF_TRIAL,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
-from fmim_core.metric_names import INTERVALS
-from fmim_core.records import QUERY_COLUMNS
+from fmim_core.metric_names import INTERVALS, Interval
+from fmim_core.records import QUERY_COLUMNS, ArmEntry
 from fmim_reports.frames.frame import Dtype, Frame, FrameColumn
 from fmim_reports.frames.shared import OF_TRIAL, of_trial, tested
 from fmim_reports.reading.results import Results
@@ -15,9 +17,9 @@ _UNITS = {"months": "months"} | {interval.unit: interval.plural for interval in 
 _OF_TRIAL = tuple(column for column in OF_TRIAL if column.name not in ("search_split", "status"))
 
 
-def _columns(results: Results) -> tuple[FrameColumn, ...]:
+def _columns(arms: Sequence[ArmEntry], interval: Interval) -> tuple[FrameColumn, ...]:
     """Those of the file, with the one column of time that the study's has."""
-    others = INTERVALS.keys() - {results.interval.unit}
+    others = INTERVALS.keys() - {interval.unit}
     of_query = [
         FrameColumn(
             name,

@@ -7,7 +7,7 @@ from typing import Any
 
 from fmim_core.records import ArmEntry
 from fmim_reports.frames.frame import FrameColumn, dtype_of
-from fmim_reports.reading.results import PlannedTrial, Results
+from fmim_reports.reading.results import PlannedTrial
 from fmim_reports.writing.formats import SYMBOLS, UNITS
 
 CONFIGURATION = "configuration_"
@@ -34,10 +34,10 @@ def tested(trials: Iterable[PlannedTrial]) -> list[PlannedTrial]:
     return [trial for trial in trials if trial.stage != "search"]
 
 
-def configuration_columns(results: Results) -> list[FrameColumn]:
-    """One column per hyperparameter that an arm of the study varies, by the order of the arms."""
+def configuration_columns(arms: Iterable[ArmEntry]) -> list[FrameColumn]:
+    """One column per hyperparameter that one of these arms varies, by the order of the arms."""
     found: dict[str, list[Any]] = {}
-    for name, value in (pair for arm in results.arms for pair in _values(arm)):
+    for name, value in (pair for arm in arms for pair in _values(arm)):
         found.setdefault(name, []).append(value)
     return [
         FrameColumn(f"{CONFIGURATION}{name}", dtype_of(values), _meaning(name), UNITS.get(name, ""))

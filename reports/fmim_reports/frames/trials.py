@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from fmim_core.metric_names import METRICS
-from fmim_core.records import Cost, Record
+from fmim_core.metric_names import METRICS, Interval
+from fmim_core.records import ArmEntry, Cost, Record
 from fmim_reports.frames.frame import Frame, FrameColumn, field_column
 from fmim_reports.frames.shared import OF_TRIAL, configuration_columns, of_configuration, of_trial
-from fmim_reports.reading.results import PlannedTrial, Results
+from fmim_reports.reading.results import PlannedTrial
 
 _SPLITS = {"validation": "the held-out fold", "test": "the test set"}
 _WITH_ATTEMPTS = "with those of the attempts that failed before"
@@ -53,8 +54,8 @@ _TIMES = (
 )
 
 
-def _columns(results: Results) -> list[FrameColumn]:
-    return [*_BEGIN, *configuration_columns(results), *_MEASURED, *_COST, *_TIMES]
+def _columns(arms: Sequence[ArmEntry], interval: Interval) -> list[FrameColumn]:
+    return [*_BEGIN, *configuration_columns(arms), *_MEASURED, *_COST, *_TIMES]
 
 
 def _row(trial: PlannedTrial) -> dict[str, Any]:

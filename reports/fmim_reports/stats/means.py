@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 Values = Mapping[Any, Any] | pd.Series | Iterable[float]
+"""Replicate → value; without keys the values count as one replicate each."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ FOLD_LABELS = {
     "mean_of_folds": "mean of folds (each fold counts once)",
     "pooled": "pooled (each query counts once)",
 }
+"""What reports call each field of `FoldAverages`."""
 
 
 def by_replicate(values: Values) -> dict[Hashable, float]:

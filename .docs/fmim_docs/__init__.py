@@ -1,0 +1,1 @@
+"""Makes the pages of the documentation that nobody writes by hand."""
