@@ -152,7 +152,7 @@ def _bullets(lines: Iterable[str]) -> str:
 def provenance(results: Results) -> list[tuple[str, str]]:
     """Where the numbers come from, as names and values."""
     study = results.study
-    data = study.data
+    data, code = study.data, study.code.files if study.code else ()
     ran = [trial.record for trial in results.every_trial if trial.record]
     seeds = sorted({record.seed for record in ran})
     devices = sorted({record.cost.device for record in ran})
@@ -160,6 +160,7 @@ def provenance(results: Results) -> list[tuple[str, str]]:
     lines = [
         ("Study", f"{study.study}, preset {study.preset}, seed {study.seed}"),
         ("Study fingerprint", study.fingerprint),
+        ("Declared in", "; ".join(f"{file.path}, SHA-256 {file.sha256}" for file in code)),
         ("Created", study.created_at),
         ("Data", f"{data.name}: {data.about}"),
         ("Data fingerprint", data.fingerprint),

@@ -36,6 +36,8 @@ def test_what_it_writes_runs_in_smoke_as_it_stands_and_goes_on_only_unchanged(
     study, path = StudyFile.read(out / "study.json"), tmp_path / "does_it_work.py"
     assert study.code is not None
     assert [file.text for file in study.code.files] == [path.read_text(encoding="utf-8")]
+    page = (out / "report" / "index.html").read_text(encoding="utf-8")
+    assert f"does_it_work.py, SHA-256 {study.code.main.sha256}" in page
     (compared,) = table(out, "paired_differences")
     assert (compared["a"], compared["b"]) == ("smooth", "triplet_grid")
     path.write_text(path.read_text(encoding="utf-8") + "# a remark\n", encoding="utf-8")
