@@ -18,6 +18,7 @@ from fmim_reports.reading.results import Results, read_results
 from fmim_reports.reading.summary import selection_problems
 from fmim_reports.sections import Part, Section
 from fmim_reports.writing.captions import data_phrase, protocol_sentence, source_line
+from fmim_reports.writing.columns import columns_table
 from fmim_reports.writing.formats import to_html, to_md
 from fmim_reports.writing.latex import latex
 from fmim_reports.writing.plotting import Drawing, NothingToDraw, Plot, render
@@ -67,6 +68,7 @@ def tables_of(results: Results) -> Tables:
     names = [table.name for found in tables.values() for table in found]
     assert len(names) == len(set(names)), f"two tables of one name: {sorted(names)}"
     tables[Section.FILES].append(contents.tidy(results, names))
+    tables[Section.FILES].append(columns_table(table for found in tables.values() for table in found))
     return tables
 
 

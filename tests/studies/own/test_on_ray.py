@@ -40,6 +40,7 @@ def test_workers_have_the_text_alone(tmp_path: Path, fmim_here: Program, monkeyp
         ("\n\nBASELINE = Arm(", TELL),
         ("values=(0.1, 0.25, 0.5, 0.75)", "values=(0.25,)"),
         ("values=(0.05, 0.1)", "values=(my_scale.TAU,)"),
+        ('baseline="triplet_grid"', 'baseline="triplet_grid", search=False'),
     )
     command = ("run", "../home/my_study.py", "--preset", "smoke", "--set", "epochs=1", "--replicates", "1")
     found = {}
@@ -50,7 +51,7 @@ def test_workers_have_the_text_alone(tmp_path: Path, fmim_here: Program, monkeyp
         found[backend] = {record.trial: (record.status, record.metrics) for record in records}
     assert found["ray"] == found["inline"]
     assert {status for status, _ in found["ray"].values()} == {"completed"}
-    assert len(found["ray"]) == 2 * 2 + 2 + 3  # the search, replicates, references
+    assert len(found["ray"]) == 2 + 3  # replicates, references
     lines = told.read_text(encoding="utf-8").splitlines()
     assert lines.count("my_study my_scale from disk") == 2  # this process, once a command
     assert lines.count("my_study my_scale from text") == len(lines) - 2 > 0
