@@ -65,6 +65,6 @@ def _fieller(x: np.ndarray, y: np.ndarray, ratio: float, level: float) -> tuple[
     (s_xx, s_xy), (_, s_yy) = np.cov(x, y, ddof=1)
     squared, linear, constant = y.mean() ** 2 - c * s_yy, x.mean() * y.mean() - c * s_xy, x.mean() ** 2 - c * s_xx
     if squared <= 0:
-        return None, None, "the costs of b vary too much for an interval of the ratio"
+        return None, None, "the divisor varies too much for an interval of the ratio"
     root = math.sqrt(max(linear**2 - squared * constant, 0.0))
     return float((linear - root) / squared), float((linear + root) / squared), ""

@@ -136,7 +136,7 @@ def test_a_slow_fold_of_both_arms_does_not_widen_the_interval_of_their_ratio() -
         ),
         ({0: 4.0, 1: 8.0}, {0: 0.0, 1: 0.0}, None, "b cost nothing: no ratio"),
         ({0: 4.0, 1: math.nan}, {0: 1.0, 1: 2.0}, None, "1 of 2 pairs have a cost that is not known"),
-        ({0: 4.0, 1: 5.0}, {0: 0.0, 1: 9.0}, 1.0, "the costs of b vary too much for an interval of the ratio"),
+        ({0: 4.0, 1: 5.0}, {0: 0.0, 1: 9.0}, 1.0, "the divisor varies too much for an interval of the ratio"),
     ],
 )
 def test_ratios_without_an_interval_are_named(
