@@ -68,7 +68,7 @@ def tables_of(results: Results) -> Tables:
     names = [table.name for found in tables.values() for table in found]
     assert len(names) == len(set(names)), f"two tables of one name: {sorted(names)}"
     tables[Section.FILES].append(contents.tidy(results, names))
-    tables[Section.FILES].append(columns_table(table for found in tables.values() for table in found))
+    tables[Section.FILES].append(columns_table(results, (table for found in tables.values() for table in found)))
     return tables
 
 

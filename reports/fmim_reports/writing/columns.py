@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fmim_reports.reading.results import Results
+from fmim_reports.writing.captions import caption
 from fmim_reports.writing.tables import Column, Kind, Table
 
 UNITS: dict[Kind, str] = {
@@ -21,7 +23,7 @@ UNITS: dict[Kind, str] = {
 """The unit of a column in CSV, by its kind; blank for text and pure numbers."""
 
 
-def columns_table(tables: Iterable[Table]) -> Table:
+def columns_table(results: Results, tables: Iterable[Table]) -> Table:
     """One row per column of every table's CSV file: what it holds, and its unit there."""
     rows = {  # by table and name, since neighbours may share the count of their replicates
         (table.name, name): {"table": table.name, "column": name, "holds": holds, "unit": unit}
@@ -35,8 +37,8 @@ def columns_table(tables: Iterable[Table]) -> Table:
         Column("holds", "What it holds"),
         Column("unit", "Unit"),
     ]
-    caption = "The columns of this report's CSV files. Where tables show percent, the files have fractions."
-    return Table("columns", "Columns", caption, columns, list(rows.values()))
+    text = "The columns of this report's CSV files. Where tables show percent, the files have fractions."
+    return Table("columns", "Columns", caption(results, text), columns, list(rows.values()))
 
 
 def _in_csv(column: Column) -> list[tuple[str, str, str]]:
