@@ -2,7 +2,16 @@
 
 from fmim_core.records.code import Code, CodeFile
 from fmim_core.records.document import SCHEMA, Document, DocumentPart, Time, flat
-from fmim_core.records.files import now, read_json, replacing, write_bytes, write_json, write_text
+from fmim_core.records.files import (
+    Damaged,
+    now,
+    read_json,
+    replacing,
+    set_aside,
+    write_bytes,
+    write_json,
+    write_text,
+)
 from fmim_core.records.queries import (
     QUERIES_ENDING,
     QUERY_COLUMNS,
@@ -61,6 +70,7 @@ __all__ = [
     "Code",
     "CodeFile",
     "Cost",
+    "Damaged",
     "DataEntry",
     "Document",
     "EpochRow",
@@ -104,6 +114,7 @@ __all__ = [
     "read_records",
     "record_path",
     "replacing",
+    "set_aside",
     "study_path",
     "trial_name",
     "write_bytes",

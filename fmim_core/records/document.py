@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from fmim_core.config import in_words
-from fmim_core.records.files import read_json, write_json
+from fmim_core.records.files import Damaged, read_json, write_json
 
 SCHEMA = 4
 """The version of the form of all documents. Raise it when a field is added, removed or means something else."""
@@ -51,7 +51,8 @@ class Document(DocumentPart):
         """The document in a file, which errors call `where`, or else by its path.
 
         Raises:
-            ValueError: not JSON, of another version, or not of this form; names the file and what is wrong with it.
+            Damaged: not JSON, or not of this form; names the file and what is wrong with it.
+            ValueError: of another version.
         """
         return cls.of(read_json(path, where), where or str(path))
 
@@ -60,14 +61,15 @@ class Document(DocumentPart):
         """The document of these plain values, which lie at `where`; raises as `read`."""
         if not isinstance(content, dict) or content.get("schema") != SCHEMA:
             given = content.get("schema") if isinstance(content, dict) else f"none ({type(content).__name__})"
-            raise ValueError(
+            other_version = isinstance(given, int)
+            raise (ValueError if other_version else Damaged)(
                 f"{where} has schema {given}, this version reads {SCHEMA}: use the version that wrote it, or start "
                 "over with --fresh, which moves the study's folder aside"
             )
         try:
             return cls.model_validate(content)
         except ValidationError as error:
-            raise ValueError(f"{where} is malformed: {in_words(error)}") from error
+            raise Damaged(f"{where} is malformed: {in_words(error)}") from error
 
 
 def flat(fields: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

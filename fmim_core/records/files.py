@@ -11,6 +11,17 @@ from pathlib import Path
 from typing import IO, Any
 
 
+class Damaged(ValueError):
+    """A file does not hold what was written to it; the message names it, and says what is wrong."""
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged file, so that another one can take its name; nothing is deleted. Returns its new place."""
+    place = path.with_name(f"{path.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
+    path.rename(place)
+    return place
+
+
 def now() -> str:
     """The time in UTC, ISO 8601, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -58,9 +69,9 @@ def read_json(path: Path, where: str = "") -> Any:
     """The content of a JSON file, which errors call `where`, or else by its path.
 
     Raises:
-        ValueError: not JSON; the message names the file.
+        Damaged: not JSON.
     """
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{where or path} is not readable JSON ({error}): move it aside to go on") from error
+        raise Damaged(f"{where or path} is not readable JSON ({error}): move it aside to go on") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +54,7 @@ def _weights(path: Path, record: Record) -> dict[str, Any]:
             f"the weights of {record.trial} are missing: there is no {path}. Copy the checkpoints with the study's "
             "folder, or run the study again in another folder"
         )
-    try:
-        content = checkpoint.load(path, torch.device("cpu"))
-    except (RuntimeError, pickle.UnpicklingError, EOFError) as error:
-        raise ValueError(f"{path} cannot be read, it is damaged: {error}") from error
+    content = checkpoint.load(path, torch.device("cpu"))
     if content is None or not content["complete"]:
         raise ValueError(f"{path} does not hold the weights of a finished training of this version")
     if content["fingerprint"] != record.fingerprint:

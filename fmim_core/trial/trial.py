@@ -12,6 +12,7 @@ import torch
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import (
     Attempt,
+    Damaged,
     EpochRow,
     Metrics,
     MetricValues,
@@ -21,6 +22,7 @@ from fmim_core.records import (
     Stopped,
     now,
     read_record,
+    set_aside,
     write_queries,
 )
 from fmim_core.training.ensemble import FoldEnsemble
@@ -62,6 +64,7 @@ class Trial:
         self._saved = time.perf_counter()
         self._attempts: tuple[Attempt, ...] = ()
         self._peak_before = 0
+        self._warnings: list[str] = []
         self._training: Training | FoldEnsemble | None = None
         self._evaluator: Evaluator | None = None
         self.record: Record | None = None
@@ -150,7 +153,7 @@ class Trial:
         """The state to resume from, if there is one; what was paid by then and for earlier attempts is taken over."""
         record = read_record(self._settings.out, self.spec.id)
         self._attempts = earlier_attempts(record, self.spec.fingerprint)
-        found = checkpoint.load(self._checkpoint_path(), device)
+        found = self._last_checkpoint(device)
         if found is None or found["fingerprint"] != self.spec.fingerprint or found["complete"]:
             return None
         carried = SoFar.model_validate(found["so_far"])
@@ -159,6 +162,15 @@ class Trial:
         self._peak_before = found["peak_memory"]
         state: dict[str, Any] = found["training"]
         return state
+
+    def _last_checkpoint(self, device: torch.device) -> dict[str, Any] | None:
+        """What the last attempt saved; a damaged file is set aside, and the training begins anew."""
+        try:
+            return checkpoint.load(self._checkpoint_path(), device)
+        except Damaged as damaged:
+            aside = set_aside(self._checkpoint_path())
+            self._warnings.append(f"{damaged}: moved to {aside.name}, and the training begun anew")
+            return None
 
     def _complete(self) -> None:
         """Evaluate the kept model."""
@@ -205,7 +217,7 @@ class Trial:
             "history": tuple(evaluator.history) if evaluator else (),
             "members": evaluator.members if evaluator else (),
             "peak_memory": self._peak_memory(),
-            "warnings": tuple(evaluator.warnings) if evaluator else (),
+            "warnings": (*self._warnings, *(evaluator.warnings if evaluator else ())),
             "ended_at": now(),
         }
         return self.spec.record(self._started_at).changed(dict(self.so_far) | ended | parts)

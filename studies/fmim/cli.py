@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,17 +15,43 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from typer.core import TyperGroup
 
 from fmim.data.commands import app as data_app
-from fmim.exit_codes import BAD_INPUT, SOME_FAILED
+from fmim.exit_codes import BAD_INPUT, INTERRUPTED
 from fmim.matching.commands import embed, match
+from fmim.runner.signals import ends_as_by_ctrl_c
 from fmim_core.config import in_words
 from fmim_core.records import StudyFile, study_path
 
 if TYPE_CHECKING:
     from fmim.options import Options
 
+
+class Program(TyperGroup):
+    """The commands; what one raises is told in words, and becomes the exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            _tell("interrupted: the same command goes on")
+            raise typer.Exit(INTERRUPTED) from error
+        except ValidationError as error:
+            _tell(in_words(error))
+            raise typer.Exit(BAD_INPUT) from error
+        except (ValueError, OSError) as error:
+            _tell(str(error))
+            raise typer.Exit(BAD_INPUT) from error
+
+
+def _tell(problem: str) -> None:
+    Console(stderr=True).print(f"[red]error:[/] {escape(problem)}", highlight=False, soft_wrap=True)
+
+
 app = typer.Typer(
+    cls=Program,
     help="Hyperparameter and ablation studies for deep metric learning.",
     add_completion=False,
     no_args_is_help=True,
@@ -57,6 +85,9 @@ Changes = Annotated[
     typer.Option("--set", metavar="FIELD=VALUE", help="Another value than the preset's, e.g. model.kind=resnet50."),
 ]
 
+Banks = Annotated[
+    Path | None, typer.Option("--banks", help="Folder of decoded images; default banks beside the study's folder.")
+]
 Out = Annotated[Path | None, typer.Option(help="The study's folder; default runs/STUDY.")]
 BackendName = Annotated[Literal["ray", "inline"], typer.Option(help="inline: one by one in this process.")]
 Address = Annotated[str | None, typer.Option(help="A running Ray cluster, e.g. auto.")]
@@ -121,6 +152,7 @@ def plan(
         typer.Option("--calibrate", help="Time a few steps here and predict the run; writes OUT/calibration.json."),
     ] = False,
     out: Out = None,
+    banks: Banks = None,
     backend: BackendName = "ray",
     address: Address = None,
     gpus_per_trial: GpusPerTrial = None,
@@ -159,7 +191,10 @@ def run(
     address: Address = None,
     gpus_per_trial: GpusPerTrial = None,
     cpus_per_trial: CpusPerTrial = 1.0,
-    tracking_uri: Annotated[str, typer.Option(help="MLflow's database or server.")] = "sqlite:///runs/mlflow.db",
+    banks: Banks = None,
+    tracking_uri: Annotated[
+        str | None, typer.Option(help="MLflow's database or server; default mlflow.db beside the study's folder.")
+    ] = None,
     selected: Annotated[
         Path | None, typer.Option(help="Take the arms' configurations from what this study's folder selected.")
     ] = None,
@@ -199,15 +234,25 @@ def report(out: StudyFolder) -> None:
 @app.command()
 def ui(
     out: StudyFolder,
-    port: Annotated[int, typer.Option(help="Port on this machine.")] = 5000,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 5000,
 ) -> None:
     """Open the MLflow UI on the database or server that a study was mirrored to."""
     uri = StudyFile.read(study_path(_study_folder(out))).executions[-1].tracking_uri
     if uri.startswith("http"):
         Console().print(f"the study was mirrored to the server {uri}: open it in a browser", highlight=False)
         return
+    _check_port(port)
     command = [sys.executable, "-m", "mlflow", "ui", "--backend-store-uri", uri, "--port", str(port)]
     raise typer.Exit(subprocess.run(command, check=False).returncode)
+
+
+def _check_port(port: int) -> None:
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise ValueError(f"--port {port} cannot be used ({error.strerror}): give another one") from error
 
 
 app.command()(embed)
@@ -240,16 +285,8 @@ def main() -> None:
     commands += [group.name for group in app.registered_groups if group.name]
     if arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
         arguments = ["run", *arguments]
-    try:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # what a terminal has no letters for is no error
+            stream.reconfigure(errors="replace")
+    with ends_as_by_ctrl_c():
         app(arguments)
-    except ValueError as error:
-        said = in_words(error) if isinstance(error, ValidationError) else str(error)
-        Console(stderr=True).print(f"[red]error:[/] {escape(said)}", highlight=False, soft_wrap=True)
-        sys.exit(BAD_INPUT)
-    except OSError as error:  # a full disk, a folder that may not be written
-        Console(stderr=True).print(
-            f"[red]error:[/] {escape(str(error))}. Records so far are safe: the same command resumes from them",
-            highlight=False,
-            soft_wrap=True,
-        )
-        sys.exit(SOME_FAILED)

@@ -18,7 +18,8 @@ from fmim.runner.tracking.mlflow_runs import check_tracking_uri, database_files
 from fmim_core.records import SelectionFile
 from fmim_spaces.domain import Assignment
 
-BANKS = Path("runs/banks")
+STUDIES = Path("runs")
+"""Where studies lie if nothing is said, with their banks and MLflow's database beside them."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,14 @@ class Options:
     address: str | None = None
     gpus_per_trial: float | None = None
     cpus_per_trial: float = 1.0
-    tracking_uri: str = "sqlite:///runs/mlflow.db"
+    tracking_uri: str | None = None
     fresh: bool = False
     selected: Path | None = None
-    banks: Path = BANKS
+    banks: Path | None = None
 
     def __post_init__(self) -> None:
-        check_tracking_uri(self.tracking_uri)
+        if self.tracking_uri is not None:
+            check_tracking_uri(self.tracking_uri)
         if self.backend == "inline" and self.address:
             raise ValueError("--address names a Ray cluster, but --backend inline uses none: leave one of them out")
         if self.cohort is not None and self.data != PHANTOM:
@@ -77,7 +79,12 @@ class Options:
     @property
     def checked_tracking_uri(self) -> str:
         """Where the MLflow mirror goes, a sqlite file's path made absolute."""
-        return check_tracking_uri(self.tracking_uri)
+        return check_tracking_uri(self.tracking_uri or f"sqlite:///{self.folder.parent / 'mlflow.db'}")
+
+    @property
+    def banks_folder(self) -> Path:
+        """Where banks lie: beside the study's folder, if nothing else is said."""
+        return banks_beside(self.folder.parent) if self.banks is None else self.banks.absolute()
 
     def check(self) -> None:
         """Look up every name and file.
@@ -126,7 +133,12 @@ class Options:
     @property
     def folder(self) -> Path:
         """The study's folder, absolute."""
-        return (self.out or Path("runs") / self._named.name).absolute()
+        return (self.out or STUDIES / self._named.name).absolute()
+
+
+def banks_beside(studies: Path) -> Path:
+    """Where the banks of the studies in a folder lie."""
+    return studies / "banks"
 
 
 def selection_file(folder: Path, name: str) -> Path:

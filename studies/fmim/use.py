@@ -31,6 +31,7 @@ class RunOptions(TypedDict, total=False):
     address: str
     gpus_per_trial: float
     cpus_per_trial: float
+    banks: Path
     tracking_uri: str
     selected: Path
     fresh: bool

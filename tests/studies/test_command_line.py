@@ -63,12 +63,13 @@ def test_bad_usage_exits_with_2_and_starts_nothing(arguments: list[str], message
 
 
 @pytest.mark.slow
-def test_a_folder_that_cannot_be_written_exits_with_1_and_its_name(tmp_path: Path, fmim_here: Program) -> None:
+def test_a_folder_that_cannot_be_written_is_bad_input_and_named(tmp_path: Path, fmim_here: Program) -> None:
     (tmp_path / "file").write_text("no folder")
     options = ("--preset", "smoke", "--backend", "inline", "--gpus-per-trial", "0", "--out", "file/study")
     done = fmim_here("automargin_vs_grid", *options, cwd=tmp_path)
-    assert done.returncode == 1
-    assert "Not a directory: " in done.stderr
+    assert done.returncode == 2
+    assert "/file is a file: give another folder" in done.stderr
+    assert "safe" not in done.stderr
     assert "file/study" in done.stderr
     assert "Traceback" not in done.stderr
 

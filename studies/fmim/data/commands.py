@@ -104,12 +104,13 @@ def prepare(
     preset: PresetName = "quick",
     metadata_only: MetadataOnly = False,
     seed: Seed = 0,
+    banks: Annotated[Path | None, typer.Option("--banks", help="Folder of decoded images; default runs/banks.")] = None,
 ) -> None:
     """Check a data set's tables and make the bank that `fmim run` would. Exit code 2 where it cannot be used."""
     from fmim.data.banks import bank_of
     from fmim.data.inspection import inspect_data
     from fmim.data.show import show_bank, show_description, show_findings
-    from fmim.options import BANKS
+    from fmim.options import STUDIES, banks_beside
     from fmim.presets import find_preset
 
     console = Console()
@@ -123,7 +124,7 @@ def prepare(
         console.print(hint, highlight=False, soft_wrap=True)
         raise typer.Exit(BAD_INPUT)
     begun, source, size = time.perf_counter(), inspection.source(), find_preset(preset).image_size
-    bank, made = bank_of(source, size, BANKS, console)
+    bank, made = bank_of(source, size, banks or banks_beside(STUDIES), console)
     show_bank(bank, made, time.perf_counter() - begun, console)
 
 

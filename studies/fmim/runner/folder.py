@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +21,30 @@ from fmim_core.losses.surface import loss_surface
 from fmim_core.margins.base import Margins
 from fmim_core.records import (
     Code,
+    Damaged,
     DataEntry,
     Execution,
     FoldEntry,
     PlannedTrials,
+    Record,
     StudyFile,
     SubsetSummary,
     now,
     queries_path,
-    read_records,
+    set_aside,
     study_path,
     write_json,
 )
 from fmim_core.trial.machine import environment
 
 
-def outcomes_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Outcome]:
+def outcomes_of_plan(
+    out: Path, plan: Plan, bank: Bank, tell: Callable[[str], None] = lambda warning: None
+) -> dict[str, Outcome]:
     """The outcomes of the plan's trials that have a record in the folder, by trial; other records are left alone.
 
-    A replicate whose queries are gone from beside its record has none: it runs again, and writes both.
+    A damaged record is set aside, and so are damaged queries, which `tell` is told. Then its trial has no outcome, nor
+    has a replicate whose queries are gone from beside its record: it runs again, and writes both.
 
     Raises:
         ValueError: a record has the name of a planned trial, but another configuration, data set or seed; or an arm
@@ -50,10 +56,10 @@ def outcomes_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Outcome]:
     sampled = {arm.name for arm in plan.arms if arm.listed is None}
     outcomes: dict[str, Outcome] = {}
     lost, foreign = [], []
-    for record in read_records(out):
+    for record in _undamaged_records(out, tell):
         spec = planned.get(record.trial)
         if spec is not None:
-            if record.queries_sha256 is None or queries_path(out, spec.id).exists():
+            if _has_its_queries(out, record, tell):
                 outcomes[spec.id] = Outcome.of(record, with_history=bool(spec.rungs))
             if record.fingerprint != spec.fingerprint:
                 foreign.append(spec.id)
@@ -70,6 +76,25 @@ def outcomes_of_plan(out: Path, plan: Plan, bank: Bank) -> dict[str, Outcome]:
             "give another --out, or --fresh to move them aside and start over"
         )
     return outcomes
+
+
+def _undamaged_records(out: Path, tell: Callable[[str], None]) -> Iterator[Record]:
+    for path in sorted((out / "records").glob("*.json")):
+        try:
+            yield Record.read(path)
+        except Damaged as damaged:
+            tell(f"{damaged}: moved to {set_aside(path).name}, and its trial runs again")
+
+
+def _has_its_queries(out: Path, record: Record, tell: Callable[[str], None]) -> bool:
+    """Whether a record that names a file of queries has it, whole."""
+    path = queries_path(out, record.trial)
+    if record.queries_sha256 is None or not path.exists():
+        return record.queries_sha256 is None
+    if hashlib.sha256(path.read_bytes()).hexdigest() == record.queries_sha256:
+        return True
+    tell(f"{path} is damaged (another SHA-256): moved to {set_aside(path).name}, and its trial runs again")
+    return False
 
 
 def _check_arms(out: Path, plan: Plan, proposals: Proposals) -> None:
@@ -239,9 +264,19 @@ def end_execution(out: Path, wall_s: float, trials: int, exit_code: int) -> None
 
 
 def _git_commit() -> str:
-    """The project's commit, with `-dirty` where files differ from it; `unknown` outside a checkout."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=40"]
+    """This project's commit, with `-dirty` where files differ from it; `unknown` outside a checkout of it.
+
+    An environment may lie in another project's repository, whose commit says nothing of this code.
+    """
+    root = Path(__file__).resolve().parents[3]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+        if Path(_git(root, "rev-parse", "--show-toplevel")) != root:
+            return "unknown"
+        return _git(root, "describe", "--always", "--dirty", "--abbrev=40")
     except (OSError, subprocess.SubprocessError):
         return "unknown"
+
+
+def _git(folder: Path, *command: str) -> str:
+    run = ["git", "-C", str(folder), *command]
+    return subprocess.run(run, capture_output=True, text=True, check=True, timeout=10).stdout.strip()

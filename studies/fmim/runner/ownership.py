@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import fcntl
+import os
+import platform
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fmim_core.records import CalibrationFile, StudyFile, calibration_path, study_path
+from fmim_core.records import CalibrationFile, StudyFile, calibration_path, now, study_path
 
-FILES = ("study.json", "selection.json", "proposals.json", "surfaces.json", "calibration.json", ".lock")
+LOCK, LOCKED_BY = ".lock", "fmim:"  # the file's name, and how its content begins
+FILES = ("study.json", "selection.json", "proposals.json", "surfaces.json", "calibration.json", LOCK)
 FOLDERS = ("records", "checkpoints", "report", "samples")
 SYSTEM_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")  # which file managers leave in any folder
 NAMED = 3  # foreign files in a message
@@ -24,14 +27,18 @@ def check_folder(out: Path, study: str, fresh: bool = False, mirror: Collection[
         mirror: names of the MLflow mirror's files, if they lie in it.
 
     Raises:
-        ValueError: it is a file, holds what no study writes, or belongs to another study.
+        ValueError: it or what it would lie in is a file or cannot be written to; or it holds what no study writes, or
+            belongs to another study.
     """
+    place = next(path for path in (out, *out.absolute().parents) if path.exists())
+    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        what = "cannot be written to" if place.is_dir() else "is a file"
+        raise ValueError(f"--out {out}: {place} {what}: give another folder")
     if not out.exists():
         return
-    if not out.is_dir():
-        raise ValueError(f"--out {out} is a file: give a folder")
     known = {*FILES, *FOLDERS, *SYSTEM_FILES, *mirror}
     foreign = sorted(path.name for path in out.iterdir() if path.name not in known and not _half_written(path.name))
+    foreign += [LOCK] if _is_foreign_lock(out / LOCK) else []
     if foreign:
         more = f" and {len(foreign) - NAMED} more" if len(foreign) > NAMED else ""
         raise ValueError(
@@ -48,25 +55,41 @@ def check_folder(out: Path, study: str, fresh: bool = False, mirror: Collection[
             )
 
 
+def _is_foreign_lock(path: Path) -> bool:
+    """Whether a file with the name of ours has somebody else's content."""
+    if not path.is_file():
+        return path.exists()
+    with path.open("rb") as file:
+        start = file.read(len(LOCKED_BY))
+    return start not in (b"", LOCKED_BY.encode())
+
+
 def _half_written(name: str) -> bool:
     """Whether a killed process has left it on the way to one of a study's files, or a network drive in its place."""
     return name.startswith(".nfs") or (name.startswith(".") and name.endswith(".part"))
 
 
 @contextmanager
-def locked(out: Path) -> Iterator[None]:
-    """Nobody else runs in this folder for the block.
+def locked(out: Path) -> Iterator[str]:
+    """Nobody else runs in this folder for the block; yields a warning where that cannot be known, else nothing.
 
     Raises:
-        ValueError: somebody does.
+        ValueError: somebody does; names the machine and the process.
     """
     out.mkdir(parents=True, exist_ok=True)
-    with (out / ".lock").open("w") as file:
+    with os.fdopen(os.open(out / LOCK, os.O_RDWR | os.O_CREAT, 0o666), "r+", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ValueError(f"another process is running in {out}: wait for it, or give another --out") from None
-        yield
+            owner = file.read().removeprefix(LOCKED_BY).strip() or "another process"
+            raise ValueError(f"{owner} is running in {out}: wait for it, or give another --out") from None
+        except OSError as error:  # a network drive without locks
+            yield f"{out} cannot be locked ({error.strerror}): see to it that nobody else runs a study in it"
+            return
+        file.truncate()
+        file.write(f"{LOCKED_BY} process {os.getpid()} on {platform.node()}, since {now()},\n")
+        file.flush()
+        yield ""
 
 
 def move_aside(out: Path) -> Path | None:

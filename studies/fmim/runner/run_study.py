@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -138,8 +136,14 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
         _check_selected_on(bank, options.selected)
         if options.fresh and (aside := move_aside(out)):
             console.print(f"moved {out} to {aside}", highlight=False, soft_wrap=True)
-        with locked(out):
-            outcomes = outcomes_of_plan(out, plan, bank)
+        with locked(out) as unlocked:
+
+            def warn(text: str) -> None:
+                console.print(f"[yellow]{escape(text)}[/]", highlight=False, soft_wrap=True)
+
+            if unlocked:
+                warn(unlocked)
+            outcomes = outcomes_of_plan(out, plan, bank, warn)
             warn_of_folds(checked.folds, bank.interval, console)
             study_id = write_study(out, plan, bank, checked.folds, _execution(options, backend))
             write_surfaces(out, plan)
@@ -174,6 +178,13 @@ class StudyRun:
             self._say_what_will_happen()
             code = self._train()
             self._report()
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+            raise
+        except OSError as error:  # a full disk
+            code = SOME_FAILED
+            said = f"{error}. Records so far are safe: the same command resumes from them"
+            self.console.print(f"[red]error:[/] {escape(said)}", highlight=False, soft_wrap=True)
         finally:  # whatever becomes of trials and report, no run may stay RUNNING
             self._close(code)
         return code
@@ -207,8 +218,7 @@ class StudyRun:
         with Progress(self.plan, self.backend.slots, self._done, self.console) as progress:
             dispatcher = Dispatcher(self.plan, self.bank, self.out, self._done, [progress, self.tracker])
             try:
-                with _terminate_as_interrupt():
-                    self.backend.run(dispatcher, self.out, self.plan.trials)
+                self.backend.run(dispatcher, self.out, self.plan.trials)
             except KeyboardInterrupt:
                 code = INTERRUPTED
         if code == DONE and not dispatcher.complete:
@@ -257,18 +267,4 @@ def _execution(options: Options, backend: Backend) -> Execution:
 
 def open_bank(checked: Checked, options: Options, console: Console) -> Bank:
     """The data set's images, decoded if this was not done before."""
-    return bank_of(checked.source, checked.plan.preset.image_size, options.banks, console)[0]
-
-
-@contextmanager
-def _terminate_as_interrupt() -> Iterator[None]:
-    """SIGTERM ends the block as Ctrl-C does, so that the tracker says KILLED and the report is built."""
-
-    def interrupt(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    return bank_of(checked.source, checked.plan.preset.image_size, options.banks_folder, console)[0]

@@ -218,7 +218,7 @@ def test_a_checkpoint_of_another_form_is_not_resumed_from(tiny_bank: Bank, tmp_p
     spec, settings = search_spec(tiny_bank, epochs=3), RunSettings(tmp_path, "cpu", checkpoint_every_s=0.0)
     Trial(spec, settings).step()
     path = tmp_path / "checkpoints" / f"{spec.id}.pt"
-    torch.save(torch.load(path) | {"format": 1}, path)
+    checkpoint.save(path, torch.load(path) | {"format": 1})
     assert checkpoint.load(path, torch.device("cpu")) is None
     row = Trial(spec, settings).step()
     assert row is not None

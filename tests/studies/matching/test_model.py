@@ -18,7 +18,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.metrics import score_queries
 from fmim_core.records import read_queries
 from fmim_core.training.evaluation import Evaluator
-from fmim_core.trial.checkpoint import checkpoint_path
+from fmim_core.trial.checkpoint import checkpoint_path, save
 from tests.oracles import ensembles as oracle
 from tests.support.trained import ARM
 
@@ -133,14 +133,14 @@ def test_files_tables_folders_and_arrays_are_read_alike(single: Path, tmp_path: 
 
 def broken(change: Callable[[dict], dict]) -> Callable[[Path], None]:
     """Saves a checkpoint with another content."""
-    return lambda path: torch.save(change(torch.load(path)), path)
+    return lambda path: save(path, change(torch.load(path)))
 
 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
         (Path.unlink, "the weights of .* are missing"),
-        (lambda path: path.write_bytes(path.read_bytes()[:1000]), "cannot be read, it is damaged"),
+        (lambda path: path.write_bytes(path.read_bytes()[:1000]), "is damaged: its SHA-256 is not"),
         (broken(lambda content: content | {"format": 1}), "does not hold the weights of a finished training"),
         (broken(lambda content: content | {"complete": False}), "does not hold the weights of a finished training"),
         (broken(lambda content: content | {"fingerprint": "0"}), "holds the weights of another trial"),

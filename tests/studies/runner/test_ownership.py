@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
+import platform
+import re
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from fmim.runner.forecast.predict import predict
+from fmim.runner.ownership import locked
 from fmim.runner.run_study import Options, prepare, run_study
 from tests.support.calibration import CALIBRATION
 from tests.support.factories import make_out
@@ -78,21 +84,52 @@ def test_a_folder_that_holds_the_folders_of_studies_is_refused(tmp_path: Path) -
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("a file")
-    refused(tmp_path, tmp_path / "x", f"--out {tmp_path}/x is a file: give a folder")
-    refused(tmp_path, tmp_path / "x", f"--out {tmp_path}/x is a file: give a folder", fresh=True)
+    refused(tmp_path, tmp_path / "x", f"--out {tmp_path}/x: {tmp_path}/x is a file: give another folder")
+    refused(tmp_path, tmp_path / "x", f"--out {tmp_path}/x: {tmp_path}/x is a file: give another folder", fresh=True)
 
 
 def test_ones_own_folder_is_accepted_with_all_that_a_study_writes(tmp_path: Path) -> None:
     out = make_out(tmp_path / "x", arms=("triplet_q1",))
     edit(out / "study.json", study="lambda_sweep")
-    for name in ("proposals.json", "surfaces.json", ".lock", ".study.json.4711.part"):
+    for name in ("proposals.json", "surfaces.json", ".study.json.4711.part"):
         (out / name).write_text("{}")
+    with locked(out):
+        pass
     write(out / "calibration.json", CALIBRATION | {"study": "lambda_sweep"})
     for name in ("checkpoints", "report"):
         (out / name).mkdir()
     prepare(options(tmp_path, out))
     (tmp_path / "empty").mkdir()
     prepare(options(tmp_path, tmp_path / "empty"))
+
+
+def test_a_lock_of_somebody_else_is_foreign_and_stays_as_it_is(tmp_path: Path) -> None:
+    lock = tmp_path / "x" / ".lock"
+    lock.parent.mkdir()
+    lock.write_text("of another program")
+    refused(tmp_path, lock.parent, r"holds what no study writes: \.lock$")
+    assert lock.read_text() == "of another program"
+
+
+def test_who_holds_the_lock_is_told(tmp_path: Path) -> None:
+    holder = rf"^process {os.getpid()} on {re.escape(platform.node())}, since 20.*Z, is running in .*: wait for it"
+    with locked(tmp_path) as warning, pytest.raises(ValueError, match=holder), locked(tmp_path):
+        pass
+    assert warning == ""
+    with locked(tmp_path):  # the next one may be shorter than this one, and leaves nothing of it
+        text = (tmp_path / ".lock").read_text()
+    assert text.count("\n") == 1
+
+
+def test_a_file_system_without_locks_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a network drive answers; none can be mounted here."""
+
+    def refuse(*given: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with locked(tmp_path) as warning:
+        assert warning.startswith(f"{tmp_path} cannot be locked (No locks available): see to it that nobody else")
 
 
 def test_the_mirrors_database_may_lie_in_the_folder_if_it_is_this_one(tmp_path: Path) -> None:

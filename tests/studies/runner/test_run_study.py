@@ -187,7 +187,7 @@ def test_fresh_moves_the_old_folder_aside(copy: Path) -> None:
 
 
 def test_two_processes_cannot_use_one_folder(copy: Path) -> None:
-    with locked(copy / "study"), pytest.raises(ValueError, match="another process is running in"):
+    with locked(copy / "study"), pytest.raises(ValueError, match=r"process \d+ on .*, since .*, is running in"):
         run(copy)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ os.environ.update({name: os.environ.get(name, value) for name, value in TUNE_ENV
 
 import ray  # noqa: E402
 
+LONGEST_TEMPORARY = 107 - len("/ray/session_2000-01-01_00-00-00_000000_0000000/sockets/plasma_store")
+"""Characters: the path of a Unix socket has 107."""
+
 
 @dataclass(frozen=True)
 class Resources:
@@ -42,16 +46,35 @@ def cluster(address: str | None) -> Iterator[None]:
         ValueError: there is none at that address.
     """
     # "local": without an address Ray would join any cluster that is noted on this machine, and wait for a dead one.
-    options: dict[str, Any] = {"address": address} if address else {"address": "local", "include_dashboard": False}
+    own: dict[str, Any] = {"address": "local", "include_dashboard": False, "_temp_dir": _temporary_folder()}
     try:
         _knock(address)
-        ray.init(logging_level=logging.ERROR, log_to_driver=False, **options)
+        ray.init(logging_level=logging.ERROR, log_to_driver=False, **({"address": address} if address else own))
     except (OSError, RuntimeError) as error:
-        raise ValueError(f"no Ray cluster can be reached at --address {address}: {error}") from error
+        what = (
+            f"no Ray cluster can be reached at --address {address}" if address else "Ray cannot start on this machine"
+        )
+        raise ValueError(f"{what}: {error}; --backend inline needs no Ray") from error
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _temporary_folder() -> str:
+    """Where a cluster of our own has its sockets: the temporary folder, or a shorter one where that is too long.
+
+    Raises:
+        ValueError: there is none that is short enough; names the limit.
+    """
+    given = os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
+    for place in (given, "/tmp", "/var/tmp"):
+        if len(place) <= LONGEST_TEMPORARY and os.access(place, os.W_OK):
+            return os.path.join(place, "ray")
+    raise ValueError(
+        f"Ray's sockets lie in the temporary folder, whose path may have {LONGEST_TEMPORARY} characters; {given} has "
+        f"{len(given)}: set TMPDIR to a shorter one, or --backend inline, which needs no Ray"
+    )
 
 
 def _knock(address: str | None) -> None:

@@ -58,12 +58,19 @@ def check_tracking_uri(uri: str) -> str:
     """The URI with a sqlite file's path made absolute, checked as far as can be without connecting.
 
     Raises:
-        ValueError: a folder, which MLflow no longer takes, or a scheme it does not know.
+        ValueError: a folder, which MLflow no longer takes, a path that no address can hold, or a scheme it does not
+            know.
     """
     safe_names((*METRICS, *EPOCH_METRICS, *COST_METRICS))
     scheme = uri.partition(":")[0]
     if uri.startswith("sqlite:///"):
-        return f"sqlite:///{Path(uri.removeprefix('sqlite:///')).absolute()}"
+        path = Path(uri.removeprefix("sqlite:///")).absolute()
+        if found := [letter for letter in "?#%" if letter in str(path)]:
+            raise ValueError(
+                f"MLflow's database {path}: an address cannot hold {' and '.join(found)}; give --tracking-uri "
+                "sqlite:///FILE.db in a folder without"
+            )
+        return f"sqlite:///{path}"
     if "://" in uri and scheme in (
         "http",
         "https",

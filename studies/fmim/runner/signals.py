@@ -1,0 +1,42 @@
+"""How the program ends when it is asked to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def ends_as_by_ctrl_c() -> Iterator[None]:
+    """SIGTERM, and SIGHUP of a terminal that is closed, end the block as Ctrl-C does.
+
+    Then the tracker says KILLED, the report is built, and the same command goes on with the study.
+    """
+
+    terminals = [stream.fileno() for stream in (sys.stdout, sys.stderr) if stream.isatty()]
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            _leave(terminals)
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _leave(terminals: Iterable[int]) -> None:
+    """Nothing can be written to a terminal that has gone: what would be told goes nowhere, instead of failing."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for terminal in terminals:
+        os.dup2(nowhere, terminal)
+    os.close(nowhere)

@@ -1,0 +1,57 @@
+"""A program that is asked to end does so in order: report, tracker and exit code say that it was interrupted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+
+from fmim.exit_codes import INTERRUPTED
+from fmim_core.records import StudyFile
+from tests.support.paths import ROOT
+from tests.support.services import wait_for
+
+pytestmark = pytest.mark.slow
+
+COMMAND = (
+    *("lambda_sweep", "--preset", "smoke", "--backend", "inline", "--gpus-per-trial", "0", "--out", "study"),
+    *("--set", "epochs=40", "--set", "phantom.train_subjects=40"),
+)
+
+
+def start(folder: Path, **streams: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, str(ROOT / "studies" / "run.py"), *COMMAND]
+    return subprocess.Popen(command, cwd=folder, start_new_session=True, **streams)
+
+
+def test_it_ends_in_order_when_its_terminal_closes(tmp_path: Path) -> None:
+    out, log = tmp_path / "study", tmp_path / "log"
+    log.touch()
+    terminal, its_end = os.openpty()
+    process = start(tmp_path, stdin=its_end, stdout=its_end, stderr=its_end)
+    os.close(its_end)
+    wait_for(lambda: any((out / "records").glob("*.json")), process, log, seconds=120)
+    os.close(terminal)
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(timeout=90) == INTERRUPTED
+    assert StudyFile.read(out / "study.json").executions[-1].exit_code == INTERRUPTED
+    assert (out / "report" / "index.html").is_file()
+    client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
+    (experiment,) = [one for one in client.search_experiments() if one.name == "lambda_sweep"]
+    assert "RUNNING" not in {run.info.status for run in client.search_runs([experiment.experiment_id])}
+
+
+def test_it_ends_with_a_word_when_it_is_terminated_before_it_has_begun(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with log.open("wb") as told:
+        process = start(tmp_path, stdout=told.fileno(), stderr=told.fileno())
+    wait_for((tmp_path / "banks").exists, process, log, seconds=120)
+    process.terminate()
+    assert process.wait(timeout=60) == INTERRUPTED
+    assert "interrupted: the same command goes on" in log.read_text()
+    assert "Traceback" not in log.read_text()
