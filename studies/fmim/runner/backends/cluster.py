@@ -46,10 +46,12 @@ def cluster(address: str | None) -> Iterator[None]:
         ValueError: there is none at that address.
     """
     # "local": without an address Ray would join any cluster that is noted on this machine, and wait for a dead one.
-    own: dict[str, Any] = {"address": "local", "include_dashboard": False, "_temp_dir": _temporary_folder()}
+    options: dict[str, Any] = {"address": address or "local"}
+    if not address:
+        options |= {"include_dashboard": False, "_temp_dir": _temporary_folder()}
     try:
         _knock(address)
-        ray.init(logging_level=logging.ERROR, log_to_driver=False, **({"address": address} if address else own))
+        ray.init(logging_level=logging.ERROR, log_to_driver=False, **options)
     except (OSError, RuntimeError) as error:
         what = (
             f"no Ray cluster can be reached at --address {address}" if address else "Ray cannot start on this machine"

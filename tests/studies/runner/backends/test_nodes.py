@@ -145,5 +145,5 @@ def test_without_a_short_temporary_folder_the_limit_is_told(monkeypatch: pytest.
 
     monkeypatch.setenv("RAY_TMPDIR", "/" + "x" * 77)
     monkeypatch.setattr(cluster.os, "access", lambda place, mode: False)
-    with pytest.raises(ValueError, match=r"whose path may have 38 characters; /x+ has 78: set TMPDIR to a shorter one"):
+    with pytest.raises(ValueError, match=r"whose path may have 39 characters; /x+ has 78: set TMPDIR to a shorter one"):
         cluster._temporary_folder()
