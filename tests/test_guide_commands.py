@@ -29,12 +29,11 @@ from fmim_core.data.sets.phantom_config import PhantomConfig
 from tests.support.image_folders import folder_of
 from tests.support.mini_study import MINI_STUDY, mini_plan, options_in
 from tests.support.nih_folders import longitudinal
-from tests.support.paths import ROOT
+from tests.support.paths import GUIDES, ROOT
 from tests.support.program import Program
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_code")]
 
-GUIDES = sorted([*ROOT.glob("*.md"), *ROOT.glob("*/README.md")])
 SET_UP = ("python3 -m venv", "pip install", "ruff check", "pytest ", "mkdocs ")
 DOWNLOADS = ("model.weights=pretrained", "model.weights=densenet121-res224-all")
 """Of commands that fetch published weights, which a test must not."""

@@ -8,9 +8,8 @@ import sys
 
 import pytest
 
-from tests.support.paths import ROOT
+from tests.support.paths import GUIDES, ROOT
 
-GUIDES = sorted([*ROOT.glob("*.md"), *ROOT.glob("*/README.md")])
 BLOCKS = [
     pytest.param(code, id=f"{path.relative_to(ROOT)}-{number}")
     for path in GUIDES

@@ -14,8 +14,8 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
+from fmim_core.config import did_you_mean
 from fmim_core.models.base import Backbone
-from fmim_core.registry import did_you_mean
 
 SAFETENSORS = ".safetensors"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from fmim_core.metric_names import split_key
 from fmim_core.records.document import Document, DocumentPart, Time
+from fmim_core.records.files import Damaged
 
 Stage = Literal["search", "replicate", "reference"]
 Status = Literal["completed", "stopped", "diverged", "failed"]
@@ -288,7 +289,12 @@ def read_record(out: Path, trial: str) -> Record | None:
     return Record.read(path) if path.exists() else None
 
 
-def read_records(out: Path) -> Iterator[Record]:
-    """All records of a study's folder, by name; raises as `read_record`."""
+def read_records(out: Path, on_damage: Callable[[Path, Damaged], None] | None = None) -> Iterator[Record]:
+    """All records of a study's folder, by name; raises as `read_record`, but where `on_damage` is told of a file."""
     for path in sorted((out / "records").glob("*.json")):
-        yield Record.read(path)
+        try:
+            yield Record.read(path)
+        except Damaged as damaged:
+            if on_damage is None:
+                raise
+            on_damage(path, damaged)

@@ -97,9 +97,10 @@ def load_model(out: str | Path, arm: str, seed: int = 0, device: str = "auto") -
     Raises:
         ValueError: no such folder, arm or completed replicate (the message lists those there are), or no weights.
     """
-    from fmim.matching.model import load_model
+    from fmim.matching.find import find_replicate
+    from fmim.matching.model import load
 
-    return load_model(out, arm, seed, device)
+    return load(find_replicate(Path(out), arm, seed), device)
 
 
 def _check_kinds(study: Study, kinds: set[type]) -> None:
@@ -120,4 +121,4 @@ def _check_kinds(study: Study, kinds: set[type]) -> None:
 def _packages_with_kinds() -> Iterator[str]:
     from fmim_core.registry import PLUGINS
 
-    return (entry.value.partition(".")[0].partition(":")[0] for entry in entry_points(group=PLUGINS))
+    return (entry.module.partition(".")[0] for entry in entry_points(group=PLUGINS))

@@ -29,16 +29,17 @@ def find(name: str) -> Study:
     """
     if is_study_file(name):
         return _own(Path(name))
-    if name not in names():
-        raise ValueError(
-            f"unknown study {name!r}; there are {', '.join(names())}, or a file of your own, such as my_study.py"
-            f"{did_you_mean(name, names())}"
-        )
-    if name in _modules():
+    if name in _modules():  # looked for first: finding entry points reads every installed package
         study: Study = importlib.import_module(f"{__name__}.{name}").STUDY
         assert study.name == name, f"{name}.py declares the study {study.name!r}: call both alike"
         return study
-    return _load(_installed()[name])
+    if entry := _installed().get(name):
+        return _load(entry)
+    known = names()
+    raise ValueError(
+        f"unknown study {name!r}; there are {', '.join(known)}, or a file of your own, such as my_study.py"
+        f"{did_you_mean(name, known)}"
+    )
 
 
 def _modules() -> list[str]:

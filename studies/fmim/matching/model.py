@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from torch import nn
 
-from fmim.matching.find import Replicate, find_replicate
+from fmim.matching.find import Replicate
 from fmim.matching.images import Images, Side, images_at, images_of_array, images_of_files
 from fmim.matching.ranking import Ranking, rank
 from fmim.own.code import run_code
@@ -138,26 +138,12 @@ class EmbeddingModel:
         return self.images(images, side=side) if isinstance(images, str | Path) else images_of_files(images, side)
 
 
-def load_model(out: str | Path, arm: str, seed: int = 0, device: str = "auto") -> EmbeddingModel:
-    """The trained model of an arm's selected configuration, from the study's folder alone.
-
-    The files of a study that was declared in one of its own are run, as study.json has them: open folders you trust.
-
-    Args:
-        out: the study's folder.
-        arm: its name; the message on one that is not there lists them.
-        seed: the number of the replicate, from 0.
-        device: `auto` (the GPU if there is one), `cpu`, or as torch names it.
+def load(replicate: Replicate, device: str) -> EmbeddingModel:
+    """The trained model of a replicate; see `fmim.load_model`.
 
     Raises:
-        ValueError: not a study's folder, no such arm or completed replicate (the message lists those there are), or
-            weights that are missing or do not belong to it.
+        ValueError: its weights are missing or do not belong to it, or there is no such device.
     """
-    return load(find_replicate(Path(out), arm, seed), device)
-
-
-def load(replicate: Replicate, device: str = "auto") -> EmbeddingModel:
-    """As `load_model`, of a replicate that has been found."""
     if replicate.study.code is not None:
         run_code(replicate.study.code)
     evaluator = kept_model(replicate.out, replicate.record, _device(device))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from fmim_core.records import (
     SubsetSummary,
     now,
     queries_path,
+    read_records,
     set_aside,
     study_path,
     write_json,
@@ -56,7 +57,11 @@ def outcomes_of_plan(
     sampled = {arm.name for arm in plan.arms if arm.listed is None}
     outcomes: dict[str, Outcome] = {}
     lost, foreign = [], []
-    for record in _undamaged_records(out, tell):
+
+    def move(path: Path, damaged: Damaged) -> None:
+        tell(f"{damaged}: moved to {set_aside(path).name}, and its trial runs again")
+
+    for record in read_records(out, move):
         spec = planned.get(record.trial)
         if spec is not None:
             if _has_its_queries(out, record, tell):
@@ -76,14 +81,6 @@ def outcomes_of_plan(
             "give another --out, or --fresh to move them aside and start over"
         )
     return outcomes
-
-
-def _undamaged_records(out: Path, tell: Callable[[str], None]) -> Iterator[Record]:
-    for path in sorted((out / "records").glob("*.json")):
-        try:
-            yield Record.read(path)
-        except Damaged as damaged:
-            tell(f"{damaged}: moved to {set_aside(path).name}, and its trial runs again")
 
 
 def _has_its_queries(out: Path, record: Record, tell: Callable[[str], None]) -> bool:

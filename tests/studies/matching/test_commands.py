@@ -11,8 +11,8 @@ import pyarrow.parquet as parquet
 import pytest
 from PIL import Image
 
+from fmim import load_model
 from fmim.exit_codes import BAD_INPUT, DONE
-from fmim.matching.model import load_model
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.tables.listing import FileSource
