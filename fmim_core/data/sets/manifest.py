@@ -181,15 +181,13 @@ def _check_files(root: Path, images: Sequence[str | None], places: Sequence[str]
     findings.error("missing files whose names are written otherwise on disk", _written_otherwise(root, missing))
     what = f"images that links lead out of {root}: copy the files into it, or put the table into a folder above them"
     real_folder = cache(os.path.realpath)
-    inside = os.path.join(root, "")
-    led_out = []
+    inside, led_out = os.path.join(root, ""), []
     for place, image in zip(places, images, strict=True):
-        folder, name = os.path.split(root / image) if image else ("", "")
-        real = os.path.join(real_folder(folder), name)
-        if os.path.islink(real):
-            real = os.path.realpath(real)
-        if image and not real.startswith(inside):
-            led_out.append(f"{place} {shortened(image)!r} leads to {real}")
+        if image:
+            folder, name = os.path.split(inside + image)
+            real = os.path.join(real_folder(folder), name)
+            real = os.path.realpath(real) if os.path.islink(real) else real
+            led_out += [] if real.startswith(inside) else [f"{place} {shortened(image)!r} leads to {real}"]
     findings.error(what, led_out)
 
 

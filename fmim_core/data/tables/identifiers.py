@@ -32,9 +32,12 @@ def check_identifiers(names: Sequence[str], images: Sequence[str], places: Seque
         names: of each row's subject, and images: its file, both blank where the row has none. places: where it stands.
     """
 
+    distinct = set(names)
+
     def where(is_odd: Callable[[str], object]) -> list[str]:
-        rows = zip(places, names, strict=True)
-        return [f"{place} {shortened(name)!r}" for place, name in rows if is_odd(name)]
+        odd = {name for name in distinct if is_odd(name)}
+        rows = zip(places, names, strict=True) if odd else ()
+        return [f"{place} {shortened(name)!r}" for place, name in rows if name in odd]
 
     again = "export the table again with that column as text"
     what = f"subjects in exponent form, which has lost digits, so that people may have become one: {again}"
@@ -43,7 +46,7 @@ def check_identifiers(names: Sequence[str], images: Sequence[str], places: Seque
     findings.warning(what, where(_DATE.fullmatch))
     what = "subjects in decimal form, as programs make of whole numbers: other tables and file names have none"
     findings.warning(what, where(_DECIMAL.fullmatch))
-    numbers = {name for name in names if _WHOLE.fullmatch(name)}
+    numbers = {name for name in distinct if _WHOLE.fullmatch(name)}
     if all(_ROUNDED.fullmatch(name) for name in numbers if len(name) > 15):
         what = f"subjects of more than 15 digits, all zeros after these, as a spreadsheet rounds: if so, {again}"
         findings.warning(what, where(lambda name: len(name) > 15 and name in numbers))
