@@ -11,8 +11,11 @@ import numpy as np
 import pydicom
 from PIL import Image
 from pydicom.dataset import Dataset
+from pydicom.encaps import get_frame
 from pydicom.filereader import _read_file_meta_info, read_preamble
 from pydicom.pixels import apply_color_lut, pixel_array
+from pydicom.pixels.utils import get_j2k_parameters
+from pydicom.uid import JPEG2000TransferSyntaxes
 
 from fmim_core.data.images.dicom_levels import grey_levels, stored_values
 from fmim_core.data.images.limits import MAX_FILE_BYTES, SEVERAL_FRAMES, ImageProblem, check_shape
@@ -125,11 +128,22 @@ def _check_pixels(path: str | Path, dataset: Dataset) -> None:
         uid = known[bool(implicit)] if little_endian else pydicom.uid.ExplicitVRBigEndian
         dataset.file_meta.TransferSyntaxUID = uid
     if dataset.file_meta.TransferSyntaxUID.is_compressed:
+        _check_precision(path, dataset)
         return
     samples = 2 if dataset.PhotometricInterpretation == "YBR_FULL_422" else dataset.SamplesPerPixel
     needed = math.ceil(dataset.Rows * dataset.Columns * samples * dataset.BitsAllocated / 8)
     if len(dataset.PixelData) < needed:
         raise ImageProblem(path, f"truncated: {len(dataset.PixelData)} of {needed} bytes of pixels")
+
+
+def _check_precision(path: str | Path, dataset: Dataset) -> None:
+    """Refuse JPEG 2000 of fewer bits than the file uses, which would be dark, or of more than it has room for."""
+    if dataset.file_meta.TransferSyntaxUID not in JPEG2000TransferSyntaxes:
+        return
+    bits = get_j2k_parameters(get_frame(dataset.PixelData, 0, number_of_frames=1)).get("precision")
+    if bits is not None and not dataset.BitsStored <= bits <= dataset.BitsAllocated:
+        stored = f"BitsStored {dataset.BitsStored} in BitsAllocated {dataset.BitsAllocated}"
+        raise ImageProblem(path, f"its JPEG 2000 picture of {bits} bits contradicts {stored}: save it as PNG")
 
 
 def _decoded(path: str | Path, dataset: Dataset) -> np.ndarray:

@@ -7,7 +7,7 @@ import hashlib
 import io
 import zlib
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 from fmim_core.data.files import other_than_file
 from fmim_core.data.tables.limits import MAX_LINE_BYTES, check_bytes
@@ -39,7 +39,7 @@ def read_content(path: Path) -> tuple[bytes, str]:
     return content, hashlib.sha256(stored).hexdigest()
 
 
-def _read_bounded(path: Path, file: IO[bytes]) -> bytes:
+def _read_bounded(path: Path, file: BinaryIO | gzip.GzipFile) -> bytes:
     """All of `file`, piece by piece, so that what is refused was not held."""
     content = io.BytesIO()
     piece = file.read(MAX_LINE_BYTES)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 from pydicom.dataset import Dataset
+from pydicom.encaps import encapsulate
 from pydicom.filewriter import write_file_meta_info
 from pydicom.sequence import Sequence
-from pydicom.uid import DeflatedExplicitVRLittleEndian, RLELossless
+from pydicom.uid import DeflatedExplicitVRLittleEndian, JPEG2000Lossless, RLELossless
 
 from fmim_core.data.images import dicom
 from fmim_core.data.images.reading import ImageProblem, read_grey
@@ -139,6 +142,36 @@ def test_what_is_contradictory_or_not_read_is_refused_by_name(
 ) -> None:
     with pytest.raises(ImageProblem, match=rf"film\.dcm: {message}"):
         grey(dataset(RAMP, **elements), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["RescaleSlope", "RescaleIntercept", "WindowCenter", "WindowWidth"])
+def test_a_decimal_comma_is_refused_by_name(name: str, tmp_path: Path) -> None:
+    made = dataset(RAMP, **{"WindowCenter": "9", "WindowWidth": "9", name: "7777.5"})
+    made.save_as(tmp_path / "film.dcm", enforce_file_format=True)
+    content = (tmp_path / "film.dcm").read_bytes()
+    (tmp_path / "film.dcm").write_bytes(content.replace(b"7777.5", b"7777,5"))
+    with pytest.raises(ImageProblem, match=rf"film\.dcm: {name} is not a number \(.*'7777,5'"):
+        read_grey(tmp_path / "film.dcm")
+
+
+@pytest.mark.parametrize(("bits", "refused"), [(8, True), (12, False), (16, False)])
+def test_the_bits_of_a_compressed_picture_are_those_of_the_file(bits: int, refused: bool, tmp_path: Path) -> None:
+    """Pillow writes 16 bits: into a file of 16, of 12, and of 8 bits, where the upper half would be lost."""
+    pixels = np.tile(RAMP, (1, 4))
+    made = dataset(pixels, bits=bits, BitsAllocated=8 if refused else 16)
+    compressed = io.BytesIO()
+    Image.fromarray(pixels).save(compressed, "JPEG2000", irreversible=False, num_resolutions=1)
+    made.file_meta.TransferSyntaxUID = JPEG2000Lossless
+    made.PixelData = encapsulate([compressed.getvalue()])
+    made["PixelData"].VR = "OB"
+    if refused:
+        with pytest.raises(
+            ImageProblem, match="JPEG 2000 picture of 16 bits contradicts BitsStored 8 in BitsAllocated 8"
+        ):
+            grey(made, tmp_path)
+    else:
+        expected = np.floor(255 * pixels.astype(float) / (2**bits - 1) + 0.5)
+        np.testing.assert_array_equal(grey(made, tmp_path), expected)
 
 
 def test_a_file_that_inflates_without_end_is_refused_before_it_is_read(
