@@ -15,7 +15,7 @@ from pydicom.encaps import get_frame
 from pydicom.filereader import _read_file_meta_info, read_preamble
 from pydicom.pixels import apply_color_lut, pixel_array
 from pydicom.pixels.utils import get_j2k_parameters
-from pydicom.uid import JPEG2000TransferSyntaxes
+from pydicom.uid import DeflatedExplicitVRLittleEndian, JPEG2000TransferSyntaxes, RLELossless
 
 from fmim_core.data.images.dicom_levels import grey_levels, stored_values
 from fmim_core.data.images.limits import MAX_FILE_BYTES, SEVERAL_FRAMES, ImageProblem, check_shape
@@ -74,7 +74,7 @@ def _check_inflated(path: str | Path) -> None:
     with open(path, "rb") as file:
         read_preamble(file, force=True)
         meta = _read_file_meta_info(file)
-        if meta.get("TransferSyntaxUID") != pydicom.uid.DeflatedExplicitVRLittleEndian:
+        if meta.get("TransferSyntaxUID") != DeflatedExplicitVRLittleEndian:
             return
         unpack, left = zlib.decompressobj(-zlib.MAX_WBITS), MAX_FILE_BYTES
         while left > 0 and not unpack.eof and (piece := unpack.unconsumed_tail or file.read(_PIECE)):
@@ -128,7 +128,7 @@ def _check_pixels(path: str | Path, dataset: Dataset) -> None:
         uid = known[bool(implicit)] if little_endian else pydicom.uid.ExplicitVRBigEndian
         dataset.file_meta.TransferSyntaxUID = uid
     if dataset.file_meta.TransferSyntaxUID.is_compressed:
-        _check_precision(path, dataset)
+        _check_compressed(path, dataset)
         return
     samples = 2 if dataset.PhotometricInterpretation == "YBR_FULL_422" else dataset.SamplesPerPixel
     needed = math.ceil(dataset.Rows * dataset.Columns * samples * dataset.BitsAllocated / 8)
@@ -136,9 +136,17 @@ def _check_pixels(path: str | Path, dataset: Dataset) -> None:
         raise ImageProblem(path, f"truncated: {len(dataset.PixelData)} of {needed} bytes of pixels")
 
 
-def _check_precision(path: str | Path, dataset: Dataset) -> None:
-    """Refuse JPEG 2000 of fewer bits than the file uses, which would be dark, or of more than it has room for."""
-    if dataset.file_meta.TransferSyntaxUID not in JPEG2000TransferSyntaxes:
+def _check_compressed(path: str | Path, dataset: Dataset) -> None:
+    """Refuse pictures that JPEG and its kin cannot hold as the file says.
+
+    Their decoders give the lowest bits, whatever High Bit says. JPEG 2000 says its own bits: with fewer than the file
+    uses it would be dark, and for more than it has room for the upper ones would be lost.
+    """
+    syntax = dataset.file_meta.TransferSyntaxUID
+    if syntax != RLELossless and dataset.HighBit != dataset.BitsStored - 1:
+        which = f"HighBit {dataset.HighBit}, BitsStored {dataset.BitsStored}"
+        raise ImageProblem(path, f"{which} contradict a picture stored as {syntax.name}: save it as PNG")
+    if syntax not in JPEG2000TransferSyntaxes:
         return
     bits = get_j2k_parameters(get_frame(dataset.PixelData, 0, number_of_frames=1)).get("precision")
     if bits is not None and not dataset.BitsStored <= bits <= dataset.BitsAllocated:

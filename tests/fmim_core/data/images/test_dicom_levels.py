@@ -57,9 +57,13 @@ def test_the_same_picture_however_it_is_described(pixels: np.ndarray, elements: 
 
 
 def test_bits_beside_the_stored_ones_are_dropped_when_compressed(tmp_path: Path) -> None:
-    made = dataset(RAMP | 0xA000)
-    made.compress(RLELossless)
-    np.testing.assert_array_equal(grey(made, tmp_path), SHOWN)
+    for pixels, high in ((RAMP | 0xA000, 11), (RAMP << 2 | 0x8001, 13)):
+        made = dataset(pixels, HighBit=high)
+        made.compress(RLELossless)
+        np.testing.assert_array_equal(grey(made, tmp_path), SHOWN)
+    made.file_meta.TransferSyntaxUID = JPEG2000Lossless
+    with pytest.raises(ImageProblem, match=r"HighBit 13, BitsStored 12 contradict a picture stored as JPEG 2000"):
+        grey(made, tmp_path)
 
 
 @pytest.mark.parametrize("inverted", [False, True])
