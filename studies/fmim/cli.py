@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -21,6 +22,9 @@ from fmim.data.commands import app as data_app
 from fmim.exit_codes import BAD_INPUT, INTERRUPTED
 from fmim.matching.commands import embed, match
 from fmim.runner.signals import ends_as_by_ctrl_c
+from fmim.runner.tracking.address import TrackingAddress
+from fmim.runner.tracking.commands import mirror
+from fmim.runner.tracking.mlflow_runs import ENVIRONMENT
 from fmim_core.config import in_words
 from fmim_core.records import StudyFile, study_path
 
@@ -237,13 +241,14 @@ def ui(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 5000,
 ) -> None:
     """Open the MLflow UI on the database or server that a study was mirrored to."""
-    uri = StudyFile.read(study_path(_study_folder(out))).executions[-1].tracking_uri
-    if uri.startswith("http"):
-        Console().print(f"the study was mirrored to the server {uri}: open it in a browser", highlight=False)
+    address = TrackingAddress.of_study(out, StudyFile.read(study_path(_study_folder(out))))
+    if address.is_server:
+        Console().print(f"the study was mirrored to the server {address}: open it in a browser", highlight=False)
         return
     _check_port(port)
-    command = [sys.executable, "-m", "mlflow", "ui", "--backend-store-uri", uri, "--port", str(port)]
-    raise typer.Exit(subprocess.run(command, check=False).returncode)
+    command = [sys.executable, "-m", "mlflow", "ui", "--port", str(port)]
+    store = {"MLFLOW_BACKEND_STORE_URI": address.whole}  # not as an argument, which everybody on this machine can read
+    raise typer.Exit(subprocess.run(command, env=ENVIRONMENT | os.environ | store, check=False).returncode)
 
 
 def _check_port(port: int) -> None:
@@ -257,6 +262,7 @@ def _check_port(port: int) -> None:
 
 app.command()(embed)
 app.command()(match)
+app.command()(mirror)
 
 
 def _options(arguments: dict[str, Any], but: str) -> Options:

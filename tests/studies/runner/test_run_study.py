@@ -17,6 +17,7 @@ from rich.console import Console
 from fmim.exit_codes import DONE
 from fmim.runner.ownership import locked
 from fmim.runner.run_study import run_plan
+from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.records import (
@@ -256,9 +257,8 @@ def test_runs_left_running_by_a_killed_process_are_closed(copy: Path) -> None:
     stale = next(run for run in runs_of(copy) if run.data.tags.get("fmim.trial") == "triplet_grid.c00.fold1")
     client.update_run(stale.info.run_id, "RUNNING")
     record_path(copy / "study", "triplet_grid.c00.fold1").unlink()
-    identity = Identity("automargin_vs_grid", StudyFile.read(copy / "study" / "study.json").id, "mini")
-    troubles = Tracker(f"sqlite:///{copy}/mlflow.db", identity, []).close("KILLED", [])
-    assert troubles == []
+    identity = Identity.of(StudyFile.read(copy / "study" / "study.json"))
+    assert Tracker(TrackingAddress.beside(copy / "study"), identity, list).close("KILLED", [])
     assert client.get_run(stale.info.run_id).info.status == "KILLED"
 
 
