@@ -57,6 +57,7 @@ def test_help_imports_no_package_that_takes_seconds(command: tuple[str, ...], tm
         (("status", "nowhere"), BAD_INPUT),
         (("report", "nowhere"), BAD_INPUT),
         (("ui", "nowhere"), BAD_INPUT),
+        (("mirror", "nowhere"), BAD_INPUT),
         (("embed", "nowhere", "t.csv", "--arm", "a", "--to", "e.csv"), BAD_INPUT),
         (("match", "nowhere", "q.png", "--arm", "a", "--gallery", "t.csv"), BAD_INPUT),
         (("data", "nothing"), BAD_INPUT),

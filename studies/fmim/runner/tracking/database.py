@@ -57,7 +57,7 @@ def _problem(path: Path) -> str | None:
     if not path.exists():
         return None
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True)) as database:
+        with contextlib.closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", timeout=1.0, uri=True)) as database:
             (found,) = database.execute("PRAGMA integrity_check(1)").fetchone()
     except sqlite3.OperationalError:  # locked, or not to be opened: nothing that says damage, and MLflow will tell
         return None

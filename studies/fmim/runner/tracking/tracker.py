@@ -120,7 +120,8 @@ class Tracker:
             told, self._off, self._told = self._told, True, True
             self._waiting.clear()
         if not told:
-            text = " ".join(self._address.without_secrets(trouble).split())[:LONGEST_TROUBLE].rstrip(".")
+            whole = self._address.without_secrets(trouble)
+            text = " ".join(whole.rpartition("Caused by ")[2].split())[:LONGEST_TROUBLE].rstrip(".")
             self._tell(f"MLflow at {self._address}: {text}. {AFTERWARDS}")
 
     # The thread's part.

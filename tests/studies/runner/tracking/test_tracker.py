@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
@@ -104,13 +105,24 @@ def test_what_happens_while_the_store_is_busy_is_put_together(tiny_bank: Bank, t
         assert [metric.step for metric in history] == list(range(1, epochs + 1))
 
 
-def test_a_trial_whose_worker_died_before_it_began_has_a_run(tiny_bank: Bank, tmp_path: Path) -> None:
-    plan = idle_plan(5)
-    spec = plan.possible(tiny_bank, lambda arm, search_split: ())[0]
-    tracker = Tracker(address(tmp_path), IDENTITY, list)
-    tracker.finished(spec, spec.record("2026-01-02T03:04:05.678Z"))
+def test_what_was_missed_while_the_store_was_away_is_written_at_the_end(tiny_bank: Bank, tmp_path: Path) -> None:
+    """Of a trial whose worker died before it began, too."""
+    spec = idle_plan(5).possible(tiny_bank, lambda arm, search_split: ())[0]
+    record, records, told = spec.record("2026-01-02T03:04:05.678Z"), list[Record](), list[str]()
+    tracker = Tracker(address(tmp_path), IDENTITY, lambda: records, told.append)
+    assert tracker.settle()
+    with closing(sqlite3.connect(tmp_path / "mlflow.db")) as store:
+        store.execute("ALTER TABLE runs RENAME TO not_here")
+        records.append(record)
+        tracker.finished(spec, record)
+        assert tracker.settle()
+        assert ["no such table: runs" in one for one in told] == [True]
+        tracker.finished(spec, record)  # nothing is kept for a mirror that is off
+        assert tracker.settle()
+        store.execute("ALTER TABLE not_here RENAME TO runs")
     assert tracker.close("FAILED", [])
-    client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
+    assert len(told) == 1
+    client = MlflowClient(address(tmp_path).whole)
     (run,) = client.search_runs(["1"], f"tags.`fmim.trial` = '{spec.id}'")
     assert run.info.status == "FAILED"
 
