@@ -91,9 +91,10 @@ class Runs:
         """
         for name, value in ENVIRONMENT.items():
             os.environ.setdefault(name, value)
+        os.environ["MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"] = "true"  # it would print the whole address
         from mlflow import MlflowClient
 
-        logging.getLogger("mlflow").setLevel(logging.CRITICAL)  # its words may hold the address; errors are raised
+        logging.getLogger("mlflow").setLevel(logging.CRITICAL)  # what it says may hold it, too; errors are raised
         with opening(self._address, self._tell):
             self._client = MlflowClient(self._address.whole)
             self._experiment = self._find_experiment()
