@@ -245,9 +245,12 @@ def test_resuming_goes_on_in_the_same_runs(copy: Path) -> None:
     assert [metric.step for metric in client.get_metric_history(again.info.run_id, "loss")] == [1, 2]
 
 
-def test_records_that_never_reached_the_tracker_are_mirrored_at_the_next_start(copy: Path) -> None:
-    (copy / "mlflow.db").unlink()
-    assert run(copy) == DONE
+def test_a_damaged_tracker_of_the_studys_own_is_made_anew_from_the_records(copy: Path) -> None:
+    damaged = bytes(4096)
+    (copy / "mlflow.db").write_bytes(damaged)
+    assert run(copy, tracking_uri=None) == DONE
+    (aside,) = copy.glob("mlflow.db.damaged-*")
+    assert aside.read_bytes() == damaged
     runs = runs_of(copy)
     assert Counter(run.info.status for run in runs) == {"FINISHED": 15}
 

@@ -10,21 +10,18 @@ from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.database import database_files
 from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity, artifacts_of
 from fmim.runner.tracking.tracker import Tracker
-from fmim_core.records import Damaged, StudyFile, read_records, study_path
+from fmim_core.records import Damaged, StudyFile, read_records
 
 
-def mirror_study(out: Path, uri: str | None, tell: Callable[[str], None]) -> bool:
+def mirror_study(out: Path, study: StudyFile, address: TrackingAddress, tell: Callable[[str], None]) -> bool:
     """Write to MLflow what it has not got of a study; whether all of it is there now.
 
     Args:
-        uri: the tracker's address; where its last execution was mirrored to, if nothing is said.
         tell: takes what was done, and what is wrong.
 
     Raises:
-        ValueError: not a study's folder, somebody runs in it, or an address that cannot be used.
+        ValueError: somebody runs in the folder, or it holds what no study writes.
     """
-    study = StudyFile.read(study_path(out))
-    address = TrackingAddress.of_study(out, study) if uri is None else TrackingAddress.of(uri)
     check_folder(out, study.study, mirror=database_files(address, out.absolute()))
 
     def leave_out(path: Path, damaged: Damaged) -> None:

@@ -12,7 +12,6 @@ from fmim.exit_codes import BAD_INPUT, DONE, SOME_FAILED
 from fmim.runner.folder import write_study
 from fmim.runner.ownership import locked
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.mirror import mirror_study
 from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.data.bank.bank import Bank
@@ -21,6 +20,8 @@ from fmim_core.trial.trial import RunSettings
 from tests.benchmarks.idle import IdleTrial, idle_plan
 from tests.support.documents import execution, fold_entry
 from tests.support.program import Program
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def out(tiny_bank: Bank, tmp_path: Path) -> Path:
     return out
 
 
-def test_an_interrupted_mirror_is_completed_and_nothing_is_written_twice(out: Path, fmim_here: Program) -> None:
+def test_an_interrupted_mirror_is_completed_and_nothing_is_written_twice(out: Path) -> None:
     first, second, third = read_records(out)
     address, told = TrackingAddress.beside(out), list[str]()
     identity = Identity("idle", "an id", "smoke")
@@ -70,8 +71,9 @@ def test_an_interrupted_mirror_is_completed_and_nothing_is_written_twice(out: Pa
 
 def test_the_command_says_what_it_did_and_restores_a_deleted_experiment(out: Path, fmim_here: Program) -> None:
     uri = f"sqlite:///{out.parent}/mlflow.db"
-    with locked(out), pytest.raises(ValueError, match=r"is running in .*: wait for it"):
-        mirror_study(out, uri, print)
+    with locked(out):
+        done = fmim_here("mirror", out, "--tracking-uri", uri, cwd=out.parent)
+    assert (done.returncode, "is running in" in done.stderr) == (BAD_INPUT, True)
     done = fmim_here("mirror", out, cwd=out.parent)
     assert (done.returncode, "/nowhere.db, to which" in done.stderr) == (BAD_INPUT, True)
     broken = record_path(out, next(read_records(out)).trial)

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.capture import CaptureResult
 from mlflow import MlflowClient
 from rich.console import Console
 
@@ -41,10 +40,10 @@ NETWORK = ("socket.connect", "socket.getaddrinfo", "socket.sendto")
 CURVES = ("loss", "beta", "validation/mAP", "cost/train_s")
 
 
-def assert_untold(folder: Path, screen: CaptureResult[str]) -> None:
+def assert_untold(folder: Path, screen: str) -> None:
     """Neither the secret nor the header that carries it is in a file below the folder or on the screen."""
     contents = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
-    contents += [screen.out.encode(), screen.err.encode()]
+    contents.append(screen.encode())
     told = (SECRET.encode(), b64encode(f"bob:{SECRET}".encode()))
     assert sum(secret in content for content in contents for secret in told) == 0
 
@@ -78,7 +77,7 @@ def test_tracker_trouble_never_stops_training_and_no_secret_is_told(
     assert "401" in told[0]
     assert told[0].endswith("the next start or `fmim mirror OUT` brings it up to date")
     assert StudyFile.read(out / "study.json").executions[0].tracking_uri == f"http://{address}"
-    assert_untold(tmp_path, screen)
+    assert_untold(tmp_path, screen.out + screen.err)
 
 
 def test_a_server_that_accepts_and_never_answers_is_waited_for_once(
@@ -130,7 +129,7 @@ def test_a_server_takes_the_runs_and_the_report(server: str, tmp_path: Path, cap
     plan = mini_plan(replicates=1)
     options = options_in(tmp_path, tracking_uri=server.replace("http://", f"http://bob:{SECRET}@"))
     assert run_plan(plan, options, Console(width=500)) == DONE
-    assert_untold(tmp_path, capfd.readouterr())
+    assert_untold(tmp_path, "".join(capfd.readouterr()))
     client = MlflowClient(server)
     experiment = client.get_experiment_by_name("automargin_vs_grid")
     runs = client.search_runs([experiment.experiment_id])
@@ -138,9 +137,9 @@ def test_a_server_takes_the_runs_and_the_report(server: str, tmp_path: Path, cap
     (parent,) = [run for run in runs if "fmim.trial" not in run.data.tags]
     assert {"report", "study.json", "selection.json"} <= {i.path for i in client.list_artifacts(parent.info.run_id)}
 
-    uri, told = f"sqlite:///{tmp_path}/another.db", list[str]()
+    out, uri, told = tmp_path / "study", f"sqlite:///{tmp_path}/another.db", list[str]()
     for done in ("11 trials created, 0 updated, 0 unchanged", "0 trials created, 0 updated, 11 unchanged"):
-        assert mirror_study(tmp_path / "study", uri, told.append)
+        assert mirror_study(out, StudyFile.read(out / "study.json"), TrackingAddress.of(uri), told.append)
         assert told.pop() == f"mirrored to {uri}: {done}, 0 left running closed as KILLED"
     assert told == []
     assert all_runs(MlflowClient(uri)) == all_runs(client)  # as if it had been there from the beginning

@@ -7,7 +7,6 @@ from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
-import pytest
 from mlflow import MlflowClient
 
 from fmim.plan import Plan
@@ -127,19 +126,19 @@ def test_what_was_missed_while_the_store_was_away_is_written_at_the_end(tiny_ban
     assert run.info.status == "FAILED"
 
 
-@pytest.mark.parametrize("status", ["completed", "diverged", "stopped"])
-def test_only_records_that_are_not_there_are_written_at_the_next_start(
-    status: str, tiny_bank: Bank, tmp_path: Path
-) -> None:
-    (there, whole), (_, other) = trials(tiny_bank, tmp_path, 2)
-    there_record, missing = (one.changed({"status": status, "history": one.history[:1]}) for one in (whole, other))
-    earlier = Tracker(address(tmp_path), IDENTITY, lambda: [there_record])
+def test_only_records_that_are_not_there_are_written_at_the_next_start(tiny_bank: Bank, tmp_path: Path) -> None:
+    ended = ("completed", "diverged", "stopped", "failed")
+    *there, (_, missing) = [
+        (spec, one.changed({"status": status, "history": one.history[:1]}))
+        for status, (spec, one) in zip((*ended, "completed"), trials(tiny_bank, tmp_path, 5), strict=True)
+    ]
+    earlier = Tracker(address(tmp_path), IDENTITY, lambda: [record for _, record in there])
     assert earlier.close("KILLED", [])
     client = MlflowClient(address(tmp_path).whole)
-    (before,) = client.search_runs(["1"], f"tags.`fmim.trial` = '{there.id}'")
-    later = Tracker(address(tmp_path), IDENTITY, lambda: [there_record, missing])
+    before = {run.data.tags.get("fmim.trial"): vars(run.info) for run in client.search_runs(["1"])}
+    later = Tracker(address(tmp_path), IDENTITY, lambda: [*(record for _, record in there), missing])
     assert later.close("FINISHED", [])
-    assert later.caught_up == {"unchanged": 1, "created": 1}
-    runs = {run.data.tags.get("fmim.trial"): run.info for run in client.search_runs(["1"])}
-    assert set(runs) == {None, there.id, missing.trial}
-    assert vars(runs[there.id]) == vars(before.info)
+    assert later.caught_up == {"unchanged": 4, "created": 1}
+    runs = {run.data.tags.get("fmim.trial"): vars(run.info) for run in client.search_runs(["1"])}
+    assert set(runs) == {None, missing.trial, *(spec.id for spec, _ in there)}
+    assert all(runs[spec.id] == before[spec.id] for spec, _ in there)
