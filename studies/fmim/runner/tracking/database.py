@@ -40,7 +40,8 @@ def opening(address: TrackingAddress, tell: Callable[[str], None]) -> Iterator[N
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_name(f"{path.name}.lock").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        with contextlib.suppress(OSError):  # a network drive without locks; sqlite may have others there
+            fcntl.flock(file, fcntl.LOCK_EX)
         if (problem := _problem(path)) is not None:
             what = f"the database {path} is damaged ({problem})"
             if not address.own:
