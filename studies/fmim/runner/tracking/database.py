@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from fmim.runner.tracking.address import TrackingAddress
+from fmim.runner.tracking.address import FILE, TrackingAddress
 from fmim_core.records import Damaged, set_aside
 
 ARTIFACTS = "mlflow-artifacts"  # a folder beside the file
@@ -48,6 +49,27 @@ def opening(address: TrackingAddress, tell: Callable[[str], None]) -> Iterator[N
                 raise Damaged(f"{what} and is left as it is: put a copy back, or give another --tracking-uri")
             tell(f"{what}: moved to {_set_aside(path).name}, and written anew from the records")
         yield
+
+
+def make_if_new(address: TrackingAddress) -> None:
+    """Make a sqlite file that is not there, with MLflow's tables: whole, or not at all.
+
+    MLflow makes them in many steps, and cannot go on with those that a killed process has left.
+    """
+    path = address.file
+    if path is None or (path.exists() and path.stat().st_size):
+        return
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+    part = path.with_name(f".{path.name}.part")
+    shutil.rmtree(part, ignore_errors=True)  # of a process that was killed
+    part.mkdir()
+    try:
+        store = SqlAlchemyStore(f"{FILE}{part / path.name}", (path.parent / ARTIFACTS).as_uri())
+        store.engine.dispose()
+        (part / path.name).replace(path)
+    finally:
+        shutil.rmtree(part)
 
 
 def _problem(path: Path) -> str | None:

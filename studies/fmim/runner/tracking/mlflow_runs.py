@@ -14,7 +14,7 @@ from typing import Any
 
 from fmim.exit_codes import DONE, INTERRUPTED, SOME_FAILED
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.database import ARTIFACTS, opening
+from fmim.runner.tracking.database import ARTIFACTS, make_if_new, opening
 from fmim.runner.tracking.values import LoggedValue, milliseconds, of_rows, of_the_end
 from fmim_core.records import EpochRow, Record, StudyFile
 
@@ -96,6 +96,7 @@ class Runs:
 
         logging.getLogger("mlflow").setLevel(logging.CRITICAL)  # what it says may hold it, too; errors are raised
         with opening(self._address, self._tell):
+            make_if_new(self._address)
             self._client = MlflowClient(self._address.whole)
             self._experiment = self._find_experiment()
         self._found = self._own_runs()

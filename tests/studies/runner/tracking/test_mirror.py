@@ -38,6 +38,9 @@ def test_an_interrupted_mirror_is_completed_and_nothing_is_written_twice(out: Pa
     first, second, third = read_records(out)
     address, told = TrackingAddress.beside(out), list[str]()
     identity = Identity("idle", "an id", "smoke")
+    part = out.parent / ".mlflow.db.part"  # of a process that was killed while it made the database
+    part.mkdir()
+    (part / "mlflow.db").write_bytes(b"half of it")
 
     def interrupted() -> Iterator[Record]:
         yield first
@@ -47,6 +50,7 @@ def test_an_interrupted_mirror_is_completed_and_nothing_is_written_twice(out: Pa
     assert [one.partition(": OSError: Input/output error. Records are complete")[0] for one in told] == [
         f"MLflow at {address}"
     ]
+    assert not part.exists()
     client = MlflowClient(address.whole)
     (experiment,) = [one.experiment_id for one in client.search_experiments() if one.name == "idle"]
     for trial in (second.trial, "of a worker that was killed"):  # as a process leaves them that is killed at once
