@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from base64 import b64encode
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -84,13 +84,18 @@ class TrackingAddress:
     def of_study(cls, out: Path, study: StudyFile) -> TrackingAddress:
         """Where the study's last execution was mirrored to, without secrets.
 
+        A database that is gone has moved with the folder, if there is one beside it.
+
         Raises:
-            ValueError: a database that is gone, and is not the one beside the folder, which is made anew.
+            ValueError: it is gone, and another one was named than that beside the folder, which is made anew.
         """
-        before, beside = cls.of(study.executions[-1].tracking_uri), cls.beside(out)
-        if before == replace(beside, own=False):
+        before = cls.of(study.executions[-1].tracking_uri)
+        if before.file is None:
+            return before
+        beside, gone = cls.beside(out), not before.file.exists()
+        if before.shown == beside.shown or (gone and Path(beside.shown.removeprefix(FILE)).exists()):
             return beside
-        if before.file is not None and not before.file.exists():
+        if gone:
             raise ValueError(
                 f"{before.file}, to which {out} was mirrored, is not there: put it back, or give --tracking-uri; the "
                 f"database beside the study would be {beside}"

@@ -91,3 +91,5 @@ def test_a_studys_tracker_is_where_it_was_mirrored_to(tmp_path: Path) -> None:
     assert address_of(f"sqlite:///{tmp_path}/mlflow.db").own  # and is made anew where it is gone
     with pytest.raises(ValueError, match=f"{tmp_path}/other.db, to which .* is not there: put it back"):
         address_of(f"sqlite:///{tmp_path}/other.db")
+    (tmp_path / "mlflow.db").touch()  # which has moved with the folder
+    assert address_of("sqlite:////nowhere/mlflow.db") == TrackingAddress.beside(out)
