@@ -199,8 +199,8 @@ class Partial:
 def _logged(folder: Path, size: int) -> list[Finished]:
     """The finished blocks of images of that size; the last line about a block counts."""
     blocks = {}
-    for line in (folder / LOG).read_text(encoding="utf-8").splitlines():
-        with suppress(ValueError, TypeError):  # a line that a crash tore
+    for line in (folder / LOG).read_text(encoding="utf-8", errors="replace").splitlines():
+        with suppress(ValueError, TypeError):  # a line that a crash tore or damaged
             block = Finished(**json.loads(line))
             blocks[block.start] = block
     return [block for block in blocks.values() if block.size == size]

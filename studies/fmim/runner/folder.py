@@ -233,7 +233,7 @@ def _fingerprint(plan: Plan, bank: Bank) -> str:
 def write_surfaces(out: Path, plan: Plan) -> None:
     """Write surfaces.json: for each surface of the study its label, margins, grid, values and gradients."""
     if plan.study.surfaces:
-        write_json(out / "surfaces.json", [_values(surface) for surface in plan.study.surfaces])
+        write_json(out / "surfaces.json", {"surfaces": [_values(surface) for surface in plan.study.surfaces]})
 
 
 def _values(surface: Surface) -> dict[str, Any]:
