@@ -88,6 +88,7 @@ def study_content(arms: list[dict[str, Any]], folds: int, replicates: int, synth
         "search_splits": 1,
         "test_protocol": "retrained",
         "models_per_replicate": 1,
+        "results_version": 4,
         "arms": [{"replicates": replicates} | arm for arm in arms],
         "plan": {"search_trials": search, "replicate_trials": replicates * len(arms), "reference_trials": 0},
         "references": [],

@@ -35,7 +35,7 @@ def read_surfaces(results: Results) -> list[Mapping[str, Any]]:
         content = read_json(path, FILE)
     except Damaged as damaged:
         raise NothingToDraw(f"{damaged}: run the study again to rewrite it") from damaged
-    surfaces = content.get("surfaces") if isinstance(content, dict) else None
+    surfaces: Any = content.get("surfaces") if isinstance(content, dict) else None
     listed = isinstance(surfaces, list) and surfaces and all(isinstance(surface, dict) for surface in surfaces)
     lacking = [name for name in _NEEDED if any(name not in surface for surface in surfaces)] if listed else _NEEDED
     if lacking:
