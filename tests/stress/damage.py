@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -44,6 +45,7 @@ WAYS = ("emptied", "zeros", "one bit flipped")
 MADE_ANEW = {"report", "samples", "surfaces.json", "checked.json"}
 """What each start makes anew from the rest, whatever there is: nothing in it can be lost. Nor can it in a lock."""
 KILLED_AFTER = 5  # records
+TIMED = re.compile("device|seconds|wall|_s$")  # columns
 
 Cells = dict[tuple[str, int, str], str]
 """What is in each table of a report: (table, row, column) → value."""
@@ -177,10 +179,10 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 
 def cells(root: Path) -> Cells:
-    """All tables of the report in a study's folder."""
+    """What does not depend on times in the tables of the report in a study's folder; its forecast is of nothing else."""
     found: Cells = {}
-    for path in sorted(root.glob("study/report/tables/*.csv")):
+    for path in sorted({*root.glob("study/report/tables/*.csv")} - {*root.glob("**/prediction.csv")}):
         with path.open(encoding="utf-8", newline="") as file:
             for number, row in enumerate(csv.DictReader(file)):
-                found |= {(path.stem, number, column): value for column, value in row.items()}
+                found |= {(path.stem, number, name): value for name, value in row.items() if not TIMED.search(name)}
     return found

@@ -51,7 +51,7 @@ def check_folder(out: Path, study: str, fresh: bool = False, mirror: Collection[
         ValueError: it or what it would lie in is a file or cannot be written to; or it holds what no study writes,
             belongs to another study, or has a document that is damaged and cannot be made again.
     """
-    place = next(path for path in (out, *out.absolute().parents) if path.exists())
+    place = nearest_place(out)
     if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
         what = "cannot be written to" if place.is_dir() else "is a file"
         raise ValueError(f"--out {out}: {place} {what}: give another folder")
@@ -73,6 +73,11 @@ def check_folder(out: Path, study: str, fresh: bool = False, mirror: Collection[
                 f"{out} belongs to the study {document.study!r}, not to {study!r}: give another --out, or --fresh to "
                 "move it aside and start over"
             )
+
+
+def nearest_place(path: Path) -> Path:
+    """The path, or where it would lie: the nearest folder above it that there is, or what is there in its stead."""
+    return next(place for place in (path, *path.absolute().parents) if os.path.lexists(place))
 
 
 def _check_decisions(out: Path) -> None:

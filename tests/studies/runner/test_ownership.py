@@ -146,6 +146,14 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     refused(tmp_path, tmp_path / "x", f"--out {tmp_path}/x: {tmp_path}/x is a file: give another folder", fresh=True)
 
 
+def test_banks_do_not_lie_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "b").write_text("a file")
+    (tmp_path / "c").symlink_to(tmp_path / "nowhere")
+    for name in ("b", "c"):
+        place = tmp_path / name
+        refused(tmp_path, tmp_path / "x", f"--banks {place}/d: {place} is a file: give", banks=place / "d")
+
+
 def test_ones_own_folder_is_accepted_with_all_that_a_study_writes(tmp_path: Path) -> None:
     out = make_out(tmp_path / "x", arms=("triplet_q1",))
     edit(out / "study.json", study="lambda_sweep")
