@@ -179,7 +179,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 
 def cells(root: Path) -> Cells:
-    """What does not depend on times in the tables of the report in a study's folder; its forecast is of nothing else."""
+    """What of the tables of the report in a study's folder does not depend on times, of which alone its forecast is."""
     found: Cells = {}
     for path in sorted({*root.glob("study/report/tables/*.csv")} - {*root.glob("**/prediction.csv")}):
         with path.open(encoding="utf-8", newline="") as file:
