@@ -100,13 +100,8 @@ def _read(path: Path) -> Document | None:
 
 
 def _foreign(out: Path, mirror: Collection[str]) -> Iterator[str]:
-    """What no study writes: other names, folders in place of files and files of folders, what is there without a study.
-
-    A study has written into the folder if one of its documents, or of its records, can be read.
-    """
-    documents = (_read(out / name) for name in DOCUMENTS)
-    records = read_records(out, lambda path, damaged: None)
-    of_a_study = next((one for one in chain(documents, records) if one is not None), None) is not None
+    """What no study writes: other names, folders for files and files for folders, and what lies there without a study."""
+    of_a_study = _is_of_a_study(out)
     for path in out.iterdir():
         name = path.name.partition(".damaged-")[0]
         if name in (*SYSTEM_FILES, *mirror) or _half_written(name):
@@ -119,6 +114,16 @@ def _foreign(out: Path, mirror: Collection[str]) -> Iterator[str]:
             ours = name in FOLDERS and path.is_dir() and (of_a_study or not any(path.iterdir()))
         if not ours:
             yield path.name
+
+
+def _is_of_a_study(out: Path) -> bool:
+    """Whether a study has written into the folder: one of its documents, or of its records, can be read."""
+    documents = (_read(out / name) for name in DOCUMENTS)
+    records = read_records(out, lambda path, damaged: None)
+    try:
+        return any(one is not None for one in chain(documents, records))
+    except ValueError:  # of another version
+        return True
 
 
 def _is_foreign_lock(path: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import platform
 import re
@@ -16,6 +17,7 @@ from fmim.runner.folder import set_damaged_forecast_aside
 from fmim.runner.forecast.predict import predict
 from fmim.runner.ownership import locked
 from fmim.runner.run_study import Options, prepare, run_study
+from fmim_core.records import read_json
 from tests.support.calibration import CALIBRATION
 from tests.support.factories import make_out
 from tests.support.file_contents import edit, write
@@ -144,6 +146,15 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("a file")
     refused(tmp_path, tmp_path / "x", f"--out {tmp_path}/x: {tmp_path}/x is a file: give another folder")
     refused(tmp_path, tmp_path / "x", f"--out {tmp_path}/x: {tmp_path}/x is a file: give another folder", fresh=True)
+
+
+def test_a_folder_of_another_version_is_refused_by_it_and_may_be_moved_aside(tmp_path: Path) -> None:
+    out = make_out(tmp_path / "x", arms=("triplet_q1",))
+    for path in (out / "study.json", out / "selection.json", *out.glob("records/*.json")):
+        fields = read_json(path) | {"schema": 4}
+        path.write_text(json.dumps({name: value for name, value in fields.items() if name != "sha256"}))
+    refused(tmp_path, out, rf"^{out}/study\.json has schema 4, this version reads 5: .* or start over with --fresh")
+    options(tmp_path, out, fresh=True).check()
 
 
 def test_banks_do_not_lie_in_a_file(tmp_path: Path) -> None:
