@@ -100,7 +100,7 @@ def _read(path: Path) -> Document | None:
 
 
 def _foreign(out: Path, mirror: Collection[str]) -> Iterator[str]:
-    """What no study writes: other names, folders for files and files for folders, and what lies there without a study."""
+    """What no study writes: other names, folders for files and files for folders, and what is there without a study."""
     of_a_study = _is_of_a_study(out)
     for path in out.iterdir():
         name = path.name.partition(".damaged-")[0]

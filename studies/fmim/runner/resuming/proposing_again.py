@@ -52,7 +52,8 @@ def _of_search(plan: Plan, arm: Arm, split: int, records: dict[int, list[Record]
         for record in records.get(number, []):
             if record.configuration != configuration:
                 raise ValueError(f"{record.trial} has {record.configuration}, proposed would be {configuration}")
-        assert configuration is not None, f"{arm.searcher!r} proposed {number} configurations before, and none now"
+        if configuration is None:
+            raise ValueError(f"the search of {arm.name} proposes only {number} configurations now")
         proposals.append(Proposal(configuration=configuration, values=values))
     return proposals
 
