@@ -156,7 +156,7 @@ class Partial:
         except OSError:
             if not place.exists():  # otherwise another process was first, with the same content
                 raise
-        shutil.rmtree(self._folder, ignore_errors=True)
+        _remove(self._folder)
         for folder in self._others:
             _remove_unless_used(folder)
 
@@ -216,4 +216,13 @@ def _remove_unless_used(folder: Path) -> None:
     """Remove the folder of a build that nobody is at, as far as locks can tell."""
     with suppress(OSError), (folder / LOCK).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(folder)
+        _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove what a build has left, and its folder, unless somebody has put something else there."""
+    shutil.rmtree(folder / "bank", ignore_errors=True)
+    with suppress(OSError):
+        (folder / LOG).unlink()
+        (folder / LOCK).unlink()
+        folder.rmdir()
