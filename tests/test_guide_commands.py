@@ -26,6 +26,7 @@ from fmim.runner.run_study import run_plan
 from fmim_core.data.sets.manifest_settings import read_settings
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
+from fmim_core.models.torchvision_base import TorchvisionBackbone
 from tests.support.image_folders import folder_of
 from tests.support.mini_study import MINI_STUDY, mini_plan, options_in
 from tests.support.nih_folders import longitudinal
@@ -85,11 +86,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def published_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file in torch's cache with the name of torchvision's weights, as if they had been downloaded."""
+    """A file in torch's cache with the name of torchvision's weights, as if they had been downloaded and were these."""
     cache = tmp_path / "hub" / "checkpoints"
     cache.mkdir(parents=True)
     torch.save(resnet18().state_dict(), cache / Path(ResNet18_Weights.IMAGENET1K_V1.url).name)
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    monkeypatch.setattr(TorchvisionBackbone, "published_sha256", lambda model, file: "")
 
 
 def test_every_command_works(place: Path, fmim_here: Program, published_weights: None, tmp_path: Path) -> None:

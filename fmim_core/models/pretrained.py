@@ -46,9 +46,13 @@ class PretrainedBackbone(Backbone):
             OSError: it cannot be downloaded.
         """
 
+    def published_sha256(self, file: Path) -> str:
+        """How the SHA-256 of the published file begins, as far as the name of the library's file tells."""
+        return ""
+
     def published_state(self) -> Mapping[str, Tensor]:
         """The state dict of the published weights."""
-        return read_state(self.published_file())
+        return read_state(self._checked_published_file())
 
     @property
     def pretrained(self) -> bool:
@@ -64,15 +68,14 @@ class PretrainedBackbone(Backbone):
     def weights_sha256(self) -> str | None:
         if not self.pretrained:
             return None
-        file = self._checked_file() or self.published_file()
-        about = file.stat()
-        return _sha256(file, about.st_size, about.st_mtime_ns)
+        return sha256_of(self._checked_file() or self._checked_published_file())
 
     def state(self) -> Mapping[str, Tensor] | None:
         """The state dict that it starts from; None where its weights are random.
 
         Raises:
-            ValueError: `weights` is neither a name it has nor a file with a state dict.
+            ValueError: `weights` is neither a name it has nor a file with a state dict; or the library's file of
+                published weights is damaged.
             OSError: published weights cannot be downloaded.
         """
         if not self.pretrained:
@@ -92,6 +95,17 @@ class PretrainedBackbone(Backbone):
             network.load_state_dict(state)
         return network
 
+    def _checked_published_file(self) -> Path:
+        file = self.published_file()
+        expected, found = self.published_sha256(file), sha256_of(file)
+        if not found.startswith(expected):
+            raise ValueError(
+                f"{file} is not what was published as {self.weights!r} for the model kind {self.kind!r}: its SHA-256 "
+                f"begins with {found[: len(expected)]} instead of {expected}. Delete it, so that it is downloaded "
+                "again, or put a copy from another machine in its place"
+            )
+        return file
+
     def _checked_file(self) -> Path | None:
         file = self.given_file
         if file is not None and not file.is_file():
@@ -101,6 +115,12 @@ class PretrainedBackbone(Backbone):
                 f"path of a weights file, or {' or '.join(map(repr, names))}{did_you_mean(self.weights, names)}"
             )
         return file
+
+
+def sha256_of(file: Path) -> str:
+    """SHA-256 (hex) of a file."""
+    about = file.stat()
+    return _sha256(file, about.st_size, about.st_mtime_ns)
 
 
 @cache

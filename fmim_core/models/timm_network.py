@@ -5,6 +5,7 @@ timm is an optional package: it is imported when such a configuration is made, n
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -56,6 +57,11 @@ class TimmNetwork(PretrainedBackbone):
         place = (self._about.hf_hub_id, self._about.hf_hub_filename or f"model{SAFETENSORS}")
         cached = try_to_load_from_cache(*place)  # asks nobody: every trial of a plan wants to know
         return Path(cached if isinstance(cached, str) else hf_hub_download(*place))
+
+    def published_sha256(self, file: Path) -> str:
+        """The whole of it, as which the hub's cache keeps large files, and links to them by their names."""
+        name = file.resolve().name
+        return name if re.fullmatch("[0-9a-f]{64}", name) else ""
 
     def build(self, image_size: int) -> nn.Module:
         state = self.state()

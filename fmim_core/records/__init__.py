@@ -4,6 +4,7 @@ from fmim_core.records.code import Code, CodeFile
 from fmim_core.records.document import SCHEMA, Document, DocumentPart, Time, flat
 from fmim_core.records.files import (
     Damaged,
+    json_text,
     now,
     read_json,
     replacing,
@@ -106,6 +107,7 @@ __all__ = [
     "TrialError",
     "calibration_path",
     "flat",
+    "json_text",
     "now",
     "queries_path",
     "read_json",

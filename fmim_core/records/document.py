@@ -10,9 +10,9 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from fmim_core.config import in_words
-from fmim_core.records.files import Damaged, read_json, write_json
+from fmim_core.records.files import SHA256, Damaged, json_text, read_json, write_text
 
-SCHEMA = 4
+SCHEMA = 5
 """The version of the form of all documents. Raise it when a field is added, removed or means something else."""
 
 
@@ -31,10 +31,19 @@ class DocumentPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
 
 
+def _with_sha256(schema: dict[str, Any]) -> None:
+    """Add what a file has besides its fields."""
+    about = "SHA-256 of all other lines of this file"
+    schema["properties"][SHA256] = {"title": SHA256, "type": "string", "description": about}
+    schema["required"] = [*schema.get("required", ()), SHA256]
+
+
 class Document(DocumentPart):
     """A JSON file of its own; its key `schema` says by which version of the form it was written."""
 
-    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True, validate_by_alias=True)
+    model_config = ConfigDict(
+        serialize_by_alias=True, validate_by_name=True, validate_by_alias=True, json_schema_extra=_with_sha256
+    )
 
     schema_version: int = Field(SCHEMA, alias="schema", description="version of the form of this file")
 
@@ -42,23 +51,28 @@ class Document(DocumentPart):
         """As plain values."""
         return self.model_dump(mode="json")
 
+    @property
+    def text(self) -> str:
+        """As its file has it, with the SHA-256."""
+        return json_text(self.to_json())
+
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all."""
-        write_json(path, self.to_json())
+        write_text(path, self.text)
 
     @classmethod
     def read(cls, path: Path, where: str = "") -> Self:
         """The document in a file, which errors call `where`, or else by its path.
 
         Raises:
-            Damaged: not JSON, or not of this form; names the file and what is wrong with it.
+            Damaged: not JSON, not what was written, or not of this form; names the file and what is wrong with it.
             ValueError: of another version.
         """
         return cls.of(read_json(path, where), where or str(path))
 
     @classmethod
     def of(cls, content: Any, where: str) -> Self:
-        """The document of these plain values, which lie at `where`; raises as `read`."""
+        """The document of a file's content, which lies at `where`; raises as `read`."""
         if not isinstance(content, dict) or content.get("schema") != SCHEMA:
             given = content.get("schema") if isinstance(content, dict) else f"none ({type(content).__name__})"
             other_version = isinstance(given, int)
@@ -66,10 +80,14 @@ class Document(DocumentPart):
                 f"{where} has schema {given}, this version reads {SCHEMA}: use the version that wrote it, or start "
                 "over with --fresh, which moves the study's folder aside"
             )
+        fields = {name: value for name, value in content.items() if name != SHA256}
         try:
-            return cls.model_validate(content)
+            document = cls.model_validate(fields)
         except ValidationError as error:
             raise Damaged(f"{where} is malformed: {in_words(error)}") from error
+        if SHA256 not in content:
+            raise Damaged(f"{where} is malformed: {SHA256}: is missing")
+        return document
 
 
 def flat(fields: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 from fmim_core.records.document import Document
-from fmim_core.records.files import write_json
+from fmim_core.records.files import write_text
 from fmim_core.records.record import Record
 from fmim_core.records.study import CalibrationFile, ProposalsFile, SelectionFile, StudyFile
 
@@ -30,4 +31,4 @@ def json_schema(name: str) -> dict[str, Any]:
 
 if __name__ == "__main__":
     for name in DOCUMENTS:
-        write_json(FOLDER / f"{name}.schema.json", json_schema(name))
+        write_text(FOLDER / f"{name}.schema.json", json.dumps(json_schema(name), indent=1, ensure_ascii=False) + "\n")

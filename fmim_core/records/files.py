@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
+
+SHA256 = "sha256"
+"""The key under which a JSON file says what its content is."""
+
+SHA256 = "sha256"
+"""The key under which a JSON file has that of the rest of it."""
 
 
 class Damaged(ValueError):
@@ -57,21 +64,47 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write JSON by `replacing`.
+def json_text(fields: Mapping[str, Any]) -> str:
+    """Fields as the text of a JSON file, whose second line is the SHA-256 of all others, under `sha256`.
 
-    NaN and infinities are written as Python's json does (`NaN`, `Infinity`), so that they stay what they are.
+    A changed digit is still JSON of the right form. `grep -v '^ "sha256": ' FILE | sha256sum` computes the same. NaN
+    and infinities are written as Python's json does (`NaN`, `Infinity`), so that they stay what they are. A `sha256`
+    among the fields, as in what was read from such a file, is not taken over.
     """
-    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+    others = {name: value for name, value in fields.items() if name != SHA256}
+    text = json.dumps(others, indent=1, ensure_ascii=False) + "\n"
+    first, rest = text.split("\n", 1)
+    return f'{first}\n "{SHA256}": "{_sha256(text)}",\n{rest}'
+
+
+def write_json(path: Path, fields: Mapping[str, Any]) -> None:
+    """Write fields as `json_text` by `replacing`."""
+    write_text(path, json_text(fields))
 
 
 def read_json(path: Path, where: str = "") -> Any:
     """The content of a JSON file, which errors call `where`, or else by its path.
 
+    Where there is no `sha256`, as in what others or earlier versions have written, there is nothing to compare.
+
     Raises:
-        Damaged: not JSON.
+        Damaged: it is not JSON, or not what was written.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise Damaged(f"{where or path} is not readable JSON ({error}): move it aside to go on") from error
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"{where or path} is not readable JSON ({error})") from error
+    if isinstance(content, dict) and SHA256 in content:
+        first, _, rest = text.partition("\n")
+        _, _, rest = rest.partition("\n")
+        if content[SHA256] != _sha256(f"{first}\n{rest}"):
+            raise Damaged(
+                f"{where or path}: its content does not match its {SHA256}; it was changed or damaged after it was "
+                "written"
+            )
+    return content
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

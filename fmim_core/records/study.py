@@ -146,6 +146,7 @@ class StudyFile(Document):
     search_splits: int = Field(description="splits into folds on which the whole search is run; the first is its own")
     test_protocol: TestProtocol = Field(description="whether a replicate tests one model, or one a fold")
     models_per_replicate: int = Field(description="1, or as many as there are folds")
+    results_version: int = Field(description="raised whenever the same configuration gives other numbers")
     code: Code | None = Field(None, description="the study's own files, where it is declared in one of those")
     baseline: str | None = Field(None, description="the arm that all others are compared with")
     comparisons: list[tuple[str, str]] = Field([], description="pairs of arms (a, b) that are compared, as a − b")

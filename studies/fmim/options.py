@@ -13,7 +13,7 @@ from fmim.changes import check_changes, read_changes, with_changes
 from fmim.data.sources import PHANTOM, check_data
 from fmim.declare import Preset, Study
 from fmim.own.study_file import is_study_file
-from fmim.runner.ownership import check_folder
+from fmim.runner.ownership import check_folder, nearest_place
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.database import database_files
 from fmim_core.records import SelectionFile
@@ -100,11 +100,14 @@ class Options:
         check_data(self.data, self.data_root)
 
     def check_folder(self, study: str) -> None:
-        """Check that the study's folder is new, empty, or the study's own.
+        """Check that the study's folder is new, empty, or the study's own, and that banks can lie where they are to.
 
         Raises:
-            ValueError: it is a file, holds what no study writes, or belongs to another study.
+            ValueError: one of them is a file, or the study's folder holds what no study writes, or is another study's.
         """
+        place = nearest_place(self.banks_folder)
+        if not place.is_dir():
+            raise ValueError(f"--banks {self.banks_folder}: {place} is a file: give another folder")
         mirror = () if self.fresh else database_files(self.tracking, self.folder)
         check_folder(self.folder, study, self.fresh, mirror)
 

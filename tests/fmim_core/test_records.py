@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -14,10 +15,10 @@ from fmim_core.records import (
     SCHEMA,
     Attempt,
     Cost,
+    Damaged,
     Metrics,
     Record,
     TrialError,
-    read_json,
     read_record,
     read_records,
     replacing,
@@ -85,6 +86,7 @@ def test_what_an_epoch_does_not_have_is_not_written() -> None:
         (lambda c: c["metrics"].update(validation=None), "completed without validation metrics"),
         (lambda c: c.update(schema=1), f"has schema 1, this version reads {SCHEMA}: use the version that wrote it"),
         (lambda c: c.pop("schema"), "has schema None"),
+        (lambda c: c["history"].append(3), r"history\.1: Input should be a valid dictionary"),
     ],
 )
 def test_a_file_of_another_form_is_refused_by_its_name(tmp_path: Path, change: Any, message: str) -> None:
@@ -101,6 +103,27 @@ def test_json_of_another_shape_is_refused_by_its_name(tmp_path: Path, content: s
     (tmp_path / "x.json").write_text(content)
     with pytest.raises(ValueError, match=r"x\.json has schema"):
         Record.read(tmp_path / "x.json")
+
+
+def test_any_bit_of_a_document_counts(tmp_path: Path) -> None:
+    """A changed digit is JSON of the right form, and a changed version would be another program's."""
+    path = record().path(tmp_path)
+    record().save(tmp_path)
+    written = path.read_bytes()
+    lines = written.decode().splitlines(keepends=True)
+    assert lines[1] == f' "sha256": "{hashlib.sha256("".join([lines[0], *lines[2:]]).encode()).hexdigest()}",\n'
+    for bit in range(0, 8 * len(written), 37):
+        flipped = bytearray(written)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        with pytest.raises(Damaged, match="fold0"):
+            Record.read(path)
+    path.write_bytes(written.replace(b'"seed": 7', b'"seed": 5'))
+    with pytest.raises(Damaged, match=r"fold0\.json: its content does not match its sha256; it was changed or damaged"):
+        Record.read(path)
+    path.write_text(json.dumps(record().to_json()))
+    with pytest.raises(Damaged, match=r"fold0\.json is malformed: sha256: is missing"):
+        Record.read(path)
 
 
 def test_errors_call_a_file_as_they_are_told(tmp_path: Path) -> None:
@@ -136,6 +159,7 @@ def test_device_seconds_are_all_seconds_times_the_share() -> None:
 def test_a_file_is_the_old_one_until_the_new_one_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "a" / "x.json"
     write_json(path, {"old": 1})
+    old = path.read_bytes()
 
     def write_half() -> None:
         with replacing(path) as file:
@@ -144,7 +168,7 @@ def test_a_file_is_the_old_one_until_the_new_one_is_whole(tmp_path: Path) -> Non
 
     with pytest.raises(RuntimeError):
         write_half()
-    assert read_json(path) == {"old": 1}
+    assert path.read_bytes() == old
     assert os.listdir(path.parent) == ["x.json"]
 
 

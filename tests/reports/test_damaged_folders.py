@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fmim_core.records import SCHEMA
+from fmim_core.records import SCHEMA, json_text
 from fmim_reports.build import build_report, status_lines
 from fmim_reports.reading.results import read_results
 from tests.support.factories import write_record
@@ -127,7 +127,7 @@ def test_a_record_that_leaves_something_out_does_not_count(out: Path) -> None:
         ("{", "the file is not readable JSON"),
         ("[]", f"the file has schema none (list), this version reads {SCHEMA}"),
         ('{"triplet_q1": {}}', f"the file has schema None, this version reads {SCHEMA}"),
-        (json.dumps(by_arm({"triplet_q1": {}})), "the file is malformed: arms.triplet_q1"),
+        (json_text(by_arm({"triplet_q1": {}})), "the file is malformed: arms.triplet_q1"),
     ],
 )
 def test_a_damaged_selection_or_proposals_file_is_a_problem(out: Path, content: str, said: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fmim_core.margins.base import MARGINS
-from fmim_core.records import SCHEMA, Record
+from fmim_core.records import SCHEMA, Record, write_json
 
 YEARS = {1: 40, 2: 38, 4: 30, 6: 22, 8: 16}
 EPOCHS = 6
@@ -23,8 +23,9 @@ def trial_name(arm: str, number: int, stage: str, replicate: int) -> str:
     return f"{arm}.c{number:02d}.{'fold' if stage == 'search' else 'seed'}{replicate}"
 
 
-def write(path: Path, value: Any) -> Path:
-    path.write_text(json.dumps(value, indent=1), encoding="utf-8")
+def write(path: Path, fields: dict[str, Any]) -> Path:
+    """Writes a document, with the SHA-256 that fits."""
+    write_json(path, fields)
     return path
 
 
@@ -87,6 +88,7 @@ def study_content(arms: list[dict[str, Any]], folds: int, replicates: int, synth
         "search_splits": 1,
         "test_protocol": "retrained",
         "models_per_replicate": 1,
+        "results_version": 4,
         "arms": [{"replicates": replicates} | arm for arm in arms],
         "plan": {"search_trials": search, "replicate_trials": replicates * len(arms), "reference_trials": 0},
         "references": [],

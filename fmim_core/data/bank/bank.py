@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,9 @@ from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.bank.stamp import is_stamped, stamping
 from fmim_core.data.source import SourceDescription
 from fmim_core.metric_names import INTERVALS, Interval
+from fmim_core.records import Damaged, read_json
 
-SCHEMA = 2
+SCHEMA = 3
 FILES = ("bank.json", "images.u8", "development.csv", "test.csv")
 
 
@@ -28,7 +28,8 @@ class Bank:
     """A built bank on disk; pickles as its path, and opens its images only when asked for them.
 
     `summary` holds the counts of both sides ("development", "test"; see `ImageSet.summary`), so that a plan can
-    state the size of the test set without opening it. `blocks` are the SHA-256 of every `block_images` images.
+    state the size of the test set without opening it. `sha256` are those of the files beside `bank.json`, by name, and
+    `blocks` those of every `block_images` images.
     """
 
     path: Path
@@ -47,16 +48,19 @@ class Bank:
         """Open the bank in the folder `path`.
 
         Raises:
-            ValueError: there is no bank, it was written by another version, or `images.u8` has not its size; whether
-                it is what was built, `check` says.
+            ValueError: there is no bank.
+            Damaged: `bank.json` is not what was written, or `images.u8` has not its size; whether all else is what was
+                built, `check` says.
         """
         path = Path(path).absolute()  # workers run in another folder
         try:
-            about = json.loads((path / "bank.json").read_text(encoding="utf-8"))
+            about = read_json(path / "bank.json", "bank.json")
         except FileNotFoundError:
-            raise ValueError(f"no bank in {path}: it has no bank.json. Build it with build_bank.") from None
-        except ValueError as error:
-            raise _damaged(path, f"bank.json cannot be read ({error})") from None
+            raise ValueError(
+                f"no bank in {path}: it has no bank.json. Move the folder away, then `fmim data prepare` builds it"
+            ) from None
+        except Damaged as damaged:
+            raise _damaged(path, str(damaged)) from None
         if not isinstance(about, dict) or about.get("schema") != SCHEMA:
             given = about.get("schema") if isinstance(about, dict) else about
             raise _damaged(path, f"bank.json has schema {given!r}, this version reads {SCHEMA}")
@@ -70,7 +74,8 @@ class Bank:
                 warnings=tuple(about["warnings"]),
                 block_images=blocks["images"],
                 blocks=tuple(blocks["sha256"]),
-                **{key: about[key] for key in ("size", "count", "fingerprint", "summary", "sha256")},
+                sha256=about["files"],
+                **{key: about[key] for key in ("size", "count", "fingerprint", "summary")},
             )
         except (KeyError, TypeError, ZeroDivisionError) as error:
             raise _damaged(path, f"bank.json lacks or has too much: {error}") from None
@@ -86,7 +91,8 @@ class Bank:
         """Make sure that every byte is what was built; quick where `stamp` remembers that it was so.
 
         Raises:
-            ValueError: something was changed or cannot be read; the message says which file and which images.
+            Damaged: something was changed or is missing; the message says which file and which images.
+            ValueError: a file cannot be read.
         """
         if is_stamped(self.path, FILES, self.fingerprint):
             return
@@ -96,8 +102,10 @@ class Bank:
             try:
                 changed = [n for n in ("development.csv", "test.csv") if sha256_of(self.path / n) != self.sha256[n]]
                 changed += [f"images.u8 ({rows})" for rows in self._changed_rows()]
+            except FileNotFoundError as error:
+                raise _damaged(self.path, f"{Path(error.filename).name} is missing") from None
             except OSError as error:
-                raise _damaged(self.path, f"{error.filename} cannot be read ({error.strerror})") from None
+                raise ValueError(f"{error.filename} cannot be read: {error.strerror}") from None
             if changed:
                 what = ", ".join([*changed[:5], *(["..."] if len(changed) > 5 else [])])
                 raise _damaged(self.path, f"{what} changed after the bank was built")
@@ -157,5 +165,5 @@ def _file_size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else 0
 
 
-def _damaged(path: Path, why: str) -> ValueError:
-    return ValueError(f"the bank in {path} cannot be used: {why}. Move the folder away; the next start rebuilds it.")
+def _damaged(path: Path, why: str) -> Damaged:
+    return Damaged(f"the bank in {path} is damaged: {why}")

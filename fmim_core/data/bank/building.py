@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +24,7 @@ from fmim_core.data.images.reading import ImageProblem, appearance
 from fmim_core.data.roles import ROLES, mixed_roles, roles_of
 from fmim_core.data.source import EVERY_COLUMN, INDEX_COLUMNS, Source
 from fmim_core.metric_names import INTERVALS
-from fmim_core.records import write_json, write_text
+from fmim_core.records import Damaged, set_aside, write_json, write_text
 
 SIZES = range(8, 2049)  # sides in pixels that a bank may have
 
@@ -41,24 +42,37 @@ def development_index(source: Source, size: int) -> ImageSet:
     return _image_set(source, index[index["split"] == "train"], size)
 
 
-def build_bank(source: Source, size: int, root: str | Path, progress: Progress | None = None) -> Bank:
+def build_bank(
+    source: Source,
+    size: int,
+    root: str | Path,
+    progress: Progress | None = None,
+    tell: Callable[[str], object] = warnings.warn,
+) -> Bank:
     """Decode every image of `source` at `size` × `size` pixels into a bank under `root`, or reuse it if it is there.
 
     The folder is `<name>-<12 hex of source fingerprint and size>`. The bank is built in a folder beside it and
     renamed, so it is there whole or not at all. One process builds it, others wait (`partial.builder`). A build that
     was stopped, or that found images it cannot use, keeps what it has decoded, and the next one resumes from there.
     The bank's own fingerprint covers the decoded content alone: copied images give the same one. Its description is
-    the source's as it is now, since a table may change in what neither images nor index depend on.
+    the source's as it is now, since a table may change in what neither images nor index depend on. A bank that is there
+    is checked to the last bit (`Bank.check`); a damaged one is set aside, which `tell` is told, and built again.
 
     Raises:
         ValueError: the size or the index is not usable, some images cannot be read (all are tried, the first ten
-            named), the disk is too full, or the bank that is there is damaged.
+            named), the disk is too full, or what is there in its place is no bank.
     """
     if size not in SIZES:
         raise ValueError(f"image size {size!r} is not allowed: give whole pixels from {SIZES[0]} to {SIZES[-1]}")
     place = Path(root).absolute() / f"{source.description.name}-{fingerprint([SCHEMA, source.fingerprint, size])[:12]}"
     if place.exists():
-        return replace(Bank.open(place), description=source.description)
+        try:
+            bank = Bank.open(place)
+            bank.check()
+        except Damaged as damaged:
+            tell(f"{damaged}: moved to {set_aside(place).name}, and built again")
+        else:
+            return replace(bank, description=source.description)
     index = _checked(source.index)
     with builder(place) as folder:
         if folder is not None:
@@ -112,7 +126,7 @@ def _build(source: Source, index: pd.DataFrame, size: int, partial: Partial, pro
         "description": asdict(source.description),
         "summary": sets,
         "warnings": warnings,
-        "sha256": sha256,
+        "files": sha256,
         "blocks": {"images": partial.step, "sha256": hashes},
     }
     write_json(partial.bank / "bank.json", about)

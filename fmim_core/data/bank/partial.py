@@ -156,7 +156,7 @@ class Partial:
         except OSError:
             if not place.exists():  # otherwise another process was first, with the same content
                 raise
-        shutil.rmtree(self._folder, ignore_errors=True)
+        _remove(self._folder)
         for folder in self._others:
             _remove_unless_used(folder)
 
@@ -199,8 +199,8 @@ class Partial:
 def _logged(folder: Path, size: int) -> list[Finished]:
     """The finished blocks of images of that size; the last line about a block counts."""
     blocks = {}
-    for line in (folder / LOG).read_text(encoding="utf-8").splitlines():
-        with suppress(ValueError, TypeError):  # a line that a crash tore
+    for line in (folder / LOG).read_text(encoding="utf-8", errors="replace").splitlines():
+        with suppress(ValueError, TypeError):  # a line that a crash tore or damaged
             block = Finished(**json.loads(line))
             blocks[block.start] = block
     return [block for block in blocks.values() if block.size == size]
@@ -216,4 +216,13 @@ def _remove_unless_used(folder: Path) -> None:
     """Remove the folder of a build that nobody is at, as far as locks can tell."""
     with suppress(OSError), (folder / LOCK).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(folder)
+        _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove what a build has left, and its folder, unless somebody has put something else there."""
+    shutil.rmtree(folder / "bank", ignore_errors=True)
+    with suppress(OSError):
+        (folder / LOG).unlink()
+        (folder / LOCK).unlink()
+        folder.rmdir()

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import MofNCompleteColumn
 from rich.progress import Progress as Bar
 
@@ -17,8 +18,12 @@ from fmim_core.data.source import Source
 
 def bank_of(source: Source, size: int, root: Path, console: Console) -> tuple[Bank, bool]:
     """`build_bank`, which see, with a bar while it decodes; also whether it had to."""
+
+    def tell(warning: str) -> None:
+        console.print(f"[yellow]{escape(warning)}[/]", highlight=False, soft_wrap=True)
+
     with progress_bar(f"decoding {source.description.name}", console) as bar:
-        return build_bank(source, size, root, bar), bar.shown
+        return build_bank(source, size, root, bar, tell), bar.shown
 
 
 class ProgressBar:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import subprocess
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
 from fmim.plan import Plan
-from fmim.runner.search.proposals import Proposals
+from fmim.runner.resuming.differences import check_arms, differences
+from fmim.runner.resuming.proposing_again import proposed_again
+from fmim.runner.search.proposals import Proposals, proposals_path
 from fmim.runner.selection import Outcome
 from fmim.surface import Surface
 from fmim_core.config import fingerprint
@@ -20,7 +23,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.losses.surface import loss_surface
 from fmim_core.margins.base import Margins
 from fmim_core.records import (
-    Code,
+    CalibrationFile,
     Damaged,
     DataEntry,
     Execution,
@@ -29,14 +32,17 @@ from fmim_core.records import (
     Record,
     StudyFile,
     SubsetSummary,
+    calibration_path,
     now,
     queries_path,
     read_records,
     set_aside,
     study_path,
+    write_bytes,
     write_json,
 )
 from fmim_core.trial.machine import environment
+from fmim_core.trial.spec import RESULTS_VERSION
 
 
 def outcomes_of_plan(
@@ -51,8 +57,9 @@ def outcomes_of_plan(
         ValueError: a record has the name of a planned trial, but another configuration, data set or seed; or an arm
             was searched otherwise.
     """
-    proposals = Proposals(out)
-    _check_arms(out, plan, proposals)
+    proposals = _proposals(out, plan, tell)
+    old = read_study(out)
+    check_arms(out, old, plan, proposals)
     planned = {spec.id: spec for spec in plan.possible(bank, proposals.of)}
     sampled = {arm.name for arm in plan.arms if arm.listed is None}
     outcomes: dict[str, Outcome] = {}
@@ -76,8 +83,9 @@ def outcomes_of_plan(
             "file back, or --fresh to move the folder aside and start over"
         )
     if foreign:
+        what = f"; {told}" if old and (told := differences(old, _study(plan, bank))) else ""
         raise ValueError(
-            f"{out} holds {len(foreign)} records of another plan (e.g. {foreign[0]}{_differences(out, plan, bank)}): "
+            f"{out} holds {len(foreign)} records of another plan (e.g. {foreign[0]}{what}): "
             "give another --out, or --fresh to move them aside and start over"
         )
     return outcomes
@@ -94,61 +102,31 @@ def _has_its_queries(out: Path, record: Record, tell: Callable[[str], None]) -> 
     return False
 
 
-def _check_arms(out: Path, plan: Plan, proposals: Proposals) -> None:
-    """Check that each arm resumes in the space and with the searcher it started with; it may only take more samples."""
-    study = read_study(out)
-    before = {arm.name: arm for arm in study.arms} if study else {}
-    for arm in plan.arms:
-        if study is None or arm.name not in before:
-            continue
-        old, new = before[arm.name], arm.entry(plan.replicates_of(arm))
-        proposed = max(len(proposals.of(arm.name, split)) for split in range(plan.search_splits))
-        changed = _changes(old.space, new.space)
-        changed += _changes(old.searcher, new.searcher, without="samples")
-        if proposed and study.seed != plan.seed:
-            changed.append(f"seed was {study.seed}, is {plan.seed}")
-        if arm.budget < proposed:
-            changed.append(f"{proposed} configurations are proposed, only {arm.budget} allowed now")
-        if changed:
+def _proposals(out: Path, plan: Plan, tell: Callable[[str], None]) -> Proposals:
+    """What searches proposed; a damaged file is set aside, and made again from the records."""
+    try:
+        return Proposals(out)
+    except Damaged as damaged:
+        try:
+            again = proposed_again(plan, read_records(out, lambda path, damaged: None))
+        except ValueError as error:
             raise ValueError(
-                f"arm {arm.name!r} of {out} was started with different settings: {'; '.join(changed)}. More samples "
-                "continue a search, anything else is another one: give another --out, or --fresh to move this one "
-                "aside and start over"
-            )
+                f"{damaged}. The records do not give it back ({error}): put a copy of it back, or --fresh to move the "
+                "folder aside and start over"
+            ) from damaged
+        tell(f"{damaged}: moved to {set_aside(proposals_path(out)).name}, and made again from the records")
+        again.write(proposals_path(out))
+        return Proposals(out)
 
 
-def _changes(old: Mapping[str, Any], new: Mapping[str, Any], without: str = "") -> list[str]:
-    names = [name for name in {**old, **new} if name != without and old.get(name) != new.get(name)]
-    return [f"{name} was {old.get(name, 'not there')}, is {new.get(name, 'not there')}" for name in names]
-
-
-def _differences(out: Path, plan: Plan, bank: Bank) -> str:
-    """What study.json says was different, as far as it can be told."""
-    old = read_study(out)
-    if old is None:
-        return ""
-    train = plan.train_configs()[0]
-    pairs = {
-        "preset": (old.preset, plan.preset.name),
-        "seed": (old.seed, plan.seed),
-        "data": (old.data.name, bank.description.name),
-        "data fingerprint": (old.data.fingerprint[:12], bank.fingerprint[:12]),
-        "interval": (old.data.interval, bank.interval.unit),
-        "test protocol": (old.test_protocol, plan.preset.test_protocol),
-        "epochs": (old.train["epochs"], train.epochs),
-        "augmentation.mean": (old.train["augmentation"]["mean"], train.augmentation.mean),
-        "augmentation.std": (old.train["augmentation"]["std"], train.augmentation.std),
-        "--set": (old.changed, dict(plan.preset.changed)),
-        **_code_differences(old.code, plan.study.code),
-    }
-    different = [f"{name} was {was}, is {now}" for name, (was, now) in pairs.items() if was != now]
-    return f"; {', '.join(different)}" if different else ""
-
-
-def _code_differences(old: Code | None, new: Code | None) -> dict[str, tuple[str, str]]:
-    """The start of the SHA-256 of each file, before and now."""
-    before, now = ({file.path: file.sha256[:12] for file in code.files} if code else {} for code in (old, new))
-    return {path: (before.get(path, "not there"), now.get(path, "not there")) for path in before | now}
+def set_damaged_forecast_aside(out: Path, tell: Callable[[str], None]) -> None:
+    """So that another one can take its place, and the report is without it until then."""
+    path = calibration_path(out)
+    try:
+        if path.exists():
+            CalibrationFile.read(path)
+    except Damaged as damaged:
+        tell(f"{damaged}: moved to {set_aside(path).name}, and the report has no forecast until the next one")
 
 
 def read_study(out: Path) -> StudyFile | None:
@@ -163,24 +141,36 @@ def read_study(out: Path) -> StudyFile | None:
 
 def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execution: Execution) -> StudyFile:
     """Write study.json with this execution added to those before, and return it; its id stays the same."""
-    old, study = read_study(out), plan.study
-    written = StudyFile(
-        id=old.id if old else uuid.uuid4().hex,
+    old, new = read_study(out), _study(plan, bank)
+    parts: dict[str, Any] = {"folds": folds, "executions": [*(old.executions if old else ()), execution]}
+    if old is not None:
+        parts |= {"id": old.id, "created_at": old.created_at}
+    written = new.model_copy(update=parts)
+    written.write(study_path(out))
+    return written
+
+
+def _study(plan: Plan, bank: Bank) -> StudyFile:
+    """A new study of this plan, before its folds and executions are known."""
+    study = plan.study
+    return StudyFile(
+        id=uuid.uuid4().hex,
         study=study.name,
         title=study.title,
         question=study.question,
         preset=plan.preset.name,
         seed=plan.seed,
         changed=dict(plan.preset.changed),
-        created_at=old.created_at if old else now(),
+        created_at=now(),
         fingerprint=_fingerprint(plan, bank),
         data=_data(bank),
-        folds=folds,
+        folds=[],
         metric=study.metric,
         equivalence_margin=study.equivalence_margin,
         search_splits=plan.search_splits,
         test_protocol=plan.preset.test_protocol,
         models_per_replicate=plan.models_per_replicate,
+        results_version=RESULTS_VERSION,
         code=study.code,
         baseline=study.baseline,
         comparisons=list(study.comparison_pairs),
@@ -193,10 +183,8 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execu
         ),
         train=plan.train_configs()[0].model_dump(mode="json", exclude={"loss", "margins"}),
         environment=environment() | {"git_commit": _git_commit()},
-        executions=[*(old.executions if old else ()), execution],
+        executions=[],
     )
-    written.write(study_path(out))
-    return written
 
 
 def _data(bank: Bank) -> DataEntry:
@@ -233,7 +221,7 @@ def _fingerprint(plan: Plan, bank: Bank) -> str:
 def write_surfaces(out: Path, plan: Plan) -> None:
     """Write surfaces.json: for each surface of the study its label, margins, grid, values and gradients."""
     if plan.study.surfaces:
-        write_json(out / "surfaces.json", [_values(surface) for surface in plan.study.surfaces])
+        write_json(out / "surfaces.json", {"surfaces": [_values(surface) for surface in plan.study.surfaces]})
 
 
 def _values(surface: Surface) -> dict[str, Any]:
@@ -246,10 +234,9 @@ def _values(surface: Surface) -> dict[str, Any]:
 def write_shown_images(out: Path, bank: Bank, rows: Iterable[int]) -> None:
     """Write the images of these rows of the bank as samples/ROW.png, where a report finds them without the bank."""
     for row in rows:
-        path = out / "samples" / f"{row}.png"
-        if not path.exists():
-            path.parent.mkdir(exist_ok=True)
-            Image.fromarray(bank.images[row]).save(path)
+        content = io.BytesIO()
+        Image.fromarray(bank.images[row]).save(content, "PNG")
+        write_bytes(out / "samples" / f"{row}.png", content.getvalue())
 
 
 def end_execution(out: Path, wall_s: float, trials: int, exit_code: int) -> None:

@@ -8,12 +8,33 @@ import platform
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
-from fmim_core.records import CalibrationFile, StudyFile, calibration_path, now, study_path
+from fmim_core.records import (
+    CalibrationFile,
+    Damaged,
+    Document,
+    ProposalsFile,
+    SelectionFile,
+    StudyFile,
+    now,
+    read_records,
+)
 
 LOCK, LOCKED_BY = ".lock", "fmim:"  # the file's name, and how its content begins
-FILES = ("study.json", "selection.json", "proposals.json", "surfaces.json", "calibration.json", LOCK)
+DOCUMENTS: dict[str, type[Document]] = {
+    "study.json": StudyFile,
+    "selection.json": SelectionFile,
+    "proposals.json": ProposalsFile,
+    "calibration.json": CalibrationFile,
+}
+WITHOUT = {
+    "study.json": "the study goes on from its records, as a new one in MLflow",
+    "selection.json": "winners are found again from the records, and their time of selection is lost",
+}
+"""What becomes of a study without a document that says what was decided; a damaged one is not made again unasked."""
+FILES = (*DOCUMENTS, "surfaces.json", LOCK)
 FOLDERS = ("records", "checkpoints", "report", "samples")
 SYSTEM_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")  # which file managers leave in any folder
 NAMED = 3  # foreign files in a message
@@ -27,40 +48,88 @@ def check_folder(out: Path, study: str, fresh: bool = False, mirror: Collection[
         mirror: names of the MLflow mirror's files, if they lie in it.
 
     Raises:
-        ValueError: it or what it would lie in is a file or cannot be written to; or it holds what no study writes, or
-            belongs to another study.
+        ValueError: it or what it would lie in is a file or cannot be written to; or it holds what no study writes,
+            belongs to another study, or has a document that is damaged and cannot be made again.
     """
-    place = next(path for path in (out, *out.absolute().parents) if path.exists())
+    place = nearest_place(out)
     if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
         what = "cannot be written to" if place.is_dir() else "is a file"
         raise ValueError(f"--out {out}: {place} {what}: give another folder")
     if not out.exists():
         return
-    known = {*FILES, *FOLDERS, *SYSTEM_FILES, *mirror}
-    foreign = sorted(path.name for path in out.iterdir() if path.name not in known and not _half_written(path.name))
-    foreign += [LOCK] if _is_foreign_lock(out / LOCK) else []
+    if not fresh:
+        _check_decisions(out)
+    foreign = sorted(_foreign(out, mirror))
     if foreign:
         more = f" and {len(foreign) - NAMED} more" if len(foreign) > NAMED else ""
         raise ValueError(
             f"a study has its folder to itself: give another --out, since {out} holds what no study writes: "
             f"{', '.join(foreign[:NAMED])}{more}"
         )
-    documents = () if fresh else ((study_path(out), StudyFile), (calibration_path(out), CalibrationFile))
-    for path, document in documents:
-        owner = document.read(path).study if path.exists() else study
-        if owner != study:
+    owners = () if fresh else (_read(out / name) for name in ("study.json", "calibration.json"))
+    for document in owners:
+        if isinstance(document, StudyFile | CalibrationFile) and document.study != study:
             raise ValueError(
-                f"{out} belongs to the study {owner!r}, not to {study!r}: give another --out, or --fresh to move it "
-                "aside and start over"
+                f"{out} belongs to the study {document.study!r}, not to {study!r}: give another --out, or --fresh to "
+                "move it aside and start over"
             )
 
 
+def nearest_place(path: Path) -> Path:
+    """The path, or where it would lie: the nearest folder above it that there is, or what is there in its stead."""
+    return next(place for place in (path, *path.absolute().parents) if os.path.lexists(place))
+
+
+def _check_decisions(out: Path) -> None:
+    """Raise a `ValueError` where a document that says what was decided is damaged, or of another version."""
+    for name, without in WITHOUT.items():
+        try:
+            if (out / name).is_file():
+                DOCUMENTS[name].read(out / name)
+        except Damaged as damaged:
+            to_do = f"put a copy of it back, or move it out of the folder: without it, {without}"
+            raise ValueError(f"{damaged}. To go on, {to_do}") from damaged
+
+
+def _read(path: Path) -> Document | None:
+    """One of the study's documents; None where it is not there, or damaged."""
+    try:
+        return DOCUMENTS[path.name].read(path) if path.is_file() else None
+    except Damaged:
+        return None
+
+
+def _foreign(out: Path, mirror: Collection[str]) -> Iterator[str]:
+    """What no study writes: other names, folders for files and files for folders, and what is there without a study."""
+    of_a_study = _is_of_a_study(out)
+    for path in out.iterdir():
+        name = path.name.partition(".damaged-")[0]
+        if name in (*SYSTEM_FILES, *mirror) or _half_written(name):
+            continue
+        if name == LOCK:
+            ours = path.is_file() and not _is_foreign_lock(path)
+        elif name in FILES:
+            ours = path.is_file() and of_a_study
+        else:
+            ours = name in FOLDERS and path.is_dir() and (of_a_study or not any(path.iterdir()))
+        if not ours:
+            yield path.name
+
+
+def _is_of_a_study(out: Path) -> bool:
+    """Whether a study has written into the folder: one of its documents, or of its records, can be read."""
+    documents = (_read(out / name) for name in DOCUMENTS)
+    records = read_records(out, lambda path, damaged: None)
+    try:
+        return any(one is not None for one in chain(documents, records))
+    except ValueError:  # of another version
+        return True
+
+
 def _is_foreign_lock(path: Path) -> bool:
-    """Whether a file with the name of ours has somebody else's content."""
-    if not path.is_file():
-        return path.exists()
+    """Whether a lock is somebody else's; one that a power cut has left empty is nobody's."""
     with path.open("rb") as file:
-        start = file.read(len(LOCKED_BY))
+        start = file.read(len(LOCKED_BY)).strip(b"\0")
     return start not in (b"", LOCKED_BY.encode())
 
 
@@ -77,7 +146,7 @@ def locked(out: Path) -> Iterator[str]:
         ValueError: somebody does; names the machine and the process.
     """
     out.mkdir(parents=True, exist_ok=True)
-    with os.fdopen(os.open(out / LOCK, os.O_RDWR | os.O_CREAT, 0o666), "r+", encoding="utf-8") as file:
+    with os.fdopen(os.open(out / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

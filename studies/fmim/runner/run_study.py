@@ -25,6 +25,7 @@ from fmim.runner.dispatcher import Dispatcher
 from fmim.runner.folder import (
     end_execution,
     outcomes_of_plan,
+    set_damaged_forecast_aside,
     write_shown_images,
     write_study,
     write_surfaces,
@@ -144,6 +145,7 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
 
             if unlocked:
                 warn(unlocked)
+            set_damaged_forecast_aside(out, warn)
             outcomes = outcomes_of_plan(out, plan, bank, warn)
             warn_of_folds(checked.folds, bank.interval, console)
             study = write_study(out, plan, bank, checked.folds, _execution(options, backend))

@@ -6,15 +6,18 @@ import hashlib
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from fmim_core.models.pretrained import read_state
+from fmim_core.models.pretrained import read_state, sha256_of
 from fmim_core.models.resnet import ResNet18
 from fmim_core.models.small import SmallConvNet
+from fmim_core.models.timm_network import TimmNetwork
 from tests.support.paths import ROOT
 
 
@@ -72,18 +75,56 @@ def test_random_and_published_weights_are_no_file_that_was_given() -> None:
     assert ResNet18(weights="none").weights_sha256() is SmallConvNet().weights_sha256() is None
 
 
-def test_published_weights_are_found_where_torchvision_keeps_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Published(ResNet18):
+    """ResNet-18 whose published weights have another address."""
+
+    address: str
+
+    @property
+    def imagenet(self) -> Any:
+        return SimpleNamespace(url=self.address)
+
+
+@pytest.fixture
+def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of weights, named as torch does, where torchvision keeps them."""
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
-    state, file = ResNet18().build(32).state_dict(), tmp_path / "hub" / "checkpoints" / "resnet18-f37072fd.pth"
+    torch.save(ResNet18().build(32).state_dict(), tmp_path / "weights.pth")
+    digest = hashlib.sha256((tmp_path / "weights.pth").read_bytes()).hexdigest()
+    file = tmp_path / "hub" / "checkpoints" / f"resnet18-{digest[:8]}.pth"
     file.parent.mkdir(parents=True)
-    torch.save(state, file)
-    model = ResNet18(weights="imagenet")
+    return (tmp_path / "weights.pth").rename(file)
+
+
+def test_published_weights_are_found_where_torchvision_keeps_them(published: Path) -> None:
+    model = Published(weights="imagenet", address=f"https://nowhere/{published.name}")
     found = model.state()
     assert found is not None
-    assert torch.equal(found["fc.weight"], state["fc.weight"])
-    assert model.weights_sha256() == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert torch.equal(found["fc.weight"], torch.load(published, weights_only=True)["fc.weight"])
+    assert model.weights_sha256() == hashlib.sha256(published.read_bytes()).hexdigest()
+
+
+def test_published_weights_that_are_damaged_are_refused_by_their_file(published: Path) -> None:
+    model, whole = Published(weights="imagenet", address=f"https://nowhere/{published.name}"), published.read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    for content in (b"", bytes(1000), b"<html>not here</html>", flipped, whole[:-100]):
+        published.write_bytes(content)
+        for ask in (model.state, model.weights_sha256):
+            with pytest.raises(ValueError, match=rf"^{published} is not what was published .* Delete it, so that it"):
+                ask()
+        assert published.read_bytes() == content
+
+
+def test_the_hubs_cache_names_files_by_their_sha256(tmp_path: Path) -> None:
+    blob = tmp_path / "blobs" / hashlib.sha256(b"weights").hexdigest()
+    blob.parent.mkdir()
+    blob.write_bytes(b"weights")
+    (tmp_path / "model.safetensors").symlink_to(blob)
+    model = TimmNetwork(name="resnet18")
+    assert model.published_sha256(tmp_path / "model.safetensors") == sha256_of(tmp_path / "model.safetensors")
+    (tmp_path / "own.safetensors").write_bytes(b"weights")
+    assert model.published_sha256(tmp_path / "own.safetensors") == ""
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ def test_a_search_record_says_everything_and_never_saw_the_test_set(tiny_bank: B
     spec = search_spec(tiny_bank)
     record = Trial(spec, RunSettings(tmp_path, "cpu")).run()
     on_disk = read_json(record_path(tmp_path, "adatriplet_automargin.c00.fold1"))
-    assert repr(on_disk) == repr(json.loads(json.dumps(record.to_json())))
+    assert repr(on_disk) == repr(json.loads(record.text))
     assert repr(Record.of(on_disk, "")) == repr(record)
     assert set(on_disk) >= KEYS
     assert set(on_disk["cost"]) >= COST
@@ -201,7 +201,8 @@ def test_json_is_replaced_whole_and_keeps_not_a_number(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b.json"
     write_json(path, {"x": float("nan"), "y": float("inf")})
     write_json(path, {"x": float("nan"), "é": 1})
-    assert path.read_text(encoding="utf-8") == '{\n "x": NaN,\n "é": 1\n}\n'
+    others = [line for line in path.read_text(encoding="utf-8").splitlines() if "sha256" not in line]
+    assert others == ["{", ' "x": NaN,', ' "é": 1', "}"]
     assert [p.name for p in path.parent.iterdir()] == ["b.json"]
     path.write_text("{half", encoding="utf-8")
     with pytest.raises(ValueError, match=r"b.json is not readable JSON"):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from fmim_core.records import SCHEMA
+from fmim_core.records import SCHEMA, json_text
 from fmim_reports.parts.prediction import prediction_table
 from fmim_reports.reading.results import read_results
 from tests.support.calibration import CALIBRATION
@@ -42,10 +41,10 @@ def test_a_run_that_is_not_over_is_not_compared(out: Path) -> None:
     [
         (None, "No prediction: fmim plan automargin_vs_grid --calibrate"),
         ("{", "calibration.json is not readable JSON"),
-        (json.dumps(CALIBRATION | {"schema": 1}), f"calibration.json has schema 1, this version reads {SCHEMA}"),
-        (json.dumps(CALIBRATION | {"epochs": "many"}), "calibration.json is malformed: epochs: Input should be"),
-        (json.dumps(CALIBRATION | {"preset": "smoke", "seed": 1}), "preset smoke, not quick; seed 1, not 0"),
-        (json.dumps(CALIBRATION | {"data_fingerprint": "x"}), "of another plan (other data)"),
+        (json_text(CALIBRATION | {"schema": 1}), f"calibration.json has schema 1, this version reads {SCHEMA}"),
+        (json_text(CALIBRATION | {"epochs": "many"}), "calibration.json is malformed: epochs: Input should be"),
+        (json_text(CALIBRATION | {"preset": "smoke", "seed": 1}), "preset smoke, not quick; seed 1, not 0"),
+        (json_text(CALIBRATION | {"data_fingerprint": "x"}), "of another plan (other data)"),
     ],
 )
 def test_without_a_prediction_of_this_plan_the_report_says_so(out: Path, content: str | None, said: str) -> None:

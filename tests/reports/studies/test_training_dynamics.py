@@ -82,7 +82,7 @@ def training(tmp_path: Path) -> Path:
     made = [record(a, c, seed, 0.6 + seed / 10, 0.2) for a, c in CONFIGURATION.items() for seed in range(SEEDS)]
     made = [one | {"history": [epoch_row(one["arm"], epoch, one["seed"]) for epoch in (1, 2, 3)]} for one in made]
     out = write_study(tmp_path / "out", "training_dynamics", arms, made)
-    write(out / "surfaces.json", [surface("Triplet", None), surface("AdaTriplet", 1.0)])
+    write(out / "surfaces.json", {"surfaces": [surface("Triplet", None), surface("AdaTriplet", 1.0)]})
     return out
 
 
@@ -165,11 +165,11 @@ def test_the_figures_of_training_dynamics_are_drawn(training: Path) -> None:
 
 def test_surfaces_that_are_not_there_are_not_drawn(training: Path) -> None:
     results, path = read_results(training), training / "surfaces.json"
-    write(path, [{"label": "Triplet"}])
+    write(path, {"surfaces": [{"label": "Triplet"}]})
     with pytest.raises(NothingToDraw, match=r"surfaces\.json lacks epsilon, beta, phi"):
         surfaces.surfaces_plot(results)
     path.write_text("{", encoding="utf-8")
-    with pytest.raises(NothingToDraw, match="not JSON"):
+    with pytest.raises(NothingToDraw, match="not readable JSON"):
         surfaces.surfaces_plot(results)
     path.unlink()
     with pytest.raises(NothingToDraw, match=r"surfaces\.json is missing: run the study again"):

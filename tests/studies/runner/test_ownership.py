@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import platform
 import re
@@ -12,9 +13,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from fmim.runner.folder import set_damaged_forecast_aside
 from fmim.runner.forecast.predict import predict
 from fmim.runner.ownership import locked
 from fmim.runner.run_study import Options, prepare, run_study
+from fmim_core.records import read_json
 from tests.support.calibration import CALIBRATION
 from tests.support.factories import make_out
 from tests.support.file_contents import edit, write
@@ -73,6 +76,63 @@ def test_what_no_study_writes_is_refused_by_name(tmp_path: Path, name: str, fres
     refused(tmp_path, tmp_path / "x", f"holds what no study writes: {name.partition('/')[0]}$", fresh=fresh)
 
 
+@pytest.mark.parametrize(
+    "name", ["report/index.html", "samples/1.png", "records/notes.json", "surfaces.json", "calibration.json"]
+)
+@pytest.mark.parametrize("fresh", [False, True])
+def test_names_of_ours_in_a_folder_without_a_study_are_somebody_elses(tmp_path: Path, name: str, fresh: bool) -> None:
+    path = tmp_path / "x" / name
+    path.parent.mkdir(parents=True)
+    path.write_text('{"temperature": 3}')
+    refused(tmp_path, tmp_path / "x", f"holds what no study writes: {name.partition('/')[0]}$", fresh=fresh)
+
+
+def test_a_folder_in_place_of_a_file_and_a_file_in_place_of_a_folder_are_refused(tmp_path: Path) -> None:
+    out = make_out(tmp_path / "x", arms=("triplet_q1",))
+    edit(out / "study.json", study="lambda_sweep")
+    (out / "selection.json").unlink()
+    for name in ("selection.json", ".lock"):
+        (out / name).mkdir()
+    os.mkfifo(out / "surfaces.json")
+    (out / "checkpoints").write_text("mine")
+    names = r"holds what no study writes: \.lock, checkpoints, selection\.json and 1 more$"
+    with pytest.raises(ValueError, match=names):
+        prepare(options(tmp_path, out))
+
+
+@pytest.mark.parametrize(("name", "without"), [("study.json", "goes on from its"), ("selection.json", "found again")])
+def test_a_damaged_decision_is_named_with_what_to_do_before_anything_is_written(
+    tmp_path: Path, name: str, without: str
+) -> None:
+    out = make_out(tmp_path / "x", arms=("triplet_q1",))
+    edit(out / "study.json", study="lambda_sweep")
+    whole = (out / name).read_bytes()
+    for damaged in (b"", bytes(len(whole)), b"{}", b"null", b"[]", whole.replace(b"triplet_q1", b"triplet_q0")):
+        (out / name).write_bytes(damaged)
+        before = content(tmp_path)
+        with pytest.raises(ValueError, match=rf"^{out / name}.* To go on, put a copy .* or move it out .*{without}"):
+            options(tmp_path, out).check()
+        assert content(tmp_path) == before
+    (out / name).unlink()
+    prepare(options(tmp_path, out))
+
+
+@pytest.mark.parametrize("damaged", [b"", b"\0\0", b"null", b'{"schema": 5}'])
+def test_a_damaged_forecast_is_set_aside(tmp_path: Path, damaged: bytes) -> None:
+    out, told = make_out(tmp_path / "x", arms=("triplet_q1",)), list[str]()
+    edit(out / "study.json", study="lambda_sweep")
+    write(out / "calibration.json", CALIBRATION | {"study": "lambda_sweep"})
+    set_damaged_forecast_aside(out, told.append)
+    assert told == []
+    (out / "calibration.json").write_bytes(damaged)
+    options(tmp_path, out).check()
+    set_damaged_forecast_aside(out, told.append)
+    (aside,) = out.glob("calibration.json.damaged-*")
+    assert aside.read_bytes() == damaged
+    assert f": moved to {aside.name}, and the report has no forecast" in told[0]
+    options(tmp_path, out).check()
+
+
 def test_a_folder_that_holds_the_folders_of_studies_is_refused(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     for name in ("banks", "automargin_vs_grid", "lambda_sweep", "mlflow-artifacts"):
@@ -86,6 +146,23 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("a file")
     refused(tmp_path, tmp_path / "x", f"--out {tmp_path}/x: {tmp_path}/x is a file: give another folder")
     refused(tmp_path, tmp_path / "x", f"--out {tmp_path}/x: {tmp_path}/x is a file: give another folder", fresh=True)
+
+
+def test_a_folder_of_another_version_is_refused_by_it_and_may_be_moved_aside(tmp_path: Path) -> None:
+    out = make_out(tmp_path / "x", arms=("triplet_q1",))
+    for path in (out / "study.json", out / "selection.json", *out.glob("records/*.json")):
+        fields = read_json(path) | {"schema": 4}
+        path.write_text(json.dumps({name: value for name, value in fields.items() if name != "sha256"}))
+    refused(tmp_path, out, rf"^{out}/study\.json has schema 4, this version reads 5: .* or start over with --fresh")
+    options(tmp_path, out, fresh=True).check()
+
+
+def test_banks_do_not_lie_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "b").write_text("a file")
+    (tmp_path / "c").symlink_to(tmp_path / "nowhere")
+    for name in ("b", "c"):
+        place = tmp_path / name
+        refused(tmp_path, tmp_path / "x", f"--banks {place}/d: {place} is a file: give", banks=place / "d")
 
 
 def test_ones_own_folder_is_accepted_with_all_that_a_study_writes(tmp_path: Path) -> None:
@@ -119,6 +196,25 @@ def test_who_holds_the_lock_is_told(tmp_path: Path) -> None:
     with locked(tmp_path):  # the next one may be shorter than this one, and leaves nothing of it
         text = (tmp_path / ".lock").read_text()
     assert text.count("\n") == 1
+
+
+def test_a_lock_is_the_same_by_every_name_of_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, link = tmp_path / "out", tmp_path / "link"
+    out.mkdir()
+    link.symlink_to(out)
+    monkeypatch.chdir(tmp_path)
+    with locked(out):
+        for spelling in (link, Path("out"), Path("link/../out"), tmp_path / "." / "link" / ".." / "out"):
+            with pytest.raises(ValueError, match=f"^process {os.getpid()} on .* is running in"), locked(spelling):
+                pass
+
+
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("")
+    (tmp_path / ".lock").symlink_to(tmp_path / "mine")
+    with pytest.raises(OSError, match=r"\.lock"), locked(tmp_path):
+        pass
+    assert (tmp_path / "mine").read_text() == ""
 
 
 def test_a_file_system_without_locks_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 
+from fmim_core.records import Damaged, read_json
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.plotting import NothingToDraw, Plot
 
@@ -32,9 +32,10 @@ def read_surfaces(results: Results) -> list[Mapping[str, Any]]:
     if not path.is_file():
         raise NothingToDraw(f"{FILE} is missing: run the study again to write it (no trial is repeated)")
     try:
-        surfaces = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise NothingToDraw(f"{FILE} is not JSON ({error}): run the study again to rewrite it") from error
+        content = read_json(path, FILE)
+    except Damaged as damaged:
+        raise NothingToDraw(f"{damaged}: run the study again to rewrite it") from damaged
+    surfaces: Any = content.get("surfaces") if isinstance(content, dict) else None
     listed = isinstance(surfaces, list) and surfaces and all(isinstance(surface, dict) for surface in surfaces)
     lacking = [name for name in _NEEDED if any(name not in surface for surface in surfaces)] if listed else _NEEDED
     if lacking:

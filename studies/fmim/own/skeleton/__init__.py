@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from importlib import resources
 from pathlib import Path
@@ -24,10 +25,11 @@ def write_skeleton(study: str, folder: Path) -> list[Path]:
     if study in catalogue.names():
         raise ValueError(f"{study!r} is one of `fmim list`: choose another name, e.g. {EXAMPLE}")
     files = {folder / name.replace(EXAMPLE, study): name for name in (f"{EXAMPLE}.py", f"test_{EXAMPLE}.py")}
-    there = [str(path) for path in files if path.exists()]
+    there = [str(path) for path in files if os.path.lexists(path)]
     if there:
         raise ValueError(f"{' and '.join(there)} would be overwritten: choose another name, or move it away first")
     for path, name in files.items():
         text = resources.files(__name__).joinpath(name).read_text(encoding="utf-8")
-        path.write_text(text.replace(EXAMPLE, study), encoding="utf-8")
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text.replace(EXAMPLE, study))
     return list(files)

@@ -38,8 +38,7 @@ class Backend:
         return self.gpus or self.cpus
 
     def check(self, bank: Bank) -> None:
-        """Raise a `ValueError` unless the bank is there, and the same to the bit, wherever trials may run."""
-        bank.check()
+        """Raise a `ValueError` unless the bank that was checked here is there, to the bit, wherever trials may run."""
         if self.ray:
             from fmim.runner.backends.nodes import check_on_nodes
 

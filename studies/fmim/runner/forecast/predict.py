@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
+from functools import partial
 
 from rich.console import Console
 
 from fmim.options import Options
 from fmim.plan import Plan
+from fmim.runner.folder import set_damaged_forecast_aside
 from fmim.runner.forecast.calibrate import calibrate
 from fmim.runner.forecast.forecast import Forecast, forecast
 from fmim.runner.run_study import backend_of, check_plan, open_bank, plan_of
@@ -42,6 +44,8 @@ def predict_plan(plan: Plan, options: Options, console: Console) -> Forecast:
         workload = Workload(plan, checked.development)
         console.print(f"calibrating: short trials, {backend.slots} at once on {backend.device}", highlight=False)
         calibration = calibrate(plan, workload.development, bank, backend)
+    warn = partial(console.print, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    set_damaged_forecast_aside(options.folder, warn)
     found = forecast(plan, workload, bank, calibration, backend.slots, backend.share, preparation)
     CalibrationFile(
         made_at=now(),

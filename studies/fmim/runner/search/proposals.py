@@ -9,6 +9,11 @@ from fmim_core.records import Proposal, ProposalsFile
 from fmim_spaces.domain import Configuration
 
 
+def proposals_path(out: Path) -> Path:
+    """Where proposals lie in a study's folder."""
+    return out / "proposals.json"
+
+
 class Proposals:
     """Each arm's configurations in order, by search split, with the results that each was based on.
 
@@ -17,7 +22,7 @@ class Proposals:
     """
 
     def __init__(self, out: Path) -> None:
-        self._path = out / "proposals.json"
+        self._path = proposals_path(out)
         self._splits = (ProposalsFile.read(self._path) if self._path.exists() else ProposalsFile()).by_split
 
     def of(self, arm: str, search_split: int) -> list[Configuration]:

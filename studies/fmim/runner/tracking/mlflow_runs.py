@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections import Counter
@@ -176,8 +175,7 @@ class Runs:
         else:
             values += of_the_end(record)
             self._log(self._runs[trial], values, parameters, {"fmim.status": record.status})
-            text = json.dumps(record.to_json(), indent=1, ensure_ascii=False)
-            self._client.log_text(self._runs[trial], text, "record.json")
+            self._client.log_text(self._runs[trial], record.text, "record.json")
             self._client.set_terminated(self._runs[trial], STATUS[record.status], milliseconds(record.ended_at))
         self._logged[trial] = max([self._logged[trial], *(row.epoch for row in rows)])
 

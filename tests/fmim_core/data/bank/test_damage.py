@@ -13,14 +13,20 @@ from fmim_core.data.bank import bank as bank_module
 from fmim_core.data.bank.bank import FILES, Bank
 from fmim_core.data.bank.blocks import sha256_of
 from fmim_core.data.bank.building import build_bank
+from fmim_core.records import read_json, write_json
 from tests.support.pictures import ROWS, SIZE, Tiny
 
 
 def edit(path: Path, change: Callable[[dict], object]) -> None:
-    """Change the content of a JSON file."""
-    about = json.loads(path.read_text(encoding="utf-8"))
+    """Change the content of a JSON file, and its SHA-256 with it."""
+    about = read_json(path)
     change(about)
-    path.write_text(json.dumps(about), encoding="utf-8")
+    write_json(path, about)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """What is in each file of a bank, its stamp apart."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "checked.json"}
 
 
 def flip(path: Path, position: int) -> None:
@@ -36,22 +42,53 @@ def flip(path: Path, position: int) -> None:
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        (lambda path: (path / "images.u8").write_bytes(b"123"), r"images\.u8 has 3 bytes, 512 expected"),
-        (lambda path: (path / "images.u8").unlink(), r"images\.u8 has 0 bytes"),
-        (lambda path: (path / "bank.json").unlink(), "has no bank.json"),
-        (lambda path: (path / "bank.json").write_text("{"), "bank.json cannot be read"),
-        (lambda path: (path / "bank.json").write_text('{"schema": 0}'), "schema 0, this version reads 2"),
-        (lambda path: (path / "bank.json").write_text("[]"), "schema"),
-        (lambda path: (path / "bank.json").write_text('{"schema": 2}'), "lacks or has too much"),
+        (lambda path: (path / "images.u8").write_bytes(b"123"), "images.u8 has 3 bytes, 512 expected"),
+        (lambda path: (path / "images.u8").write_bytes(bytes(512)), "images.u8 (rows 0 to 7) changed after the bank"),
+        (lambda path: (path / "images.u8").unlink(), "images.u8 has 0 bytes"),
+        (lambda path: (path / "test.csv").unlink(), "test.csv is missing"),
+        (lambda path: (path / "bank.json").write_text(""), "bank.json is not readable JSON"),
+        (lambda path: (path / "bank.json").write_text("[]"), "bank.json has schema []"),
+        (lambda path: (path / "bank.json").write_text('{"schema": 3}'), "bank.json lacks or has too much"),
+        (lambda path: flip(path / "bank.json", 100), "bank.json: its content does not match its sha256"),
         (lambda path: edit(path / "bank.json", lambda about: about["blocks"]["sha256"].pop()), "a SHA-256 for each"),
         (lambda path: edit(path / "bank.json", lambda about: about["blocks"].update(images=0)), "lacks or has too"),
     ],
 )
-def test_a_damaged_bank_is_refused(tmp_path: Path, harm: Callable[[Path], object], message: str) -> None:
+def test_a_damaged_bank_is_set_aside_and_built_again(
+    tmp_path: Path, harm: Callable[[Path], object], message: str
+) -> None:
+    whole, told = build_bank(Tiny(), SIZE, tmp_path), list[str]()
+    harm(whole.path)
+    damaged = contents(whole.path)
+    again = build_bank(Tiny(), SIZE, tmp_path, tell=told.append)
+    assert (again.path, again.fingerprint) == (whole.path, whole.fingerprint)
+    (aside,) = tmp_path.glob("*.damaged-*")
+    assert contents(aside) == damaged
+    assert told[0].startswith(f"the bank in {whole.path} is damaged: ")
+    assert message in told[0]
+    assert told[0].endswith(f": moved to {aside.name}, and built again")
+    assert build_bank(Tiny(), SIZE, tmp_path, tell=told.append).fingerprint == whole.fingerprint
+    assert len(told) == 1
+
+
+def test_a_folder_of_its_name_that_is_no_bank_stays_where_it_is(tmp_path: Path) -> None:
     bank = build_bank(Tiny(), SIZE, tmp_path)
-    harm(bank.path)
-    with pytest.raises(ValueError, match=message):
+    for path in bank.path.iterdir():
+        path.unlink()
+    (bank.path / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match=r"has no bank\.json\. Move the folder away"):
         build_bank(Tiny(), SIZE, tmp_path)
+    assert contents(bank.path) == {"notes.txt": b"mine"}
+
+
+@pytest.mark.parametrize("content", ["", "\0\0\0", "{}", "null", "[]", '{"content": 3, "files": null}'])
+def test_a_damaged_stamp_counts_as_none(tmp_path: Path, content: str) -> None:
+    bank = build_bank(Tiny(), SIZE, tmp_path)
+    stamp = bank.path / "checked.json"
+    whole = json.loads(stamp.read_text())
+    stamp.write_text(content)
+    assert build_bank(Tiny(), SIZE, tmp_path).fingerprint == bank.fingerprint
+    assert json.loads(stamp.read_text()) == whole
 
 
 def test_an_edited_index_is_refused(tmp_path: Path) -> None:
@@ -79,11 +116,11 @@ def test_a_bit_that_flips_anywhere_is_found(tmp_path: Path, name: str) -> None:
 def test_a_changed_checksum_and_a_missing_file_are_found(tmp_path: Path) -> None:
     bank = build_bank(Tiny(), SIZE, tmp_path)
     (bank.path / "test.csv").rename(bank.path / "elsewhere")
-    with pytest.raises(ValueError, match=r"test\.csv cannot be read"):
+    with pytest.raises(ValueError, match=r"test\.csv is missing"):
         bank.check()
     (bank.path / "elsewhere").rename(bank.path / "test.csv")
     bank.check()
-    edit(bank.path / "bank.json", lambda about: about["sha256"].update({"test.csv": "0"}))
+    edit(bank.path / "bank.json", lambda about: about["files"].update({"test.csv": "0"}))
     with pytest.raises(ValueError, match=r"bank\.json was changed"):
         Bank.open(bank.path).check()
 

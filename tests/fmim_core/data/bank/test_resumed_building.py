@@ -59,16 +59,18 @@ def test_a_killed_build_goes_on_and_ends_with_the_same_bank(tmp_path: Path, whol
 def test_a_finished_block_that_was_damaged_is_decoded_again(tmp_path: Path, whole: Bank) -> None:
     folder = interrupted(Pictures(), tmp_path, after=700)
     flip(folder / "bank" / "images.u8", 300 * SIZE**2)
+    (folder / "notes.txt").write_text("mine")
     rest = Pictures()
     assert content(build_bank(rest, SIZE, tmp_path)) == content(whole)
     assert sorted(rest.reads) == list(range(256, COUNT))
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
 
 
 @pytest.mark.parametrize("left", [0, 1, 100, -1])
 def test_a_torn_log_costs_the_block_that_it_was_about_to_tell_of(tmp_path: Path, whole: Bank, left: int) -> None:
     log = interrupted(Pictures(), tmp_path, after=700) / "blocks.jsonl"
     first, second = filter(None, log.read_text().splitlines())
-    log.write_text(f"{first}\n{second[:left]}")
+    log.write_bytes(f"{first}\n{second[:left]}".encode() + b"\xff")
     rest = Pictures()
     assert content(build_bank(rest, SIZE, tmp_path)) == content(whole)
     assert sorted(rest.reads) == list(range(256, COUNT))

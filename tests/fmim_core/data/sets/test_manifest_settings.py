@@ -15,6 +15,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank, development_index
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.tables.listing import FileSource
+from fmim_core.records import read_json, write_json
 from tests.support.image_folders import GOOD
 from tests.support.manifests import source
 
@@ -74,8 +75,8 @@ def test_another_interval_is_another_bank_of_the_same_images(plain: Path) -> Non
     months.check()
     assert Bank.open(months.path).development().times.tolist() == [0, 12] * 3
     assert Bank.open(months.path).open_test().interval == months.interval
-    about = months.path / "bank.json"
-    about.write_text(about.read_text().replace('"month"', '"week"'))
+    about = read_json(months.path / "bank.json")
+    write_json(months.path / "bank.json", about | {"description": about["description"] | {"interval": "week"}})
     with pytest.raises(ValueError, match=r"bank\.json was changed"):
         Bank.open(months.path).check()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,13 +16,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from fmim.data.banks import bank_of
 from fmim.runner.backends.nodes import check_on_nodes, fault
-from fmim.runner.run_study import run_plan
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
-from tests.support.mini_study import MINI, mini_plan, options_in
+from tests.support.mini_study import MINI
 from tests.support.paths import ROOT
 from tests.support.services import free_port, wait_for
 
@@ -56,12 +58,15 @@ def test_what_is_wrong_on_a_node_is_said_in_words(banks: tuple[Bank, Bank]) -> N
     )
 
 
-def test_a_study_on_a_spoilt_bank_does_not_start(tmp_path: Path) -> None:
-    spoil(build_bank(PhantomSource(MINI.phantom), MINI.image_size, tmp_path / "banks"))
-    options = options_in(tmp_path)
-    with pytest.raises(ValueError, match=r"images\.u8 \(rows 0 to .*\) changed after the bank was built\. Move the"):
-        run_plan(mini_plan(), options, Console(quiet=True))
-    assert not (tmp_path / "study").exists()
+def test_a_spoilt_bank_is_told_and_built_again(tmp_path: Path) -> None:
+    source, told = PhantomSource(MINI.phantom), io.StringIO()
+    spoil(build_bank(source, MINI.image_size, tmp_path / "banks"))
+    bank, made = bank_of(source, MINI.image_size, tmp_path / "banks", Console(file=told, width=1000))
+    assert made
+    assert re.search(
+        r"images\.u8 \(rows 0 to .*\) changed after the bank was built: moved to .*\.damaged-", told.getvalue()
+    )
+    assert fault(str(bank.path), bank.fingerprint) is None
 
 
 @pytest.mark.slow

@@ -17,7 +17,17 @@ from fmim.runner.run_study import run_plan
 from fmim.runner.search.tpe import TPE
 from fmim.runner.status import show_status
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import Metrics, ProposalsFile, Record, SelectionFile, StudyFile, read_records, record_path
+from fmim_core.records import (
+    Metrics,
+    ProposalsFile,
+    Record,
+    SelectionFile,
+    StudyFile,
+    read_json,
+    read_records,
+    record_path,
+    write_json,
+)
 from fmim_reports.build import build_report
 from fmim_reports.reading.results import read_results
 from fmim_reports.reading.summary import arm_summaries
@@ -95,6 +105,39 @@ def test_records_without_their_proposals_are_not_trained_again(tiny_bank: Bank, 
     (tmp_path / "proposals.json").rename(tmp_path / "elsewhere.json")
     with pytest.raises(ValueError, match=r"its proposals.json does not have \(e.g. tpe.c00.fold0\): put the file back"):
         outcomes_of_plan(tmp_path, plan_of(TPE_ARM), tiny_bank)
+
+
+@pytest.mark.parametrize("content", [b"", b"\0\0\0", b"{}", b"null", b"[]", b'{"schema": 5}'])
+def test_damaged_proposals_are_set_aside_and_made_again(tiny_bank: Bank, tmp_path: Path, content: bytes) -> None:
+    plan = plan_of(TPE_ARM, arm("random", Random(samples=3)))
+    simulation = begun(tmp_path, tiny_bank, plan, slots=3, kill_after=9)  # some configurations are on their way
+    path, told = tmp_path / "proposals.json", list[str]()
+    whole = ProposalsFile.read(path)
+    path.write_bytes(content)
+    assert outcomes_of_plan(tmp_path, plan, tiny_bank, told.append).keys() == simulation.records.keys()
+    again = ProposalsFile.read(path)
+    for name, proposed in again.arms.items():
+        assert 0 < len(proposed) <= len(whole.arms[name])
+        assert proposed == whole.arms[name][: len(proposed)]
+    (aside,) = tmp_path.glob("proposals.json.damaged-*")
+    assert aside.read_bytes() == content
+    assert told[0].endswith(f": moved to {aside.name}, and made again from the records")
+    simulation.run()
+    begun(tmp_path / "b", tiny_bank, plan)
+    assert ProposalsFile.read(path) == ProposalsFile.read(tmp_path / "b" / "proposals.json")
+
+
+def test_proposals_that_the_records_do_not_give_back_stay_as_they_are(tiny_bank: Bank, tmp_path: Path) -> None:
+    begun(tmp_path, tiny_bank, plan_of(TPE_ARM))
+    path = record_path(tmp_path, "tpe.c02.fold0")
+    write_json(path, read_json(path) | {"configuration": {"epsilon": 0.1, "lam": 0.5, "beta": 0.25}})
+    (tmp_path / "proposals.json").write_bytes(b"")
+    message = (
+        r"proposals\.json is not readable JSON .* do not give it back \(tpe.c02.fold0 has .* would be .*put a copy"
+    )
+    with pytest.raises(ValueError, match=message):
+        outcomes_of_plan(tmp_path, plan_of(TPE_ARM), tiny_bank)
+    assert (tmp_path / "proposals.json").read_bytes() == b""
 
 
 def test_study_json_holds_searchers_bounds_budgets_and_what_is_known_beforehand(
