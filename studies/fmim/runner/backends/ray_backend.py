@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fmim.runner.backends.cluster import Resources
+import fmim.runner.backends.cluster  # noqa: F401
 
 # isort: split
 # Ray reads settings made there when it is imported.
@@ -21,6 +21,7 @@ from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
 
 from fmim.own.code import run_code
+from fmim.runner.backends.room import Resources
 from fmim.runner.dispatcher import TrialSource
 from fmim_core.records import Attempt, Code, Cost, EpochRow, Record, SoFar, TrialError, now, read_record
 from fmim_core.trial.cost import cut_off, earlier_attempts
