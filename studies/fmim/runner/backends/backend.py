@@ -10,6 +10,7 @@ from typing import Literal
 
 import torch
 
+from fmim.runner.backends.address import knock
 from fmim.runner.backends.inline import run_inline
 from fmim.runner.backends.room import Resources, allot
 from fmim.runner.dispatcher import TrialSource
@@ -71,6 +72,8 @@ def open_backend(
         gpus = allot(Resources(cpus, gpus), [here])[0].gpus or 0.0
         yield Backend(1, _device_in_words(gpus), cpus, gpus, ray=False)
         return
+    if address:
+        knock(address)  # before Ray is imported, which takes seconds
     from fmim.runner.backends.cluster import cluster
     from fmim.runner.backends.nodes import check_workers, resources_of_nodes
 

@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from fmim.exit_codes import BAD_INPUT
-from fmim.runner.backends.address import knock
-from fmim.runner.backends.tokens import kept_token, own_token
+from fmim.runner.backends.tokens import TOKEN, kept_token, own_token
 from fmim_core.machine import cores, free_processes, open_files
 
 # Read when Ray is imported or starts: no log files of Tune's own (the records are ours), no experiment snapshots
@@ -39,7 +38,7 @@ LONGEST_TEMPORARY = 107 - len("/ray/session_2000-01-01_00-00-00_000000_0000000/s
 """Characters: the path of a Unix socket has 107."""
 
 
-START_S, ANSWER_S = 60.0, 30.0
+START_S, ANSWER_S = 60.0, 20.0
 """How long a cluster of our own may take to start, and another to let us in."""
 PROCESSES, PROCESSES_PER_CORE, FILES, FILES_PER_CORE = 200, 50, 48, 16
 """What Ray needs, threads among the processes: it was measured with 190 and 55 on 2 cores, before its workers train."""
@@ -63,11 +62,9 @@ def cluster(address: str | None) -> Iterator[str]:
 def _join(address: str) -> str:
     nobody = f"no Ray cluster can be reached at --address {address}"
     try:
-        knock(address)
-        with _in_time(ANSWER_S, f"{nobody}: somebody answers there, but did not let us in for {ANSWER_S:g} s"):
+        late = f"{nobody}: somebody answers there, but did not let us in for {ANSWER_S:g} s"
+        with _in_time(ANSWER_S, f"{late}; where it asks for another token than Ray has, set {TOKEN}"):
             return _connect(address=address)
-    except ValueError:
-        raise
     except Exception as error:  # Ray raises whatever its parts do
         raise ValueError(f"{nobody}: {error}; --backend inline needs no Ray") from error
 

@@ -42,8 +42,7 @@ def check_workers(logs: str) -> None:
         return None
 
     nodes = _nodes()
-    wrong = _faults(nodes, fault_of_worker, seconds=WORKER_S)
-    if wrong:
+    if wrong := _faults(nodes, fault_of_worker, seconds=WORKER_S):
         what = f"the workers of the Ray cluster cannot run this program on {len(wrong)} of {len(nodes)} nodes:"
         to_do = (
             "Install the same version there, for that interpreter, or set PYTHONPATH where `ray start` runs; "
@@ -118,7 +117,8 @@ def _last_words(logs: Path) -> str:
     """The last lines of the newest log with errors of a worker, or of what starts them, with its name; or nothing."""
     for kind in ("worker-*.err", "raylet.err", "raylet.out"):
         for log in sorted(logs.glob(kind), key=lambda log: log.stat().st_mtime, reverse=True):
-            lines = log.read_text(errors="replace").strip().splitlines()
+            lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+            lines = [line for line in lines if not line.startswith(":")]  # Ray's own marks
             if lines:
                 return "\n  ".join([f"The last lines of {log}:", *lines[-LAST_LINES:]]) + "\n"
     return ""

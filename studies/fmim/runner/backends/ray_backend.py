@@ -243,7 +243,7 @@ class DispatcherCallback(tune.Callback):
     def _record_of_dead_worker(self, trial: RayTrial) -> Record:
         spec = _spec(trial.config)
         last = self._last.get(spec.id) or self._nothing()  # a worker may die before its trial begins
-        return record_of_dead_worker(spec, str(trial.get_error()), self._settings.out, last)
+        return record_of_dead_worker(spec, _error_of(trial), self._settings.out, last)
 
     @contextmanager
     def _own_errors(self) -> Iterator[None]:
@@ -252,6 +252,12 @@ class DispatcherCallback(tune.Callback):
         except Exception as error:
             self.error = self.error or error
             raise
+
+
+def _error_of(trial: RayTrial) -> str:
+    """What Tune has noted of its errors; `get_error` has it only once it was copied to the storage."""
+    noted = trial.error_file
+    return Path(noted).read_text() if noted and Path(noted).exists() else "Ray does not say why"
 
 
 def _spec(config: Mapping[str, Any]) -> TrialSpec:
