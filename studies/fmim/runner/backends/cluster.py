@@ -18,7 +18,8 @@ from fmim_core.machine import cores, free_processes, open_files
 # Read when Ray is imported or starts: no log files of Tune's own (the records are ours), no experiment snapshots
 # (the records are what a study resumes from), and Ctrl-C reaches us as everywhere else. A cluster of our own listens on
 # the loopback interface alone (what Ray does by itself on Windows and macOS), and its workers run on our interpreter,
-# not on one that `uv run` would make for each.
+# not on one that `uv run` would make for each. Ray would let us in only once the first workers have started, and wait
+# without a word where they cannot.
 ENVIRONMENT = {
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
     "TUNE_GLOBAL_CHECKPOINT_S": "1000000000",
@@ -29,6 +30,7 @@ ENVIRONMENT = {
     "RAY_DEDUP_LOGS": "1",
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+    "RAY_prestart_worker_first_driver": "0",
 }
 os.environ.update({name: os.environ.get(name, value) for name, value in ENVIRONMENT.items()})
 
@@ -36,7 +38,6 @@ import ray  # noqa: E402
 
 LONGEST_TEMPORARY = 107 - len("/ray/session_2000-01-01_00-00-00_000000_0000000/sockets/plasma_store")
 """Characters: the path of a Unix socket has 107."""
-
 
 START_S, ANSWER_S = 60.0, 20.0
 """How long a cluster of our own may take to start, and another to let us in."""

@@ -10,7 +10,7 @@ from typing import Any
 from fmim_core.data.bank.bank import Bank
 
 WORKER_S = 60.0  # for a worker to start and to import this program
-LAST_LINES = 3
+LAST_LINES = 5
 
 
 def resources_of_nodes() -> list[dict[str, float]]:
