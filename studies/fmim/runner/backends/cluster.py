@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
 import sys
 import tempfile
 import threading
@@ -39,7 +40,7 @@ import ray  # noqa: E402
 LONGEST_TEMPORARY = 107 - len("/ray/session_2000-01-01_00-00-00_000000_0000000/sockets/plasma_store")
 """Characters: the path of a Unix socket has 107."""
 
-START_S, ANSWER_S = 60.0, 20.0
+START_S, ANSWER_S = 60.0, 30.0
 """How long a cluster of our own may take to start, and another to let us in."""
 PROCESSES, PROCESSES_PER_CORE, FILES, FILES_PER_CORE = 200, 50, 48, 16
 """What Ray needs, threads among the processes: it was measured with 190 and 55 on 2 cores, before its workers train."""
@@ -62,12 +63,33 @@ def cluster(address: str | None) -> Iterator[str]:
 
 def _join(address: str) -> str:
     nobody = f"no Ray cluster can be reached at --address {address}"
+    if problem := _problem_of_joining(address):
+        raise ValueError(f"{nobody}: {problem}; --backend inline needs no Ray")
     try:
-        late = f"{nobody}: somebody answers there, but did not let us in for {ANSWER_S:g} s"
-        with _in_time(ANSWER_S, f"{late}; where it asks for another token than Ray has, set {TOKEN}"):
-            return _connect(address=address)
+        return _connect(address=address)
     except Exception as error:  # Ray raises whatever its parts do
         raise ValueError(f"{nobody}: {error}; --backend inline needs no Ray") from error
+
+
+def _problem_of_joining(address: str) -> str | None:
+    """Join in another process first: where it is not let in Ray waits for minutes or for ever, and nothing, no thread
+    either, interrupts it."""
+    command = [sys.executable, "-c", "import ray, sys; ray.init(sys.argv[1], log_to_driver=False)", address]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as trial:
+        try:
+            said = trial.communicate(timeout=ANSWER_S)[1]
+        except subprocess.TimeoutExpired:
+            trial.kill()
+            said = trial.communicate()[1]
+    if trial.returncode == 0:
+        return None
+    if "Unauthenticated" in said:
+        return f"it asks for another token: set {TOKEN}"
+    last = said.strip().splitlines()[-1:]
+    if trial.returncode > 0:
+        return last[0] if last else "Ray does not say why"
+    where = f" The last that Ray said: {last[0]}" if last else ""
+    return f"it has not let us in for {ANSWER_S:g} s, as where its workers do not start; see its logs.{where}"
 
 
 def _start() -> str:
