@@ -67,18 +67,19 @@ def open_backend(
     Raises:
         ValueError: no such resources, no cluster at that address, or its workers cannot run this program.
     """
-    if kind == "inline":
-        here = {"CPU": float(cores()), "GPU": float(torch.cuda.device_count())}
-        gpus = allot(Resources(cpus, gpus), [here])[0].gpus or 0.0
-        yield Backend(1, _device_in_words(gpus), cpus, gpus, ray=False)
-        return
+    asked = Resources(cpus, gpus)
     if address:
         knock(address)  # before Ray is imported, which takes seconds
+    else:  # likewise
+        each = allot(asked, [{"CPU": float(cores()), "GPU": float(torch.cuda.device_count())}])[0].gpus or 0.0
+        if kind == "inline":
+            yield Backend(1, _device_in_words(each), cpus, each, ray=False)
+            return
     from fmim.runner.backends.cluster import cluster
     from fmim.runner.backends.nodes import check_workers, resources_of_nodes
 
     with cluster(address) as logs:
-        resources, slots = allot(Resources(cpus, gpus), resources_of_nodes())
+        resources, slots = allot(asked, resources_of_nodes())
         check_workers(logs)
         device, gpus = _device_in_words(resources.gpus or 0.0), resources.gpus or 0.0
         yield Backend(slots, device, resources.cpus, gpus, ray=True, code=code)
