@@ -13,10 +13,10 @@ import torch
 from hypothesis import settings
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.data.bank.blocks import cores
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
+from fmim_core.machine import cores
 from fmim_core.training.config import TrainConfig
 from tests.support.program import fmim_here
 from tests.support.registering import own_code

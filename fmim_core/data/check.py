@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fmim_core.data.bank.blocks import cores
 from fmim_core.data.bank.building import Progress
 from fmim_core.data.images.reading import ImageProblem, appearance
 from fmim_core.data.tables.findings import Findings
+from fmim_core.machine import cores
 
 BLOCK = 1024  # images handed to the threads at once; of each a few bytes are kept
 MAX_FILES = 500_000  # looked at below a folder, so that a manifest in the wrong place does not read a whole disk

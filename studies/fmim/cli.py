@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 from fmim.data.commands import app as data_app
 from fmim.exit_codes import BAD_INPUT, INTERRUPTED
 from fmim.matching.commands import embed, match
+from fmim.runner.backends.home import usable_home
 from fmim.runner.signals import ends_as_by_ctrl_c
 from fmim.runner.tracking.commands import mirror, ui
 from fmim_core.config import in_words
@@ -44,8 +45,8 @@ class Program(TyperGroup):
             raise typer.Exit(BAD_INPUT) from error
 
 
-def _tell(problem: str) -> None:
-    Console(stderr=True).print(f"[red]error:[/] {escape(problem)}", highlight=False, soft_wrap=True)
+def _tell(problem: str, word: str = "[red]error:[/]") -> None:
+    Console(stderr=True).print(f"{word} {escape(problem)}", highlight=False, soft_wrap=True)
 
 
 app = typer.Typer(
@@ -264,5 +265,5 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what a terminal has no letters for is no error
             stream.reconfigure(errors="replace")
-    with ends_as_by_ctrl_c():
+    with ends_as_by_ctrl_c(), usable_home(lambda text: _tell(text, "[yellow]warning:[/]")):
         app(arguments)

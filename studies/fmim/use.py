@@ -60,6 +60,7 @@ def run(
     from rich.console import Console
 
     from fmim.options import Options
+    from fmim.runner.backends.home import usable_home
     from fmim.runner.run_study import plan_of, run_plan
 
     given = Options(study=study, changes=[f"{field}={value}" for field, value in (changes or {}).items()], **options)
@@ -67,7 +68,10 @@ def run(
     plan = plan_of(given)
     if plan.study.code is None:
         _check_kinds(plan.study, {type(kind) for config in plan.train_configs() for kind in config.kinds})
-    if run_plan(plan, given, Console(quiet=quiet)) == INTERRUPTED:
+    console = Console(quiet=quiet)
+    with usable_home(lambda text: console.print(f"warning: {text}", markup=False, highlight=False)):
+        code = run_plan(plan, given, console)
+    if code == INTERRUPTED:
         raise KeyboardInterrupt
     return load(given.folder)
 

@@ -13,8 +13,8 @@ from fmim.changes import with_changes
 from fmim.declare import Arm, Study
 from fmim.plan import Plan
 from fmim.presets import SMOKE
-from fmim.runner.backends.cluster import Resources
 from fmim.runner.backends.ray_backend import run_ray
+from fmim.runner.backends.room import Resources
 from fmim.runner.dispatcher import Dispatcher
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mlflow_runs import Identity

@@ -11,7 +11,9 @@ from typing import Any
 
 import torch
 
-from fmim.runner.backends.cluster import Resources, allot, cluster
+from fmim.runner.backends.cluster import cluster
+from fmim.runner.backends.nodes import resources_of_nodes
+from fmim.runner.backends.room import Resources, allot
 from tests.benchmarks.idle import run_idle
 from tests.benchmarks.measurement import Measurement
 
@@ -28,7 +30,7 @@ def measure(device: torch.device, trials: int = TRIALS, large: int = LARGE) -> I
     """Nothing on a GPU: idle trials have no use for it."""
     if device.type == "cpu":
         with cluster(None):
-            resources, slots = allot(Resources(1.0, 0.0))
+            resources, slots = allot(Resources(1.0, 0.0), resources_of_nodes())
             yield from _compare(trials, resources, slots)
             yield from _flat(large, resources, slots)
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from fmim_core.machine import cores
+
 BLOCK_IMAGES, BLOCK_BYTES = 256, 2**25  # whichever is less: what a build holds in memory, and what a crash may cost
 READ_BYTES = 2**20
 
@@ -15,11 +17,6 @@ READ_BYTES = 2**20
 def images_per_block(size: int) -> int:
     """Images of `size` × `size` pixels in each block but the last. Other numbers would not make another bank."""
     return max(1, min(BLOCK_IMAGES, BLOCK_BYTES // size**2))
-
-
-def cores() -> int:
-    """Processors that this process may use, which can be fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def sha256_of(path: Path, start: int = 0, length: int | None = None) -> str:

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from fmim.data.sources import PHANTOM, find_listing
-from fmim_core.data.bank.blocks import cores
 from fmim_core.data.bank.building import Progress
 from fmim_core.data.check import SUFFIXES, image_files
 from fmim_core.data.images.limits import ImageProblem, check_shape
@@ -26,6 +25,7 @@ from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.data.source import Source
 from fmim_core.data.tables.findings import MAX_SHOWN, Findings
 from fmim_core.data.tables.listing import FileSource, file_state
+from fmim_core.machine import cores
 from fmim_core.records import StudyFile
 
 Side = Literal["", "L", "R"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,9 +10,12 @@ from typing import Literal
 
 import torch
 
+from fmim.runner.backends.address import knock
 from fmim.runner.backends.inline import run_inline
+from fmim.runner.backends.room import Resources, allot
 from fmim.runner.dispatcher import TrialSource
 from fmim_core.data.bank.bank import Bank
+from fmim_core.machine import cores
 from fmim_core.records import Code
 from fmim_core.trial.trial import RunSettings
 
@@ -48,7 +50,6 @@ class Backend:
         """Run all trials that are handed out, at most `number`."""
         settings = RunSettings(out, "cuda" if self.gpus else "cpu", device_share=self.share)
         if self.ray:
-            from fmim.runner.backends.cluster import Resources
             from fmim.runner.backends.ray_backend import run_ray
 
             run_ray(trials, settings, Resources(self.cpus, self.gpus), self.slots, number, self.code)
@@ -63,34 +64,25 @@ def open_backend(
     """The backend that was asked for, with its cluster up for the block; `cpus` and `gpus` are those of each trial.
 
     Raises:
-        ValueError: no such resources, or no cluster at that address.
+        ValueError: no such resources, no cluster at that address, or its workers cannot run this program.
     """
-    if kind == "inline":
-        gpus = float(torch.cuda.is_available()) if gpus is None else gpus
-        if gpus and not torch.cuda.is_available():
-            raise ValueError(f"--gpus-per-trial {gpus:g}, but this machine has no GPU: leave it out")
-        yield Backend(1, _device_in_words(gpus), cpus, gpus, ray=False)
-        return
+    asked = Resources(cpus, gpus)
     if address:
-        _send_token()
-    from fmim.runner.backends.cluster import Resources, allot, cluster
+        knock(address)  # before Ray is imported, which takes seconds
+    else:  # likewise
+        each = allot(asked, [{"CPU": float(cores()), "GPU": float(torch.cuda.device_count())}])[0].gpus or 0.0
+        if kind == "inline":
+            yield Backend(1, _device_in_words(each), cpus, each, ray=False)
+            return
+    from fmim.runner.backends.cluster import cluster
+    from fmim.runner.backends.nodes import check_workers, resources_of_nodes
 
-    with cluster(address):
-        resources, slots = allot(Resources(cpus, gpus))
+    with cluster(address) as logs:
+        resources, slots = allot(asked, resources_of_nodes())
+        check_workers(logs)
         device, gpus = _device_in_words(resources.gpus or 0.0), resources.gpus or 0.0
         yield Backend(slots, device, resources.cpus, gpus, ray=True, code=code)
 
 
 def _device_in_words(gpus: float) -> str:
     return f"{gpus:g} GPU each" if gpus else "the CPU (no GPU is used)"
-
-
-def _send_token() -> None:
-    """Have Ray show its token to a cluster at HOST:PORT, if there is one; one that asks for none does not mind.
-
-    `ray start` makes clusters that ask for it, and keeps it in a file; Ray sends it by itself to the cluster that it
-    finds on this machine alone, and reads what it is told when it is imported.
-    """
-    kept = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
-    if os.environ.get("RAY_AUTH_TOKEN") or kept.is_file():
-        os.environ.setdefault("RAY_AUTH_MODE", "token")

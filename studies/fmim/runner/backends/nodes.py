@@ -1,8 +1,54 @@
-"""The bank on every machine of a Ray cluster: the same, to the bit, before the first trial starts."""
+"""What must hold on every machine of a Ray cluster before the first trial starts: its workers run this program, and the
+bank is the same to the bit."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
 from fmim_core.data.bank.bank import Bank
+
+WORKER_S = 60.0  # for a worker to start and to import this program
+LAST_LINES = 5
+
+
+def resources_of_nodes() -> list[dict[str, float]]:
+    """What each node of the cluster has: "CPU", "GPU" and others."""
+    import ray
+
+    return [node["Resources"] for node in ray.nodes() if node["Alive"]]
+
+
+def check_workers(logs: str) -> None:
+    """Have a worker on each node that trials may run on import what a trial needs.
+
+    Args:
+        logs: the folder of this node's logs.
+
+    Raises:
+        ValueError: on some nodes no worker starts, or it cannot import this program; names them and why.
+    """
+
+    # It stands in here so that Ray sends its text: it must run where nothing of ours can be imported.
+    def fault_of_worker() -> str | None:
+        import importlib
+        import sys
+
+        try:
+            importlib.import_module("fmim.runner.backends.ray_backend")
+        except Exception as error:
+            return f"{type(error).__name__}: {error} (interpreter {sys.executable})"
+        return None
+
+    nodes = _nodes()
+    if wrong := _faults(nodes, fault_of_worker, seconds=WORKER_S):
+        what = f"the workers of the Ray cluster cannot run this program on {len(wrong)} of {len(nodes)} nodes:"
+        to_do = (
+            "Install the same version there, for that interpreter, or set PYTHONPATH where `ray start` runs; "
+            "--backend inline needs no workers"
+        )
+        raise ValueError("\n  ".join([what, *wrong]) + f"\n{_last_words(Path(logs))}{to_do}")
 
 
 def check_on_nodes(bank: Bank) -> None:
@@ -14,23 +60,10 @@ def check_on_nodes(bank: Bank) -> None:
         ValueError: on some nodes the bank is missing, another one, or damaged; names them and what was found.
     """
     import ray
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     here = ray.get_runtime_context().get_node_id()
-    nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU") and node["NodeID"] != here]
-    check = ray.remote(fault)
-    tasks = []
-    for node in nodes:
-        on_it = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-        tasks.append(check.options(num_cpus=0, scheduling_strategy=on_it).remote(str(bank.path), bank.fingerprint))
-    wrong = []
-    for node, task in zip(nodes, tasks, strict=True):
-        try:
-            found = ray.get(task)
-        except ray.exceptions.RayError as error:  # the node has gone, or lacks this program
-            found = f"the check could not run: {str(error).strip().splitlines()[-1]}"
-        if found:
-            wrong.append(f"node {node['NodeManagerHostname']} ({node['NodeManagerAddress']}): {found}")
+    nodes = [node for node in _nodes() if node["NodeID"] != here]
+    wrong = _faults(nodes, fault, str(bank.path), bank.fingerprint)
     if wrong:
         what = f"the bank in {bank.path} cannot be used on {len(wrong)} of {len(nodes) + 1} nodes:"
         to_do = "Start in a folder that all nodes share, or build the bank on each of them with `fmim data prepare`."
@@ -47,3 +80,45 @@ def fault(path: str, fingerprint: str) -> str | None:
     except (ValueError, OSError) as error:
         return str(error)
     return None
+
+
+def _nodes() -> list[dict[str, Any]]:
+    """Those that trials may run on."""
+    import ray
+
+    return [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+
+
+def _faults(
+    nodes: Sequence[Mapping[str, Any]], check: Callable[..., str | None], *given: str, seconds: float | None = None
+) -> list[str]:
+    """What the check finds on each node, with the node's name; None is nothing. `seconds`: for all of them."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    remote, tasks = ray.remote(check), {}
+    for node in nodes:
+        on_it = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+        task = remote.options(num_cpus=0, max_retries=0, scheduling_strategy=on_it).remote(*given)
+        tasks[task] = f"node {node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
+    late = ray.wait(list(tasks), num_returns=len(tasks), timeout=seconds)[1] if tasks else []
+    found = []
+    for task, name in tasks.items():
+        try:
+            what = f"no worker has started within {seconds:g} s" if task in late else ray.get(task)
+        except ray.exceptions.RayError as error:  # the node has gone, or its worker ended
+            what = f"the check could not run: {str(error).strip().splitlines()[-1]}"
+        if what:
+            found.append(f"{name}: {what}")
+    return found
+
+
+def _last_words(logs: Path) -> str:
+    """The last lines of the newest log with errors of a worker, or of what starts them, with its name; or nothing."""
+    for kind in ("worker-*.err", "raylet.err", "raylet.out"):
+        for log in sorted(logs.glob(kind), key=lambda log: log.stat().st_mtime, reverse=True):
+            lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+            lines = [line for line in lines if not line.startswith(":")]  # Ray's own marks
+            if lines:
+                return "\n  ".join([f"The last lines of {log}:", *lines[-LAST_LINES:]]) + "\n"
+    return ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fmim.runner.backends.cluster import Resources
+import fmim.runner.backends.cluster  # noqa: F401
 
 # isort: split
 # Ray reads settings made there when it is imported.
@@ -21,6 +21,7 @@ from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
 
 from fmim.own.code import run_code
+from fmim.runner.backends.room import Resources
 from fmim.runner.dispatcher import TrialSource
 from fmim_core.records import Attempt, Code, Cost, EpochRow, Record, SoFar, TrialError, now, read_record
 from fmim_core.trial.cost import cut_off, earlier_attempts
@@ -245,7 +246,7 @@ class DispatcherCallback(tune.Callback):
     def _record_of_dead_worker(self, trial: RayTrial) -> Record:
         spec = _spec(trial.config)
         last = self._last.get(spec.id) or self._nothing()  # a worker may die before its trial begins
-        return record_of_dead_worker(spec, str(trial.get_error()), self._settings.out, last)
+        return record_of_dead_worker(spec, _error_of(trial), self._settings.out, last)
 
     @contextmanager
     def _own_errors(self) -> Iterator[None]:
@@ -254,6 +255,12 @@ class DispatcherCallback(tune.Callback):
         except Exception as error:
             self.error = self.error or error
             raise
+
+
+def _error_of(trial: RayTrial) -> str:
+    """What Tune has noted of its errors; `get_error` has it only once it was copied to the storage."""
+    noted = trial.error_file
+    return Path(noted).read_text() if noted and Path(noted).exists() else "Ray does not say why"
 
 
 def _spec(config: Mapping[str, Any]) -> TrialSpec:

@@ -16,8 +16,10 @@ from rich.console import Console
 
 from fmim.exit_codes import DONE
 from fmim.options import Options
-from fmim.runner.backends.cluster import Resources, _slots, allot, cluster
+from fmim.runner.backends.cluster import cluster
+from fmim.runner.backends.nodes import resources_of_nodes
 from fmim.runner.backends.ray_backend import LastReport, record_of_dead_worker, run_ray
+from fmim.runner.backends.room import Resources, allot
 from fmim.runner.dispatcher import Dispatcher
 from fmim.runner.run_study import run_plan
 from fmim_core.data.bank.bank import Bank
@@ -77,6 +79,7 @@ def test_a_trial_whose_worker_is_killed_is_tried_again_and_the_study_goes_on(tmp
     assert Counter(record.status for record in records) == {"completed": 14}
     (attempt,) = [attempt for record in records for attempt in record.attempts]
     assert (attempt.status, attempt.error.kind) == ("failed", "worker died")
+    assert "The actor died unexpectedly" in attempt.error.message
     assert attempt.cost.wall_s >= attempt.cost.lost_s > 0
     assert attempt.cost.device_share == 1.0
 
@@ -114,22 +117,6 @@ def test_a_record_written_just_before_the_worker_died_stands(tiny_bank: Bank, tm
     assert record_of_dead_worker(spec, "died", tmp_path, last).status == "completed"
 
 
-@pytest.mark.parametrize(
-    ("node", "cpus", "gpus", "slots"),
-    [
-        ({"CPU": 2.0}, 1.0, 0.0, 2),
-        ({"CPU": 2.0}, 1.0, 0.5, 0),
-        ({"CPU": 64.0, "GPU": 8.0}, 1.0, 0.15, 48),  # six on each card, not 53 in all
-        ({"CPU": 64.0, "GPU": 8.0}, 1.0, 0.1, 64),  # ten on each card would fit, the cores do not
-        ({"CPU": 64.0, "GPU": 8.0}, 1.0, 3.0, 2),
-        ({"CPU": 2.0}, 4.0, 0.0, 0),
-        ({"CPU": 3.0}, 0.1, 0.0, 30),
-    ],
-)
-def test_slots_count_what_really_fits_on_a_node(node: dict[str, float], cpus: float, gpus: float, slots: int) -> None:
-    assert _slots(node, cpus, gpus) == slots
-
-
 class FullDisk(Watch):
     """Fails at the third trial's end, as a disk may when a selection is to be written."""
 
@@ -145,19 +132,8 @@ def test_an_error_of_the_driver_ends_the_run_and_is_raised(tiny_bank: Bank, tmp_
     observer = FullDisk()
     dispatcher = Dispatcher(idle_plan(40), tiny_bank, tmp_path, {}, [observer])
     with cluster(None):
-        resources, slots = allot(Resources(1.0, 0.0))
+        resources, slots = allot(Resources(1.0, 0.0), resources_of_nodes())
         with pytest.raises(OSError, match="No space left on device"):
             run_ray(dispatcher, RunSettings(tmp_path, "cpu"), resources, slots, 40, trial=IdleTrial)
     assert 3 <= len(observer.at) <= 3 + 2 * slots
     assert len(list(read_records(tmp_path))) >= 3
-
-
-@pytest.mark.slow
-def test_more_cpus_than_any_node_has_are_refused_with_both_numbers() -> None:
-    with cluster(None), pytest.raises(ValueError, match=r"asks for 1000 CPU and 0 GPU .* 1 node\(s\) have"):
-        allot(Resources(1000.0, 0.0))
-
-
-def test_an_address_where_no_cluster_is_fails_with_the_address() -> None:
-    with pytest.raises(ValueError, match=r"--address 127.0.0.1:1"), cluster("127.0.0.1:1"):
-        pass

@@ -1,0 +1,64 @@
+"""What a process may use, with control groups of both versions laid out as the kernel does."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from fmim_core.machine import cores, free_processes, open_files
+
+BOUND = len(os.sched_getaffinity(0))
+
+
+def laid_out(root: Path, files: Mapping[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("files", "quota"),
+    [
+        ({}, None),
+        ({"proc/self/cgroup": "0::/", "sys/fs/cgroup/cpu.max": "max 100000"}, None),
+        ({"proc/self/cgroup": "0::/", "sys/fs/cgroup/cpu.max": "150000 100000"}, 1),
+        ({"proc/self/cgroup": "0::/", "sys/fs/cgroup/cpu.max": "50000 100000"}, 1),  # less than one
+        ({"proc/self/cgroup": "0::/a/b", "sys/fs/cgroup/a/cpu.max": "100000 100000"}, 1),  # of the group around it
+        ({"proc/self/cgroup": "3:cpu,cpuacct:/", "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "-1"}, None),
+        (
+            {
+                "proc/self/cgroup": "3:cpu,cpuacct:/docker/f00\n0::/",  # which a container sees as the outermost
+                "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "100000",
+                "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000",
+            },
+            1,
+        ),
+    ],
+)
+def test_a_quota_of_a_control_group_is_rounded_down(tmp_path: Path, files: dict[str, str], quota: int | None) -> None:
+    assert cores(laid_out(tmp_path, files)) == min(BOUND, quota or BOUND)
+
+
+def test_a_process_that_is_bound_to_one_processor_has_one() -> None:
+    one = str(min(os.sched_getaffinity(0)))
+    program = f"import os; os.sched_setaffinity(0, [{one}]); from fmim_core.machine import cores; print(cores())"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "1\n"
+
+
+def test_what_a_container_may_still_start_is_its_limit_less_what_runs(tmp_path: Path) -> None:
+    group = {"proc/self/cgroup": "0::/", "sys/fs/cgroup/pids.max": "100", "sys/fs/cgroup/pids.current": "40"}
+    assert free_processes(laid_out(tmp_path, group)) == 60
+    laid_out(tmp_path, {"sys/fs/cgroup/pids.max": "max"})
+    assert free_processes(tmp_path) > 60
+
+
+def test_the_limit_on_open_files_is_the_hard_one() -> None:
+    assert open_files() == resource.getrlimit(resource.RLIMIT_NOFILE)[1]
