@@ -73,5 +73,5 @@ def read_json(path: Path, where: str = "") -> Any:
     """
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # the latter of a hundred thousand brackets
         raise Damaged(f"{where or path} is not readable JSON ({error}): move it aside to go on") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
@@ -14,8 +15,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.text import Text
+from matplotlib.ticker import FixedFormatter
 
-from fmim_reports.writing.formats import to_html
+from fmim_reports.writing.formats import to_figure, to_html
 
 COLUMN_INCHES = 3.5  # a column of a two-column paper
 PNG_DPI = 200
@@ -145,9 +148,13 @@ def _fill(figure: Figure | SubFigure, plot: Plot, source: str) -> None:
     plot.draw(cast(Figure, figure))  # a plot uses only what a part of a figure has, too
     if plot.of_data:
         figure.supxlabel(source, fontsize=7, color=QUIET, x=0.99, ha="right")
+    for text in figure.findobj(Text):
+        text.set_text(to_figure(text.get_text()))
     # Matplotlib makes and counts ticks when they are shown, by the look of that moment, and makes them like the first.
     for axes in (axes for axes in figure.canvas.figure.axes if axes not in others):
         for axis in (axes.xaxis, axes.yaxis):
+            if isinstance(axis.get_major_formatter(), FixedFormatter):
+                axis.set_major_formatter(FixedFormatter([to_figure(name) for name in axis.get_major_formatter().seq]))
             (first,) = axis.get_major_ticks(1)
             axis.set_tick_params(labelsize=first.label1.get_fontsize())
             axis.get_minor_ticks(1)
@@ -155,7 +162,9 @@ def _fill(figure: Figure | SubFigure, plot: Plot, source: str) -> None:
 
 def render(plot: Plot, source: str) -> Drawing:
     """The files of a figure."""
-    with matplotlib.rc_context(_DEFAULTS | STYLE):
+    with matplotlib.rc_context(_DEFAULTS | STYLE), warnings.catch_warnings():
+        # Of names that are too long, or in letters that the font lacks: the figure is drawn as far as it can be.
+        warnings.simplefilter("ignore", UserWarning)
         figure = drawn(plot, source)
         png, svg = io.BytesIO(), io.BytesIO()
         FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})

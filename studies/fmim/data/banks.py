@@ -13,6 +13,7 @@ from rich.progress import Progress as Bar
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.source import Source
+from fmim_core.records import in_terminal
 
 
 def bank_of(source: Source, size: int, root: Path, console: Console) -> tuple[Bank, bool]:
@@ -25,7 +26,7 @@ class ProgressBar:
     """Shows itself once there is progress, where the console is a terminal."""
 
     def __init__(self, what: str, bar: Bar) -> None:
-        self._bar, self._task = bar, bar.add_task(what, visible=False)
+        self._bar, self._task = bar, bar.add_task(in_terminal(what), visible=False)
         self.shown = False
 
     def __call__(self, done: int, total: int) -> None:

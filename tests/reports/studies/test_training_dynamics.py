@@ -166,10 +166,10 @@ def test_the_figures_of_training_dynamics_are_drawn(training: Path) -> None:
 def test_surfaces_that_are_not_there_are_not_drawn(training: Path) -> None:
     results, path = read_results(training), training / "surfaces.json"
     write(path, [{"label": "Triplet"}])
-    with pytest.raises(NothingToDraw, match=r"surfaces\.json lacks epsilon, beta, phi"):
+    with pytest.raises(NothingToDraw, match=r"surfaces\.json is malformed: 0\.epsilon: is missing"):
         surfaces.surfaces_plot(results)
     path.write_text("{", encoding="utf-8")
-    with pytest.raises(NothingToDraw, match="not JSON"):
+    with pytest.raises(NothingToDraw, match="not readable JSON"):
         surfaces.surfaces_plot(results)
     path.unlink()
     with pytest.raises(NothingToDraw, match=r"surfaces\.json is missing: run the study again"):
