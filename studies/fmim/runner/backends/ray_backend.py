@@ -56,7 +56,7 @@ def run_ray(
         tuner = tune.Tuner(
             trainable,
             tune_config=tune.TuneConfig(
-                search_alg=PlanSearcher(dispatcher, callback),
+                search_alg=PlanSearcher(dispatcher),
                 scheduler=stopping,
                 num_samples=trials,
                 reuse_actors=True,
@@ -120,13 +120,11 @@ class StudyTrainable(tune.Trainable):
 class PlanSearcher(Searcher):
     """Gives Tune the dispatcher's trials; it searches nothing itself."""
 
-    def __init__(self, dispatcher: TrialSource, callback: DispatcherCallback) -> None:
+    def __init__(self, dispatcher: TrialSource) -> None:
         super().__init__(metric="done", mode="max")
-        self._dispatcher, self._callback = dispatcher, callback
+        self._dispatcher = dispatcher
 
     def suggest(self, trial_id: str) -> Any:
-        if self._callback.error is not None:
-            raise self._callback.error
         spec = self._dispatcher.next()
         if spec is not None:
             return {"spec": spec.model_dump_json()}  # a string: Tune copies mappings often, and keeps all of them
@@ -182,7 +180,7 @@ class LastReport:
 class DispatcherCallback(tune.Callback):
     """Tells the dispatcher what happens to Tune's trials.
 
-    error: the first of the driver's own. Tune would take it for the trial's, and try the trial again.
+    error: the first of the driver's own, which ends the run. Tune would take it for the trial's, and try that again.
     """
 
     def __init__(self, dispatcher: TrialSource, stopping: Stopping, settings: RunSettings) -> None:
@@ -193,6 +191,11 @@ class DispatcherCallback(tune.Callback):
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # as for the searcher
+
+    def on_step_begin(self, iteration: int, trials: list[RayTrial], **info: Any) -> None:
+        """Tune lets an error through here, before it starts anything else."""
+        if self.error is not None:
+            raise self.error
 
     def on_trial_start(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
         spec = _spec(trial.config)
