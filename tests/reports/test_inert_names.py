@@ -10,12 +10,16 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 from rich.console import Console
 
 from fmim.runner.status import show_status
 from fmim_core.records import in_csv, in_terminal, visible
 from fmim_reports.build import build_report
 from fmim_reports.writing.formats import to_figure, to_md, to_tex
+from fmim_reports.writing.plotting import Plot, drawn
 from fmim_reports.writing.tables import Column, Table, to_csv
 from tests.reports.test_browser import BROWSER, visit
 from tests.support.factories import make_out
@@ -120,6 +124,19 @@ def test_a_terminal_shows_names_as_they_are(fmim_here: Program, tmp_path: Path) 
     assert (done.returncode, "[/] [bold]�[2J" in done.stdout) == (0, True)
 
 
+def test_names_beside_ticks_are_no_formulas() -> None:
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        axes.set_yticks([0, 1], ["$\\frac$ a", "$N_s$"])
+        axes.plot([0, 1], [0, 1], label="$\\frac$ b")
+        axes.legend()
+
+    figure = drawn(Plot("p", "", "", "", 2.0, draw), "data: $\\frac$ c")
+    FigureCanvasAgg(figure).draw()
+    shown = {text.get_text() for text in figure.findobj(Text)}
+    assert {r"\$\frac\$ a", "$N_s$", r"\$\frac\$ b", r"data: \$\frac\$ c"} <= shown
+
+
 def test_each_form_of_a_text_is_inert() -> None:
     assert visible("a\tb\nc\x1b\r\u202e\ud800é膝") == "a\tb\nc����é膝"
     assert [in_csv(value) for value in ("=1", "+1", "-1", "@a", "\t", "＝1", "a=1", "")] == [
@@ -132,4 +149,5 @@ def test_each_form_of_a_text_is_inert() -> None:
     assert (to_tex("[a]"), to_tex("*"), to_tex("a[b]")) == ("{}[a]", "{}*", "a[b]")
     assert to_md("\\<a> _b_ c_d $x$") == r"\\\<a\> \_b\_ c_d \$x\$"
     assert to_figure("$x$ $N_s$ $φ_{an} = β$ 5 $") == r"\$x\$ $N_s$ $φ_{an} = β$ 5 \$"
+    assert to_figure(to_figure("$x$")) == to_figure("$x$")
     assert to_figure("x" * 99) == f"{'x' * 69}…"

@@ -45,7 +45,10 @@ _TEX = {
 }
 # Symbols with an index: N_s, K_Δ, K_an, m_neg, m_pos stay one symbol in every format.
 _INDEXED = re.compile(r"\b([NKm])_(s|Δ|an|neg|pos)\b")
-_FORMULA = re.compile(r"(\$[NKφ]_(?:\{a[np]\}|[sΔ])(?: = (?:β|φ_\{ap\} − ε))?\$|\$\\mathdefault\{[\d^{}−.]*\}\$)|\$")
+# In figures: the formulas that this package writes, and any other dollar sign that is not escaped already.
+_FORMULA = re.compile(
+    r"(\$[NKφ]_(?:\{a[np]\}|[sΔ])(?: = (?:β|φ_\{ap\} − ε))?\$|\$\\mathdefault\{[\d^{}−.]*\}\$)|(?<!\\)\$"
+)
 _LINE = 70  # characters of a line in a figure
 _TEX_INDEX = {"Δ": r"\Delta", "an": r"\mathrm{an}", "neg": r"\mathrm{neg}", "pos": r"\mathrm{pos}"}
 

@@ -19,7 +19,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
-from matplotlib.ticker import FixedFormatter
+from matplotlib.ticker import FuncFormatter
 
 from fmim_reports.writing.formats import to_figure, to_html
 
@@ -187,11 +187,15 @@ def _fill(figure: Figure | SubFigure, plot: Plot, source: str) -> None:
     # Matplotlib makes and counts ticks when they are shown, by the look of that moment, and makes them like the first.
     for axes in (axes for axes in figure.canvas.figure.axes if axes not in others):
         for axis in (axes.xaxis, axes.yaxis):
-            if isinstance(axis.get_major_formatter(), FixedFormatter):
-                axis.set_major_formatter(FixedFormatter([to_figure(name) for name in axis.get_major_formatter().seq]))
+            if isinstance(names := axis.get_major_formatter(), FuncFormatter):  # of ticks with names
+                axis.set_major_formatter(FuncFormatter(_as_text(names)))
             (first,) = axis.get_major_ticks(1)
             axis.set_tick_params(labelsize=first.label1.get_fontsize())
             axis.get_minor_ticks(1)
+
+
+def _as_text(names: FuncFormatter) -> Callable[[float, int | None], str]:
+    return lambda value, place: to_figure(names(value, place))
 
 
 def render(plot: Plot, source: str) -> Drawing:
