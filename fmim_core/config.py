@@ -6,12 +6,40 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, model_validator
+from pydantic_core import CoreSchema, core_schema
 
 
-class Config(BaseModel):
+def _exact(schema: Any) -> Any:
+    """The schema with every number and truth value in it strict; the keys of JSON's objects are text."""
+    if isinstance(schema, list | tuple):
+        return type(schema)(map(_exact, schema))
+    if not isinstance(schema, dict):
+        return schema
+    within = {key: part if key in ("keys_schema", "default") else _exact(part) for key, part in schema.items()}
+    if schema.get("type") == "bool":
+        return core_schema.no_info_before_validator_function(_truth_value, cast(CoreSchema, within | {"strict": True}))
+    return within | {"strict": True} if schema.get("type") in ("int", "float") else within
+
+
+def _truth_value(given: Any) -> Any:
+    """The words true and false, as a command line gives them, are those values."""
+    return {"true": True, "false": False}.get(given, given) if isinstance(given, str) else given
+
+
+class Exact(BaseModel):
+    """A model in which a value has the type of its field: a number is no text, no truth value, and whole where it must
+    be; pydantic would turn "5", true and 5.0 into 5. A whole number may stand for a float, and a list for a tuple.
+    """
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
+        return _exact(handler(source))
+
+
+class Config(Exact):
     """A frozen, hashable, picklable configuration; unknown keys and values out of range raise when it is made.
 
     Raises:

@@ -1,7 +1,7 @@
 """What a study writes: typed documents with one version, read and written through one place. Needs no torch."""
 
 from fmim_core.records.code import Code, CodeFile
-from fmim_core.records.document import SCHEMA, Document, DocumentPart, Time, flat
+from fmim_core.records.document import SCHEMA, Document, DocumentPart, Name, Time, flat
 from fmim_core.records.files import (
     Damaged,
     json_text,
@@ -62,6 +62,7 @@ from fmim_core.records.study import (
     calibration_path,
     study_path,
 )
+from fmim_core.records.text import in_csv, in_terminal, visible
 
 __all__ = [
     "ArmEntry",
@@ -81,6 +82,7 @@ __all__ = [
     "ForecastEntry",
     "Member",
     "MetricValues",
+    "Name",
     "Metrics",
     "DocumentPart",
     "PlannedTrials",
@@ -108,6 +110,8 @@ __all__ = [
     "calibration_path",
     "flat",
     "json_text",
+    "in_csv",
+    "in_terminal",
     "now",
     "queries_path",
     "read_json",
@@ -119,6 +123,7 @@ __all__ = [
     "set_aside",
     "study_path",
     "trial_name",
+    "visible",
     "write_bytes",
     "write_json",
     "write_queries",

@@ -7,9 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
-from fmim_core.config import in_words
+from fmim_core.config import Exact, in_words
 from fmim_core.records.files import SHA256, Damaged, json_text, read_json, write_text
 
 SCHEMA = 5
@@ -25,7 +25,14 @@ Time = Annotated[str, AfterValidator(_checked_time)]
 """A time as `now` writes it, ISO 8601."""
 
 
-class DocumentPart(BaseModel):
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+"""Of a study, an arm, a preset: a part of file names, so that it can name no other folder."""
+
+DottedName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.]{0,79}$")]
+"""Of a trial, which is a file name as well, or of a reference."""
+
+
+class DocumentPart(Exact):
     """A part of a document: frozen, without unknown keys; numbers may be NaN, which stays NaN in the file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")

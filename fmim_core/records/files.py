@@ -12,9 +12,6 @@ from pathlib import Path
 from typing import IO, Any
 
 SHA256 = "sha256"
-"""The key under which a JSON file says what its content is."""
-
-SHA256 = "sha256"
 """The key under which a JSON file has that of the rest of it."""
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from fmim_core.metric_names import split_key
-from fmim_core.records.document import Document, DocumentPart, Time
+from fmim_core.records.document import Document, DocumentPart, DottedName, Name, Time
 from fmim_core.records.files import Damaged
 
 Stage = Literal["search", "replicate", "reference"]
@@ -165,10 +165,10 @@ class Stopped(DocumentPart):
 class Record(Document):
     """Everything about one trial: configuration × replicate."""
 
-    trial: str = Field(description="unique in the study, and the record's file name")
-    study: str = Field(description="the study's name")
-    preset: str = Field(description="the preset's name")
-    arm: str = Field(description="the arm's name; in the reference stage the reference's")
+    trial: DottedName = Field(description="unique in the study, and the record's file name")
+    study: Name = Field(description="the study's name")
+    preset: Name = Field(description="the preset's name")
+    arm: DottedName = Field(description="the arm's name; in the reference stage the reference's")
     configuration: dict[str, Any] = Field(description="the values of the arm's parameters")
     stage: Stage = Field(description="what the trial is for")
     replicate: int = Field(ge=0, description="the fold in the search stage, the number of the seed in the others")

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from fmim_core.metric_names import Unit
 from fmim_core.records.code import Code
-from fmim_core.records.document import Document, DocumentPart
+from fmim_core.records.document import Document, DocumentPart, DottedName, Name
 from fmim_core.records.record import TestProtocol
 
 Configuration = dict[str, Any]
@@ -27,7 +27,7 @@ class SearcherFacts(DocumentPart):
 class ArmEntry(DocumentPart):
     """An arm as it was declared. Only `name` identifies it; `label`, `loss`, `group` and `search` are for display."""
 
-    name: str = Field(description="unique in the study, and in its records")
+    name: Name = Field(description="unique in the study, and in its records")
     label: str = Field(description="what reports call it")
     loss: str = Field(description="the name of its loss's class")
     loss_kind: str = Field(description="its loss, as configurations name it")
@@ -49,7 +49,7 @@ class ArmEntry(DocumentPart):
 class ReferenceEntry(DocumentPart):
     """A reference: rows of the report that no training made, beside the arms whose task it shares. It is no arm."""
 
-    name: str = Field(description="what its records have as `arm`; no arm has such a name")
+    name: DottedName = Field(description="what its records have as `arm`; no arm has such a name")
     label: str = Field(description="what reports call it")
     about: str = Field(description="what it does")
     arms: list[str] = Field(description="names of the arms that it stands beside: alike in all that its numbers need")
@@ -131,10 +131,10 @@ class StudyFile(Document):
     """study.json."""
 
     id: str = Field(description="stays the same when the study is resumed")
-    study: str = Field(description="the study's name")
+    study: Name = Field(description="the study's name")
     title: str = Field(description="its title in reports")
     question: str = Field(description="what it asks")
-    preset: str = Field(description="the preset's name")
+    preset: Name = Field(description="the preset's name")
     changed: dict[str, Any] = Field({}, description="fields to which the run gave other values than the preset")
     seed: int = Field(description="from which all others are derived")
     created_at: str = Field(description="when it was first started, ISO 8601")
@@ -264,8 +264,8 @@ class CalibrationFile(Document):
     """calibration.json: a prediction, and what it was made of; a report compares it with a run of the same plan."""
 
     made_at: str = Field(description="when it was made, ISO 8601")
-    study: str = Field(description="the study's name")
-    preset: str = Field(description="the preset's name")
+    study: Name = Field(description="the study's name")
+    preset: Name = Field(description="the preset's name")
     seed: int = Field(description="the study's seed")
     replicates: int = Field(description="of all arms")
     search_splits: int = Field(description="splits into folds on which the search is run")

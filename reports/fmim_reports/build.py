@@ -11,7 +11,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from fmim_core.records import flat, write_bytes
+from fmim_core.records import flat, visible, write_bytes
 from fmim_reports.contents import contents_of
 from fmim_reports.parts.verdict import Verdict
 from fmim_reports.reading.results import Results, read_results
@@ -195,6 +195,7 @@ def _page(
         loader=jinja2.PackageLoader("fmim_reports", "page"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=lambda value: visible(value) if type(value) is str else value,  # not of markup, which has been made so
         trim_blocks=True,
         lstrip_blocks=True,
     )

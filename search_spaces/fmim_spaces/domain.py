@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Literal, Self
@@ -12,19 +13,27 @@ from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
 
 from fmim_core.config import Config
 
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)  # not 1_000, inf, nan, nor ٣
+
 
 def as_meant(value: Any) -> Any:
-    """A number that is written as text is that number: 1e-3, as YAML gives it, is 0.001.
+    """A number that is written as text is that number: 1e-3, as YAML gives it, is 0.001, and 1e3 a whole number.
 
     Raises:
         ValueError: true or false, which would pass for 1 or 0, and is what YAML makes of yes and no.
     """
     if isinstance(value, bool):
         raise ValueError(f"{value} is neither a number nor a word: put a word in quotes, or give the number")
-    for number in (int, float) if isinstance(value, str) else ():
-        with suppress(ValueError):
-            return number(value)
-    return value
+    return _number(value) if isinstance(value, str) and _NUMBER.fullmatch(value.strip()) else value
+
+
+def _number(text: str) -> float | int | str:
+    with suppress(ValueError):  # a point or an exponent, or thousands of digits
+        return int(text)
+    number = float(text)
+    if not math.isfinite(number):
+        return text
+    return int(number) if number.is_integer() and "." not in text else number
 
 
 Value = Annotated[float | int | str, BeforeValidator(as_meant)]

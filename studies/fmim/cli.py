@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from pydantic import ValidationError
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperGroup
 
@@ -22,6 +21,7 @@ from fmim.runner.backends.home import usable_home
 from fmim.runner.signals import ends_as_by_ctrl_c
 from fmim.runner.tracking.commands import mirror, ui
 from fmim_core.config import in_words
+from fmim_core.records import in_terminal
 
 if TYPE_CHECKING:
     from fmim.options import Options
@@ -46,7 +46,7 @@ class Program(TyperGroup):
 
 
 def _tell(problem: str, word: str = "[red]error:[/]") -> None:
-    Console(stderr=True).print(f"{word} {escape(problem)}", highlight=False, soft_wrap=True)
+    Console(stderr=True).print(f"{word} {in_terminal(problem)}", highlight=False, soft_wrap=True)
 
 
 app = typer.Typer(
@@ -120,7 +120,7 @@ def list_studies(
 
     table = Table("study", "question", box=None)
     for name in (*catalogue.names(), *map(str, files or ())):
-        table.add_row(name, catalogue.find(name).question)
+        table.add_row(in_terminal(name), in_terminal(catalogue.find(name).question))
     Console().print(table)
 
 
@@ -227,7 +227,7 @@ def report(out: StudyFolder) -> None:
     folder = _study_folder(out)
     from fmim_reports.build import build_report
 
-    Console().print(f"report: {build_report(folder)}", highlight=False, soft_wrap=True)
+    Console().print(f"report: {in_terminal(build_report(folder))}", highlight=False, soft_wrap=True)
 
 
 app.command()(embed)

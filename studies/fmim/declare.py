@@ -17,7 +17,7 @@ from fmim.surface import Surface
 from fmim_core.config import Config, Refused
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.metric_names import METRICS
-from fmim_core.records import ArmEntry, Code, SearcherFacts, SelectionFile, TestProtocol
+from fmim_core.records import ArmEntry, Code, Name, SearcherFacts, SelectionFile, TestProtocol
 from fmim_spaces.domain import Assignment, Choice, Configuration, Space, nested
 from fmim_spaces.searcher import Searcher
 from fmim_spaces.searchers import Grid
@@ -27,8 +27,6 @@ EPOCH_METRICS = ("mAP",)
 
 if TYPE_CHECKING:
     from fmim_core.training.config import TrainConfig
-
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
 
 class Arm(Config):

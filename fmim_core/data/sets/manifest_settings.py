@@ -50,6 +50,6 @@ def read_settings(path: Path) -> tuple[ManifestSettings, dict[str, str]]:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     except ValidationError as error:
         raise ValueError(f"{path}: {in_words(error)}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not a TOML file, with lines such as mean = 0.5: {error}") from None
     return settings, {path.name: hashlib.sha256(content).hexdigest()}

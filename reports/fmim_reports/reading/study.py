@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from fmim_core.metric_names import METRICS
-from fmim_core.records import ArmEntry, ProposalsFile, SelectionFile, StudyFile, study_path
+from fmim_core.records import ArmEntry, ProposalsFile, ReferenceEntry, SelectionFile, StudyFile, study_path
 
 ByArm = TypeVar("ByArm", SelectionFile, ProposalsFile)
+Entry = TypeVar("Entry", ArmEntry, ReferenceEntry)
+_SHOWN = {"label": "?", "loss": "?", "group": "?", "search": ""}
 
 
 @dataclass(frozen=True)
@@ -58,4 +60,11 @@ def _declared(out: Path) -> StudyFile:
     study = StudyFile.read(path)
     if study.metric not in METRICS:
         raise ValueError(f"{path}: metric {study.metric!r} is unknown; there are {', '.join(METRICS)}")
-    return study
+    shown = {"arms": [_shown(arm) for arm in study.arms], "references": [_shown(one) for one in study.references]}
+    return study.model_copy(update=shown)
+
+
+def _shown(entry: Entry) -> Entry:
+    """The same with names that Matplotlib shows in a legend: it leaves out the empty, and those that begin with _."""
+    given = dict(entry)
+    return entry.model_copy(update={n: given[n].lstrip("_") or blank for n, blank in _SHOWN.items() if n in given})

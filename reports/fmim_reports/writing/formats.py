@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
+from fmim_core.records import visible
 from fmim_reports.stats import MeanSE
 
 SYMBOLS = {"epsilon": "ε", "beta": "β", "lam": "λ", "k_delta": "K_Δ", "k_an": "K_an", "margin_degrees": "margin"}
@@ -40,9 +41,15 @@ _TEX = {
     "’": "'",
     "·": r"$\cdot$",
     "°": r"$^{\circ}$",
+    "�": "?",
 }
 # Symbols with an index: N_s, K_Δ, K_an, m_neg, m_pos stay one symbol in every format.
 _INDEXED = re.compile(r"\b([NKm])_(s|Δ|an|neg|pos)\b")
+# In figures: the formulas that this package writes, and any other dollar sign that is not escaped already.
+_FORMULA = re.compile(
+    r"(\$[NKφ]_(?:\{a[np]\}|[sΔ])(?: = (?:β|φ_\{ap\} − ε))?\$|\$\\mathdefault\{[\d^{}−.]*\}\$)|(?<!\\)\$"
+)
+_LINE = 70  # characters of a line in a figure
 _TEX_INDEX = {"Δ": r"\Delta", "an": r"\mathrm{an}", "neg": r"\mathrm{neg}", "pos": r"\mathrm{pos}"}
 
 
@@ -116,12 +123,12 @@ def value_text(name: str, value: Any) -> str:
 def to_html(text: str) -> str:
     """HTML: escaped, with indices, and no line break inside `ε = 0.5`, `72.00 ± 0.71` or `5 %`."""
     text = re.sub(r" ([=±<]) | (?=%)", lambda m: m[0].replace(" ", "\u00a0"), text)
-    return _INDEXED.sub(r"<i>\1</i><sub>\2</sub>", html.escape(text))
+    return _INDEXED.sub(r"<i>\1</i><sub>\2</sub>", html.escape(visible(text)))
 
 
 def to_tex(text: str) -> str:
-    """LaTeX for pdflatex: specials escaped, Greek and signs in math mode."""
-    parts, position = [], 0
+    """LaTeX for pdflatex: specials escaped, Greek and signs in math mode; never an argument of the row's end before."""
+    parts, position = ["{}"] if text.startswith(("[", "*")) else [], 0
     for match in _INDEXED.finditer(text):
         index = _TEX_INDEX.get(match[2], match[2])
         parts += [_escape_tex(text[position : match.start()]), f"${match[1]}_{{{index}}}$"]
@@ -130,9 +137,18 @@ def to_tex(text: str) -> str:
 
 
 def to_md(text: str) -> str:
-    """Markdown: signs that would open a table cell, a tag or emphasis are escaped; N_s stays as it is."""
-    return re.sub(r"([|<>*`\[\]])", r"\\\1", text.replace("\n", " "))
+    """Markdown: signs that would open a table cell, a tag, emphasis or a formula are escaped; N_s stays as it is."""
+    return re.sub(r"([\\|<>*`\[\]~$&]|(?<!\w)_|_(?!\w))", r"\\\1", visible(text).replace("\n", " "))
+
+
+def to_figure(text: str) -> str:
+    """Text of a figure: a dollar sign is one, but for those around the formulas that this package writes itself.
+
+    Lines are cut where they would leave no room for what is drawn.
+    """
+    lines = (line if len(line) <= _LINE else f"{line[: _LINE - 1]}…" for line in visible(text).split("\n"))
+    return _FORMULA.sub(lambda found: found[1] or r"\$", "\n".join(lines))
 
 
 def _escape_tex(text: str) -> str:
-    return "".join(_TEX.get(sign, sign) for sign in text.replace("\n", " "))
+    return "".join(_TEX.get(sign, sign) for sign in visible(text).replace("\n", " "))

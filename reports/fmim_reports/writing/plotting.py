@@ -18,8 +18,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.text import Text
+from matplotlib.ticker import FuncFormatter
 
-from fmim_reports.writing.formats import to_html
+from fmim_reports.writing.formats import to_figure, to_html
 
 COLUMN_INCHES = 3.5  # a column of a two-column paper
 PNG_DPI = 200
@@ -88,13 +90,13 @@ def _style() -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without matplotlib's remarks on letters that no font has, and on further fonts that have no bold ones."""
+    """Without matplotlib's remarks on letters no font has, on fonts without bold ones, and on names without room."""
     logger = logging.getLogger(font_manager.__name__)
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", r"Glyph .* missing from font", UserWarning)
+            warnings.filterwarnings("ignore", r"Glyph .* missing from font|constrained_layout not applied", UserWarning)
             yield
     finally:
         logger.setLevel(level)
@@ -180,12 +182,20 @@ def _fill(figure: Figure | SubFigure, plot: Plot, source: str) -> None:
     plot.draw(cast(Figure, figure))  # a plot uses only what a part of a figure has, too
     if plot.of_data:
         figure.supxlabel(source, fontsize=7, color=QUIET, x=0.99, ha="right")
+    for text in figure.findobj(Text):
+        text.set_text(to_figure(text.get_text()))
     # Matplotlib makes and counts ticks when they are shown, by the look of that moment, and makes them like the first.
     for axes in (axes for axes in figure.canvas.figure.axes if axes not in others):
         for axis in (axes.xaxis, axes.yaxis):
+            if isinstance(names := axis.get_major_formatter(), FuncFormatter):  # of ticks with names
+                axis.set_major_formatter(FuncFormatter(_as_text(names)))
             (first,) = axis.get_major_ticks(1)
             axis.set_tick_params(labelsize=first.label1.get_fontsize())
             axis.get_minor_ticks(1)
+
+
+def _as_text(names: FuncFormatter) -> Callable[[float, int | None], str]:
+    return lambda value, place: to_figure(names(value, place))
 
 
 def render(plot: Plot, source: str) -> Drawing:

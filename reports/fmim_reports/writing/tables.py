@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from fmim_core.records import in_csv
 from fmim_reports.reading.summary import Estimate
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.formats import NOTHING, decimal, mean_se_text, percent, points, to_html, to_md
@@ -117,11 +118,14 @@ class Table:
 
 
 def to_csv(table: Table) -> str:
-    """CSV at full precision; fractions stay fractions, not-a-number is `nan`, what does not exist is empty."""
+    """CSV at full precision; fractions stay fractions, not-a-number is `nan`, what does not exist is empty.
+
+    No text is a formula of a spreadsheet (`in_csv`).
+    """
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, _csv_names(table), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _plain(value) for name, value in row.items()} for row in _csv_rows(table))
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(map(in_csv, _csv_names(table)))
+    writer.writerows(map(_plain, row.values()) for row in _csv_rows(table))
     return stream.getvalue()
 
 
@@ -149,7 +153,7 @@ def _csv_rows(table: Table) -> Iterator[dict[str, Any]]:
 def _plain(value: Any) -> Any:
     if value is None:
         return ""
-    return "nan" if isinstance(value, float) and math.isnan(value) else value
+    return "nan" if isinstance(value, float) and math.isnan(value) else in_csv(value)
 
 
 def markdown(table: Table) -> str:

@@ -7,20 +7,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import MofNCompleteColumn
 from rich.progress import Progress as Bar
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.source import Source
+from fmim_core.records import in_terminal
 
 
 def bank_of(source: Source, size: int, root: Path, console: Console) -> tuple[Bank, bool]:
     """`build_bank`, which see, with a bar while it decodes; also whether it had to."""
 
     def tell(warning: str) -> None:
-        console.print(f"[yellow]{escape(warning)}[/]", highlight=False, soft_wrap=True)
+        console.print(f"[yellow]{in_terminal(warning)}[/]", highlight=False, soft_wrap=True)
 
     with progress_bar(f"decoding {source.description.name}", console) as bar:
         return build_bank(source, size, root, bar, tell), bar.shown
@@ -30,7 +30,7 @@ class ProgressBar:
     """Shows itself once there is progress, where the console is a terminal."""
 
     def __init__(self, what: str, bar: Bar) -> None:
-        self._bar, self._task = bar, bar.add_task(what, visible=False)
+        self._bar, self._task = bar, bar.add_task(in_terminal(what), visible=False)
         self.shown = False
 
     def __call__(self, done: int, total: int) -> None:

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from fmim.exit_codes import BAD_INPUT
+from fmim_core.records import in_terminal
 
 app = typer.Typer(
     help="Data sets: describe, check, prepare, and write a manifest.",
@@ -62,7 +63,7 @@ def describe(
         show_description(inspection, Console())
     if sheet is not None:
         write_sheet(inspection, sheet)
-        Console(stderr=json).print(f"contact sheet: {sheet}", highlight=False, soft_wrap=True)
+        Console(stderr=json).print(f"contact sheet: {in_terminal(sheet)}", highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -88,11 +89,11 @@ def check(
         images = (
             f"{len(inspection.rows)} of {len(inspection.index)} images decoded in {time.perf_counter() - begun:.1f} s"
         )
-    console.print(f"{inspection.description.name}: {images}", highlight=False)
+    console.print(f"{in_terminal(inspection.description.name)}: {images}", highlight=False)
     show_findings(inspection.findings, console)
     if csv is not None:
         write_findings(inspection.findings, csv)
-        console.print(f"every place: {csv}", highlight=False, soft_wrap=True)
+        console.print(f"every place: {in_terminal(csv)}", highlight=False, soft_wrap=True)
     if inspection.findings.errors:
         raise typer.Exit(BAD_INPUT)
 

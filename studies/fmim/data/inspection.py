@@ -21,7 +21,7 @@ from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.source import Source, SourceDescription
 from fmim_core.data.tables.findings import Findings
 from fmim_core.data.tables.listing import FileSource, Listing, file_state
-from fmim_core.records import write_bytes, write_text
+from fmim_core.records import in_csv, write_bytes, write_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,9 @@ def write_findings(findings: Findings, path: Path) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("severity", "problem", "place"))
-    writer.writerows((found.severity, found.what, place) for found in findings for place in found.places)
+    writer.writerows(
+        (found.severity, in_csv(found.what), in_csv(place)) for found in findings for place in found.places
+    )
     write_text(path, text.getvalue())
 
 

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from fmim.data.inspection import Inspection
@@ -19,6 +18,7 @@ from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.data.tables.findings import MAX_SHOWN, Findings
 from fmim_core.data.tables.listing import Listing
 from fmim_core.metric_names import INTERVALS, Interval
+from fmim_core.records import in_terminal
 
 COLORS = {"error": "red", "warning": "yellow", "note": "blue"}
 
@@ -28,7 +28,7 @@ def show_data_sets(console: Console) -> None:
     table = Table("data set", "what", box=None)
     table.add_row(PHANTOM, "Synthetic knees drawn by a program: needs no download.")
     for kind in DATA_SETS.kinds():
-        table.add_row(kind, escape(DATA_SETS.find(kind).about()))
+        table.add_row(kind, in_terminal(DATA_SETS.find(kind).about()))
     table.add_row("FILE", "Your own images: a CSV or Parquet table with the columns image, subject, months or role.")
     console.print(table)
 
@@ -58,17 +58,17 @@ def as_json(inspection: Inspection) -> str:
 def show_description(inspection: Inspection, console: Console) -> None:
     """The paper's two tables, where they come from, and all that was noticed."""
     about = inspection.description
-    console.print(f"[bold]{escape(about.name)}[/]: {escape(about.about)}", highlight=False)
+    console.print(f"[bold]{in_terminal(about.name)}[/]: {in_terminal(about.about)}", highlight=False)
     if about.release:
-        console.print(f"release {escape(about.release)}", highlight=False)
+        console.print(f"release {in_terminal(about.release)}", highlight=False)
     for name, sha256 in about.files.items():
-        console.print(f"{escape(name)}: SHA-256 {sha256}", highlight=False, soft_wrap=True)
+        console.print(f"{in_terminal(name)}: SHA-256 {sha256}", highlight=False, soft_wrap=True)
     for name, value in about.settings.items():
         console.print(f"{name} = {value:g}, unless a preset or an arm says otherwise", highlight=False)
     splits = describe(inspection.index, INTERVALS[about.interval])
     console.print(_overview(splits), _by_time(splits, INTERVALS[about.interval], protocol_of(inspection.index)))
     for difference in about.details.get("differences_from_paper", []):
-        console.print(f"different from the paper: {escape(difference)}", highlight=False)
+        console.print(f"different from the paper: {in_terminal(difference)}", highlight=False)
     show_findings(inspection.findings, console)
 
 
@@ -123,7 +123,7 @@ def show_findings(findings: Findings, console: Console) -> None:
     for finding in found:
         examples = "\n".join(f"• {place}" for place in finding.places[:MAX_SHOWN])
         severity = f"[{COLORS[finding.severity]}]{finding.severity}[/]"
-        table.add_row(severity, escape(finding.what), f"{len(finding.places):,}", escape(examples))
+        table.add_row(severity, in_terminal(finding.what), f"{len(finding.places):,}", in_terminal(examples))
     if found:
         console.print(table)
     counts = {severity: sum(len(f.places) for f in found if f.severity == severity) for severity in COLORS}
@@ -136,14 +136,13 @@ def show_bank(bank: Bank, made: bool, seconds: float, console: Console) -> None:
     sides = ", ".join(f"{bank.summary[side]['images']:,} {side}" for side in ("development", "test"))
     said = f"made in {seconds:.1f} s ({bank.count / seconds:.0f} images/s)" if made else "was there already"
     console.print(
-        f"bank: {bank.path}\n{bank.count:,} images of {bank.size} × {bank.size} pixels "
+        f"bank: {in_terminal(bank.path)}\n{bank.count:,} images of {bank.size} × {bank.size} pixels "
         f"({bank.count * bank.size**2 / 1e6:.1f} MB): {sides}\nfingerprint {bank.fingerprint}\n{said}",
         highlight=False,
-        markup=False,
         soft_wrap=True,
     )
     for warning in bank.warnings[:MAX_SHOWN]:
-        console.print(f"[yellow]warning:[/] {escape(warning)}", highlight=False, soft_wrap=True)
+        console.print(f"[yellow]warning:[/] {in_terminal(warning)}", highlight=False, soft_wrap=True)
     if len(bank.warnings) > MAX_SHOWN:
         console.print(f"and {len(bank.warnings) - MAX_SHOWN} more: `fmim data check` names all", highlight=False)
 
@@ -151,7 +150,7 @@ def show_bank(bank: Bank, made: bool, seconds: float, console: Console) -> None:
 def show_manifest(listing: Listing, out: Path, count: int, console: Console) -> None:
     """What was written, what is not in it, and what does not come with it."""
     description = listing.description
-    console.print(f"{out}: {count:,} of {len(listing.index):,} images", highlight=False, soft_wrap=True)
+    console.print(f"{in_terminal(out)}: {count:,} of {len(listing.index):,} images", highlight=False, soft_wrap=True)
     if count < len(listing.index):
         console.print(
             f"the others are not there or cannot be used: `fmim data check {description.name}` lists them",
@@ -159,8 +158,9 @@ def show_manifest(listing: Listing, out: Path, count: int, console: Console) -> 
         )
     if description.settings:
         settings = ", ".join(f"{name} = {value:g}" for name, value in description.settings.items())
+        beside = in_terminal(f"{out.stem}.toml")
         console.print(
-            f"{settings}: {description.name} sets this, the manifest does not, unless a {out.stem}.toml beside it does",
+            f"{settings}: {description.name} sets this, the manifest does not, unless a {beside} beside it does",
             highlight=False,
             soft_wrap=True,
         )

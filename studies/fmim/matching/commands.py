@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
-from rich.markup import escape
+
+from fmim_core.records import in_terminal
 
 if TYPE_CHECKING:
     from fmim.matching.find import Replicate
@@ -59,7 +60,7 @@ def embed(
         embeddings = model.embed(images, progress=progress)
     write_embeddings(to, images.about, embeddings, replicate.sentence)
     say = f"{len(images):,} embeddings of {embeddings.shape[1]} numbers: {to}\n{replicate.sentence}"
-    console.print(escape(say), highlight=False, soft_wrap=True)
+    console.print(in_terminal(say), highlight=False, soft_wrap=True)
 
 
 def match(
@@ -108,11 +109,11 @@ def match(
     with progress_bar(f"embedding queries and {gallery}", console) as progress:
         ranking = model.ranking(asked, searched, top, progress)
     show_ranking(ranking, console)
-    console.print(escape(replicate.sentence), highlight=False, soft_wrap=True)
+    console.print(in_terminal(replicate.sentence), highlight=False, soft_wrap=True)
     if to is not None:
         _write(to, ranking, sheets, replicate.sentence)
         console.print(
-            f"candidates, and pictures of the first queries: {escape(str(to))}", highlight=False, soft_wrap=True
+            f"candidates, and pictures of the first queries: {in_terminal(str(to))}", highlight=False, soft_wrap=True
         )
 
 

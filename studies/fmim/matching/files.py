@@ -9,10 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fmim_core.records import write_bytes, write_text
-
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""Beginnings of a text that a spreadsheet would compute rather than show."""
+from fmim_core.records import in_csv, write_bytes, write_text
 
 
 def check_embeddings_file(path: Path) -> None:
@@ -64,13 +61,5 @@ WRITERS: dict[str, Callable[[Path, pd.DataFrame, np.ndarray, str], None]] = {
 
 
 def as_csv(table: pd.DataFrame) -> str:
-    """A table as CSV for programs and spreadsheets: what is unknown is blank, and no text is a formula.
-
-    A text that begins as a formula does gets an apostrophe before it, which makes it text: names of files and people
-    come from others.
-    """
-    return table.map(_inert).to_csv(index=False, lineterminator="\n")
-
-
-def _inert(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+    """A table as CSV for programs and spreadsheets: what is unknown is blank, and no text is a formula (`in_csv`)."""
+    return table.map(in_csv).to_csv(index=False, lineterminator="\n")

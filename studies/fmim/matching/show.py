@@ -6,10 +6,10 @@ import math
 from statistics import median
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from fmim.matching.ranking import Candidates, Ranking
+from fmim_core.records import in_terminal
 
 CANDIDATES, QUERIES = 5, 10
 NUMBERS = frozenset(("rank", "months", "similarity"))
@@ -42,7 +42,7 @@ def _add_rows(table: Table, query: str, ranking: Ranking, found: Candidates) -> 
         cells.append(f"{found.similarities[place]:.4f}")
         if found.matches is not None:
             cells.append("yes" if found.matches[place] else "no")
-        table.add_row(*map(escape, cells), end_section=place + 1 == len(shown))
+        table.add_row(*map(in_terminal, cells), end_section=place + 1 == len(shown))
 
 
 def _first_matches(ranking: Ranking) -> str:

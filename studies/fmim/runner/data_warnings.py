@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.markup import escape
 
 from fmim_core.data.source import SourceDescription
 from fmim_core.metric_names import Interval
-from fmim_core.records import FoldEntry
+from fmim_core.records import FoldEntry, in_terminal
 
 
 def warn_of_folds(folds: list[FoldEntry], interval: Interval, console: Console) -> None:
@@ -23,4 +22,4 @@ def warn_of_data(description: SourceDescription, console: Console) -> None:
     for finding in description.details.get("findings", ()):
         if finding["severity"] == "warning":
             text = f"{finding['what']} ({finding['count']}; fmim data check names them)"
-            console.print(f"[yellow]{escape(text)}[/]", highlight=False, soft_wrap=True)
+            console.print(f"[yellow]{in_terminal(text)}[/]", highlight=False, soft_wrap=True)

@@ -13,7 +13,7 @@ from rich.table import Table
 from fmim.plan import Plan
 from fmim.runner.selection import Outcome, upwards
 from fmim_core.metric_names import METRICS, Metric
-from fmim_core.records import EpochRow, Record, TrialError
+from fmim_core.records import EpochRow, Record, TrialError, in_terminal
 from fmim_core.trial.spec import TrialSpec
 
 PLAIN_EVERY_S = 15.0  # between two lines where there is no terminal to redraw
@@ -81,7 +81,8 @@ class Progress:
         if record.status not in ("completed", "stopped"):
             error = record.error or TrialError(kind="unknown")
             message = ((error.message or "").splitlines() or [""])[0][:200]
-            self._console.print(f"[yellow]{spec.id} {record.status}[/]: {error.kind}: {message}", highlight=False)
+            said = in_terminal(f"{error.kind}: {message}")
+            self._console.print(f"[yellow]{spec.id} {record.status}[/]: {said}", highlight=False)
         if not self._console.is_terminal and time.monotonic() - self._printed > PLAIN_EVERY_S:
             self._printed = time.monotonic()
             self._console.print(self.line(), highlight=False)
@@ -117,5 +118,5 @@ class Progress:
             bad = f" ({arm.stopped} stopped)" if arm.stopped else ""
             bad += f" [yellow]({arm.bad} bad)[/]" if arm.bad else ""
             best = "–" if arm.best is None else f"{100 * arm.best:.1f} %"
-            table.add_row(arm.label, f"{arm.done}/{arm.total}{bad}", best)
+            table.add_row(in_terminal(arm.label), f"{arm.done}/{arm.total}{bad}", best)
         return table

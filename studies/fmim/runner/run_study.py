@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 
 from fmim.data.banks import bank_of
 from fmim.data.sources import find_source
@@ -40,7 +39,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import development_index
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.source import Source
-from fmim_core.records import Execution, FoldEntry, StudyFile, now, read_records
+from fmim_core.records import Execution, FoldEntry, StudyFile, in_terminal, now, read_records
 
 
 @dataclass(frozen=True)
@@ -137,11 +136,11 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
         backend.check(bank)
         _check_selected_on(bank, options.selected)
         if options.fresh and (aside := move_aside(out)):
-            console.print(f"moved {out} to {aside}", highlight=False, soft_wrap=True)
+            console.print(f"moved {in_terminal(out)} to {in_terminal(aside)}", highlight=False, soft_wrap=True)
         with locked(out) as unlocked:
 
             def warn(text: str) -> None:
-                console.print(f"[yellow]{escape(text)}[/]", highlight=False, soft_wrap=True)
+                console.print(f"[yellow]{in_terminal(text)}[/]", highlight=False, soft_wrap=True)
 
             if unlocked:
                 warn(unlocked)
@@ -184,7 +183,7 @@ class StudyRun:
         except OSError as error:  # a full disk
             code = SOME_FAILED
             said = f"{error}. Records so far are safe: the same command resumes from them"
-            self.console.print(f"[red]error:[/] {escape(said)}", highlight=False, soft_wrap=True)
+            self.console.print(f"[red]error:[/] {in_terminal(said)}", highlight=False, soft_wrap=True)
         finally:  # whatever becomes of trials and report, no run may stay RUNNING
             self._close(code)
         return code
@@ -194,9 +193,9 @@ class StudyRun:
         if plan.search_splits > 1:
             splits, winners = f" × {plan.search_splits} splits", " and other splits' winners"
         for warning in plan.warnings:
-            self.console.print(f"[yellow]{escape(warning)}[/]", highlight=False)
+            self.console.print(f"[yellow]{in_terminal(warning)}[/]", highlight=False)
         self.console.print(
-            f"[bold]{plan.study.title}[/] ({plan.preset.name}: {plan.preset.about})\n"
+            f"[bold]{in_terminal(plan.study.title)}[/] ({plan.preset.name}: {in_terminal(plan.preset.about)})\n"
             f"{'' if plan.exact else 'at most '}{plan.search_trials} search trials "
             f"({sum(arm.budget for arm in plan.arms)} configurations × "
             f"{plan.preset.folds} folds{splits}), {plan.replicate_trials} replicates of {len(plan.arms)} "
@@ -233,7 +232,7 @@ class StudyRun:
         from fmim_reports.reading.results import read_results
 
         write_shown_images(self.out, self.bank, shown_rows(read_results(self.out)))
-        self.console.print(f"report: {build_report(self.out)}", highlight=False, soft_wrap=True)
+        self.console.print(f"report: {in_terminal(build_report(self.out))}", highlight=False, soft_wrap=True)
 
     def _close(self, code: int) -> None:
         self.tracker.close(STATUS_OF_STUDY[code], artifacts_of(self.out))

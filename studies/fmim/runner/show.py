@@ -6,7 +6,6 @@ from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Column, Table
 
 from fmim.declare import Arm
@@ -17,6 +16,7 @@ from fmim.runner.forecast.forecast import Forecast
 from fmim.runner.power import power_lines
 from fmim.runner.run_study import Checked
 from fmim.workload import Workload
+from fmim_core.records import in_terminal
 from fmim_reports.writing.formats import duration
 from fmim_spaces.stopping import StoppingRule
 
@@ -28,13 +28,14 @@ def show_plan(checked: Checked, out: Path, console: Console) -> None:
     """
     plan, source = checked.plan, checked.source
     work = Workload(plan, checked.development)
-    console.print(f"[bold]{plan.study.title}[/]\n{plan.study.question}", highlight=False)
-    console.print(f"preset {plan.preset.name}: {plan.preset.about}", highlight=False)
+    console.print(f"[bold]{in_terminal(plan.study.title)}[/]\n{in_terminal(plan.study.question)}", highlight=False)
+    console.print(f"preset {plan.preset.name}: {in_terminal(plan.preset.about)}", highlight=False)
     if changed := plan.preset.changed:
         said = ", ".join(f"{path} = {value}" for path, value in changed)
-        console.print(f"changed from the preset: {escape(said)}", highlight=False)
+        console.print(f"changed from the preset: {in_terminal(said)}", highlight=False)
     console.print(f"test: {_test(plan)}", highlight=False)
-    console.print(f"data {source.description.name}: {source.description.about}", highlight=False)
+    about = in_terminal(source.description.about)
+    console.print(f"data {in_terminal(source.description.name)}: {about}", highlight=False)
     warn_of_data(source.description, console)
     numbers = (Column(name, justify="right", no_wrap=True) for name in ("N_s", "trials", "epochs", "images"))
     others = plan.search_splits - 1
@@ -45,8 +46,8 @@ def show_plan(checked: Checked, out: Path, console: Console) -> None:
         most = stops or ("≤ " if others else "")
         both = work.search(arm) + work.replicates(arm)
         table.add_row(
-            arm.label,
-            "; ".join(map(str, arm.space.parameters)) or "–",
+            in_terminal(arm.label),
+            in_terminal("; ".join(map(str, arm.space.parameters)) or "–"),
             str(arm.searcher),
             str(arm.budget),
             f"{stops}{plan.search_trials_of(arm)} + {plan.replicates_of(arm)}{f' + ≤ {others}' if others else ''}",
@@ -55,7 +56,7 @@ def show_plan(checked: Checked, out: Path, console: Console) -> None:
         )
     console.print(table)
     for warning in plan.warnings:
-        console.print(f"[yellow]{escape(warning)}[/]", highlight=False)
+        console.print(f"[yellow]{in_terminal(warning)}[/]", highlight=False)
     for fold in checked.folds:
         without = fold.validation_queries_without_match
         console.print(
@@ -69,7 +70,7 @@ def show_plan(checked: Checked, out: Path, console: Console) -> None:
         if (rule := arm.searcher.stopping_rule) and plan.rungs_of(arm):
             console.print(_stops(plan, arm, rule), highlight=False)
     for planned in plan.references:
-        console.print(f"reference {planned.label}: {planned.entry().about}", highlight=False)
+        console.print(f"reference {in_terminal(planned.label)}: {in_terminal(planned.entry().about)}", highlight=False)
     most, total = "" if plan.exact else "at most ", work.total
     console.print(
         f"{most}{plan.trials} trials: {most}{plan.search_trials} in the search, {plan.replicate_trials} replicates and "
@@ -78,7 +79,7 @@ def show_plan(checked: Checked, out: Path, console: Console) -> None:
         highlight=False,
     )
     for line in power_lines(plan, out):
-        console.print(escape(line), highlight=False)
+        console.print(in_terminal(line), highlight=False)
 
 
 def show_forecast(plan: Plan, found: Forecast, calibration: Calibration, slots: int, console: Console) -> None:
@@ -89,7 +90,7 @@ def show_forecast(plan: Plan, found: Forecast, calibration: Calibration, slots: 
     table = Table("training (loss, margins, model)", *numbers, box=SIMPLE_HEAD)
     for key, timing in calibration.timings.items():
         table.add_row(
-            key.partition(":")[0],
+            in_terminal(key.partition(":")[0]),
             f"{timing.startup:.2f}",
             f"{1000 * timing.step:.1f}",
             f"{1000 * timing.image:.2f}",
@@ -118,4 +119,4 @@ def _stops(plan: Plan, arm: Arm, rule: StoppingRule) -> str:
     training, rungs = plan.training_of(arm), " or ".join(map(str, plan.rungs_of(arm)))
     outlook = rule.outlook(training.validations, plan.preset.folds)
     after = f"after {rungs} of {training.epochs} epochs"
-    return f"{arm.label}: trials of fold 0 may stop {after}{outlook and f'; {outlook}'}"
+    return f"{in_terminal(arm.label)}: trials of fold 0 may stop {after}{outlook and f'; {outlook}'}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from fmim_core.records import Record, SelectionFile, StudyFile, read_records, study_path
+from fmim_core.records import Record, SelectionFile, StudyFile, in_terminal, read_records, study_path
 
 
 def show_status(out: Path, console: Console) -> None:
@@ -25,11 +25,11 @@ def show_status(out: Path, console: Console) -> None:
         if arm.searcher_facts.screens:
             due -= (len(study.folds) - 1) * _screened_out(records, arm.name)
         planned += due
-        table.add_row(arm.label, *(str(counts[arm.name, status]) for status in statuses), str(due))
+        table.add_row(in_terminal(arm.label), *(str(counts[arm.name, status]) for status in statuses), str(due))
     for reference in study.references:
         planned += reference.replicates
         row = (str(counts[reference.name, status]) for status in statuses)
-        table.add_row(reference.label, *row, str(reference.replicates))
+        table.add_row(in_terminal(reference.label), *row, str(reference.replicates))
     console.print(table)
     console.print(f"{len(records)} of {planned} trials are over ({study.study}, {study.preset})")
 

@@ -166,7 +166,7 @@ def test_the_figures_of_training_dynamics_are_drawn(training: Path) -> None:
 def test_surfaces_that_are_not_there_are_not_drawn(training: Path) -> None:
     results, path = read_results(training), training / "surfaces.json"
     write(path, {"surfaces": [{"label": "Triplet"}]})
-    with pytest.raises(NothingToDraw, match=r"surfaces\.json lacks epsilon, beta, phi"):
+    with pytest.raises(NothingToDraw, match=r"surfaces\.json is malformed: surfaces\.0\.epsilon: is missing"):
         surfaces.surfaces_plot(results)
     path.write_text("{", encoding="utf-8")
     with pytest.raises(NothingToDraw, match="not readable JSON"):

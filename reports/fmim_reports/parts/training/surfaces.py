@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
+from pydantic import Field, ValidationError, model_validator
 
-from fmim_core.records import Damaged, read_json
+from fmim_core.config import in_words
+from fmim_core.records import DocumentPart, read_json
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.plotting import NothingToDraw, Plot
 
@@ -19,7 +21,35 @@ ARROWS = 9  # along each axis
 # Light enough for the arrows everywhere, in lightness alone, and the same in the page's dark theme, as are the lines.
 _COLOURS = LinearSegmentedColormap.from_list("surface", ["#fbfcfd", "#b9d3ea", "#5f9bcf"])
 _ARROW, _EPSILON, _BETA = "#111418", "#B84A00", "#7B4FB5"
-_NEEDED = ("label", "epsilon", "beta", "phi", "loss", "d_phi_ap", "d_phi_an")
+
+
+class SurfaceValues(DocumentPart):
+    """A surface as the study wrote it: loss and derivatives on the square grid of `phi`, as lists `[φ_an][φ_ap]`."""
+
+    label: str
+    epsilon: float
+    beta: float
+    configuration: dict[str, Any]
+    phi: Annotated[list[float], Field(min_length=2)]
+    loss: list[list[float]]
+    d_phi_ap: list[list[float]]
+    d_phi_an: list[list[float]]
+
+    @model_validator(mode="after")
+    def _can_be_drawn(self) -> Self:
+        side = len(self.phi)
+        if not isinstance(self.configuration.get("lam", 1.0), int | float):
+            raise ValueError(f"configuration.lam must be a number (given {self.configuration['lam']!r})")
+        if any([len(row) for row in rows] != [side] * side for rows in (self.loss, self.d_phi_ap, self.d_phi_an)):
+            raise ValueError(f"loss, d_phi_ap and d_phi_an must have {side} rows of {side} values, as phi has")
+        return self
+
+
+class SurfacesFile(DocumentPart):
+    """The file as the study wrote it."""
+
+    sha256: str
+    surfaces: Annotated[list[SurfaceValues], Field(min_length=1)]
 
 
 def read_surfaces(results: Results) -> list[Mapping[str, Any]]:
@@ -32,15 +62,11 @@ def read_surfaces(results: Results) -> list[Mapping[str, Any]]:
     if not path.is_file():
         raise NothingToDraw(f"{FILE} is missing: run the study again to write it (no trial is repeated)")
     try:
-        content = read_json(path, FILE)
-    except Damaged as damaged:
-        raise NothingToDraw(f"{damaged}: run the study again to rewrite it") from damaged
-    surfaces: Any = content.get("surfaces") if isinstance(content, dict) else None
-    listed = isinstance(surfaces, list) and surfaces and all(isinstance(surface, dict) for surface in surfaces)
-    lacking = [name for name in _NEEDED if any(name not in surface for surface in surfaces)] if listed else _NEEDED
-    if lacking:
-        raise NothingToDraw(f"{FILE} lacks {', '.join(lacking)}: run the study again to rewrite it")
-    return surfaces
+        return [dict(surface) for surface in SurfacesFile.model_validate(read_json(path, FILE)).surfaces]
+    except ValidationError as error:
+        raise NothingToDraw(f"{FILE} is malformed: {in_words(error)}: run the study again to rewrite it") from error
+    except ValueError as error:
+        raise NothingToDraw(f"{error}, and run the study again to rewrite it") from error
 
 
 def surfaces_plot(results: Results) -> Plot:

@@ -1,0 +1,33 @@
+"""Text that others wrote (names of files and people, messages of libraries), made harmless where it is shown."""
+
+from __future__ import annotations
+
+import re
+
+from rich.markup import escape
+
+# Of C0 and C1 all but tab and line feed, what turns the direction of writing, line ends that few know, and halves of
+# characters, as file names that are no UTF-8 have them. A terminal obeys the first, a reader is deceived by the second.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # a spreadsheet computes what begins so
+
+
+def visible(text: str) -> str:
+    """The text with � for each control character: none moves a cursor, colours a terminal or turns what follows."""
+    return _CONTROLS.sub("�", text)
+
+
+def in_csv(value: object) -> object:
+    """A cell of a CSV file, as programs and spreadsheets may read it: a text is never a formula; numbers stay numbers.
+
+    A text that begins as a formula does gets an apostrophe before it, which makes it text.
+    """
+    if not isinstance(value, str):
+        return value
+    return visible(f"'{value}" if value.startswith(_FORMULA) else value)
+
+
+def in_terminal(text: object) -> str:
+    """As text of a rich console: neither markup nor a control character."""
+    return escape(visible(str(text)))
