@@ -20,7 +20,8 @@ from typer.core import TyperGroup
 from fmim.data.commands import app as data_app
 from fmim.exit_codes import BAD_INPUT, INTERRUPTED
 from fmim.matching.commands import embed, match
-from fmim.runner.signals import ends_as_by_ctrl_c
+from fmim.runner.ending.guard import guarded
+from fmim.runner.ending.signals import ends_as_by_ctrl_c
 from fmim_core.config import in_words
 from fmim_core.records import StudyFile, study_path
 
@@ -243,7 +244,9 @@ def ui(
         return
     _check_port(port)
     command = [sys.executable, "-m", "mlflow", "ui", "--backend-store-uri", uri, "--port", str(port)]
-    raise typer.Exit(subprocess.run(command, check=False).returncode)
+    with guarded():  # the server starts others, which would outlive it
+        code = subprocess.run(command, check=False).returncode
+    raise typer.Exit(code)
 
 
 def _check_port(port: int) -> None:

@@ -13,15 +13,22 @@ import torch
 
 from fmim.runner.backends.inline import run_inline
 from fmim.runner.dispatcher import TrialSource
+from fmim.runner.ending.guard import guarded
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Code
 from fmim_core.trial.trial import RunSettings
+
+KILLED = (
+    "error: the program was killed, or ended by Ray after the death of a process of Ray's own (then Ray says so); "
+    "records so far are safe: the same command resumes from them"
+)
 
 
 @dataclass(frozen=True)
 class Backend:
     """Where trials run: how many at once, on what, and with which resources each (None: in this process).
 
+    scratch: a folder for Ray's own files; None where trials run in this process.
     code: the study's own files, which every worker runs before its first trial; this process has run them.
     """
 
@@ -29,7 +36,7 @@ class Backend:
     device: str
     cpus: float
     gpus: float
-    ray: bool
+    scratch: Path | None = None
     code: Code | None = None
 
     @property
@@ -40,7 +47,7 @@ class Backend:
     def check(self, bank: Bank) -> None:
         """Raise a `ValueError` unless the bank is there, and the same to the bit, wherever trials may run."""
         bank.check()
-        if self.ray:
+        if self.scratch:
             from fmim.runner.backends.nodes import check_on_nodes
 
             check_on_nodes(bank)
@@ -48,11 +55,12 @@ class Backend:
     def run(self, trials: TrialSource, out: Path, number: int) -> None:
         """Run all trials that are handed out, at most `number`."""
         settings = RunSettings(out, "cuda" if self.gpus else "cpu", device_share=self.share)
-        if self.ray:
+        if self.scratch:
             from fmim.runner.backends.cluster import Resources
             from fmim.runner.backends.ray_backend import run_ray
 
-            run_ray(trials, settings, Resources(self.cpus, self.gpus), self.slots, number, self.code)
+            resources = Resources(self.cpus, self.gpus)
+            run_ray(trials, settings, resources, self.slots, number, self.scratch, self.code)
         else:
             run_inline(trials, settings, threads=max(1, int(self.cpus)))
 
@@ -70,16 +78,16 @@ def open_backend(
         gpus = float(torch.cuda.is_available()) if gpus is None else gpus
         if gpus and not torch.cuda.is_available():
             raise ValueError(f"--gpus-per-trial {gpus:g}, but this machine has no GPU: leave it out")
-        yield Backend(1, _device_in_words(gpus), cpus, gpus, ray=False)
+        yield Backend(1, _device_in_words(gpus), cpus, gpus)
         return
     if address:
         _send_token()
     from fmim.runner.backends.cluster import Resources, allot, cluster
 
-    with cluster(address):
+    with guarded(KILLED) as scratch, cluster(address):
         resources, slots = allot(Resources(cpus, gpus))
         device, gpus = _device_in_words(resources.gpus or 0.0), resources.gpus or 0.0
-        yield Backend(slots, device, resources.cpus, gpus, ray=True, code=code)
+        yield Backend(slots, device, resources.cpus, gpus, scratch, code)
 
 
 def _device_in_words(gpus: float) -> str:

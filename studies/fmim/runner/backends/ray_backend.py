@@ -37,12 +37,14 @@ def run_ray(
     resources: Resources,
     slots: int,
     trials: int,
+    scratch: Path,
     code: Code | None = None,
     trial: Callable[[TrialSpec, RunSettings], Trial] = trial_of,
 ) -> None:
     """Run everything the dispatcher hands out as a `trial`, `slots` at once. An interrupt passes through.
 
-    An error in the driver's part, such as a full disk, ends it and is raised; records so far are safe.
+    Tune's own files, which nobody reads, go to the folder `scratch`. An error in the driver's part, such as a full
+    disk, ends it and is raised; records so far are safe.
     """
     os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(slots)  # enough to keep every slot busy, no further ahead
     threads = max(1, int(resources.cpus))
@@ -52,26 +54,25 @@ def run_ray(
     )
     stopping = Stopping(dispatcher)
     callback = DispatcherCallback(dispatcher, stopping, settings)
-    with tempfile.TemporaryDirectory(prefix="fmim-tune-") as scratch:
-        tuner = tune.Tuner(
-            trainable,
-            tune_config=tune.TuneConfig(
-                search_alg=PlanSearcher(dispatcher, callback),
-                scheduler=stopping,
-                num_samples=trials,
-                reuse_actors=True,
-                trial_dirname_creator=lambda trial: trial.trial_id,
-            ),
-            run_config=tune.RunConfig(
-                name="study",
-                storage_path=scratch,
-                verbose=0,
-                failure_config=tune.FailureConfig(max_failures=RETRIES),
-                checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=0, checkpoint_at_end=False),
-                callbacks=[callback],
-            ),
-        )
-        tuner.fit()
+    tuner = tune.Tuner(
+        trainable,
+        tune_config=tune.TuneConfig(
+            search_alg=PlanSearcher(dispatcher, callback),
+            scheduler=stopping,
+            num_samples=trials,
+            reuse_actors=True,
+            trial_dirname_creator=lambda trial: trial.trial_id,
+        ),
+        run_config=tune.RunConfig(
+            name="study",
+            storage_path=tempfile.mkdtemp(prefix="tune-", dir=scratch),
+            verbose=0,
+            failure_config=tune.FailureConfig(max_failures=RETRIES),
+            checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=0, checkpoint_at_end=False),
+            callbacks=[callback],
+        ),
+    )
+    tuner.fit()
 
 
 @dataclass(frozen=True)

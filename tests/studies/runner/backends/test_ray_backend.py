@@ -147,7 +147,7 @@ def test_an_error_of_the_driver_ends_the_run_and_is_raised(tiny_bank: Bank, tmp_
     with cluster(None):
         resources, slots = allot(Resources(1.0, 0.0))
         with pytest.raises(OSError, match="No space left on device"):
-            run_ray(dispatcher, RunSettings(tmp_path, "cpu"), resources, slots, 40, trial=IdleTrial)
+            run_ray(dispatcher, RunSettings(tmp_path, "cpu"), resources, slots, 40, tmp_path, trial=IdleTrial)
     assert 3 <= len(observer.at) <= 3 + 2 * slots
     assert len(list(read_records(tmp_path))) >= 3
 

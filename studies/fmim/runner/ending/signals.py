@@ -26,7 +26,8 @@ def ends_as_by_ctrl_c() -> Iterator[None]:
             _leave(terminals)
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in ENDING}
+    heard = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]  # nohup has SIGHUP ignored
+    before = {number: signal.signal(number, interrupt) for number in heard}
     try:
         yield
     finally:
