@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -14,6 +14,7 @@ import torch
 from fmim.runner.backends.inline import run_inline
 from fmim.runner.dispatcher import TrialSource
 from fmim.runner.ending.guard import guarded
+from fmim.runner.ending.signals import same_handlers
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Code
 from fmim_core.trial.trial import RunSettings
@@ -84,10 +85,13 @@ def open_backend(
         _send_token()
     from fmim.runner.backends.cluster import Resources, allot, cluster
 
-    with guarded(KILLED) as scratch, cluster(address):
+    with guarded() as guard, ExitStack() as stack:
+        with same_handlers():
+            stack.enter_context(cluster(address))
+        guard.if_killed_say(KILLED)
         resources, slots = allot(Resources(cpus, gpus))
         device, gpus = _device_in_words(resources.gpus or 0.0), resources.gpus or 0.0
-        yield Backend(slots, device, resources.cpus, gpus, scratch, code)
+        yield Backend(slots, device, resources.cpus, gpus, guard.scratch, code)
 
 
 def _device_in_words(gpus: float) -> str:

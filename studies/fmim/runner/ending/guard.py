@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from fmim.runner.ending import watchdog
@@ -20,15 +21,27 @@ PREFIX, LOCK = (
 )  # the folder's name begins with the one and it holds the other, or it is not ours
 
 
+@dataclass(frozen=True)
+class Guard:
+    """A scratch folder, and the process that removes it when this one has ended."""
+
+    scratch: Path
+    _dog: subprocess.Popen[str]
+
+    def if_killed_say(self, line: str) -> None:
+        """What is told on stderr from now on where this process ends within the block; nothing if empty."""
+        assert self._dog.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it was killed: then the next start clears
+            self._dog.stdin.write(f"{line}\n")
+            self._dog.stdin.flush()
+
+
 @contextmanager
-def guarded(word: str = "") -> Iterator[Path]:
+def guarded() -> Iterator[Guard]:
     """A scratch folder for the block, at whose end all processes end that the block started.
 
     A process beside this one sees to that, also after SIGKILL, or where a library ends this process from inside. The
     folder is locked as long as either of the two lives; what both have left behind, the next `guarded` clears.
-
-    Args:
-        word: what is told on stderr where this process ends within the block.
 
     Raises:
         ValueError: no process can be started.
@@ -38,17 +51,18 @@ def guarded(word: str = "") -> Iterator[Path]:
     with (folder / LOCK).open("w") as lock:
         with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        dog = _watchdog(folder, word, lock.fileno())
+        guard = Guard(folder, _watchdog(folder, lock.fileno()))
         os.environ[watchdog.MARK] = str(folder)
         try:
-            yield folder
+            yield guard
         finally:
             os.environ.pop(watchdog.MARK)
-            dog.communicate(watchdog.IN_ORDER)
+            guard.if_killed_say("")
+            guard._dog.communicate()
 
 
-def _watchdog(folder: Path, word: str, lock: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-IS", watchdog.__file__, str(folder), word]
+def _watchdog(folder: Path, lock: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-IS", watchdog.__file__, str(folder)]
     try:
         return subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True, pass_fds=[lock])
     except OSError as error:

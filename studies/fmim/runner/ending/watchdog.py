@@ -1,8 +1,8 @@
 """A small program beside ours that outlives it: whatever ours started ends with it, even after SIGKILL.
 
-`guarded` starts it, by its path and with the standard library alone: `python watchdog.py FOLDER WORD`. Its standard
-input is a pipe from our program, which ends with that program, or says before that it ended in order. What our program
-has started is known by `MARK` among its environment variables, which every child inherits.
+`guarded` starts it, by its path and with the standard library alone: `python watchdog.py FOLDER`. Its standard input is
+a pipe from our program, which ends with that program. What our program has started is known by `MARK` among its
+environment variables, which every child inherits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-MARK, IN_ORDER = "FMIM_SCRATCH", "in order"
+MARK = "FMIM_SCRATCH"
 PATIENCE_S = 10.0  # for killed processes to be gone; one that waits for a disk may take longer
 
 
@@ -41,15 +41,14 @@ def processes(folder: Path) -> Iterator[int]:
 
 
 def main() -> None:
-    """Wait until the program has ended; clear up after it, and say so unless it ended in order."""
-    folder, word = Path(sys.argv[1]), sys.argv[2]
+    """Wait until the program has ended, clear up after it, and print the last line that it sent, unless it is empty."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # what ends them all at once is to end this one last
-    in_order = sys.stdin.read() == IN_ORDER
-    clear(folder)
-    if word and not in_order:
+    lines = sys.stdin.read().splitlines()
+    clear(Path(sys.argv[1]))
+    if lines and lines[-1]:
         with contextlib.suppress(OSError):  # the terminal may be gone, too
-            print(word, file=sys.stderr, flush=True)
+            print(lines[-1], file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -45,20 +46,25 @@ def training_workers() -> list[int]:
     ]
 
 
-def kill_one_worker(killed: list[int], give_up: threading.Event) -> None:
-    """Kill the first worker that is seen training."""
+def kill_one_worker(out: Path, killed: list[int], give_up: threading.Event) -> None:
+    """Kill the first worker that is seen training, once every trial that runs has a checkpoint."""
     while not killed and not give_up.is_set():
-        for pid in training_workers()[:1]:
-            os.kill(pid, signal.SIGKILL)
-            killed.append(pid)
         time.sleep(0.05)
+        workers = training_workers()
+        if len(list((out / "checkpoints").glob("*.fold*.pt"))) >= len(workers) > 0:
+            os.kill(workers[0], signal.SIGKILL)
+            killed.append(workers[0])
 
 
 @pytest.mark.slow
-def test_a_trial_whose_worker_is_killed_is_tried_again_and_the_study_goes_on(tmp_path: Path) -> None:
+def test_a_trial_whose_worker_is_killed_goes_on_from_its_checkpoint_and_the_study_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every_epoch = partial(RunSettings, checkpoint_every_s=0.0)
+    monkeypatch.setattr("fmim.runner.backends.backend.RunSettings", every_epoch)
     killed: list[int] = []
     give_up = threading.Event()
-    killer = threading.Thread(target=kill_one_worker, args=(killed, give_up))
+    killer = threading.Thread(target=kill_one_worker, args=(tmp_path / "study", killed, give_up))
     options = Options(
         study="automargin_vs_grid",
         out=tmp_path / "study",
@@ -79,6 +85,7 @@ def test_a_trial_whose_worker_is_killed_is_tried_again_and_the_study_goes_on(tmp
     assert (attempt.status, attempt.error.kind) == ("failed", "worker died")
     assert attempt.cost.wall_s >= attempt.cost.lost_s > 0
     assert attempt.cost.device_share == 1.0
+    assert attempt.cost.epochs == 0  # those that it had run are the later attempt's, which resumed from them
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,12 @@ from fmim.runner.ending.guard import PREFIX, guarded
 PROGRAM = """
 import subprocess, sys
 from fmim.runner.ending.guard import guarded
-with guarded("the program was killed") as scratch:
+with guarded() as guard:
+    guard.if_killed_say("the program was killed")
     child = "import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True).wait()"
     subprocess.Popen([sys.executable, "-c", child])
-    (scratch / "file").write_text("")
-    print(scratch, flush=True)
+    (guard.scratch / "file").write_text("")
+    print(guard.scratch, flush=True)
     sys.stdin.read()
 """
 
@@ -79,7 +80,7 @@ def test_what_a_killed_watchdog_left_is_cleared_by_the_next_start_and_nothing_el
     (here / f"{PREFIX}of_a_user").mkdir()
     program, scratch = start(here)
     with guarded() as other:
-        assert {path.name for path in here.iterdir()} == {scratch.name, other.name, f"{PREFIX}of_a_user"}
+        assert {path.name for path in here.iterdir()} == {scratch.name, other.scratch.name, f"{PREFIX}of_a_user"}
     assert len(commands(scratch)) == 2
     (dog,) = children(program.pid, watchdog.__file__)
     os.kill(dog, signal.SIGKILL)
