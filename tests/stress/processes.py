@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.support.paths import ROOT
@@ -57,7 +58,9 @@ def start(arguments: tuple[str, ...], folder: Path, mark: str) -> subprocess.Pop
     command = [sys.executable, str(ROOT / "studies" / "run.py"), *arguments]
     environment = os.environ | {MARK: mark, "TMPDIR": str(temporary), "COLUMNS": "200", "OMP_NUM_THREADS": "1"}
     with (folder / "screen.txt").open("ab") as screen:
-        return subprocess.Popen(command, cwd=folder, stdout=screen, stderr=screen, env=environment)
+        streams = {"stdout": screen, "stderr": screen}
+        hears = partial(signal.signal, signal.SIGINT, signal.default_int_handler)  # as where a terminal starts it
+        return subprocess.Popen(command, cwd=folder, env=environment, preexec_fn=hears, **streams)
 
 
 @dataclass

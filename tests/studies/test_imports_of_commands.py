@@ -2,34 +2,61 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 import typer
 
 from fmim.cli import app
 from fmim.exit_codes import BAD_INPUT, DONE
 from tests.support.factories import make_out
 from tests.support.paths import ROOT
-from tests.support.program import fmim
 
 TRAINING = {"torch", "torchvision", "ray", "mlflow", "optuna", "matplotlib", "seaborn"}
 TABLES = {"pandas", "scipy"}
 STUDY = "automargin_vs_grid"
+Command = tuple[str, ...]
+
+# One process for many commands, since most of the time of each is Python's own start: what the first of them imported
+# is there for the others, so that only a package that none imported is surely none of theirs.
+CALLED_IN_TURN = """
+import json, sys
+from fmim.cli import main
+results = []
+for arguments in json.loads(sys.argv[1]):
+    sys.argv = ["fmim", *arguments]
+    try:
+        main()
+        code = 0
+    except SystemExit as end:
+        code = end.code or 0
+    results.append([code, sorted(name for name in sys.modules if "." not in name)])
+sys.__stdout__.write("\\n" + json.dumps(results))
+"""
 
 
-def heavy_imports(arguments: tuple[str, ...], folder: Path, exit_code: int) -> set[str]:
-    """Which of the slow packages the program imports for these arguments, by Python's own log of imports."""
-    done = fmim(*arguments, cwd=folder, PYTHONPROFILEIMPORTTIME="1")
-    assert done.returncode == exit_code, done.stderr
-    log = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
-    imported = {line.rpartition("|")[2].strip() for line in log}
-    assert {"fmim.cli", "typer"} <= imported
-    return imported & (TRAINING | TABLES)
+def called(commands: list[Command], folder: Path) -> list[tuple[Command, int, set[str]]]:
+    """Each command in turn, with its exit code and those of the slow packages that are imported after it."""
+    done = subprocess.run(
+        [sys.executable, "-c", CALLED_IN_TURN, json.dumps(commands)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(folder.parent), "OMP_NUM_THREADS": "1"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout.splitlines()[-1])
+    return [
+        (command, code, set(modules) & (TRAINING | TABLES))
+        for command, (code, modules) in zip(commands, results, strict=True)
+    ]
 
 
-def commands(group: typer.Typer = app, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def every_command(group: typer.Typer = app, before: Command = ()) -> Iterator[Command]:
     """The program, its commands and theirs."""
     yield before
     for command in group.registered_commands:
@@ -37,42 +64,35 @@ def commands(group: typer.Typer = app, before: tuple[str, ...] = ()) -> Iterator
         yield (*before, command.name or command.callback.__name__)
     for sub in group.registered_groups:
         assert sub.typer_instance is not None
-        yield from commands(sub.typer_instance, (*before, str(sub.name)))
+        yield from every_command(sub.typer_instance, (*before, str(sub.name)))
 
 
-@pytest.mark.parametrize("command", list(commands()), ids=" ".join)
-def test_help_imports_no_package_that_takes_seconds(command: tuple[str, ...], tmp_path: Path) -> None:
-    assert heavy_imports((*command, "--help"), tmp_path, DONE) == set()
+def test_what_reads_no_data_imports_no_package_that_takes_seconds(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    expected = {(*command, "--help"): DONE for command in every_command()}
+    expected |= {("list",): DONE, ("--version",): DONE, ("status", str(make_out(tmp_path / "out"))): DONE}
+    wrong: list[Command] = [
+        ("--nothing",),
+        ("run",),
+        ("run", STUDY, "--espilon", "0.1"),
+        ("run", STUDY, "--epochs", "0"),
+        ("status", "nowhere"),
+        ("report", "nowhere"),
+        ("ui", "nowhere"),
+        ("embed", "nowhere", "t.csv", "--arm", "a", "--to", "e.csv"),
+        ("match", "nowhere", "q.png", "--arm", "a", "--gallery", "t.csv"),
+        ("data", "nothing"),
+    ]
+    expected |= dict.fromkeys(wrong, BAD_INPUT)
+    for command, code, imported in called(list(expected), tmp_path / "here"):
+        assert (command, code, imported) == (command, expected[command], set())
+    assert list((tmp_path / "here").iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "exit_code"),
-    [
-        (("list",), DONE),
-        (("--version",), DONE),
-        (("--nothing",), BAD_INPUT),
-        (("run",), BAD_INPUT),
-        (("run", STUDY, "--espilon", "0.1"), BAD_INPUT),
-        (("run", STUDY, "--epochs", "0"), BAD_INPUT),
-        (("status", "nowhere"), BAD_INPUT),
-        (("report", "nowhere"), BAD_INPUT),
-        (("ui", "nowhere"), BAD_INPUT),
-        (("embed", "nowhere", "t.csv", "--arm", "a", "--to", "e.csv"), BAD_INPUT),
-        (("match", "nowhere", "q.png", "--arm", "a", "--gallery", "t.csv"), BAD_INPUT),
-        (("data", "nothing"), BAD_INPUT),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_what_reads_no_data_imports_no_package_that_takes_seconds(
-    arguments: tuple[str, ...], exit_code: int, tmp_path: Path
-) -> None:
-    assert heavy_imports(arguments, tmp_path, exit_code) == set()
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_an_error_of_usage_is_told_before_torch_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    out = str(make_out(tmp_path / "out", arms=["triplet_grid"]))
+    commands: list[Command] = [
         ("nothing",),
         ("plan", "nothing"),
         (STUDY, "--preset", "nothing"),
@@ -88,31 +108,11 @@ def test_what_reads_no_data_imports_no_package_that_takes_seconds(
         ("data", "check", "phantom", "--preset", "nothing"),
         ("data", "prepare", "chestxray14"),
         ("data", "manifest", "nothing", "--data-root", ".", "--out", "new.csv"),
-    ],
-    ids=" ".join,
-)
-def test_an_error_of_usage_is_told_before_torch_is_imported(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    assert heavy_imports(arguments, tmp_path, BAD_INPUT) & TRAINING == set()
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("embed", "t.csv", "--arm", "triplet_grdi", "--to", "e.csv"),
-        ("embed", "t.csv", "--arm", "triplet_grid", "--seed", "9", "--to", "e.csv"),
-        ("embed", "t.csv", "--arm", "triplet_grid", "--to", "e.csv"),
-        ("match", "q.png", "--arm", "triplet_grid", "--gallery", "t.csv"),
-    ],
-    ids=" ".join,
-)
-def test_a_model_or_an_image_that_is_not_there_is_told_before_torch_is_imported(
-    arguments: tuple[str, ...], tmp_path: Path
-) -> None:
-    out = make_out(tmp_path / "out", arms=["triplet_grid"])
-    assert heavy_imports((arguments[0], str(out), *arguments[1:]), tmp_path, BAD_INPUT) & TRAINING == set()
-    assert list(tmp_path.iterdir()) == [out]
-
-
-def test_status_reads_json_alone(tmp_path: Path) -> None:
-    assert heavy_imports(("status", str(make_out(tmp_path / "out"))), tmp_path, DONE) == set()
+        ("embed", out, "t.csv", "--arm", "triplet_grdi", "--to", "e.csv"),
+        ("embed", out, "t.csv", "--arm", "triplet_grid", "--seed", "9", "--to", "e.csv"),
+        ("embed", out, "t.csv", "--arm", "triplet_grid", "--to", "e.csv"),
+        ("match", out, "q.png", "--arm", "triplet_grid", "--gallery", "t.csv"),
+    ]
+    for command, code, imported in called(commands, tmp_path / "here"):
+        assert (command, code, imported & TRAINING) == (command, BAD_INPUT, set())
+    assert list((tmp_path / "here").iterdir()) == []

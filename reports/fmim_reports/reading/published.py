@@ -132,6 +132,7 @@ def selected(arm: ArmEntry, names: Iterable[str], dataset: str) -> dict[str, flo
     return {name: float(value) for name, value in found.items() if value is not None}
 
 
+@cache  # a report asks for each value several times, and a selection from a table takes milliseconds
 def by_year(loss: str | None, metric: str, year: int | None, dataset: str = "OAI") -> MeanSE | None:
     """Suppl. Tables 4 (OAI) and 5 (CXR) in percent, by the paper's name of a loss, a record's metric and year.
 

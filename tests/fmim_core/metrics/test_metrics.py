@@ -50,10 +50,10 @@ def test_the_block_size_does_not_matter(tile, tied, same_set):
         np.testing.assert_allclose(blocked.values[name], whole.values[name], rtol=0, atol=1e-15)
 
 
-@pytest.mark.parametrize(("gallery", "identities"), [(600, 2), (2500, 12)])  # one tile, several
+@pytest.mark.parametrize(("queries", "gallery", "identities"), [(3, 600, 2), (2, 2500, 12)])  # one tile, several
 @pytest.mark.parametrize("tied", [False, True])
-def test_identities_with_many_images_are_sorted_instead_of_compared(tied, gallery, identities):
-    data = scenario(2, tied, queries=6, gallery=gallery, identities=identities)
+def test_identities_with_many_images_are_sorted_instead_of_compared(tied, queries, gallery, identities):
+    data = scenario(2, tied, queries=queries, gallery=gallery, identities=identities)
     assert np.bincount(data[3])[data[2][data[2] < identities]].max() > MANY
     result, expected = retrieval(*data), oracle.retrieval(*data)
     equal({key: result[key] for key in expected}, expected, 1e-9)

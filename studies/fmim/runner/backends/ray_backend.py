@@ -54,25 +54,26 @@ def run_ray(
     )
     stopping = Stopping(dispatcher)
     callback = DispatcherCallback(dispatcher, stopping, settings)
-    tuner = tune.Tuner(
-        trainable,
-        tune_config=tune.TuneConfig(
-            search_alg=PlanSearcher(dispatcher, callback),
-            scheduler=stopping,
-            num_samples=trials,
-            reuse_actors=True,
-            trial_dirname_creator=lambda trial: trial.trial_id,
-        ),
-        run_config=tune.RunConfig(
-            name="study",
-            storage_path=tempfile.mkdtemp(prefix="tune-", dir=scratch),
-            verbose=0,
-            failure_config=tune.FailureConfig(max_failures=RETRIES),
-            checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=0, checkpoint_at_end=False),
-            callbacks=[callback],
-        ),
-    )
-    tuner.fit()
+    with tempfile.TemporaryDirectory(prefix="tune-", dir=scratch) as storage:
+        tuner = tune.Tuner(
+            trainable,
+            tune_config=tune.TuneConfig(
+                search_alg=PlanSearcher(dispatcher),
+                scheduler=stopping,
+                num_samples=trials,
+                reuse_actors=True,
+                trial_dirname_creator=lambda trial: trial.trial_id,
+            ),
+            run_config=tune.RunConfig(
+                name="study",
+                storage_path=storage,
+                verbose=0,
+                failure_config=tune.FailureConfig(max_failures=RETRIES),
+                checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=0, checkpoint_at_end=False),
+                callbacks=[callback],
+            ),
+        )
+        tuner.fit()
 
 
 @dataclass(frozen=True)
@@ -121,13 +122,11 @@ class StudyTrainable(tune.Trainable):
 class PlanSearcher(Searcher):
     """Gives Tune the dispatcher's trials; it searches nothing itself."""
 
-    def __init__(self, dispatcher: TrialSource, callback: DispatcherCallback) -> None:
+    def __init__(self, dispatcher: TrialSource) -> None:
         super().__init__(metric="done", mode="max")
-        self._dispatcher, self._callback = dispatcher, callback
+        self._dispatcher = dispatcher
 
     def suggest(self, trial_id: str) -> Any:
-        if self._callback.error is not None:
-            raise self._callback.error
         spec = self._dispatcher.next()
         if spec is not None:
             return {"spec": spec.model_dump_json()}  # a string: Tune copies mappings often, and keeps all of them
@@ -183,7 +182,7 @@ class LastReport:
 class DispatcherCallback(tune.Callback):
     """Tells the dispatcher what happens to Tune's trials.
 
-    error: the first of the driver's own. Tune would take it for the trial's, and try the trial again.
+    error: the first of the driver's own, which ends the run. Tune would take it for the trial's, and try that again.
     """
 
     def __init__(self, dispatcher: TrialSource, stopping: Stopping, settings: RunSettings) -> None:
@@ -194,6 +193,11 @@ class DispatcherCallback(tune.Callback):
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # as for the searcher
+
+    def on_step_begin(self, iteration: int, trials: list[RayTrial], **info: Any) -> None:
+        """Tune lets an error through here, before it starts anything else."""
+        if self.error is not None:
+            raise self.error
 
     def on_trial_start(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
         spec = _spec(trial.config)
