@@ -7,6 +7,7 @@ to be RUNNING at the end, did not hold.
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import sqlite3
@@ -19,6 +20,7 @@ from datetime import datetime
 from pathlib import Path
 
 from fmim.exit_codes import DONE
+from fmim_core.data.bank.blocks import cores
 from fmim_core.records import Record, read_records
 from tests.stress.outcome import Outcome
 from tests.stress.processes import WORKER, Nodes, first, kill, marked, nodes, seconds_until, start
@@ -28,7 +30,8 @@ TIMES = 50
 STUDY = ("lambda_sweep", "--preset", "smoke", "--gpus-per-trial", "0", "--banks", "../banks", "--out", "study")
 STUDY = (*STUDY, "--tracking-uri", "sqlite:///../mlflow.db")
 TRIALS = 20
-GONE_WITHIN_S, TRAINS_WITHIN_S = 15.0, 15.0
+GONE_WITHIN_S = 15.0
+TRAINS_WITHIN_S = 15.0  # where the cores have nothing else to do; longer in proportion where they have
 LONGEST_S = 900.0  # of one execution
 KINDS = (
     *(("inline", "driver"), ("ray", "driver"), ("ray", "worker"), ("ray", "raylet")),
@@ -94,7 +97,8 @@ class Kill:
                 measured["seconds_to_first_epoch"] = min(first_epoch)
         measured["starts"] = starts
         problems += self._faults(code, starts, kept, expected)
-        if measured.get("seconds_to_first_epoch", 0) > TRAINS_WITHIN_S:
+        measured["load_per_core"] = os.getloadavg()[0] / cores()
+        if measured.get("seconds_to_first_epoch", 0) > TRAINS_WITHIN_S * max(1, measured["load_per_core"]):
             problems.append(f"trained again after {measured['seconds_to_first_epoch']:.0f} s")
         return Outcome(what, "; ".join(problems), measured)
 

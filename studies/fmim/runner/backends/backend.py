@@ -85,8 +85,8 @@ def open_backend(
         _send_token()
     from fmim.runner.backends.cluster import Resources, allot, cluster
 
-    with guarded() as guard, ExitStack() as stack:
-        with same_handlers():
+    with guarded() as guard, same_handlers(), ExitStack() as stack:
+        with same_handlers():  # Ray takes SIGTERM for itself where it starts, and gives it back to nobody where it ends
             stack.enter_context(cluster(address))
         guard.if_killed_say(KILLED)
         resources, slots = allot(Resources(cpus, gpus))

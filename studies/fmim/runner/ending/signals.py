@@ -38,7 +38,7 @@ def ends_as_by_ctrl_c() -> Iterator[None]:
 
 @contextmanager
 def same_handlers() -> Iterator[None]:
-    """After the block the handlers of `ENDING` are those of before: Ray has SIGTERM end the program at once."""
+    """After the block the handlers of `ENDING` are those of before, whatever a library in it has made of them."""
     before = {number: signal.getsignal(number) for number in ENDING}
     try:
         yield
