@@ -17,7 +17,7 @@ import numpy as np
 from fmim.exit_codes import DONE
 from fmim_core.records import read_records
 from tests.stress.outcome import Outcome
-from tests.stress.processes import kill, marked, start
+from tests.stress.processes import WORKER, kill, marked, start
 
 TIMES = 2000
 EVERY_S = 20.0
@@ -51,7 +51,7 @@ def attempts(times: int, seed: int, folder: Path) -> Iterator[Outcome]:
         while process.poll() is None:
             trials = len(list((folder / "study" / "records").glob("*.json")))
             seen += [(trials, *now)] if trials and (now := _size(process.pid)) else []
-            workers = [number for number, command in marked(str(folder)).items() if "Trainable" in command]
+            workers = [number for number, command in marked(str(folder)).items() if WORKER in command]
             if trials and workers and time.monotonic() - begun > EVERY_S * (killed + 1):
                 kill(draw.choice(sorted(workers)))
                 killed += 1

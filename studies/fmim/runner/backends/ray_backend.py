@@ -28,7 +28,7 @@ from fmim_core.trial.reference_trial import trial_of
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
 
-RETRIES = 1  # of a trial whose worker process died; errors inside a training are never retried
+RETRIES = 3  # of a trial whose worker or node died, from its checkpoint; errors inside a training are never retried
 
 
 def run_ray(
