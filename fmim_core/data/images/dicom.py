@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pydicom
 from PIL import Image
 from pydicom.dataset import Dataset
+from pydicom.encaps import get_frame
+from pydicom.filereader import _read_file_meta_info, read_preamble
 from pydicom.pixels import apply_color_lut, pixel_array
+from pydicom.pixels.utils import get_j2k_parameters
+from pydicom.uid import DeflatedExplicitVRLittleEndian, JPEG2000TransferSyntaxes, RLELossless
 
-from fmim_core.data.images.limits import SEVERAL_FRAMES, ImageProblem, check_shape
+from fmim_core.data.images.dicom_levels import grey_levels, stored_values
+from fmim_core.data.images.limits import MAX_FILE_BYTES, SEVERAL_FRAMES, ImageProblem, check_shape
 
 GREY = ("MONOCHROME1", "MONOCHROME2")
 COLOUR = ("RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT", "PALETTE COLOR")
+ELSEWHERE = ("PresentationLUTSequence", "PixelValueTransformationSequence", "FrameVOILUTSequence")
+FUNCTIONAL_GROUPS = ("SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence")
 DECODERS = "pip install pylibjpeg pylibjpeg-libjpeg pylibjpeg-openjpeg"
+_PIECE = 1 << 20  # bytes inflated at once
 
 # It remarks on every odd header it meets; what matters for the pixels is refused below, by name.
 warnings.filterwarnings("ignore", module=r"pydicom\b")
@@ -26,42 +34,53 @@ warnings.filterwarnings("ignore", module=r"pydicom\b")
 def read_dicom(path: str | Path) -> np.ndarray:
     """Grey image of a DICOM file, uint8 `(H, W)`.
 
-    Rules for MONOCHROME: stored values are rescaled (modality LUT, or slope and intercept); the VOI LUT, or else the
-    first window (LINEAR, LINEAR_EXACT or SIGMOID, PS3.3 C.11.2), gives the share of white from 0 to 1; without
-    either, the full range that the stored bits can have is stretched over it, whatever part is used. Grey is
-    ⌊255 · share + 1/2⌋, and 255 less that for MONOCHROME1. Colour of 8 bits gives its luminance. Pixels count as
-    square.
+    Rules for MONOCHROME, by `dicom_levels.grey_levels`: the stored bits are rescaled (modality LUT, or slope and
+    intercept); the VOI LUT, or else the first window, gives the share of white; without either, the full range that
+    the stored bits can have is stretched over it, whatever part is used. Padding is black. Colour of 8 bits gives its
+    luminance. Overlays and other graphics are not drawn, and pixels count as square.
 
     Raises:
         ImageProblem: no pixels, too many (found before they are read), too few, too narrow, several frames, cut
-            short, floating-point, or stored in a way that is not known or needs another decoder.
+            short, floating-point, stored in a way that is not known or needs another decoder, or an attribute that
+            changes grey values and is contradictory, no finite number, or not read here.
         Exception: whatever pydicom meets in a damaged file.
     """
-    _check_header(path, _header(path))
+    _check_inflated(path)
+    header = pydicom.dcmread(path, stop_before_pixels=True, force=True)  # also without the mark: the caller knows why
+    _check_header(path, header)
+    _check_display(path, header)
     dataset = pydicom.dcmread(path, force=True)
     _check_pixels(path, dataset)
-    stored = _decoded(path, dataset)
+    words = _decoded(path, dataset)
+    if words.ndim == 3:
+        return np.asarray(Image.fromarray(words).convert("L"))
+    words = words.astype(words.dtype.newbyteorder("="), copy=False).view(f"u{words.itemsize}")
+    every = np.arange(256**words.itemsize)  # each word there can be
     if dataset.PhotometricInterpretation == "PALETTE COLOR":
-        stored = apply_color_lut(stored, dataset)
-        if stored.itemsize > 1:
-            stored = np.floor(stored * (255 / 65535) + 0.5).astype(np.uint8)
-    if stored.ndim == 3:
-        return np.asarray(Image.fromarray(stored[..., :3]).convert("L"))
-    stored = stored.astype(stored.dtype.newbyteorder("="), copy=False)
-    unsigned = np.dtype(f"u{stored.itemsize}")
-    every = np.arange(256**stored.itemsize).astype(unsigned).view(stored.dtype)  # each stored value there can be
-    levels = np.floor(255 * _share_of_white(path, dataset, every) + 0.5).astype(np.uint8)
-    if dataset.PhotometricInterpretation == "MONOCHROME1":
-        levels = 255 - levels
-    shown = np.empty(stored.shape, np.uint8)
-    for row, values in zip(shown, stored.view(unsigned), strict=True):  # one at a time: an index needs 8 bytes a pixel
-        row[:] = levels[values]
+        colours = apply_color_lut(stored_values(dataset, every).astype(words.dtype), dataset)
+        if colours.itemsize > 1:
+            colours = np.floor(colours * (255 / 65535) + 0.5).astype(np.uint8)
+        levels = np.asarray(Image.fromarray(colours[np.newaxis, :, :3]).convert("L"))[0]
+    else:
+        levels = grey_levels(path, dataset, every)
+    shown = np.empty(words.shape, np.uint8)
+    for row, of_row in zip(shown, words, strict=True):  # one at a time: an index needs 8 bytes a pixel
+        row[:] = levels[of_row]
     return shown
 
 
-def _header(path: str | Path) -> Dataset:
-    """All but the pixels. Files without the DICM mark are read too: the caller knows why it tries."""
-    return pydicom.dcmread(path, stop_before_pixels=True, force=True)
+def _check_inflated(path: str | Path) -> None:
+    """Refuse a deflated file that grows beyond `MAX_FILE_BYTES`: pydicom inflates it whole before it reads a word."""
+    with open(path, "rb") as file:
+        read_preamble(file, force=True)
+        meta = _read_file_meta_info(file)
+        if meta.get("TransferSyntaxUID") != DeflatedExplicitVRLittleEndian:
+            return
+        unpack, left = zlib.decompressobj(-zlib.MAX_WBITS), MAX_FILE_BYTES
+        while left > 0 and not unpack.eof and (piece := unpack.unconsumed_tail or file.read(_PIECE)):
+            left -= len(unpack.decompress(piece, _PIECE))
+    if left <= 0:
+        raise ImageProblem(path, f"it inflates to more than {MAX_FILE_BYTES} bytes: not read")
 
 
 def _check_header(path: str | Path, header: Dataset) -> None:
@@ -74,8 +93,28 @@ def _check_header(path: str | Path, header: Dataset) -> None:
     form, bits = header.get("PhotometricInterpretation"), header.get("BitsAllocated")
     if form not in (*GREY, *COLOUR):
         raise ImageProblem(path, f"pixels of the kind {form} are not read, only {', '.join((*GREY, *COLOUR))}")
-    if bits not in ((1, 8, 16) if form in (*GREY, "PALETTE COLOR") else (8,)):
+    grey = form in GREY
+    if bits not in ((1, 8, 16) if grey or form == "PALETTE COLOR" else (8,)):
         raise ImageProblem(path, f"{form} pixels of {bits} bits have no fixed range: save as 8 or 16 bits")
+    samples, signed = header.get("SamplesPerPixel"), header.get("PixelRepresentation")
+    if samples != (1 if grey or form == "PALETTE COLOR" else 3) or (signed and not grey):
+        raise ImageProblem(path, f"SamplesPerPixel {samples}, PixelRepresentation {signed} cannot be {form}")
+    used, high = header.get("BitsStored"), header.get("HighBit")
+    if None in (used, high) or not 1 <= used <= high + 1 <= bits or (samples == 3 and used != 8):
+        raise ImageProblem(path, f"BitsStored {used}, HighBit {high} cannot be of {form} in BitsAllocated {bits}")
+
+
+def _check_display(path: str | Path, header: Dataset) -> None:
+    """Refuse what changes grey values and is not read here, or contradicts what is."""
+    shape, form = header.get("PresentationLUTShape"), header.PhotometricInterpretation
+    if shape not in (None, "", "INVERSE" if form == "MONOCHROME1" else "IDENTITY"):  # PS3.3 C.7.6.3.1.2
+        raise ImageProblem(path, f"PresentationLUTShape {shape} contradicts {form}: viewers differ, save it as PNG")
+    if header.get("PixelPresentation") in ("COLOR", "MIXED"):
+        raise ImageProblem(path, "PixelPresentation: grey values that stand for colours are not read, save it as PNG")
+    groups = [item for name in FUNCTIONAL_GROUPS for item in header.get(name) or ()]
+    found = {name for name in ELSEWHERE for part in (header, *groups) if part.get(name)}
+    if found:
+        raise ImageProblem(path, f"{', '.join(sorted(found))} changes grey values and is not read: save it as PNG")
 
 
 def _check_pixels(path: str | Path, dataset: Dataset) -> None:
@@ -89,6 +128,7 @@ def _check_pixels(path: str | Path, dataset: Dataset) -> None:
         uid = known[bool(implicit)] if little_endian else pydicom.uid.ExplicitVRBigEndian
         dataset.file_meta.TransferSyntaxUID = uid
     if dataset.file_meta.TransferSyntaxUID.is_compressed:
+        _check_compressed(path, dataset)
         return
     samples = 2 if dataset.PhotometricInterpretation == "YBR_FULL_422" else dataset.SamplesPerPixel
     needed = math.ceil(dataset.Rows * dataset.Columns * samples * dataset.BitsAllocated / 8)
@@ -96,84 +136,30 @@ def _check_pixels(path: str | Path, dataset: Dataset) -> None:
         raise ImageProblem(path, f"truncated: {len(dataset.PixelData)} of {needed} bytes of pixels")
 
 
+def _check_compressed(path: str | Path, dataset: Dataset) -> None:
+    """Refuse pictures that JPEG and its kin cannot hold as the file says.
+
+    Their decoders give the lowest bits, whatever High Bit says. JPEG 2000 says its own bits: with fewer than the file
+    uses it would be dark, and for more than it has room for the upper ones would be lost.
+    """
+    syntax = dataset.file_meta.TransferSyntaxUID
+    if syntax != RLELossless and dataset.HighBit != dataset.BitsStored - 1:
+        which = f"HighBit {dataset.HighBit}, BitsStored {dataset.BitsStored}"
+        raise ImageProblem(path, f"{which} contradict a picture stored as {syntax.name}: save it as PNG")
+    if syntax not in JPEG2000TransferSyntaxes:
+        return
+    bits = get_j2k_parameters(get_frame(dataset.PixelData, 0, number_of_frames=1)).get("precision")
+    if bits is not None and not dataset.BitsStored <= bits <= dataset.BitsAllocated:
+        stored = f"BitsStored {dataset.BitsStored} in BitsAllocated {dataset.BitsAllocated}"
+        raise ImageProblem(path, f"its JPEG 2000 picture of {bits} bits contradicts {stored}: save it as PNG")
+
+
 def _decoded(path: str | Path, dataset: Dataset) -> np.ndarray:
     try:
-        return pixel_array(dataset)
+        return pixel_array(dataset, correct_unused_bits=False)  # that would look for the pixels in the lowest bits
     except RuntimeError as error:  # no decoder, or (NotImplementedError, which is one) none that can
         if "truncated" in str(error):
             raise
         kind, why = dataset.file_meta.TransferSyntaxUID.name, str(error).splitlines()[-1].strip()
         reason = f"stored as {kind}, which cannot be decoded here ({why}): save it uncompressed, or {DECODERS}"
         raise ImageProblem(path, reason) from error
-
-
-@dataclass(frozen=True, eq=False)
-class _Lut:
-    """A lookup table: entries for the inputs from `first` on; inputs beside them take the nearest entry."""
-
-    first: int
-    entries: np.ndarray
-    top: int
-
-    @classmethod
-    def of(cls, dataset: Dataset, sequence: str) -> _Lut | None:
-        """The first table of that sequence, None where there is none; PS3.3 C.11.1.1.1."""
-        item = next(iter(dataset.get(sequence) or ()), None)
-        if item is None or item.get("LUTDescriptor") is None or item.get("LUTData") is None:
-            return None
-        count, first, bits = (int(value) for value in item.LUTDescriptor)
-        count = count or 65536
-        data = item.LUTData
-        if isinstance(data, bytes):
-            wide = len(data) >= 2 * count
-            data = np.frombuffer(data, ("<u2" if dataset.original_encoding[1] else ">u2") if wide else np.uint8)
-        entries = np.atleast_1d(data)[:count].astype(np.float64)
-        if len(entries) < count or not 1 <= bits <= 16:
-            raise ValueError(f"{sequence} has {len(entries)} of {count} entries of {bits} bits")
-        return cls(first, entries, 2**bits - 1)
-
-    def __call__(self, values: np.ndarray) -> np.ndarray:
-        return self.entries[np.clip(np.rint(values) - self.first, 0, len(self.entries) - 1).astype(np.intp)]
-
-
-def _share_of_white(path: str | Path, dataset: Dataset, stored: np.ndarray) -> np.ndarray:
-    """How white each stored value is shown, from 0 (black in MONOCHROME2) to 1."""
-    half = 2 ** (dataset.BitsStored - 1)
-    ends = np.array([-half, half - 1] if dataset.PixelRepresentation else [0, 2 * half - 1])
-    if modality := _Lut.of(dataset, "ModalityLUTSequence"):
-        values, ends = modality(stored), np.array([0, modality.top])
-    else:
-        slope, intercept = _number(dataset, "RescaleSlope"), _number(dataset, "RescaleIntercept")
-        slope, intercept = 1.0 if slope is None else slope, intercept or 0.0
-        if slope == 0:
-            raise ImageProblem(path, "RescaleSlope is 0: every pixel would be the same")
-        values, ends = slope * stored + intercept, np.sort(slope * ends + intercept)
-    centre, width = _number(dataset, "WindowCenter"), _number(dataset, "WindowWidth")
-    if voi := _Lut.of(dataset, "VOILUTSequence"):
-        share = voi(values) / voi.top
-    elif centre is not None and width is not None:
-        share = _window(path, values, centre, width, dataset.get("VOILUTFunction") or "LINEAR")
-    else:
-        share = (values - ends[0]) / (ends[1] - ends[0])
-    return np.clip(share, 0, 1)
-
-
-def _window(path: str | Path, values: np.ndarray, centre: float, width: float, function: str) -> np.ndarray:
-    """The share of white that a window gives; PS3.3 C.11.2.1.2 and C.11.2.1.3."""
-    if width < 1 if function == "LINEAR" else width <= 0:
-        raise ImageProblem(path, f"WindowWidth {width:g} is too small for the window {function}")
-    if function == "SIGMOID":
-        return 1 / (1 + np.exp(np.clip(-4 * (values - centre) / width, -700, 700)))
-    if function == "LINEAR":
-        centre, width = centre - 0.5, width - 1
-    elif function != "LINEAR_EXACT":
-        raise ImageProblem(path, f"VOILUTFunction {function} is not known: LINEAR, LINEAR_EXACT and SIGMOID are")
-    return (values - centre) / width + 0.5 if width else (values > centre).astype(np.float64)
-
-
-def _number(dataset: Dataset, name: str) -> float | None:
-    """The element's number, its first where it has several, None where it is missing or blank."""
-    element = dataset.get(name)
-    if isinstance(element, pydicom.multival.MultiValue):
-        element = element[0] if element else None
-    return None if element is None or element == "" else float(element)

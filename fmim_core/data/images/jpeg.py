@@ -9,6 +9,7 @@ import numpy as np
 from PIL import Image
 
 _END = b"\xff\xd9"
+_PICTURES = 0xB002  # of a multi-picture file: where each lies, the first first
 _NOISE = np.random.default_rng(0).integers(0, 0xFF, 200, dtype=np.uint8).tobytes()  # never 0xFF, which marks
 _RESTARTS = b"".join(b"\xff" + bytes([code]) + _NOISE for code in range(0xD0, 0xD8))
 _PROBE = b"\0" + _NOISE + _RESTARTS  # the zero completes a 0xFF at which the data may have been cut
@@ -25,7 +26,8 @@ def is_cut_short(path: str | Path, image: Image.Image) -> bool:
     corner = np.asarray(image.crop((image.width - 1, image.height - 1, image.width, image.height)))
     if not (image.info.get("progressive") or np.isin(corner, (127, 128)).all()):  # 127: the inks of CMYK
         return False
-    content = Path(path).read_bytes()
+    pictures = getattr(image, "mpinfo", {}).get(_PICTURES)
+    content = Path(path).read_bytes()[: pictures[0]["Size"] or None if pictures else None]
     end = content.rfind(_END)
     with Image.open(io.BytesIO(content[:end] + _PROBE + content[end:])) as probed:
         return not np.array_equal(np.asarray(probed), np.asarray(image))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 MAX_PIXELS = 89_478_485  # a quarter of a gigabyte as RGB, Pillow's own limit of suspicion
+MAX_FILE_BYTES = 2**30  # the largest picture that is read needs half of it, uncompressed
 MIN_SIDE = 4
 MAX_ASPECT = 20  # longer side / shorter side
 SEVERAL_FRAMES = "several frames: save the one that is meant as its own file"

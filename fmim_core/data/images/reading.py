@@ -9,10 +9,14 @@ from types import ModuleType
 import numpy as np
 from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
+from fmim_core.data.files import other_than_file
 from fmim_core.data.images.jpeg import is_cut_short
-from fmim_core.data.images.limits import SEVERAL_FRAMES, ImageProblem, check_shape
+from fmim_core.data.images.limits import MAX_FILE_BYTES, SEVERAL_FRAMES, ImageProblem, check_shape
 
+READING = 2  # raised when a file may give other pixels than before, so that banks are decoded anew
 NEARLY_BLACK = 26  # a tenth of the grey scale
+JPEGS = ("JPEG", "MPO")  # the second with more pictures after the first, as cameras and telephones write it
+DRAWINGS = ("EPS", "WMF")
 DICOM_EXTRA = "install what reads it with pip install 'fmim-studies[dicom]'"
 
 _TIFF_BITS, _TIFF_PHOTOMETRIC, _WHITE_IS_ZERO = 258, 262, 0
@@ -24,12 +28,13 @@ def read_grey(path: str | Path, size: int | None = None, mirror: bool = False) -
     The format is found by content, not by name. Rules: 16-bit values v give round(255·v/65535), over the full
     range whatever bits are used (a TIFF that says 12 bits: round(255·v/4095)); colour, palette and CMYK give the
     luminance 0.299 R + 0.587 G + 0.114 B; alpha is ignored; the EXIF orientation is applied, so that the picture
-    stands as a viewer shows it. DICOM is shown by the file's own rescaling and window (`dicom.read_dicom`), if the
-    extra is installed.
+    stands as a viewer shows it; of a JPEG with several pictures the first is read. DICOM is shown by the file's own
+    attributes (`dicom.read_dicom`), if the extra is installed.
 
     Raises:
-        ImageProblem: no such file, empty, not an image, truncated, several frames, too small, too narrow, too many
-            pixels (found before decoding), or pixels without a fixed range (floating-point, 32-bit).
+        ImageProblem: no such file, no regular file (a pipe is not opened), too large, empty, not an image, truncated,
+            several frames, too small, too narrow, too many pixels (found before decoding), or pixels without a fixed
+            range (floating-point, 32-bit).
     """
     try:
         with _open(path) as image:
@@ -99,6 +104,10 @@ def _open(path: str | Path) -> Image.Image:
     """The file as Pillow opens it, or a DICOM film as it is shown, which is decoded then."""
     if ImageFile.LOAD_TRUNCATED_IMAGES:
         raise ImageProblem(path, "PIL.ImageFile.LOAD_TRUNCATED_IMAGES is on, truncated files would pass: turn it off")
+    if other := other_than_file(path):
+        raise ImageProblem(path, f"{other}, not an image file")
+    if (size := os.path.getsize(path)) > MAX_FILE_BYTES:
+        raise ImageProblem(path, f"too large, not read: {size} bytes, at most {MAX_FILE_BYTES}")
     return Image.fromarray(_dicom(path).read_dicom(path)) if _is_dicom(path) else Image.open(path)
 
 
@@ -128,14 +137,16 @@ def _dicom(path: str | Path) -> ModuleType:
 
 def _check_header(path: str | Path, image: Image.Image) -> None:
     check_shape(path, *image.size)
-    if getattr(image, "is_animated", False):
+    if image.format in DRAWINGS:
+        raise ImageProblem(path, f"a drawing ({image.format}), which a program would have to run: save it as PNG")
+    if getattr(image, "is_animated", False) and image.format not in JPEGS:
         raise ImageProblem(path, SEVERAL_FRAMES)
 
 
 def _decode(path: str | Path, image: Image.Image) -> None:
     """Load the pixels; a truncated file must raise, never come back half grey."""
     image.load()
-    if image.format == "JPEG" and is_cut_short(path, image):
+    if image.format in JPEGS and is_cut_short(path, image):
         raise ImageProblem(path, "truncated (the last part of the picture is missing)")
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import math
 import os
+import zipfile
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,9 @@ import numpy as np
 from fmim_core.data.oai.files import ImageFile
 from fmim_core.data.oai.rows import number
 from fmim_core.data.tables.cells import SIDES
+from fmim_core.data.tables.content import read_content
 from fmim_core.data.tables.findings import Findings
+from fmim_core.data.tables.limits import check_bytes
 from fmim_core.data.tables.listing import Window
 from fmim_core.data.tables.reading import read_table
 
@@ -89,8 +91,10 @@ def _table(path: Path, findings: Findings) -> tuple[list[Landmark], str]:
 
 
 def _kneel(path: Path) -> tuple[list[Landmark], str]:
-    content = path.read_bytes()
+    content, sha256 = read_content(path)
     try:
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            check_bytes(path, sum(member.file_size for member in packed.infolist()))
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             points, names = np.asarray(arrays["preds"], dtype=float), arrays["imgs"].astype(str).tolist()
     except Exception as error:  # a decoder fed damaged bytes raises nearly anything
@@ -103,4 +107,4 @@ def _kneel(path: Path) -> tuple[list[Landmark], str]:
         for side, (x, y) in zip(SIDES_ON_FILM, knees, strict=True)
         if math.isfinite(x) and math.isfinite(y)  # KNEEL's NaN: it found no knee
     ]
-    return found, hashlib.sha256(content).hexdigest()
+    return found, sha256

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from fmim_core.data.files import other_than_file
 from fmim_core.data.roles import ROLES, protocol_of
 from fmim_core.data.sets.manifest_settings import read_settings
 from fmim_core.data.source import ABOUT_COLUMNS, EVERY_COLUMN, SourceDescription
@@ -34,6 +35,7 @@ from fmim_core.data.tables.cells import (
 )
 from fmim_core.data.tables.findings import Findings
 from fmim_core.data.tables.formats import shortened
+from fmim_core.data.tables.identifiers import check_identifiers
 from fmim_core.data.tables.listing import Listing, check_index, file_state, matched_subjects
 from fmim_core.data.tables.reading import TextTable, read_table
 
@@ -53,10 +55,10 @@ def manifest(
 
     A TOML file of the table's name beside it may hold settings (`ManifestSettings`).
 
-    `image` is relative to the table's folder, with / or \\ between folders, and never leads out of it; links that
-    stand in that folder are followed, wherever they lead, since they are the user's own. `subject` is text, as it is
-    written. `months` is a number that counts from the subject's baseline (0), blank where unknown: such images are
-    trained on and not evaluated. With the column `role` (gallery, query, both or blank) that says what is evaluated,
+    `image` is relative to the table's folder, with / or \\ between folders, and never leads out of it, through links
+    neither. `subject` is text, as it is written; what a program seems to have spoilt is told (`check_identifiers`).
+    `months` is a number that counts from the subject's baseline (0), blank where unknown: such images are trained on
+    and not evaluated. With the column `role` (gallery, query, both or blank) that says what is evaluated,
     and `months` may be blank or lacking. `side` is L, R, left, right or blank; with `mirror_right` the R images are
     mirrored, so that both sides look alike. `split` is train (or train_val, dev, development) or test; without that
     column, `test_fraction` of the subjects are drawn for the test by `seed`, alike among those with a query that has a
@@ -77,6 +79,8 @@ def manifest(
     findings = Findings()
     index = _index(path, table, findings)
     _check_subjects(set(index["subject"].dropna()), findings)
+    known = index[["subject", "image"]].fillna("")
+    check_identifiers(known["subject"].tolist(), known["image"].tolist(), table.places, findings)
     findings.note("columns that are not used", table.unused)
     rule: dict[str, Any] = {"rule": "column"}
     if "split" not in table.cells:
@@ -85,13 +89,9 @@ def manifest(
             index["split"] = _drawn_split(index, test_fraction, seed)
             test = index["subject"][index["split"] == "test"].drop_duplicates()
             findings.note(f"subjects drawn for the test, as no column says ({test_fraction:.0%}, seed {seed})", test)
-    images = [image if isinstance(image, str) else None for image in index["image"]]  # pandas makes None a NaN
+    images = [image or None for image in known["image"]]
     if not metadata_only:
-        missing = [image for image in images if image and not file_state(path.parent / image)]
-        findings.error("missing image files", [shortened(image) for image in missing])
-        findings.error(
-            "missing files whose names are written otherwise on disk", _written_otherwise(path.parent, missing)
-        )
+        _check_files(path.parent, images, table.places, findings)
     check_index(index, findings, for_study)
     return Listing(
         description=SourceDescription(
@@ -170,6 +170,25 @@ def _inside(root: Path, name: str) -> str | None:
     """`name` relative to `root`, or None where it is blank or leads out."""
     path, inside = os.path.normpath(os.path.join(root, name.replace("\\", "/"))), os.path.join(root, "")
     return path.removeprefix(inside).replace(os.sep, "/") if path.startswith(inside) else None
+
+
+def _check_files(root: Path, images: Sequence[str | None], places: Sequence[str], findings: Findings) -> None:
+    """Add the images that are not there, are no files, or lie outside `root` behind a link; nothing is opened."""
+    missing = [image for image in images if image and not file_state(root / image)]
+    other = {image: other_than_file(root / image) for image in missing if os.path.exists(root / image)}
+    findings.error("missing image files", [shortened(image) for image in missing if image not in other])
+    findings.error("images that are no files", [f"{shortened(image)} ({kind})" for image, kind in other.items()])
+    findings.error("missing files whose names are written otherwise on disk", _written_otherwise(root, missing))
+    what = f"images that links lead out of {root}: copy the files into it, or put the table into a folder above them"
+    real_folder = cache(os.path.realpath)
+    inside, led_out = os.path.join(root, ""), []
+    for place, image in zip(places, images, strict=True):
+        if image:
+            folder, name = os.path.split(inside + image)
+            real = os.path.join(real_folder(folder), name)
+            real = os.path.realpath(real) if os.path.islink(real) else real
+            led_out += [] if real.startswith(inside) else [f"{place} {shortened(image)!r} leads to {real}"]
+    findings.error(what, led_out)
 
 
 def _written_otherwise(root: Path, missing: Iterable[str]) -> list[str]:

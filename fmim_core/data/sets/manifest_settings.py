@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 
 from fmim_core.config import Config, in_words
+from fmim_core.data.files import other_than_file
 from fmim_core.metric_names import YEAR, Unit
 
 
@@ -40,6 +41,8 @@ def read_settings(path: Path) -> tuple[ManifestSettings, dict[str, str]]:
     """
     if not path.exists():
         return ManifestSettings(), {}
+    if other := other_than_file(path):
+        raise ValueError(f"{path} cannot be read: it is {other}, where the settings of a table belong")
     try:
         content = path.read_bytes()
         settings = ManifestSettings.model_validate(tomllib.loads(content.decode("utf-8-sig")))

@@ -46,9 +46,15 @@ def age(cell: str) -> str | None:
     return f"{value:g}" if value is not None and 0 <= value <= MAX_AGE else None
 
 
+def visible(text: str) -> str:
+    """The text as it looks: letters and blanks in one of their Unicode forms, without characters of no width."""
+    normal = unicodedata.normalize("NFKC", text)
+    return "".join(letter for letter in normal if unicodedata.category(letter) != "Cf")
+
+
 def canonical(cell: str) -> str:
-    """One text for all ways to write a number or a word: 7 for 007 and 7.0; letters in one of their Unicode forms."""
-    text = unicodedata.normalize("NFKC", cell)
+    """One text for all ways to write a number or a word: 7 for 007 and 7.0; letters as they look."""
+    text = visible(cell).strip()
     if not (number := _PLAIN.fullmatch(text)):
         return text
     sign, whole, fraction = number.groups()
@@ -56,8 +62,8 @@ def canonical(cell: str) -> str:
 
 
 def form(name: str) -> str:
-    """One text for names that differ in case or in how their accents are made."""
-    return unicodedata.normalize("NFKC", name).casefold()
+    """One text for names that differ in case, in how their accents are made, or in what cannot be seen."""
+    return visible(name).casefold()
 
 
 def _number(cell: str) -> float | None:

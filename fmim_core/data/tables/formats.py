@@ -12,9 +12,12 @@ from typing import Any, TextIO
 
 import pandas as pd
 
+from fmim_core.data.tables.cells import visible
 from fmim_core.data.tables.findings import Findings
+from fmim_core.data.tables.limits import check_bytes, check_rows
 
 SEPARATORS = (",", ";", "\t", "|")
+_STATED = re.compile(rf"\"?sep=([{re.escape(''.join(SEPARATORS))}])\"?", re.IGNORECASE)
 MAX_EXACT_INTEGER = 2**53  # up to here every whole number has a floating-point number of its own
 
 TextRow = tuple[str, Sequence[str]]
@@ -30,7 +33,7 @@ def shortened(cell: str) -> str:
 
 def lower(header: Sequence[str]) -> list[str]:
     """Names of columns as they are compared."""
-    return [name.strip().lower() for name in header]
+    return [visible(name).strip().lower() for name in header]
 
 
 def open_text(path: Path, content: bytes, fallback: str | None = None) -> TextIO:
@@ -66,11 +69,13 @@ def open_csv(path: Path, content: bytes, wanted: Sequence[str], fallback: str | 
     """A CSV's header and rows; the rows are read once.
 
     Raises:
-        ValueError: not text, not a table, or rows of another length than the header.
+        ValueError: not text, not a table, too many rows, or rows of another length than the header.
     """
     text = open_text(path, content, fallback)
     lines = _split(path, text, _separator(text, wanted))
     _, header = next(lines, ("", []))
+    if _stated_separator(",".join(header)):  # the rows are split by it, and their lines counted from it
+        _, header = next(lines, ("", []))
     if not header:
         raise ValueError(f"{path} is empty: its first line must name the columns {list(wanted)}")
     # Some programs end every line with a separator; cells beyond the header count only if something is in them. Where
@@ -82,6 +87,7 @@ def open_csv(path: Path, content: bytes, wanted: Sequence[str], fallback: str | 
         odd = []
         for place, row in lines:
             whole = len(row) >= len(header) and not "".join(row[width:]).strip()
+            check_rows(path, len(rows) + 1)
             if whole or (len(row) == width and row[-1].strip()):
                 rows.append((place, [row[position] for position in positions]))
             else:
@@ -95,9 +101,14 @@ def open_csv(path: Path, content: bytes, wanted: Sequence[str], fallback: str | 
 
 
 def _separator(text: TextIO, wanted: Sequence[str]) -> str:
-    """The separator that finds most of the wanted columns; among equals the most frequent, then the first."""
+    """The separator that finds most of the wanted columns; among equals the most frequent, then the first.
+
+    A first line sep=; says itself which it is.
+    """
     first = next((line for line in text if line.strip()), "")
     text.seek(0)
+    if stated := _stated_separator(first.strip("\r\n")):
+        return stated
 
     def found(separator: str) -> tuple[int, int]:
         try:
@@ -107,6 +118,11 @@ def _separator(text: TextIO, wanted: Sequence[str]) -> str:
         return sum(name in names for name in wanted), first.count(separator)
 
     return max(SEPARATORS, key=found)
+
+
+def _stated_separator(line: str) -> str | None:
+    found = _STATED.fullmatch(line)
+    return found[1] if found else None
 
 
 def _split(path: Path, text: TextIO, separator: str) -> Iterator[TextRow]:
@@ -124,7 +140,7 @@ def open_parquet(path: Path, content: bytes) -> tuple[list[str], ReadColumns]:
     """A Parquet file's header and rows.
 
     Raises:
-        ValueError: a file that cannot be read, or cells that are no text or number.
+        ValueError: a file that cannot be read, is too large, or has cells that are no text or number.
     """
     import pyarrow.parquet
 
@@ -133,6 +149,8 @@ def open_parquet(path: Path, content: bytes) -> tuple[list[str], ReadColumns]:
         header = list(file.schema_arrow.names)
     except Exception as error:  # a reader fed damaged bytes raises nearly anything
         raise ValueError(f"{path} cannot be read as Parquet: {error}") from None
+    check_rows(path, file.metadata.num_rows)
+    check_bytes(path, sum(file.metadata.row_group(n).total_byte_size for n in range(file.metadata.num_row_groups)))
 
     def column(number: int) -> list[str]:
         try:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from fmim_core.config import fingerprint
 from fmim_core.data.images.limits import MIN_SIDE, ImageProblem
-from fmim_core.data.images.reading import read_grey, square
+from fmim_core.data.images.reading import READING, read_grey, square
 from fmim_core.data.images.spacing import pixel_spacing
 from fmim_core.data.roles import is_matched, is_query, mixed_roles, protocol_of, roles_of
 from fmim_core.data.source import EVERY_COLUMN, Source, SourceDescription
@@ -97,10 +97,10 @@ class Listing:
 class FileSource(Source):
     """The images of a listing's files.
 
-    An image's key is its file with size and time of change, its window, and whether it is mirrored; the fingerprint is
-    a digest of the index, the keys and an interval but a year, and not of settings: these change no decoded pixel. Size
-    and time of change stand for a file's content, which takes minutes to read in a large collection. A copied folder is
-    thus decoded again, to a bank of the same fingerprint, which covers content alone.
+    An image's key is the version of reading, its file with size and time of change, its window, and whether it is
+    mirrored; the fingerprint is a digest of the index, the keys and an interval but a year, and not of settings: these
+    change no decoded pixel. Size and time of change stand for a file's content, which takes minutes to read in a large
+    collection. A copied folder is thus decoded again, to a bank of the same fingerprint, which covers content alone.
 
     Raises:
         ValueError: one error with everything that keeps the listing from being used.
@@ -115,9 +115,10 @@ class FileSource(Source):
         columns = [name for name in EVERY_COLUMN if name in listing.index]
         self.index = listing.index[columns].copy()
         self._mirrored = [listing.mirror_right and side == "R" for side in listing.index["side"]]
+        whole = [listing.root / str(path) for path in listing.paths]
         self.image_keys = [
-            f"{listing.root / str(path)} {file_state(listing.root / str(path))} {listing.windows.get(row)} {mirrored}"
-            for row, (path, mirrored) in enumerate(zip(listing.paths, self._mirrored, strict=True))
+            f"{READING} {path} {file_state(path)} {listing.windows.get(row)} {mirrored}"
+            for row, (path, mirrored) in enumerate(zip(whole, self._mirrored, strict=True))
         ]
         self.fingerprint = fingerprint([self.index.to_csv(), self.image_keys, *self.description.grouping.values()])
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
+from fmim_core.data.tables.content import PARQUET, read_content
 from fmim_core.data.tables.findings import Findings
 from fmim_core.data.tables.formats import TextRow, lower, open_csv, open_frame, open_parquet, open_text, shortened
 from fmim_core.data.tables.sas import is_sas, read_sas
@@ -48,9 +46,10 @@ def read_table(
 ) -> TextTable:
     """The columns `required` and, where there, `optional` (lower case) of the table in `path`.
 
-    Names of columns count without case and surrounding blanks. The separator is the one of `SEPARATORS` that gives
-    the required columns; text is UTF-8 or, with its mark, UTF-16; gzip is undone. Blank lines are skipped. Parquet
-    and SAS cells become the text that a CSV would have: missing ones blank, whole numbers without a point.
+    Names of columns count without case, surrounding blanks and what has no width. The separator is the one of
+    `SEPARATORS` that gives the required columns, or that of a first line sep=; as spreadsheets write it; text is UTF-8
+    or, with its mark, UTF-16; gzip is undone. Blank lines are skipped. Parquet and SAS cells become the text that a CSV
+    would have: missing ones blank, whole numbers without a point.
 
     Args:
         same: other names of columns, as other editions of a table have them → the name asked for.
@@ -58,12 +57,12 @@ def read_table(
         instead: a required column → the optional one with which it may be lacking.
 
     Raises:
-        ValueError: no such file, not such a table, a column missing or twice, a row of another length, a line break
-            within a cell, or no rows.
+        ValueError: no such file or no regular one, beyond a limit of `limits`, not such a table, a column missing or
+            twice, a row of another length, a line break within a cell, or no rows.
     """
-    content, sha256 = _content(path)
+    content, sha256 = read_content(path)
     same, instead = same or {}, instead or {}
-    if content[:4] == b"PAR1" or path.suffix.lower() == ".parquet":
+    if content.startswith(PARQUET) or path.suffix.lower() == ".parquet":
         header, take = open_parquet(path, content)
     elif is_sas(content) or path.suffix.lower() in (".sas7bdat", ".xpt"):
         header, take = open_frame(read_sas(path, content))
@@ -106,17 +105,5 @@ def read_lines(path: Path) -> tuple[list[str], str]:
     Raises:
         ValueError: no such file, or not UTF-8 text.
     """
-    content, sha256 = _content(path)
+    content, sha256 = read_content(path)
     return [line.strip() for line in open_text(path, content).read().splitlines() if line.strip()], sha256
-
-
-def _content(path: Path) -> tuple[bytes, str]:
-    """The file's bytes, unpacked if they are gzipped, and the SHA-256 of what lies on disk."""
-    try:
-        stored = path.read_bytes()
-        content = gzip.decompress(stored) if stored[:2] == b"\x1f\x8b" else stored
-    except (zlib.error, EOFError, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path} is a damaged gzip file: {error}") from None
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}. Give the path of a CSV or Parquet table.") from None
-    return content, hashlib.sha256(stored).hexdigest()

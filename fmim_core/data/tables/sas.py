@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fmim_core.data.tables.limits import check_rows
+
 SAS7BDAT = bytes(12) + b"\xc2\xea\x81\x60"
 XPORT = b"HEADER RECORD*******LIBRARY"
 CARD_BYTES = 80  # bytes that an .xpt file is a multiple of; blanks fill up the last one
@@ -24,24 +26,25 @@ def read_sas(path: Path, content: bytes) -> pd.DataFrame:
     """The table in `content`, with NaN for missing numbers; text is taken as Latin-1, of which ASCII is a part.
 
     Raises:
-        ValueError: not a SAS table, or a damaged one.
+        ValueError: not a SAS table, a damaged one, or one of too many rows.
     """
     try:
-        return _xport(content) if content.startswith(XPORT) else _sas7bdat(content)
+        return _xport(path, content) if content.startswith(XPORT) else _sas7bdat(path, content)
     except Exception as error:  # a decoder fed damaged bytes raises nearly anything
         raise ValueError(f"{path} cannot be read as SAS: {error}") from None
 
 
-def _sas7bdat(content: bytes) -> pd.DataFrame:
+def _sas7bdat(path: Path, content: bytes) -> pd.DataFrame:
     reader: Any = pd.read_sas(io.BytesIO(content), format="sas7bdat", encoding="latin-1", iterator=True)
     stated = reader.row_count
+    check_rows(path, stated)
     frame = reader.read()
     if len(frame) != stated:
         raise ValueError(f"it is cut off: {len(frame)} of {stated} rows are there")
     return frame
 
 
-def _xport(content: bytes) -> pd.DataFrame:
+def _xport(path: Path, content: bytes) -> pd.DataFrame:
     if len(content) % CARD_BYTES:
         raise ValueError(f"it is cut off: not a multiple of {CARD_BYTES} bytes")
     reader: Any = pd.read_sas(io.BytesIO(content), format="xport", encoding="latin-1", iterator=True)
@@ -53,6 +56,7 @@ def _xport(content: bytes) -> pd.DataFrame:
         raise ValueError("it is cut off in a row")
     while count and not data[(count - 1) * length : count * length].strip(b" "):
         count -= 1
+    check_rows(path, count)
     reader.nobs = count
     frame = reader.read() if count else pd.DataFrame(columns=reader.columns)
     numbers = frame.select_dtypes("number").columns

@@ -35,13 +35,13 @@ def manifest_of(listing: Listing, folder: Path) -> tuple[str, int]:
     index["image"] = [os.path.relpath(path, folder.resolve()).replace(os.sep, "/") for path in index["image"]]
     if outside := [path for path in index["image"] if path.startswith("../")]:
         raise ValueError(
-            f"{len(outside)} images (e.g. {outside[0]}) are not inside {folder}, where a manifest's must be: "
-            f"write it in {listing.root} or above"
+            f"{len(outside)} images (e.g. {outside[0]}) are not inside {folder}, where a manifest's must be, through "
+            "links neither: write it in their folder or above"
         )
     return index.to_csv(index=False, lineterminator="\n"), len(index)
 
 
 def _there(root: Path, path: str | None) -> str | None:
-    """The whole path of a file, None where there is none."""
-    whole = str(root.resolve() / path) if isinstance(path, str) else None
+    """The whole path of a file, links followed, None where there is none."""
+    whole = os.path.realpath(root / path) if isinstance(path, str) else None
     return whole if whole and file_state(whole) else None

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+import logging
 import re
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
 import matplotlib
+from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -27,8 +31,16 @@ _COLOURS = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, INK)
 _MARKERS = "oDsv^PX*"  # one more than the colours, so that a pair of both comes again late
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (2, 1)), (0, (5, 1, 1, 1)), (0, (3, 1.2)))
 
+FONT = "DejaVu Sans"  # matplotlib's own, which has no letters of these:
+FURTHER_FONTS = (
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Noto Sans JP", "Noto Sans KR", "Source Han Sans SC"),
+    *("WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Droid Sans Fallback", "IPAexGothic"),
+    *("PingFang SC", "Hiragino Sans", "Heiti TC", "Apple SD Gothic Neo", "Arial Unicode MS"),
+    *("Microsoft YaHei", "SimHei", "Yu Gothic", "MS Gothic", "Malgun Gothic"),
+)
+"""Fonts with Chinese, Japanese or Korean letters, as systems have them."""
+
 STYLE: dict[str, Any] = {
-    "font.family": "DejaVu Sans",
     "font.size": 7.5,
     "axes.titlesize": 8,
     "axes.titleweight": "bold",
@@ -63,6 +75,29 @@ STYLE: dict[str, Any] = {
 _DEFAULTS: dict[Any, Any] = {
     key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith("backend")
 }
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    """The look of a report's figures; letters that its font lacks come from those of `FURTHER_FONTS` that there are."""
+    there = font_manager.get_font_names()
+    fonts = [FONT, *(font for font in FURTHER_FONTS if font in there)]
+    with matplotlib.rc_context(_DEFAULTS | STYLE | {"font.family": fonts}):
+        yield
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without matplotlib's remarks on letters that no font has, and on further fonts that have no bold ones."""
+    logger = logging.getLogger(font_manager.__name__)
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", r"Glyph .* missing from font", UserWarning)
+            yield
+    finally:
+        logger.setLevel(level)
 
 
 class NothingToDraw(Exception):
@@ -105,7 +140,7 @@ def line_style(position: int) -> dict[str, Any]:
 
 def drawn(plot: Plot, source: str) -> Figure:
     """A new figure at column width, with the data's name under the axes, so that a figure alone still says it."""
-    with matplotlib.rc_context(_DEFAULTS | STYLE):
+    with _style():
         figure = Figure(figsize=(COLUMN_INCHES, plot.height), dpi=PNG_DPI, layout="constrained")
         _fill(figure, plot, source)
     return figure
@@ -133,7 +168,7 @@ def drawn_in_place_of(axes: Axes, plot: Plot, source: str) -> SubFigure:
             f"the figure of the axes has the layout engine {type(engine).__name__}, in which a report's figure has no "
             'place for its legend: make it with layout="constrained", as in plt.subplots(layout="constrained")'
         )
-    with matplotlib.rc_context(_DEFAULTS | STYLE):
+    with _style():
         axes.remove()
         part = parent.add_subfigure(place)
         _fill(part, plot, source)
@@ -155,7 +190,7 @@ def _fill(figure: Figure | SubFigure, plot: Plot, source: str) -> None:
 
 def render(plot: Plot, source: str) -> Drawing:
     """The files of a figure."""
-    with matplotlib.rc_context(_DEFAULTS | STYLE):
+    with _style(), _quiet():
         figure = drawn(plot, source)
         png, svg = io.BytesIO(), io.BytesIO()
         FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})

@@ -1,6 +1,7 @@
 """Reading images: every file that real folders contain is read by a stated rule or refused by name."""
 
 import csv
+import os
 import pickle
 import struct
 from pathlib import Path
@@ -11,7 +12,7 @@ from PIL import Image, ImageFile
 
 from fmim_core.data.images.reading import ImageProblem, appearance, read_grey, square
 from tests.fmim_core.data.images.conftest import Save
-from tests.support.paths import ODD, needs_odd
+from tests.support.paths import ODD, ODD_2, needs_odd, needs_odd_2
 
 SIXTEEN = [0, 51, 102, 153, 204, 255]
 RAMP = [0, 32, 64, 96, 128, 160, 192, 224]
@@ -144,11 +145,52 @@ def test_colour_is_luminance(saved: Save) -> None:
     np.testing.assert_array_equal(read_grey(saved(Image.fromarray(pixels), format="PNG"))[0], [76, 150, 29, 90])
 
 
-def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
+def test_what_is_no_file_is_named_and_never_opened(tmp_path: Path) -> None:
+    """Opening a pipe waits for a writer for ever."""
     with pytest.raises(ImageProblem, match=r"none.png: no such file"):
         read_grey(tmp_path / "none.png")
-    with pytest.raises(ImageProblem, match="cannot be decoded"):
+    with pytest.raises(ImageProblem, match="a folder, not an image file"):
         read_grey(tmp_path)
+    os.mkfifo(tmp_path / "pipe.dcm")
+    (tmp_path / "zero.png").symlink_to("/dev/zero")
+    with pytest.raises(ImageProblem, match=r"pipe\.dcm: a pipe \(FIFO\), not an image file"):
+        read_grey(tmp_path / "pipe.dcm")
+    with pytest.raises(ImageProblem, match=r"zero\.png: a device, not an image file"):
+        read_grey(tmp_path / "zero.png")
+
+
+def test_a_file_too_large_to_be_a_picture_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "large.dcm").open("wb") as file:
+        file.truncate(2**40)  # of which the disk holds nothing
+    with pytest.raises(ImageProblem, match=r"large\.dcm: too large, not read: 1099511627776 bytes, at most 1073741824"):
+        read_grey(tmp_path / "large.dcm")
+
+
+def test_a_drawing_is_not_run(tmp_path: Path) -> None:
+    """Pillow hands PostScript to Ghostscript."""
+    (tmp_path / "a.png").write_text("%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 64 64\n%%EndComments\nshowpage\n")
+    with pytest.raises(ImageProblem, match=r"a\.png: a drawing \(EPS\)"):
+        read_grey(tmp_path / "a.png")
+
+
+def test_of_a_jpeg_with_several_pictures_the_first_is_read(tmp_path: Path) -> None:
+    large, small = (Image.new("L", (side, side), 128) for side in (48, 16))  # mid-grey, as the end of a cut file
+    large.paste(40, (0, 0, 24, 24))
+    large.save(tmp_path / "one.jpg")
+    large.save(tmp_path / "two.jpg", format="MPO", save_all=True, append_images=[small])
+    with Image.open(tmp_path / "two.jpg") as image:
+        assert image.n_frames == 2
+    np.testing.assert_array_equal(read_grey(tmp_path / "two.jpg"), read_grey(tmp_path / "one.jpg"))
+    content = (tmp_path / "two.jpg").read_bytes()
+    scan = content.index(b"\xff\xda") + 12
+    (tmp_path / "cut.jpg").write_bytes(content[: scan + 4] + b"\xff\xd9")  # and ended, as a repaired download
+    with pytest.raises(ImageProblem, match="truncated"):
+        read_grey(tmp_path / "cut.jpg")
+
+
+@needs_odd_2
+def test_a_telephones_picture() -> None:
+    np.testing.assert_array_equal(read_grey(ODD_2 / "phone" / "phone.jpg"), read_grey(ODD_2 / "phone" / "plain.jpg"))
 
 
 @needs_odd

@@ -20,7 +20,12 @@ from fmim_core.data.tables.listing import FileSource
 from fmim_core.training.trainer import train
 from tests.conftest import tiny_config
 from tests.support.manifests import GOOD, source
-from tests.support.paths import REAL_DATA
+from tests.support.paths import ODD_2, REAL_DATA, needs_odd_2
+
+SHORTER = (
+    "subjects shorter than others that begin with zeros, which these may have lost: if so, "
+    "export the table again with that column as text"
+)
 
 
 def test_a_good_table(folder: Path) -> None:
@@ -39,7 +44,8 @@ def test_a_good_table(folder: Path) -> None:
     assert found.description.files == {"table.csv": hashlib.sha256(GOOD.encode()).hexdigest()}
     assert details == {
         "findings": [
-            {"severity": "warning", "what": "subjects called NA, taken as one person of that name", "count": 1}
+            {"severity": "warning", "what": "subjects called NA, taken as one person of that name", "count": 1},
+            {"severity": "warning", "what": SHORTER, "count": 2},
         ],
         "split": {"rule": "column"},
         "months_unknown": 1,
@@ -62,6 +68,11 @@ def test_a_good_table(folder: Path) -> None:
         GOOD.encode("utf-8-sig"),
         GOOD.replace(",", "\t").encode("utf-16"),
         GOOD.replace("x/b.png", '"x/./b.png"'),
+        GOOD.replace("\n", "\r"),
+        "sep=,\n" + GOOD,
+        '"sep=;"\r\n' + GOOD.replace(",", ";").replace("\n", "\r\n"),
+        ("SEP=\t\n" + GOOD.replace(",", "\t")).encode("utf-16"),
+        GOOD.replace("subject,", "\u200bsub\u00adject\xa0,").replace("months", "\ufeffｍonths"),
     ],
 )
 def test_the_same_table_written_otherwise(folder: Path, content: str | bytes) -> None:
@@ -93,19 +104,44 @@ def test_images_are_found_from_any_folder(folder: Path, monkeypatch: pytest.Monk
     assert found.read(1, 8).shape == (8, 8)
 
 
-def test_links_in_the_tables_folder_are_the_users_own(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Large collections lie on another disk: a link leads there; only names that climb out are refused."""
-    elsewhere = tmp_path_factory.mktemp("disk")
-    (folder / "x").rename(elsewhere / "x")
-    (folder / "x").symlink_to(elsewhere / "x")
-    assert source(folder).read(1, 8).shape == (8, 8)
+def test_links_are_followed_inside_the_tables_folder_alone(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    (folder / "inner").symlink_to(folder / "x")
+    (folder / "x" / "f.png").symlink_to(folder / "x" / "a.png")
+    assert source(folder, GOOD.replace("x/a", "inner/a").replace("x/b", "x/f")).read(1, 8).shape == (8, 8)
     with pytest.raises(ValueError, match=r"images not inside .* \(1\): line 2 'x/\.\./\.\./"):
         source(folder, GOOD.replace("x/a.png", "x/../../x/a.png"))
+    elsewhere = tmp_path_factory.mktemp("disk")
+    (elsewhere / "x").mkdir()
+    for name in "ab":
+        (folder / "x" / f"{name}.png").rename(elsewhere / "x" / f"{name}.png")
+        (folder / "x" / f"{name}.png").symlink_to(elsewhere / "x" / f"{name}.png")
+    (folder / "disk").symlink_to(elsewhere / "x")
+    out = rf"images that links lead out of {folder}: copy the files into it, or put the table into a folder above them"
+    with pytest.raises(ValueError, match=rf"{out} \(2\): line 2 'x/a\.png' leads to {elsewhere}/x/a\.png, line 3 "):
+        source(folder)
+    with pytest.raises(ValueError, match=rf"{out} .*line 3 'disk/b\.png' leads to {elsewhere}/x/b\.png"):
+        source(folder, GOOD.replace("x/b.png", "disk/b.png"))
+
+
+def test_images_are_found_beside_the_link_to_a_table(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     source(folder)
-    (folder / "linked.csv").symlink_to(folder / "table.csv")
-    assert FileSource(manifest(folder / "linked.csv")).read(1, 8).shape == (8, 8)
-    (elsewhere / "linked.csv").symlink_to(folder / "table.csv")  # images are found beside the link: there x is too
+    elsewhere = tmp_path_factory.mktemp("disk")
+    (elsewhere / "linked.csv").symlink_to(folder / "table.csv")
+    (folder / "x").rename(elsewhere / "x")
     assert FileSource(manifest(elsewhere / "linked.csv")).read(1, 8).shape == (8, 8)
+
+
+@needs_odd_2
+@pytest.mark.parametrize("name", ["sep", "mac", "nbsp", "膝关节 数据"])
+def test_tables_met_in_the_field(name: str) -> None:
+    good = manifest(ODD_2 / "cohort" / "table.csv")
+    assert len(good.index) == 144
+    assert [finding.severity for finding in good.findings] == ["note"]
+    found = manifest(ODD_2 / "cohort" / f"{name}.csv")
+    found.findings.refuse_errors(name)
+    pd.testing.assert_frame_equal(found.index, good.index)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A user's table with mistakes: refused at once with everything that is wrong, and what is odd is noted."""
 
+import os
 from pathlib import Path
 
 import pandas as pd
@@ -41,7 +42,8 @@ x,5,0,,test
             "line 3 'soon', line 5 '-1', line 6 'inf'",
             "sides other than L, R, left, right, blank (1): line 2 'both'",
             "splits other than train, train_val, dev, development, test (2): line 5 'holdout', line 7 ''",
-            "missing image files (2): x/none.png, x",
+            "missing image files (1): x/none.png",
+            "images that are no files (1): x (a folder)",
             "images named more than once (1): x/a.png",
             "subjects in both train and test (1): 4",
         ]
@@ -80,8 +82,13 @@ def test_tables_that_are_refused(folder: Path, content: str | bytes, message: st
 def test_a_table_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"none\.csv cannot be read: No such file"):
         FileSource(manifest(tmp_path / "none.csv"))
-    with pytest.raises(ValueError, match="cannot be read: Is a directory"):
+    with pytest.raises(ValueError, match="cannot be read: it is a folder"):
         FileSource(manifest(tmp_path))
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(ValueError, match=r"pipe\.csv cannot be read: it is a pipe \(FIFO\)\. Give the path"):
+        manifest(tmp_path / "pipe.csv")
+    with pytest.raises(ValueError, match="/dev/zero cannot be read: it is a device"):
+        manifest("/dev/zero")
 
 
 @pytest.mark.parametrize("fraction", [0, 1, -0.5, float("nan")])
@@ -95,6 +102,13 @@ def test_folders_may_be_parted_as_on_windows(folder: Path) -> None:
     pd.testing.assert_frame_equal(source(folder, GOOD.replace("x/", "x\\")).index, expected)
     with pytest.raises(ValueError, match=r"images not inside .* \(1\): line 6 '\.\.\\\\x"):
         source(folder, GOOD.replace("x/e.png", "..\\x\\e.png"))
+
+
+def test_images_that_are_pipes_are_told_and_not_opened(folder: Path) -> None:
+    (folder / "x" / "a.png").unlink()
+    os.mkfifo(folder / "x" / "a.png")
+    with pytest.raises(ValueError, match=r"images that are no files \(1\): x/a\.png \(a pipe \(FIFO\)\)"):
+        source(folder)
 
 
 def test_a_file_whose_name_is_written_otherwise_is_pointed_at(folder: Path) -> None:

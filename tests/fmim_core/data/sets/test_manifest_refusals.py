@@ -116,6 +116,8 @@ def test_what_months_are_not(cell: str) -> None:
         ("0", "000", True),
         ("1e2", "100", False),
         ("a1", "a01", False),
+        ("a1", "a1\u200b", True),
+        ("a b", "a\xa0b", True),
     ],
 )
 def test_subjects_written_in_two_ways_are_refused_together(a: str, b: str, same: bool) -> None:

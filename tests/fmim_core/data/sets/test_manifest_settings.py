@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import numpy as np
@@ -137,5 +138,9 @@ def test_settings_that_are_refused(folder: Path, content: str | bytes, message: 
 
 def test_settings_that_cannot_be_read_are_told(folder: Path) -> None:
     (folder / "table.toml").mkdir()
-    with pytest.raises(ValueError, match=r"table\.toml cannot be read: Is a directory"):
+    with pytest.raises(ValueError, match=r"table\.toml cannot be read: it is a folder"):
+        source(folder)
+    (folder / "table.toml").rmdir()
+    os.mkfifo(folder / "table.toml")
+    with pytest.raises(ValueError, match=r"table\.toml cannot be read: it is a pipe"):
         source(folder)
