@@ -7,7 +7,6 @@ to be RUNNING at the end, did not hold.
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import sqlite3
@@ -20,10 +19,9 @@ from datetime import datetime
 from pathlib import Path
 
 from fmim.exit_codes import DONE
-from fmim_core.data.bank.blocks import cores
 from fmim_core.records import Record, read_records
 from tests.stress.outcome import Outcome
-from tests.stress.processes import WORKER, Nodes, first, kill, marked, nodes, seconds_until, start
+from tests.stress.processes import WORKER, Nodes, first, kill, marked, nodes, seconds_until, slowdown, start
 from tests.support.comparison import comparable_records
 
 TIMES = 50
@@ -97,8 +95,8 @@ class Kill:
                 measured["seconds_to_first_epoch"] = min(first_epoch)
         measured["starts"] = starts
         problems += self._faults(code, starts, kept, expected)
-        measured["load_per_core"] = os.getloadavg()[0] / cores()
-        if measured.get("seconds_to_first_epoch", 0) > TRAINS_WITHIN_S * max(1, measured["load_per_core"]):
+        measured["slowdown"] = slowdown()
+        if measured.get("seconds_to_first_epoch", 0) > TRAINS_WITHIN_S * measured["slowdown"]:
             problems.append(f"trained again after {measured['seconds_to_first_epoch']:.0f} s")
         return Outcome(what, "; ".join(problems), measured)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from fmim_core.data.bank.blocks import cores
 from tests.support.paths import ROOT
 from tests.support.services import free_port, wait_for
 
@@ -41,6 +42,11 @@ def kill(*processes: int) -> None:
     for process in processes:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
+
+
+def slowdown() -> float:
+    """How many times longer things may take since others use the cores, too; 1 where nobody does."""
+    return max(1.0, os.getloadavg()[0] / cores())
 
 
 def seconds_until(condition: Callable[[], bool], at_most: float) -> float:
