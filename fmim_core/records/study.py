@@ -112,7 +112,7 @@ class Execution(DocumentPart):
     slots: int = Field(description="trials at once")
     backend: Literal["ray", "inline"] = Field(description="what ran the trials")
     device: str = Field(description="the GPU's name, or cpu")
-    tracking_uri: str = Field(description="MLflow's database or server")
+    tracking_uri: str = Field(description="MLflow's database or server, without passwords and tokens")
     ended_at: str | None = Field(None, description="when it ended, ISO 8601")
     wall_s: float | None = Field(None, description="from the start of the program's work to the end of the last trial")
     trials: int | None = Field(None, description="trials that it started")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
 import sys
 from importlib.metadata import version
 from io import TextIOWrapper
@@ -20,10 +18,9 @@ from typer.core import TyperGroup
 from fmim.data.commands import app as data_app
 from fmim.exit_codes import BAD_INPUT, INTERRUPTED
 from fmim.matching.commands import embed, match
-from fmim.runner.ending.guard import guarded
 from fmim.runner.ending.signals import ends_as_by_ctrl_c
+from fmim.runner.tracking.commands import mirror, ui
 from fmim_core.config import in_words
-from fmim_core.records import StudyFile, study_path
 
 if TYPE_CHECKING:
     from fmim.options import Options
@@ -232,34 +229,10 @@ def report(out: StudyFolder) -> None:
     Console().print(f"report: {build_report(folder)}", highlight=False, soft_wrap=True)
 
 
-@app.command()
-def ui(
-    out: StudyFolder,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 5000,
-) -> None:
-    """Open the MLflow UI on the database or server that a study was mirrored to."""
-    uri = StudyFile.read(study_path(_study_folder(out))).executions[-1].tracking_uri
-    if uri.startswith("http"):
-        Console().print(f"the study was mirrored to the server {uri}: open it in a browser", highlight=False)
-        return
-    _check_port(port)
-    command = [sys.executable, "-m", "mlflow", "ui", "--backend-store-uri", uri, "--port", str(port)]
-    with guarded():  # the server starts others, which would outlive it
-        code = subprocess.run(command, check=False).returncode
-    raise typer.Exit(code)
-
-
-def _check_port(port: int) -> None:
-    with socket.socket() as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind(("127.0.0.1", port))
-        except OSError as error:
-            raise ValueError(f"--port {port} cannot be used ({error.strerror}): give another one") from error
-
-
 app.command()(embed)
 app.command()(match)
+app.command()(mirror)
+app.command()(ui)
 
 
 def _options(arguments: dict[str, Any], but: str) -> Options:

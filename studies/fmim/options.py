@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -14,7 +14,8 @@ from fmim.data.sources import PHANTOM, check_data
 from fmim.declare import Preset, Study
 from fmim.own.study_file import is_study_file
 from fmim.runner.ownership import check_folder
-from fmim.runner.tracking.mlflow_runs import check_tracking_uri, database_files
+from fmim.runner.tracking.address import TrackingAddress
+from fmim.runner.tracking.database import database_files
 from fmim_core.records import SelectionFile
 from fmim_spaces.domain import Assignment
 
@@ -49,14 +50,14 @@ class Options:
     address: str | None = None
     gpus_per_trial: float | None = None
     cpus_per_trial: float = 1.0
-    tracking_uri: str | None = None
+    tracking_uri: str | None = field(default=None, repr=False)  # it may hold a password
     fresh: bool = False
     selected: Path | None = None
     banks: Path | None = None
 
     def __post_init__(self) -> None:
         if self.tracking_uri is not None:
-            check_tracking_uri(self.tracking_uri)
+            TrackingAddress.of(self.tracking_uri)
         if self.backend == "inline" and self.address:
             raise ValueError("--address names a Ray cluster, but --backend inline uses none: leave one of them out")
         if self.cohort is not None and self.data != PHANTOM:
@@ -77,9 +78,10 @@ class Options:
         return read_changes((*of_epochs, *self.changes))
 
     @property
-    def checked_tracking_uri(self) -> str:
-        """Where the MLflow mirror goes, a sqlite file's path made absolute."""
-        return check_tracking_uri(self.tracking_uri or f"sqlite:///{self.folder.parent / 'mlflow.db'}")
+    def tracking(self) -> TrackingAddress:
+        """Where the MLflow mirror goes: the database beside the study's folder, if nothing else is said."""
+        given = self.tracking_uri
+        return TrackingAddress.beside(self.folder) if given is None else TrackingAddress.of(given)
 
     @property
     def banks_folder(self) -> Path:
@@ -103,7 +105,7 @@ class Options:
         Raises:
             ValueError: it is a file, holds what no study writes, or belongs to another study.
         """
-        mirror = () if self.fresh else database_files(self.checked_tracking_uri, self.folder)
+        mirror = () if self.fresh else database_files(self.tracking, self.folder)
         check_folder(self.folder, study, self.fresh, mirror)
 
     def declared(self) -> tuple[Study, Preset]:

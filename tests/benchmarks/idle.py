@@ -16,6 +16,7 @@ from fmim.presets import SMOKE
 from fmim.runner.backends.cluster import Resources
 from fmim.runner.backends.ray_backend import run_ray
 from fmim.runner.dispatcher import Dispatcher
+from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.data.bank.bank import Bank
@@ -140,7 +141,7 @@ def idle_bank(folder: Path) -> Bank:
 @contextmanager
 def tracker(folder: Path) -> Iterator[Tracker]:
     """A mirror that is connected, which takes seconds for its tables, once for each database."""
-    mirror = Tracker(f"sqlite:///{folder / 'mlflow.db'}", Identity("idle", "idle", "smoke"), [])
+    mirror = Tracker(TrackingAddress.beside(folder / "study"), Identity("idle", "idle", "smoke"), list)
     assert mirror.settle()
     yield mirror
-    assert mirror.close("FINISHED", []) == []
+    assert mirror.close("FINISHED", [])

@@ -79,6 +79,7 @@ def test_what_reads_no_data_imports_no_package_that_takes_seconds(tmp_path: Path
         ("status", "nowhere"),
         ("report", "nowhere"),
         ("ui", "nowhere"),
+        ("mirror", "nowhere"),
         ("embed", "nowhere", "t.csv", "--arm", "a", "--to", "e.csv"),
         ("match", "nowhere", "q.png", "--arm", "a", "--gallery", "t.csv"),
         ("data", "nothing"),

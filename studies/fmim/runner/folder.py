@@ -161,8 +161,8 @@ def read_study(out: Path) -> StudyFile | None:
     return StudyFile.read(path) if path.exists() else None
 
 
-def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execution: Execution) -> str:
-    """Write study.json with this execution added to those before; returns the study's id, which stays the same."""
+def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execution: Execution) -> StudyFile:
+    """Write study.json with this execution added to those before, and return it; its id stays the same."""
     old, study = read_study(out), plan.study
     written = StudyFile(
         id=old.id if old else uuid.uuid4().hex,
@@ -196,7 +196,7 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execu
         executions=[*(old.executions if old else ()), execution],
     )
     written.write(study_path(out))
-    return written.id
+    return written
 
 
 def _data(bank: Bank) -> DataEntry:

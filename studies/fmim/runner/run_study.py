@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -31,14 +32,14 @@ from fmim.runner.folder import (
 from fmim.runner.ownership import locked, move_aside
 from fmim.runner.progress import Progress
 from fmim.runner.selection import Outcome
-from fmim.runner.tracking.mlflow_runs import Identity
+from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity, artifacts_of
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.config import Refused
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import development_index
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.source import Source
-from fmim_core.records import Execution, FoldEntry, Record, StudyFile, now, record_path
+from fmim_core.records import Execution, FoldEntry, StudyFile, now, read_records
 
 
 @dataclass(frozen=True)
@@ -145,12 +146,9 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
                 warn(unlocked)
             outcomes = outcomes_of_plan(out, plan, bank, warn)
             warn_of_folds(checked.folds, bank.interval, console)
-            study_id = write_study(out, plan, bank, checked.folds, _execution(options, backend))
+            study = write_study(out, plan, bank, checked.folds, _execution(options, backend))
             write_surfaces(out, plan)
-            parameters = {"preset": plan.preset.name, "seed": plan.seed, "data": bank.description.name}
-            identity = Identity(plan.study.name, study_id, plan.preset.name, parameters)
-            mirrored = (Record.read(record_path(out, trial)) for trial in outcomes)
-            tracker = Tracker(options.checked_tracking_uri, identity, mirrored)
+            tracker = Tracker(options.tracking, Identity.of(study), partial(read_records, out), warn)
             return StudyRun(plan, bank, out, backend, outcomes, tracker, console, begun).execute()
 
 
@@ -236,11 +234,7 @@ class StudyRun:
         self.console.print(f"report: {build_report(self.out)}", highlight=False, soft_wrap=True)
 
     def _close(self, code: int) -> None:
-        status = {DONE: "FINISHED", SOME_FAILED: "FAILED", INTERRUPTED: "KILLED"}[code]
-        artifacts = [self.out / name for name in ("report", "study.json", "selection.json")]
-        for trouble in self.tracker.close(status, artifacts):
-            text = f"[yellow]MLflow:[/] {escape(trouble)} (records are complete; the next start mirrors them)"
-            self.console.print(text)
+        self.tracker.close(STATUS_OF_STUDY[code], artifacts_of(self.out))
         if code == INTERRUPTED:
             self.console.print("interrupted: the same command resumes it")
 
@@ -261,7 +255,7 @@ def _execution(options: Options, backend: Backend) -> Execution:
         slots=backend.slots,
         backend=options.backend,
         device=backend.device,
-        tracking_uri=options.checked_tracking_uri,
+        tracking_uri=options.tracking.shown,
     )
 
 

@@ -17,6 +17,7 @@ from rich.console import Console
 from fmim.exit_codes import DONE
 from fmim.runner.ownership import locked
 from fmim.runner.run_study import run_plan
+from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.records import (
@@ -244,9 +245,12 @@ def test_resuming_goes_on_in_the_same_runs(copy: Path) -> None:
     assert [metric.step for metric in client.get_metric_history(again.info.run_id, "loss")] == [1, 2]
 
 
-def test_records_that_never_reached_the_tracker_are_mirrored_at_the_next_start(copy: Path) -> None:
-    (copy / "mlflow.db").unlink()
-    assert run(copy) == DONE
+def test_a_damaged_tracker_of_the_studys_own_is_made_anew_from_the_records(copy: Path) -> None:
+    damaged = bytes(4096)
+    (copy / "mlflow.db").write_bytes(damaged)
+    assert run(copy, tracking_uri=None) == DONE
+    (aside,) = copy.glob("mlflow.db.damaged-*")
+    assert aside.read_bytes() == damaged
     runs = runs_of(copy)
     assert Counter(run.info.status for run in runs) == {"FINISHED": 15}
 
@@ -256,9 +260,8 @@ def test_runs_left_running_by_a_killed_process_are_closed(copy: Path) -> None:
     stale = next(run for run in runs_of(copy) if run.data.tags.get("fmim.trial") == "triplet_grid.c00.fold1")
     client.update_run(stale.info.run_id, "RUNNING")
     record_path(copy / "study", "triplet_grid.c00.fold1").unlink()
-    identity = Identity("automargin_vs_grid", StudyFile.read(copy / "study" / "study.json").id, "mini")
-    troubles = Tracker(f"sqlite:///{copy}/mlflow.db", identity, []).close("KILLED", [])
-    assert troubles == []
+    identity = Identity.of(StudyFile.read(copy / "study" / "study.json"))
+    assert Tracker(TrackingAddress.beside(copy / "study"), identity, list).close("KILLED", [])
     assert client.get_run(stale.info.run_id).info.status == "KILLED"
 
 

@@ -14,6 +14,7 @@ from statistics import fmean
 from fmim.plan import Plan
 from fmim.runner.backends.backend import Backend
 from fmim.runner.dispatcher import Observer
+from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.data.bank.bank import Bank
@@ -85,7 +86,8 @@ def calibrate(plan: Plan, images: ImageSet, bank: Bank, backend: Backend) -> Cal
         ValueError: one of them failed, as the study's would.
     """
     with tempfile.TemporaryDirectory(prefix="fmim-calibrate-") as folder:
-        tracker = Tracker(f"sqlite:///{folder}/mlflow.db", Identity("calibration", "calibration", plan.preset.name), [])
+        address = TrackingAddress.beside(Path(folder) / "study")
+        tracker = Tracker(address, Identity("calibration", "calibration", plan.preset.name), list)
         try:
             tracker.settle()
             probes = Probes(plan, images, bank, backend.slots, tracker)

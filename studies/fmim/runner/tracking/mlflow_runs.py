@@ -2,100 +2,40 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
 import logging
 import os
-import re
-import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from fmim_core.metric_names import METRICS
-from fmim_core.records import EpochRow, Record
+from fmim.exit_codes import DONE, INTERRUPTED, SOME_FAILED
+from fmim.runner.tracking.address import TrackingAddress
+from fmim.runner.tracking.database import ARTIFACTS, make_if_new, opening
+from fmim.runner.tracking.values import LoggedValue, milliseconds, of_rows, of_the_end
+from fmim_core.records import EpochRow, Record, StudyFile
 
 # A stopped trial ended as it was meant to; the tag fmim.status tells it from a completed one.
 STATUS = {"completed": "FINISHED", "stopped": "FINISHED", "diverged": "FAILED", "failed": "FAILED"}
-ARTIFACTS = "mlflow-artifacts"  # a folder beside a sqlite file
+STATUS_OF_STUDY = {DONE: "FINISHED", SOME_FAILED: "FAILED", INTERRUPTED: "KILLED", None: "KILLED"}
+"""By the exit code of its last execution; none where that was killed."""
+
 METRICS_AT_ONCE = 800  # MLflow takes no more than 1,000 values of all kinds
 LONGEST_PARAMETER = 500  # MLflow cuts longer ones; the whole configuration is in the artifact record.json
-EPOCH_METRICS = (
-    "loss",
-    "epsilon",
-    "beta",
-    "delta_mean",
-    "phi_an_mean",
-    "phi_ap_mean",
-    "active_share",
-    "empty_batches",
-    "validation_mAP",
-)
-COST_METRICS = ("startup_s", "data_s", "train_s", "eval_s", "wall_s", "energy_j", "epochs", "images")
+ENVIRONMENT = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",  # nothing leaves this machine but to the server that somebody named
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",  # seconds; MLflow's own settings wait for many minutes
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",  # a request for a new run that is sent again may make two
+}
+"""Settings of MLflow, unless the user has set them otherwise."""
 
 
-def safe_names(names: Iterable[str]) -> dict[str, str]:
-    """Each name in the letters MLflow allows: `mAP@R` → `mAP_at_R`, anything else → `_`.
-
-    Raises:
-        ValueError: two names would become one.
-    """
-    safe: dict[str, str] = {}
-    for name in dict.fromkeys(names):
-        candidate = re.sub(r"[^\w\-. /:]", "_", name.replace("@", "_at_"))
-        clash = [other for other, taken in safe.items() if taken == candidate]
-        if clash:
-            raise ValueError(f"metrics {clash[0]!r} and {name!r} are both {candidate!r} to MLflow: rename one")
-        safe[name] = candidate
-    return safe
-
-
-def check_tracking_uri(uri: str) -> str:
-    """The URI with a sqlite file's path made absolute, checked as far as can be without connecting.
-
-    Raises:
-        ValueError: a folder, which MLflow no longer takes, a path that no address can hold, or a scheme it does not
-            know.
-    """
-    safe_names((*METRICS, *EPOCH_METRICS, *COST_METRICS))
-    scheme = uri.partition(":")[0]
-    if uri.startswith("sqlite:///"):
-        path = Path(uri.removeprefix("sqlite:///")).absolute()
-        if found := [letter for letter in "?#%" if letter in str(path)]:
-            raise ValueError(
-                f"MLflow's database {path}: an address cannot hold {' and '.join(found)}; give --tracking-uri "
-                "sqlite:///FILE.db in a folder without"
-            )
-        return f"sqlite:///{path}"
-    if "://" in uri and scheme in (
-        "http",
-        "https",
-        "postgresql",
-        "mysql",
-        "mssql",
-        "postgresql+psycopg2",
-        "mysql+pymysql",
-    ):
-        return uri
-    raise ValueError(
-        f"--tracking-uri {uri!r}: MLflow keeps runs in a database or on a server, not in a folder; "
-        "give sqlite:///FILE.db, a database URL, or http(s)://HOST:PORT"
-    )
-
-
-def database_files(uri: str, folder: Path) -> set[str]:
-    """Names of what the mirror keeps directly in a folder: a sqlite file with what belongs to it, and artifacts."""
-    path = Path(uri.removeprefix("sqlite:///"))
-    if not uri.startswith("sqlite:///") or path.parent != folder:
-        return set()
-    return {ARTIFACTS, *(f"{path.name}{ending}" for ending in ("", ".lock", "-wal", "-shm", "-journal"))}
-
-
-LoggedValue = tuple[str, float, int]  # name, value, step
+def artifacts_of(out: Path) -> list[Path]:
+    """What a study's parent run has as artifacts, as far as it is there."""
+    return [out / name for name in ("report", "study.json", "selection.json")]
 
 
 @dataclass(frozen=True)
@@ -106,6 +46,13 @@ class Identity:
     study_id: str
     preset: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    began_at: str | None = None
+
+    @classmethod
+    def of(cls, study: StudyFile) -> Identity:
+        """That of a study's folder."""
+        parameters = {"preset": study.preset, "seed": study.seed, "data": study.data.name}
+        return cls(study.study, study.id, study.preset, parameters, study.created_at)
 
 
 @dataclass
@@ -129,43 +76,66 @@ class Runs:
     can be: each is a transaction, which a database on a disk takes milliseconds for.
     """
 
-    def __init__(self, uri: str, identity: Identity) -> None:
-        self._uri, self._identity = uri, identity
+    def __init__(self, address: TrackingAddress, identity: Identity, tell: Callable[[str], None]) -> None:
+        self._address, self._identity, self._tell = address, identity, tell
+        self._found: dict[str, Any] = {}  # trial → what MLflow knew of its run, until its record is caught up with
         self._runs: dict[str, str] = {}  # trial → MLflow run
         self._logged: dict[str, int] = {}  # trial → last epoch logged
+        self.caught_up: Counter[str] = Counter()  # trials that were created, updated, unchanged or killed
 
-    def connect(self, records: Iterable[Record]) -> None:
-        """Find or make the experiment and the parent run; write those of the records that are not there yet."""
-        # One attempt more is enough for a mirror that catches up at the next start.
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
+    def connect(self) -> None:
+        """Find or make the experiment and the parent run, and look up which trials have runs.
+
+        Raises:
+            Exception: whatever MLflow, its database or its server has to say.
+        """
+        for name, value in ENVIRONMENT.items():
+            os.environ.setdefault(name, value)
+        os.environ["MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"] = "true"  # it would print the whole address
         from mlflow import MlflowClient
 
-        logging.getLogger("mlflow").setLevel(logging.WARNING)
-        with _locked(self._uri):
-            self._client = MlflowClient(self._uri)
+        logging.getLogger("mlflow").setLevel(logging.CRITICAL)  # what it says may hold it, too; errors are raised
+        with opening(self._address, self._tell):
+            make_if_new(self._address)
+            self._client = MlflowClient(self._address.whole)
             self._experiment = self._find_experiment()
-        runs = self._own_runs()
-        self._parent = self._open_parent(runs.pop("", None))
-        self._runs = {trial: info.run_id for trial, info in runs.items()}
-        for info in runs.values():
-            if info.status == "RUNNING":  # its process was killed before it could say so
+        self._found = self._own_runs()
+        self._parent = self._open_parent(self._found.pop("", None))
+        self._runs = {trial: info.run_id for trial, info in self._found.items()}
+        self._logged = {}
+        self.caught_up.clear()
+
+    def catch_up(self, record: Record) -> None:
+        """Write a record, unless it was written before, to its end."""
+        found = self._found.pop(record.trial, None)
+        end = (STATUS[record.status], milliseconds(record.ended_at))
+        if found is not None and (found.status, found.end_time) == end:  # which is what is written last
+            self.caught_up["unchanged"] += 1
+        else:
+            self.write(TrialUpdate(record.trial, record, record=record))
+            self.caught_up["created" if found is None else "updated"] += 1
+
+    def close_left_running(self) -> None:
+        """End the runs of trials without a record that a killed process left RUNNING."""
+        for info in self._found.values():
+            if info.status == "RUNNING":
                 self._client.set_terminated(info.run_id, "KILLED")
-        for record in records:
-            name = record.trial
-            if record.final and (name not in runs or runs[name].status != STATUS[record.status]):
-                self.write(TrialUpdate(name, record, record=record))
+                self.caught_up["killed"] += 1
+        self._found = {}
 
     def _find_experiment(self) -> str:
-        name = self._identity.study
+        name, file = self._identity.study, self._address.file
         found = self._client.get_experiment_by_name(name)
+        if found is not None and found.lifecycle_stage == "deleted":
+            # Whoever mirrors a study to this tracker wants it there, and deleting can be repeated, unlike a lost run.
+            self._client.restore_experiment(found.experiment_id)
+            self._tell(f"MLflow: the experiment {name!r} had been deleted there, and is restored with all its runs")
         if found is not None:
             return str(found.experiment_id)
-        if not self._uri.startswith("sqlite:///"):
+        if file is None:
             return str(self._client.create_experiment(name))
         # Beside the database: MLflow's own default is a folder wherever the program was started.
-        artifacts = Path(self._uri.removeprefix("sqlite:///")).parent / ARTIFACTS / name
-        return str(self._client.create_experiment(name, artifact_location=artifacts.as_uri()))
+        return str(self._client.create_experiment(name, artifact_location=(file.parent / ARTIFACTS / name).as_uri()))
 
     def _own_runs(self, only: str = "") -> dict[str, Any]:
         """What MLflow knows of the study's runs by trial, the parent under "", `only` those of a further condition."""
@@ -182,12 +152,16 @@ class Runs:
     def _open_parent(self, found: Any) -> str:
         if found is not None:
             self._client.update_run(found.run_id, "RUNNING")
-            return str(found.run_id)
+        run = self._new_parent() if found is None else self._client.get_run(found.run_id)
+        if not run.data.params:
+            self._log(run.info.run_id, parameters=self._identity.parameters)
+        return str(run.info.run_id)
+
+    def _new_parent(self) -> Any:
         name = f"{self._identity.study} ({self._identity.preset})"
         tags = {"fmim.study_id": self._identity.study_id, "fmim.preset": self._identity.preset}
-        run = self._client.create_run(self._experiment, tags=tags, run_name=name)
-        self._log(run.info.run_id, parameters=self._identity.parameters)
-        return str(run.info.run_id)
+        began = _milliseconds(self._identity.began_at)
+        return self._client.create_run(self._experiment, start_time=began, tags=tags, run_name=name)
 
     def write(self, update: TrialUpdate) -> None:
         """Write what is new of a trial."""
@@ -196,33 +170,34 @@ class Runs:
             beginning = beginning or record
         parameters = {} if beginning is None else self._open(trial, beginning)
         rows = update.rows if record is None else record.history
-        values = _of_rows(rows, after=self._logged[trial])
+        values = of_rows(rows, after=self._logged[trial])
         if record is None:
             self._log(self._runs[trial], values, parameters)
         else:
-            values += _of_the_end(record)
+            values += of_the_end(record)
             self._log(self._runs[trial], values, parameters, {"fmim.status": record.status})
             text = json.dumps(record.to_json(), indent=1, ensure_ascii=False)
             self._client.log_text(self._runs[trial], text, "record.json")
-            self._client.set_terminated(self._runs[trial], STATUS[record.status], _milliseconds(record.ended_at))
+            self._client.set_terminated(self._runs[trial], STATUS[record.status], milliseconds(record.ended_at))
         self._logged[trial] = max([self._logged[trial], *(row.epoch for row in rows)])
 
     def _open(self, trial: str, beginning: Record) -> dict[str, Any]:
-        """Make a trial's run, or open it again; returns the parameters that it still lacks."""
+        """Make a trial's run, or open it again; returns its parameters, which a killed process may not have written."""
+        initial = beginning.config.get("margins", {}).get("initial")  # of schedules that begin without statistics
+        parameters = beginning.model_dump(include={"arm", "stage", "replicate"}) | beginning.configuration
+        parameters |= {"initial_margins": initial} if initial else {}
         if trial in self._runs:
             self._client.update_run(self._runs[trial], "RUNNING")
             history = self._client.get_metric_history(self._runs[trial], "loss")
             self._logged[trial] = max((metric.step for metric in history), default=0)
-            return {}
+            return parameters
         names = {"trial", "arm", "stage", "replicate", "search_split", "seed", "fingerprint"}
         tags = {f"fmim.{name}": str(value) for name, value in beginning.model_dump(include=names).items()}
         tags |= {"fmim.study_id": self._identity.study_id, "mlflow.parentRunId": self._parent}
-        began = _milliseconds(beginning.started_at)
+        began = milliseconds(beginning.started_at)
         run = self._client.create_run(self._experiment, start_time=began, tags=tags, run_name=trial)
         self._runs[trial], self._logged[trial] = run.info.run_id, 0
-        initial = beginning.config.get("margins", {}).get("initial")  # of schedules that begin without statistics
-        named = beginning.model_dump(include={"arm", "stage", "replicate"}) | beginning.configuration
-        return named | ({"initial_margins": initial} if initial else {})
+        return parameters
 
     def _log(
         self,
@@ -233,8 +208,7 @@ class Runs:
     ) -> None:
         from mlflow.entities import Metric, Param, RunTag
 
-        at = int(time.time() * 1000)
-        metrics = [Metric(name, float(value), at, step) for name, value, step in values]
+        metrics = [Metric(name, float(value), at, step) for name, value, at, step in values]
         params = [Param(name, str(value)[:LONGEST_PARAMETER]) for name, value in parameters.items()]
         if params or tags or metrics:
             first = metrics[:METRICS_AT_ONCE]
@@ -242,58 +216,16 @@ class Runs:
         for start in range(METRICS_AT_ONCE, len(metrics), METRICS_AT_ONCE):
             self._client.log_batch(run, metrics[start : start + METRICS_AT_ONCE])
 
-    def finish_parent(self, status: str, artifacts: Iterable[Path]) -> None:
-        """Write the artifacts, close what still runs, and end the parent run with `status`."""
-        for path in artifacts:
-            if path.is_dir():
-                self._client.log_artifacts(self._parent, str(path), path.name)
-            elif path.exists():
-                self._client.log_artifact(self._parent, str(path))
+    def log_artifact(self, path: Path, folder: str = "") -> None:
+        """Write a file of the study, as it is now, to a folder of the parent's artifacts."""
+        self._client.log_artifact(self._parent, str(path), folder or None)
+
+    def finish(self, status: str, ended_at: str | None = None) -> None:
+        """Close what still runs, and end the parent run with `status`, at a time or now."""
         for info in self._own_runs("attributes.status = 'RUNNING'").values():  # an interrupted study leaves some behind
             self._client.set_terminated(info.run_id, "KILLED")
-        self._client.set_terminated(self._parent, status)
+        self._client.set_terminated(self._parent, status, _milliseconds(ended_at))
 
 
-def _of_rows(rows: Iterable[EpochRow], after: int) -> list[LoggedValue]:
-    """The metrics of the epochs after one, each with its epoch as the step; of a fold ensemble the first member's."""
-    values: list[LoggedValue] = []
-    for row in rows:
-        if row.epoch > after:  # the next member's epochs begin with 1 again
-            after = row.epoch
-            values += [(name, value, after) for name, value in row.model_dump(include=set(EPOCH_METRICS)).items()]
-    return values
-
-
-def _of_the_end(record: Record) -> list[LoggedValue]:
-    """The cost and the final metrics, those of each member of a fold ensemble too, and the triplet term's beginning."""
-    last, cost = len(record.history), record.cost.model_dump(include=set(COST_METRICS))
-    values = [(f"cost/{name}", value, last) for name, value in cost.items() if value is not None]
-    for first in record.history[:1]:
-        rows = [row for history in record.histories for row in history]
-        empty, batches = (sum(getattr(row, name) for row in rows) for name in ("empty_batches", "batches"))
-        values += [("initial_epsilon", first.epsilon, last), ("initial_beta", first.beta, last)]
-        values += [("empty_batches_share", empty / max(1, batches), last)]
-    measured = record.metrics.model_dump() | {f"fold{one.fold}/validation": one.validation for one in record.members}
-    values += [(f"fold{one.fold}/kept_epoch", one.kept_epoch, last) for one in record.members]
-    for part, metrics in measured.items():
-        names = safe_names(metrics or {})
-        values += [(f"{part}/{names[name]}", value, last) for name, value in (metrics or {}).items()]
-    return values
-
-
-def _milliseconds(time: str) -> int:
-    """A record's time as MLflow has it."""
-    return int(datetime.fromisoformat(time).timestamp() * 1000)
-
-
-@contextlib.contextmanager
-def _locked(uri: str) -> Iterator[None]:
-    """For a sqlite file: nobody else of ours in the block, since two programs cannot create its tables at once."""
-    if not uri.startswith("sqlite:///"):
-        yield
-        return
-    path = Path(uri.removeprefix("sqlite:///"))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.with_name(f"{path.name}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+def _milliseconds(time: str | None) -> int | None:
+    return None if time is None else milliseconds(time)

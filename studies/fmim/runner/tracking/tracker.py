@@ -4,42 +4,60 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
+from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mlflow_runs import Identity, Runs, TrialUpdate
 from fmim_core.records import EpochRow, Record, now
 from fmim_core.trial.spec import TrialSpec
 
 logger = logging.getLogger(__name__)
 
-GIVE_UP_AFTER = 3  # troubles in a row
+PATIENCE_S = 60.0  # for one thing that is written: MLflow waits 20 s for a database that another program holds
+LONGEST_TROUBLE = 300  # letters; a server may answer with a page
+AFTERWARDS = "Records are complete without it; once it works, the next start or `fmim mirror OUT` brings it up to date"
 
 
 class Tracker:
     """Mirrors trials into MLflow from a thread of its own; `Runs` says what is written.
 
-    What happens to a trial while the thread is busy with others is put together and written in one go, so that a slow
-    server or disk costs details of time and not memory. Records that never reached the tracker are mirrored at the next
-    start. Trouble is logged and counted, and after three in a row the mirror gives up: records are the truth.
+    It begins with the records that MLflow has not got. What happens to a trial while the thread is busy with others is
+    put together and written in one go, so that a slow server or disk costs details of time and not memory.
+
+    At the first trouble, or when something takes longer than `PATIENCE_S`, the mirror is off and `tell` is told so,
+    once: records are the truth. If MLflow had worked before, the mirror catches up with the records when it is closed.
 
     Args:
-        records: of trials that are over, read by the thread.
+        records: reads those of trials that are over; called by the thread.
+        tell: takes a sentence for the user, from any thread.
     """
 
-    def __init__(self, uri: str, identity: Identity, records: Iterable[Record]) -> None:
-        self._runs = Runs(uri, identity)
+    def __init__(
+        self,
+        address: TrackingAddress,
+        identity: Identity,
+        records: Callable[[], Iterable[Record]],
+        tell: Callable[[str], None] = logger.warning,
+    ) -> None:
+        self._address, self._records, self._tell = address, records, tell
+        self._runs = Runs(address, identity, tell)
         self._waiting: dict[str, TrialUpdate] = {}  # by trial, the one that waits longest first
-        self._changed = threading.Condition()  # of what waits, of `_busy` and of `_closing`
-        self._busy, self._closing = True, False
-        self._troubles: list[str] = []
-        self._in_a_row = 0
-        self.written = 0  # how often the thread has turned to MLflow
+        self._changed = threading.Condition()  # of all of these
+        self._busy_since: float | None = time.monotonic()
+        self._connected = self._off = self._told = self._closing = False
+        self.written = 0  # how many things the thread has written
         self._ending: Callable[[], None] = lambda: None
-        self._thread = threading.Thread(target=self._work, args=(records,), name="mlflow-mirror", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="mlflow-mirror", daemon=True)
         self._thread.start()
+
+    @property
+    def caught_up(self) -> Counter[str]:
+        """Trials whose runs were created, updated, unchanged or killed when the mirror caught up with the records."""
+        return self._runs.caught_up
 
     # The observer's part: called in the runner, returns at once.
 
@@ -61,58 +79,110 @@ class Tracker:
     @contextmanager
     def _update_of(self, spec: TrialSpec) -> Iterator[TrialUpdate]:
         with self._changed:
-            yield self._waiting.setdefault(spec.id, TrialUpdate(spec.id))
+            self._lose_patience()
+            update = TrialUpdate(spec.id)
+            yield update if self._off else self._waiting.setdefault(spec.id, update)
             self._changed.notify_all()
 
     def settle(self, timeout_s: float = 120.0) -> bool:
         """Wait until what was to be mirrored so far is mirrored, or has failed; whether it is within the time."""
         with self._changed:
-            return self._changed.wait_for(lambda: not (self._waiting or self._busy), timeout_s)
+            return self._changed.wait_for(lambda: not self._waiting and self._busy_since is None, timeout_s)
 
-    def close(self, status: str, artifacts: Iterable[Path], timeout_s: float = 120.0) -> list[str]:
-        """Mirror the artifacts, end the parent run with `status`, and return the troubles there were, in words.
+    def close(self, status: str, artifacts: Iterable[Path], ended_at: str | None = None) -> bool:
+        """Mirror the artifacts, and end the parent run with `status`; whether all that there is is mirrored.
 
         Args:
-            timeout_s: how long to wait for one trial's run, or for the parent's.
+            ended_at: when the parent run has ended; now if nothing is said.
         """
         with self._changed:
-            self._ending = lambda: self._runs.finish_parent(status, list(artifacts))
+            self._ending = lambda: self._end(status, list(artifacts), ended_at)
             self._closing = True
+            self._busy_since = self._busy_since or time.monotonic()
             self._changed.notify_all()
-        before = -1
-        while self._thread.is_alive() and before != self.written:
-            before = self.written
-            self._thread.join(timeout_s)
-        if self._thread.is_alive():
-            self._troubles.append(f"the mirror was still busy after {timeout_s:g} s")
-        return self._troubles
+        while self._thread.is_alive() and (left := self._patience_left()) > 0:
+            self._thread.join(left)
+        with self._changed:
+            if self._thread.is_alive():
+                self._lose_patience()
+            return not self._off
+
+    def _patience_left(self) -> float:
+        with self._changed:
+            return PATIENCE_S - (time.monotonic() - (self._busy_since or time.monotonic()))
+
+    def _lose_patience(self) -> None:
+        if not self._off and self._patience_left() <= 0:
+            self._switch_off(f"no answer for {PATIENCE_S:.0f} s")
+
+    def _switch_off(self, trouble: str) -> None:
+        with self._changed:
+            told, self._off, self._told = self._told, True, True
+            self._waiting.clear()
+        if not told:
+            whole = self._address.without_secrets(trouble)
+            text = " ".join(whole.rpartition("Caused by ")[2].split())[:LONGEST_TROUBLE].rstrip(".")
+            self._tell(f"MLflow at {self._address}: {text}. {AFTERWARDS}")
 
     # The thread's part.
 
-    def _work(self, records: Iterable[Record]) -> None:
-        self._in_a_row = GIVE_UP_AFTER - 1  # without a connection nothing else can work
-        self._attempt(lambda: self._runs.connect(records))
+    def _work(self) -> None:
+        works = self._attempt(self._catch_up) and self._attempt(self._follow)
+        with self._changed:
+            self._busy_since = None
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._closing)
+            self._busy_since = time.monotonic()
+        if self._connected and not works:  # it may have been away for a while only
+            self._off = False
+            works = self._attempt(self._catch_up)
+        if works:
+            self._attempt(self._ending)
+
+    def _attempt(self, task: Callable[[], None]) -> bool:
+        try:
+            task()
+        except Exception as error:
+            self._switch_off(f"{type(error).__name__}: {error}")
+        return not self._off
+
+    def _catch_up(self) -> None:
+        self._runs.connect()
+        self._connected = True
+        for record in self._records():
+            self._runs.catch_up(record)
+            self._count()
+        self._runs.close_left_running()
+        self._count()
+
+    def _follow(self) -> None:
         while (update := self._next()) is not None:
-            self._attempt(partial(self._runs.write, update))
-        self._attempt(self._ending)
+            self._runs.write(update)
+            self._count()
 
     def _next(self) -> TrialUpdate | None:
         """What has waited longest, once there is something; None at the end."""
         with self._changed:
-            self._busy = False
+            self._busy_since = None
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._waiting or self._closing)
-            self._busy = bool(self._waiting)
+            self._busy_since = time.monotonic()
             return self._waiting.pop(next(iter(self._waiting))) if self._waiting else None
 
-    def _attempt(self, task: Callable[[], None]) -> None:
-        self.written += 1
-        if self._in_a_row >= GIVE_UP_AFTER:
-            return
-        try:
-            task()
-            self._in_a_row = 0
-        except Exception as error:
-            self._in_a_row += 1
-            self._troubles.append(f"{type(error).__name__}: {str(error).strip()[:200]}")
-            logger.warning("MLflow: %s", self._troubles[-1])
+    def _end(self, status: str, artifacts: Iterable[Path], ended_at: str | None) -> None:
+        for path in artifacts:
+            for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+                if file.is_file():
+                    folder = file.parent.relative_to(path.parent).as_posix()
+                    self._runs.log_artifact(file, "" if folder == "." else folder)
+                    self._count()
+        self._runs.finish(status, ended_at)
+        self._count()
+
+    def _count(self) -> None:
+        """Something is written; raises where that came too late, and what followed was not kept."""
+        with self._changed:
+            self.written += 1
+            self._busy_since = time.monotonic()
+            if self._off:
+                raise TimeoutError

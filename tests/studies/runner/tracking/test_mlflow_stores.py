@@ -6,12 +6,17 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import urllib.request
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mlflow import MlflowClient
@@ -19,26 +24,77 @@ from rich.console import Console
 
 from fmim.exit_codes import DONE
 from fmim.runner.run_study import run_plan
-from fmim.runner.tracking.mlflow_runs import Identity, check_tracking_uri, safe_names
+from fmim.runner.tracking.address import TrackingAddress
+from fmim.runner.tracking.mirror import mirror_study
+from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker
-from fmim_core.records import (
-    read_records,
-)
+from fmim.runner.tracking.values import safe_names
+from fmim_core.records import StudyFile, read_records
 from tests.support.mini_study import mini_plan, options_in
 from tests.support.services import free_port, wait_for
 
 pytestmark = pytest.mark.slow
 
+SECRET = "S3CR3T"
+NETWORK = ("socket.connect", "socket.getaddrinfo", "socket.sendto")
+CURVES = ("loss", "beta", "validation/mAP", "cost/train_s")
 
-def test_tracker_trouble_never_stops_training(tmp_path: Path) -> None:
-    plan = mini_plan(replicates=1)
-    options = options_in(tmp_path, tracking_uri="http://127.0.0.1:9")  # nobody listens there
-    console = Console(record=True, quiet=False, width=200, file=(tmp_path / "screen.txt").open("w"))
-    assert run_plan(plan, options, console) == DONE
-    assert Counter(record.status for record in read_records(tmp_path / "study")) == {"completed": 11}
-    screen = console.export_text()
-    assert "MLflow: MlflowException" in screen
-    assert "the next start mirrors them" in screen
+
+def assert_untold(folder: Path, screen: str) -> None:
+    """Neither the secret nor the header that carries it is in a file below the folder or on the screen."""
+    contents = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+    contents.append(screen.encode())
+    told = (SECRET.encode(), b64encode(f"bob:{SECRET}".encode()))
+    assert sum(secret in content for content in contents for secret in told) == 0
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """Refuses everybody, and repeats what it was asked, as some proxies do."""
+
+    def do_GET(self) -> None:
+        self.send_error(401, explain=f"not with {dict(self.headers)}")
+
+    def log_message(self, *said: object) -> None:
+        pass
+
+
+def test_tracker_trouble_never_stops_training_and_no_secret_is_told(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", SECRET)
+    with HTTPServer(("127.0.0.1", 0), Refusing) as refusing:
+        threading.Thread(target=refusing.serve_forever, daemon=True).start()
+        address = f"127.0.0.1:{refusing.server_port}"
+        options = options_in(tmp_path, tracking_uri=f"http://bob:{SECRET}@{address}")
+        assert run_plan(mini_plan(replicates=1), options, Console(width=500)) == DONE
+        refusing.shutdown()
+    out = tmp_path / "study"
+    assert Counter(record.status for record in read_records(out)) == {"completed": 11}
+    screen = capfd.readouterr()
+    told = [line for line in screen.out.splitlines() if "MLflow" in line]
+    assert len(told) == 1
+    assert told[0].startswith(f"MLflow at http://{address}: MlflowException: ")
+    assert "401" in told[0]
+    assert told[0].endswith("the next start or `fmim mirror OUT` brings it up to date")
+    assert StudyFile.read(out / "study.json").executions[0].tracking_uri == f"http://{address}"
+    assert_untold(tmp_path, screen.out + screen.err)
+
+
+def test_a_server_that_accepts_and_never_answers_is_waited_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
+    told: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = TrackingAddress.of(f"http://127.0.0.1:{silent.getsockname()[1]}")
+        tracker = Tracker(address, Identity("silent", "an id", "mini"), list, told.append)
+        assert not tracker.close("FINISHED", [tmp_path])
+        silent.setblocking(False)
+        silent.accept()
+        with pytest.raises(BlockingIOError):  # nobody has called again
+            silent.accept()
+    assert len(told) == 1
+    assert "Read timed out. (read timeout=1)" in told[0]
 
 
 @pytest.fixture
@@ -66,13 +122,14 @@ def server(tmp_path: Path) -> Iterator[str]:
         yield address
     finally:
         os.killpg(process.pid, signal.SIGTERM)
-        process.wait(timeout=30)
+        process.wait(timeout=90)
 
 
-def test_a_server_takes_the_runs_and_the_report(server: str, tmp_path: Path) -> None:
+def test_a_server_takes_the_runs_and_the_report(server: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     plan = mini_plan(replicates=1)
-    options = options_in(tmp_path, tracking_uri=server)
-    assert run_plan(plan, options, Console(quiet=True)) == DONE
+    options = options_in(tmp_path, tracking_uri=server.replace("http://", f"http://bob:{SECRET}@"))
+    assert run_plan(plan, options, Console(width=500)) == DONE
+    assert_untold(tmp_path, "".join(capfd.readouterr()))
     client = MlflowClient(server)
     experiment = client.get_experiment_by_name("automargin_vs_grid")
     runs = client.search_runs([experiment.experiment_id])
@@ -80,15 +137,40 @@ def test_a_server_takes_the_runs_and_the_report(server: str, tmp_path: Path) -> 
     (parent,) = [run for run in runs if "fmim.trial" not in run.data.tags]
     assert {"report", "study.json", "selection.json"} <= {i.path for i in client.list_artifacts(parent.info.run_id)}
 
+    out, uri, told = tmp_path / "study", f"sqlite:///{tmp_path}/another.db", list[str]()
+    for done in ("11 trials created, 0 updated, 0 unchanged", "0 trials created, 0 updated, 11 unchanged"):
+        assert mirror_study(out, StudyFile.read(out / "study.json"), TrackingAddress.of(uri), told.append)
+        assert told.pop() == f"mirrored to {uri}: {done}, 0 left running closed as KILLED"
+    assert told == []
+    assert all_runs(MlflowClient(uri)) == all_runs(client)  # as if it had been there from the beginning
+
+
+def all_runs(client: MlflowClient) -> dict[str, Any]:
+    """What a client knows of the runs, without what must differ: their ids, and when they were told of the epochs."""
+    (experiment,) = [one for one in client.search_experiments() if one.name == "automargin_vs_grid"]
+    found = {}
+    for run in client.search_runs([experiment.experiment_id]):
+        tags = {name: value for name, value in run.data.tags.items() if name != "mlflow.parentRunId"}
+        trial, number = tags.get("fmim.trial", ""), run.info.run_id
+        curves = {name: [(m.step, m.value) for m in client.get_metric_history(number, name)] for name in CURVES}
+        files = sorted(item.path for folder in ("", "report") for item in client.list_artifacts(number, folder or None))
+        times = (run.info.start_time, run.info.end_time) if trial else ()
+        found[trial] = (run.info.status, times, tags, run.data.params, repr(run.data.metrics), repr(curves), files)
+    return found
+
 
 def _finish_one(root: str, number: int) -> None:
+    asked: list[str] = []
+    sys.addaudithook(lambda event, given: asked.append(f"{event}{given}") if event in NETWORK else None)
+    for name in ("PYTEST_CURRENT_TEST", "CI"):  # with which MLflow does not report who uses it
+        os.environ.pop(name, None)
     identity = Identity("race", f"study{number}", "mini")
-    troubles = Tracker(f"sqlite:///{root}/new.db", identity, []).close("FINISHED", [])
-    assert troubles == []
+    assert Tracker(TrackingAddress.of(f"sqlite:///{root}/new.db"), identity, list).close("FINISHED", [])
+    assert asked == []
 
 
 def test_programs_may_start_at_once_on_a_database_that_does_not_exist(tmp_path: Path) -> None:
-    """Of four plain MLflow clients on a new sqlite file, three died."""
+    """Of four plain MLflow clients on a new sqlite file, three died. Nobody else is asked or told anything."""
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=_finish_one, args=(str(tmp_path), number)) for number in range(2)]
     for process in processes:
@@ -105,15 +187,3 @@ def test_names_are_made_safe_in_one_place_and_two_must_not_become_one() -> None:
     assert safe_names(["mAP@R", "CMC_1", "a%b[0]"]) == {"mAP@R": "mAP_at_R", "CMC_1": "CMC_1", "a%b[0]": "a_b_0_"}
     with pytest.raises(ValueError, match=r"'a%b' and 'a\[b' are both 'a_b'"):
         safe_names(["a%b", "a[b"])
-
-
-@pytest.mark.parametrize("uri", ["./mlruns", "file:///tmp/mlruns", "mlruns", "ftp://host/x"])
-def test_a_folder_as_a_store_is_refused_before_anything_starts(uri: str) -> None:
-    with pytest.raises(ValueError, match="not in a folder"):
-        check_tracking_uri(uri)
-
-
-def test_a_sqlite_path_is_resolved_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert check_tracking_uri("sqlite:///runs/mlflow.db") == f"sqlite:///{tmp_path}/runs/mlflow.db"
-    assert check_tracking_uri("http://127.0.0.1:5000") == "http://127.0.0.1:5000"

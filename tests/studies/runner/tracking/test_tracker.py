@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
-import pytest
 from mlflow import MlflowClient
 
 from fmim.plan import Plan
+from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mlflow_runs import Identity, Runs, TrialUpdate
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.data.bank.bank import Bank
@@ -29,6 +30,10 @@ def trials(bank: Bank, out: Path, number: int = 1) -> list[tuple[TrialSpec, Reco
     return [(spec, IdleTrial(spec, RunSettings(out, "cpu")).run()) for spec in specs]
 
 
+def address(folder: Path) -> TrackingAddress:
+    return TrackingAddress.beside(folder / "study")
+
+
 def milliseconds(time: str) -> int:
     return int(datetime.fromisoformat(time).timestamp() * 1000)
 
@@ -36,8 +41,8 @@ def milliseconds(time: str) -> int:
 def test_a_trial_that_is_over_is_written_whole_with_its_own_times(tiny_bank: Bank, tmp_path: Path) -> None:
     ((spec, record),) = trials(tiny_bank, tmp_path)
     record = record.changed({"started_at": "2026-01-02T03:04:05.678Z", "ended_at": "2026-01-02T04:04:05.678Z"})
-    runs = Runs(f"sqlite:///{tmp_path}/mlflow.db", IDENTITY)
-    runs.connect([])
+    runs = Runs(address(tmp_path), IDENTITY, print)
+    runs.connect()
     runs.write(TrialUpdate(spec.id, beginning=record, record=record))
     client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
     (run,) = client.search_runs(["1"], f"tags.`fmim.trial` = '{spec.id}'")
@@ -56,8 +61,8 @@ def test_a_fold_ensemble_shows_the_first_curve_and_each_members_validation(tiny_
         Member(fold=fold, seed=fold, kept_epoch=2 + fold, validation={"mAP": 0.5 + fold / 10}, history=rows)
         for fold in range(2)
     )
-    runs = Runs(f"sqlite:///{tmp_path}/mlflow.db", IDENTITY)
-    runs.connect([])
+    runs = Runs(address(tmp_path), IDENTITY, print)
+    runs.connect()
     runs.write(TrialUpdate(spec.id, beginning=record, rows=[*rows, *rows[:2]]))  # the second member has begun
     runs.write(TrialUpdate(spec.id, record=record.changed({"history": rows, "members": members})))
     client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
@@ -71,7 +76,7 @@ def test_what_happens_while_the_store_is_busy_is_put_together(tiny_bank: Bank, t
     """10,000 trials on a slow disk must not pile up epoch by epoch."""
     (first, first_record), (second, second_record) = trials(tiny_bank, tmp_path, 2)
     path = tmp_path / "mlflow.db"
-    tracker = Tracker(f"sqlite:///{path}", IDENTITY, [])
+    tracker = Tracker(address(tmp_path), IDENTITY, list)
     assert tracker.settle()
     before = tracker.written
     blocker = sqlite3.connect(path, isolation_level=None)
@@ -86,7 +91,7 @@ def test_what_happens_while_the_store_is_busy_is_put_together(tiny_bank: Bank, t
     blocker.close()
     assert tracker.settle()
     assert tracker.written - before <= 4  # of each trial what there was when its turn came, and perhaps the rest
-    assert tracker.close("FINISHED", []) == []
+    assert tracker.close("FINISHED", [])
     client = MlflowClient(f"sqlite:///{path}")
     runs = {run.data.tags.get("fmim.trial"): run for run in client.search_runs(["1"])}
     assert {name: run.info.status for name, run in runs.items()} == {
@@ -99,29 +104,41 @@ def test_what_happens_while_the_store_is_busy_is_put_together(tiny_bank: Bank, t
         assert [metric.step for metric in history] == list(range(1, epochs + 1))
 
 
-def test_a_trial_whose_worker_died_before_it_began_has_a_run(tiny_bank: Bank, tmp_path: Path) -> None:
-    plan = idle_plan(5)
-    spec = plan.possible(tiny_bank, lambda arm, search_split: ())[0]
-    tracker = Tracker(f"sqlite:///{tmp_path}/mlflow.db", IDENTITY, [])
-    tracker.finished(spec, spec.record("2026-01-02T03:04:05.678Z"))
-    assert tracker.close("FAILED", []) == []
-    client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
+def test_what_was_missed_while_the_store_was_away_is_written_at_the_end(tiny_bank: Bank, tmp_path: Path) -> None:
+    """Of a trial whose worker died before it began, too."""
+    spec = idle_plan(5).possible(tiny_bank, lambda arm, search_split: ())[0]
+    record, records, told = spec.record("2026-01-02T03:04:05.678Z"), list[Record](), list[str]()
+    tracker = Tracker(address(tmp_path), IDENTITY, lambda: records, told.append)
+    assert tracker.settle()
+    with closing(sqlite3.connect(tmp_path / "mlflow.db")) as store:
+        store.execute("ALTER TABLE runs RENAME TO not_here")
+        records.append(record)
+        tracker.finished(spec, record)
+        assert tracker.settle()
+        assert ["no such table: runs" in one for one in told] == [True]
+        tracker.finished(spec, record)  # nothing is kept for a mirror that is off
+        assert tracker.settle()
+        store.execute("ALTER TABLE not_here RENAME TO runs")
+    assert tracker.close("FAILED", [])
+    assert len(told) == 1
+    client = MlflowClient(address(tmp_path).whole)
     (run,) = client.search_runs(["1"], f"tags.`fmim.trial` = '{spec.id}'")
     assert run.info.status == "FAILED"
 
 
-@pytest.mark.parametrize("status", ["completed", "diverged", "stopped"])
-def test_only_records_that_are_not_there_are_written_at_the_next_start(
-    status: str, tiny_bank: Bank, tmp_path: Path
-) -> None:
-    (there, whole), (_, other) = trials(tiny_bank, tmp_path, 2)
-    uri = f"sqlite:///{tmp_path}/mlflow.db"
-    there_record, missing = (one.changed({"status": status, "history": one.history[:1]}) for one in (whole, other))
-    earlier = Tracker(uri, IDENTITY, [there_record])
-    assert earlier.close("KILLED", []) == []
-    client = MlflowClient(uri)
-    (before,) = client.search_runs(["1"], f"tags.`fmim.trial` = '{there.id}'")
-    assert Tracker(uri, IDENTITY, iter([there_record, missing])).close("FINISHED", []) == []
-    runs = {run.data.tags.get("fmim.trial"): run.info for run in client.search_runs(["1"])}
-    assert set(runs) == {None, there.id, missing.trial}
-    assert vars(runs[there.id]) == vars(before.info)
+def test_only_records_that_are_not_there_are_written_at_the_next_start(tiny_bank: Bank, tmp_path: Path) -> None:
+    ended = ("completed", "diverged", "stopped", "failed")
+    *there, (_, missing) = [
+        (spec, one.changed({"status": status, "history": one.history[:1]}))
+        for status, (spec, one) in zip((*ended, "completed"), trials(tiny_bank, tmp_path, 5), strict=True)
+    ]
+    earlier = Tracker(address(tmp_path), IDENTITY, lambda: [record for _, record in there])
+    assert earlier.close("KILLED", [])
+    client = MlflowClient(address(tmp_path).whole)
+    before = {run.data.tags.get("fmim.trial"): vars(run.info) for run in client.search_runs(["1"])}
+    later = Tracker(address(tmp_path), IDENTITY, lambda: [*(record for _, record in there), missing])
+    assert later.close("FINISHED", [])
+    assert later.caught_up == {"unchanged": 4, "created": 1}
+    runs = {run.data.tags.get("fmim.trial"): vars(run.info) for run in client.search_runs(["1"])}
+    assert set(runs) == {None, missing.trial, *(spec.id for spec, _ in there)}
+    assert all(runs[spec.id] == before[spec.id] for spec, _ in there)

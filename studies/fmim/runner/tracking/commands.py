@@ -1,0 +1,71 @@
+"""`fmim mirror` and `fmim ui`: what the command line has for MLflow."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from fmim.exit_codes import SOME_FAILED
+from fmim.runner.ending.guard import guarded
+from fmim.runner.tracking.address import TrackingAddress
+from fmim.runner.tracking.mlflow_runs import ENVIRONMENT
+from fmim_core.records import StudyFile, study_path
+
+StudyFolder = Annotated[Path, typer.Argument(metavar="OUT", help="A study's folder, e.g. runs/automargin_vs_grid.")]
+
+
+def mirror(
+    out: StudyFolder,
+    tracking_uri: Annotated[
+        str | None, typer.Option(help="MLflow's database or server; default where the study was mirrored to.")
+    ] = None,
+) -> None:
+    """Bring MLflow up to date from the records of a study that nobody runs now; nothing is written twice."""
+    study = _study(out)
+    address = TrackingAddress.of_study(out, study) if tracking_uri is None else TrackingAddress.of(tracking_uri)
+    from fmim.runner.tracking.mirror import mirror_study
+
+    def tell(text: str) -> None:
+        Console().print(text, markup=False, highlight=False, soft_wrap=True)
+
+    if not mirror_study(out, study, address, tell):
+        raise typer.Exit(SOME_FAILED)
+
+
+def ui(
+    out: StudyFolder,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 5000,
+) -> None:
+    """Open the MLflow UI on the database or server that a study was mirrored to."""
+    address = TrackingAddress.of_study(out, _study(out))
+    if address.is_server:
+        Console().print(f"the study was mirrored to the server {address}: open it in a browser", highlight=False)
+        return
+    _check_port(port)
+    command = [sys.executable, "-m", "mlflow", "ui", "--port", str(port)]
+    store = {"MLFLOW_BACKEND_STORE_URI": address.whole}  # not as an argument, which everybody on this machine can read
+    with guarded():  # the server starts others, which would outlive it
+        code = subprocess.run(command, env=ENVIRONMENT | os.environ | store, check=False).returncode
+    raise typer.Exit(code)
+
+
+def _study(out: Path) -> StudyFile:
+    if not study_path(out).is_file():
+        raise ValueError(f"{out} is not a study's folder: it has no study.json")
+    return StudyFile.read(study_path(out))
+
+
+def _check_port(port: int) -> None:
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise ValueError(f"--port {port} cannot be used ({error.strerror}): give another one") from error

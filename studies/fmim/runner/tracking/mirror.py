@@ -1,0 +1,42 @@
+"""`fmim mirror`: brings MLflow up to date from the records of a study that nobody runs now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from fmim.runner.ownership import check_folder, locked
+from fmim.runner.tracking.address import TrackingAddress
+from fmim.runner.tracking.database import database_files
+from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity, artifacts_of
+from fmim.runner.tracking.tracker import Tracker
+from fmim_core.records import Damaged, StudyFile, read_records
+
+
+def mirror_study(out: Path, study: StudyFile, address: TrackingAddress, tell: Callable[[str], None]) -> bool:
+    """Write to MLflow what it has not got of a study; whether all of it is there now.
+
+    Args:
+        tell: takes what was done, and what is wrong.
+
+    Raises:
+        ValueError: somebody runs in the folder, or it holds what no study writes.
+    """
+    check_folder(out, study.study, mirror=database_files(address, out.absolute()))
+
+    def leave_out(path: Path, damaged: Damaged) -> None:
+        tell(f"{damaged}: left out; the next start sets it aside, and runs its trial again")
+
+    with locked(out) as unlocked:
+        if unlocked:
+            tell(unlocked)
+        last = study.executions[-1]
+        tracker = Tracker(address, Identity.of(study), lambda: read_records(out, leave_out), tell)
+        whole = tracker.close(STATUS_OF_STUDY[last.exit_code], artifacts_of(out), last.ended_at)
+    done = tracker.caught_up
+    if whole:
+        tell(
+            f"mirrored to {address}: {done['created']} trials created, {done['updated']} updated, "
+            f"{done['unchanged']} unchanged, {done['killed']} left running closed as KILLED"
+        )
+    return whole
