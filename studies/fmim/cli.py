@@ -18,7 +18,7 @@ from fmim.data.commands import app as data_app
 from fmim.exit_codes import BAD_INPUT, INTERRUPTED
 from fmim.matching.commands import embed, match
 from fmim.runner.backends.home import usable_home
-from fmim.runner.signals import ends_as_by_ctrl_c
+from fmim.runner.ending.signals import ends_as_by_ctrl_c
 from fmim.runner.tracking.commands import mirror, ui
 from fmim_core.config import in_words
 from fmim_core.records import in_terminal

@@ -124,7 +124,7 @@ def run_idle(trials: int, folder: Path, resources: Resources, slots: int) -> Idl
     with tracker(folder) as mirror:
         start = time.perf_counter()
         dispatcher = Dispatcher(plan, bank, out, {}, [watch, mirror])
-        run_ray(dispatcher, RunSettings(out, "cpu"), resources, slots, trials, trial=IdleTrial)
+        run_ray(dispatcher, RunSettings(out, "cpu"), resources, slots, trials, folder, trial=IdleTrial)
         trials_s = time.perf_counter() - start
         assert mirror.settle(3600)
         mirrored_s = time.perf_counter() - start

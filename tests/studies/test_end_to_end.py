@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -13,37 +10,36 @@ from pathlib import Path
 import pytest
 from mlflow import MlflowClient
 
+from fmim.runner.backends.backend import KILLED
 from fmim_core.records import StudyFile, read_records
+from tests.stress.processes import marked, seconds_until, start
 from tests.support.comparison import comparable_records
-from tests.support.paths import ROOT
 from tests.support.program import fmim
+from tests.support.services import free_port
 
 pytestmark = pytest.mark.slow
 STUDY = "lambda_sweep"  # fewer trials: 8 in the search, 8 replicates, 4 of references
 
 
-def start(folder: Path) -> subprocess.Popen[bytes]:
-    """Start the study on Ray, with the signals a terminal would give it."""
-    command = [sys.executable, str(ROOT / "studies" / "run.py"), STUDY, "--preset", "smoke"]
-    with (folder / "screen.txt").open("ab") as screen:
-        return subprocess.Popen(
-            command,
-            cwd=folder,
-            stdout=screen,
-            stderr=screen,
-            env=os.environ | {"COLUMNS": "200"},
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        )
-
-
 def stop_after(records: int, number: signal.Signals, folder: Path) -> int:
-    """Start the study, send the signal when so many records are there, and return the exit code."""
-    process = start(folder)
+    """Start the study on Ray, send the signal when so many records are there, and return the exit code.
+
+    Then no process and no scratch folder is left.
+    """
+    process = start((STUDY, "--preset", "smoke"), folder, str(folder))
     while len(list((folder / "runs" / STUDY / "records").glob("*.json"))) < records:
-        assert process.poll() is None, (folder / "screen.txt").read_text()
+        assert process.poll() is None, screen(folder)
         time.sleep(0.1)
     process.send_signal(number)
-    return process.wait(timeout=120)
+    code = process.wait(timeout=120)
+    assert seconds_until(lambda: not marked(str(folder)), at_most=15) < 15, marked(str(folder))
+    assert list((folder / "tmp").glob("fmim-*")) == []
+    return code
+
+
+def screen(folder: Path) -> str:
+    """What the study has said."""
+    return (folder / "screen.txt").read_text()
 
 
 def tracked(folder: Path) -> Counter[str]:
@@ -55,14 +51,16 @@ def tracked(folder: Path) -> Counter[str]:
 
 @pytest.fixture(scope="module")
 def on_ray(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The study on Ray: Ctrl-C, then kill -9, then to its end."""
+    """The study on Ray: Ctrl-C, SIGTERM, then kill -9, then to its end."""
     folder = tmp_path_factory.mktemp("ray")
     assert stop_after(3, signal.SIGINT, folder) == 130
-    assert "interrupted: the same command resumes it" in (folder / "screen.txt").read_text()
+    assert stop_after(6, signal.SIGTERM, folder) == 130
+    assert screen(folder).count("interrupted: the same command resumes it") == 2
     assert "RUNNING" not in tracked(folder)
     assert stop_after(10, signal.SIGKILL, folder) == -signal.SIGKILL
-    process = start(folder)
-    assert process.wait(timeout=300) == 0, (folder / "screen.txt").read_text()
+    assert KILLED in screen(folder)
+    process = start((STUDY, "--preset", "smoke"), folder, str(folder))
+    assert process.wait(timeout=300) == 0, screen(folder)
     return folder
 
 
@@ -83,7 +81,7 @@ def test_interrupted_on_ray_and_uninterrupted_inline_give_identical_records(on_r
 
 def test_nothing_ran_twice_and_the_interruptions_are_on_record(on_ray: Path) -> None:
     executions = StudyFile.read(on_ray / "runs" / STUDY / "study.json").executions
-    assert [execution.exit_code for execution in executions] == [130, None, 0]
+    assert [execution.exit_code for execution in executions] == [130, 130, None, 0]
     records = list(read_records(on_ray / "runs" / STUDY))
     last = executions[-1].started_at
     assert executions[-1].trials == sum(record.started_at > last for record in records) <= 20 - 10
@@ -109,3 +107,12 @@ def test_status_and_report_work_on_a_finished_folder(on_ray: Path) -> None:
     before = page.read_bytes()
     assert fmim("report", f"runs/{STUDY}", cwd=on_ray).returncode == 0
     assert page.read_bytes() == before
+
+
+def test_a_killed_ui_leaves_no_server(on_ray: Path) -> None:
+    """MLflow's server starts others, which outlived it."""
+    mark = f"{on_ray}/ui"
+    process = start(("ui", f"runs/{STUDY}", "--port", str(free_port())), on_ray, mark)
+    assert seconds_until(lambda: len(marked(mark)) > 4, at_most=60) < 60, screen(on_ray)
+    process.kill()
+    assert seconds_until(lambda: not marked(mark), at_most=15) < 15, marked(mark)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -14,16 +14,24 @@ from fmim.runner.backends.address import knock
 from fmim.runner.backends.inline import run_inline
 from fmim.runner.backends.room import Resources, allot
 from fmim.runner.dispatcher import TrialSource
+from fmim.runner.ending.guard import guarded
+from fmim.runner.ending.signals import same_handlers
 from fmim_core.data.bank.bank import Bank
 from fmim_core.machine import cores
 from fmim_core.records import Code
 from fmim_core.trial.trial import RunSettings
+
+KILLED = (
+    "error: the program was killed, or ended by Ray after the death of a process of Ray's own (then Ray says so); "
+    "records so far are safe: the same command resumes from them"
+)
 
 
 @dataclass(frozen=True)
 class Backend:
     """Where trials run: how many at once, on what, and with which resources each (None: in this process).
 
+    scratch: a folder for Ray's own files; None where trials run in this process.
     code: the study's own files, which every worker runs before its first trial; this process has run them.
     """
 
@@ -31,7 +39,7 @@ class Backend:
     device: str
     cpus: float
     gpus: float
-    ray: bool
+    scratch: Path | None = None
     code: Code | None = None
 
     @property
@@ -41,7 +49,7 @@ class Backend:
 
     def check(self, bank: Bank) -> None:
         """Raise a `ValueError` unless the bank that was checked here is there, to the bit, wherever trials may run."""
-        if self.ray:
+        if self.scratch:
             from fmim.runner.backends.nodes import check_on_nodes
 
             check_on_nodes(bank)
@@ -49,10 +57,11 @@ class Backend:
     def run(self, trials: TrialSource, out: Path, number: int) -> None:
         """Run all trials that are handed out, at most `number`."""
         settings = RunSettings(out, "cuda" if self.gpus else "cpu", device_share=self.share)
-        if self.ray:
+        if self.scratch:
             from fmim.runner.backends.ray_backend import run_ray
 
-            run_ray(trials, settings, Resources(self.cpus, self.gpus), self.slots, number, self.code)
+            resources = Resources(self.cpus, self.gpus)
+            run_ray(trials, settings, resources, self.slots, number, self.scratch, self.code)
         else:
             run_inline(trials, settings, threads=max(1, int(self.cpus)))
 
@@ -72,16 +81,19 @@ def open_backend(
     else:  # likewise
         each = allot(asked, [{"CPU": float(cores()), "GPU": float(torch.cuda.device_count())}])[0].gpus or 0.0
         if kind == "inline":
-            yield Backend(1, _device_in_words(each), cpus, each, ray=False)
+            yield Backend(1, _device_in_words(each), cpus, each)
             return
     from fmim.runner.backends.cluster import cluster
     from fmim.runner.backends.nodes import check_workers, resources_of_nodes
 
-    with cluster(address) as logs:
+    with guarded() as guard, same_handlers(), ExitStack() as stack:
+        with same_handlers():  # Ray takes SIGTERM for itself where it starts, and gives it back to nobody where it ends
+            logs = stack.enter_context(cluster(address))
+        guard.if_killed_say(KILLED)
         resources, slots = allot(asked, resources_of_nodes())
         check_workers(logs)
         device, gpus = _device_in_words(resources.gpus or 0.0), resources.gpus or 0.0
-        yield Backend(slots, device, resources.cpus, gpus, ray=True, code=code)
+        yield Backend(slots, device, resources.cpus, gpus, guard.scratch, code)
 
 
 def _device_in_words(gpus: float) -> str:

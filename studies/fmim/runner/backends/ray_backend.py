@@ -29,7 +29,7 @@ from fmim_core.trial.reference_trial import trial_of
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
 
-RETRIES = 1  # of a trial whose worker process died; errors inside a training are never retried
+RETRIES = 3  # of a trial whose worker or node died, from its checkpoint; errors inside a training are never retried
 
 
 def run_ray(
@@ -38,12 +38,14 @@ def run_ray(
     resources: Resources,
     slots: int,
     trials: int,
+    scratch: Path,
     code: Code | None = None,
     trial: Callable[[TrialSpec, RunSettings], Trial] = trial_of,
 ) -> None:
     """Run everything the dispatcher hands out as a `trial`, `slots` at once. An interrupt passes through.
 
-    An error in the driver's part, such as a full disk, ends it and is raised; records so far are safe.
+    Tune's own files, which nobody reads, go to the folder `scratch`. An error in the driver's part, such as a full
+    disk, ends it and is raised; records so far are safe.
     """
     os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(slots)  # enough to keep every slot busy, no further ahead
     threads = max(1, int(resources.cpus))
@@ -53,7 +55,7 @@ def run_ray(
     )
     stopping = Stopping(dispatcher)
     callback = DispatcherCallback(dispatcher, stopping, settings)
-    with tempfile.TemporaryDirectory(prefix="fmim-tune-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="tune-", dir=scratch) as storage:
         tuner = tune.Tuner(
             trainable,
             tune_config=tune.TuneConfig(
@@ -65,7 +67,7 @@ def run_ray(
             ),
             run_config=tune.RunConfig(
                 name="study",
-                storage_path=scratch,
+                storage_path=storage,
                 verbose=0,
                 failure_config=tune.FailureConfig(max_failures=RETRIES),
                 checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=0, checkpoint_at_end=False),

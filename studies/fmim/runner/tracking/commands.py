@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from fmim.exit_codes import SOME_FAILED
+from fmim.runner.ending.guard import guarded
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mlflow_runs import ENVIRONMENT
 from fmim_core.records import StudyFile, study_path
@@ -50,7 +51,9 @@ def ui(
     _check_port(port)
     command = [sys.executable, "-m", "mlflow", "ui", "--port", str(port)]
     store = {"MLFLOW_BACKEND_STORE_URI": address.whole}  # not as an argument, which everybody on this machine can read
-    raise typer.Exit(subprocess.run(command, env=ENVIRONMENT | os.environ | store, check=False).returncode)
+    with guarded():  # the server starts others, which would outlive it
+        code = subprocess.run(command, env=ENVIRONMENT | os.environ | store, check=False).returncode
+    raise typer.Exit(code)
 
 
 def _study(out: Path) -> StudyFile:

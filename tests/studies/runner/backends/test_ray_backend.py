@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -47,20 +48,25 @@ def training_workers() -> list[int]:
     ]
 
 
-def kill_one_worker(killed: list[int], give_up: threading.Event) -> None:
-    """Kill the first worker that is seen training."""
+def kill_one_worker(out: Path, killed: list[int], give_up: threading.Event) -> None:
+    """Kill the first worker that is seen training, once every trial that runs has a checkpoint."""
     while not killed and not give_up.is_set():
-        for pid in training_workers()[:1]:
-            os.kill(pid, signal.SIGKILL)
-            killed.append(pid)
         time.sleep(0.05)
+        workers = training_workers()
+        if len(list((out / "checkpoints").glob("*.fold*.pt"))) >= len(workers) > 0:
+            os.kill(workers[0], signal.SIGKILL)
+            killed.append(workers[0])
 
 
 @pytest.mark.slow
-def test_a_trial_whose_worker_is_killed_is_tried_again_and_the_study_goes_on(tmp_path: Path) -> None:
+def test_a_trial_whose_worker_is_killed_goes_on_from_its_checkpoint_and_the_study_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every_epoch = partial(RunSettings, checkpoint_every_s=0.0)
+    monkeypatch.setattr("fmim.runner.backends.backend.RunSettings", every_epoch)
     killed: list[int] = []
     give_up = threading.Event()
-    killer = threading.Thread(target=kill_one_worker, args=(killed, give_up))
+    killer = threading.Thread(target=kill_one_worker, args=(tmp_path / "study", killed, give_up))
     options = Options(
         study="automargin_vs_grid",
         out=tmp_path / "study",
@@ -82,6 +88,7 @@ def test_a_trial_whose_worker_is_killed_is_tried_again_and_the_study_goes_on(tmp
     assert "The actor died unexpectedly" in attempt.error.message
     assert attempt.cost.wall_s >= attempt.cost.lost_s > 0
     assert attempt.cost.device_share == 1.0
+    assert attempt.cost.epochs == 0  # those that it had run are the later attempt's, which resumed from them
 
 
 @pytest.mark.parametrize(
@@ -134,6 +141,6 @@ def test_an_error_of_the_driver_ends_the_run_and_is_raised(tiny_bank: Bank, tmp_
     with cluster(None):
         resources, slots = allot(Resources(1.0, 0.0), resources_of_nodes())
         with pytest.raises(OSError, match="No space left on device"):
-            run_ray(dispatcher, RunSettings(tmp_path, "cpu"), resources, slots, 40, trial=IdleTrial)
+            run_ray(dispatcher, RunSettings(tmp_path, "cpu"), resources, slots, 40, tmp_path, trial=IdleTrial)
     assert 3 <= len(observer.at) <= 3 + 2 * slots
     assert len(list(read_records(tmp_path))) >= 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -26,12 +27,25 @@ def ends_as_by_ctrl_c() -> Iterator[None]:
             _leave(terminals)
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in ENDING}
+    heard = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]  # nohup has SIGHUP ignored
+    before = {number: signal.signal(number, interrupt) for number in heard}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def same_handlers() -> Iterator[None]:
+    """After the block the handlers of `ENDING` are those of before, whatever a library in it has made of them."""
+    before = {number: signal.getsignal(number) for number in ENDING}
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():  # another one can neither set nor lose them
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def _leave(terminals: Iterable[int]) -> None:

@@ -12,11 +12,10 @@ import pytest
 from mlflow import MlflowClient
 
 from fmim.exit_codes import INTERRUPTED
+from fmim.runner.ending.signals import ends_as_by_ctrl_c
 from fmim_core.records import StudyFile
 from tests.support.paths import ROOT
 from tests.support.services import wait_for
-
-pytestmark = pytest.mark.slow
 
 COMMAND = (
     *("lambda_sweep", "--preset", "smoke", "--backend", "inline", "--gpus-per-trial", "0", "--out", "study"),
@@ -29,6 +28,7 @@ def start(folder: Path, **streams: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, cwd=folder, start_new_session=True, **streams)
 
 
+@pytest.mark.slow
 def test_it_ends_in_order_when_its_terminal_closes(tmp_path: Path) -> None:
     out, log = tmp_path / "study", tmp_path / "log"
     log.touch()
@@ -46,6 +46,7 @@ def test_it_ends_in_order_when_its_terminal_closes(tmp_path: Path) -> None:
     assert "RUNNING" not in {run.info.status for run in client.search_runs([experiment.experiment_id])}
 
 
+@pytest.mark.slow
 def test_it_ends_with_a_word_when_it_is_terminated_before_it_has_begun(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with log.open("wb") as told:
@@ -55,3 +56,15 @@ def test_it_ends_with_a_word_when_it_is_terminated_before_it_has_begun(tmp_path:
     assert process.wait(timeout=60) == INTERRUPTED
     assert "interrupted: the same command goes on" in log.read_text()
     assert "Traceback" not in log.read_text()
+
+
+def test_a_program_under_nohup_does_not_end_with_its_terminal() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with ends_as_by_ctrl_c():
+            signal.raise_signal(signal.SIGHUP)
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
