@@ -37,6 +37,9 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
     A reader, a crash or a power cut sees the old file or the new one, never half of one: the content is on the disk
     before the name points to it. Folders are made as needed.
+
+    Raises:
+        OSError: it cannot be written; names the file, also where the disk is full.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -46,6 +49,10 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
+    except OSError as error:
+        if error.filename is None:  # writing and flushing know no name
+            error.filename = str(path)
+        raise
     finally:
         part.unlink(missing_ok=True)
 

@@ -6,6 +6,9 @@ import hashlib
 import json
 import math
 import os
+import re
+import resource
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,7 @@ from fmim_core.records import (
     read_record,
     read_records,
     replacing,
+    write_bytes,
     write_json,
 )
 from fmim_core.records.export import DOCUMENTS, FOLDER, json_schema
@@ -185,3 +189,17 @@ def test_every_field_of_a_document_says_what_it_is(name: str) -> None:
     assert [part for part, one in parts.items() if not one.get("description") or not one.get("properties")] == []
     fields = [(part, field, about) for part, one in parts.items() for field, about in one["properties"].items()]
     assert [f"{part}.{field}" for part, field, about in fields if "description" not in about] == []
+
+
+def test_a_full_disk_is_told_with_the_file_and_leaves_the_old_one(tmp_path: Path) -> None:
+    write_bytes(path := tmp_path / "study.json", b"old")
+    ignored, limit = signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limit[1]))
+    try:
+        with pytest.raises(OSError, match=re.escape(f"File too large: '{path}'")):
+            write_bytes(path, b"x" * 5000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]

@@ -32,6 +32,7 @@ class Backend:
     """Where trials run: how many at once, on what, and with which resources each (None: in this process).
 
     scratch: a folder for Ray's own files; None where trials run in this process.
+    logs: the folder of the logs of a Ray cluster of our own.
     code: the study's own files, which every worker runs before its first trial; this process has run them.
     """
 
@@ -40,6 +41,7 @@ class Backend:
     cpus: float
     gpus: float
     scratch: Path | None = None
+    logs: Path | None = None
     code: Code | None = None
 
     @property
@@ -61,7 +63,7 @@ class Backend:
             from fmim.runner.backends.ray_backend import run_ray
 
             resources = Resources(self.cpus, self.gpus)
-            run_ray(trials, settings, resources, self.slots, number, self.scratch, self.code)
+            run_ray(trials, settings, resources, self.slots, number, self.scratch, self.logs, self.code)
         else:
             run_inline(trials, settings, threads=max(1, int(self.cpus)))
 
@@ -88,12 +90,13 @@ def open_backend(
 
     with guarded() as guard, same_handlers(), ExitStack() as stack:
         with same_handlers():  # Ray takes SIGTERM for itself where it starts, and gives it back to nobody where it ends
-            logs = stack.enter_context(cluster(address))
+            logs = Path(stack.enter_context(cluster(address)))
         guard.if_killed_say(KILLED)
         resources, slots = allot(asked, resources_of_nodes())
-        check_workers(logs)
+        if address:  # elsewhere may be another Python, or none of this program
+            check_workers(logs)
         device, gpus = _device_in_words(resources.gpus or 0.0), resources.gpus or 0.0
-        yield Backend(slots, device, resources.cpus, gpus, guard.scratch, code)
+        yield Backend(slots, device, resources.cpus, gpus, guard.scratch, None if address else logs, code)
 
 
 def _device_in_words(gpus: float) -> str:

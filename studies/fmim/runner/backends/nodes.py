@@ -20,7 +20,7 @@ def resources_of_nodes() -> list[dict[str, float]]:
     return [node["Resources"] for node in ray.nodes() if node["Alive"]]
 
 
-def check_workers(logs: str) -> None:
+def check_workers(logs: Path) -> None:
     """Have a worker on each node that trials may run on import what a trial needs.
 
     Args:
@@ -48,7 +48,7 @@ def check_workers(logs: str) -> None:
             "Install the same version there, for that interpreter, or set PYTHONPATH where `ray start` runs; "
             "--backend inline needs no workers"
         )
-        raise ValueError("\n  ".join([what, *wrong]) + f"\n{_last_words(Path(logs))}{to_do}")
+        raise ValueError("\n  ".join([what, *wrong]) + f"\n{last_words(logs)}{to_do}")
 
 
 def check_on_nodes(bank: Bank) -> None:
@@ -113,7 +113,7 @@ def _faults(
     return found
 
 
-def _last_words(logs: Path) -> str:
+def last_words(logs: Path) -> str:
     """The last lines of the newest log with errors of a worker, or of what starts them, with its name; or nothing."""
     for kind in ("worker-*.err", "raylet.err", "raylet.out"):
         for log in sorted(logs.glob(kind), key=lambda log: log.stat().st_mtime, reverse=True):

@@ -21,6 +21,7 @@ from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
 
 from fmim.own.code import run_code
+from fmim.runner.backends.nodes import WORKER_S, last_words
 from fmim.runner.backends.room import Resources
 from fmim.runner.dispatcher import TrialSource
 from fmim_core.records import Attempt, Code, Cost, EpochRow, Record, SoFar, TrialError, now, read_record
@@ -39,13 +40,15 @@ def run_ray(
     slots: int,
     trials: int,
     scratch: Path,
+    logs: Path | None = None,
     code: Code | None = None,
     trial: Callable[[TrialSpec, RunSettings], Trial] = trial_of,
 ) -> None:
     """Run everything the dispatcher hands out as a `trial`, `slots` at once. An interrupt passes through.
 
     Tune's own files, which nobody reads, go to the folder `scratch`. An error in the driver's part, such as a full
-    disk, ends it and is raised; records so far are safe.
+    disk, ends it and is raised; records so far are safe. So does it where the cluster is our own, with its `logs`
+    there, and no worker has started in `WORKER_S`.
     """
     os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(slots)  # enough to keep every slot busy, no further ahead
     threads = max(1, int(resources.cpus))
@@ -54,7 +57,7 @@ def run_ray(
         tune.PlacementGroupFactory([{"CPU": resources.cpus, "GPU": resources.gpus or 0.0}]),
     )
     stopping = Stopping(dispatcher)
-    callback = DispatcherCallback(dispatcher, stopping, settings)
+    callback = DispatcherCallback(dispatcher, stopping, settings, logs)
     with tempfile.TemporaryDirectory(prefix="tune-", dir=scratch) as storage:
         tuner = tune.Tuner(
             trainable,
@@ -186,8 +189,9 @@ class DispatcherCallback(tune.Callback):
     error: the first of the driver's own, which ends the run. Tune would take it for the trial's, and try that again.
     """
 
-    def __init__(self, dispatcher: TrialSource, stopping: Stopping, settings: RunSettings) -> None:
+    def __init__(self, dispatcher: TrialSource, stopping: Stopping, settings: RunSettings, logs: Path | None) -> None:
         self._dispatcher, self._stopping, self._settings = dispatcher, stopping, settings
+        self._own_logs, self._began, self._has_workers = logs, time.monotonic(), False
         self._last: dict[str, LastReport] = {}  # of running trials
         self._ended: dict[str, Record] = {}
         self.error: Exception | None = None
@@ -199,8 +203,12 @@ class DispatcherCallback(tune.Callback):
         """Tune lets an error through here, before it starts anything else."""
         if self.error is not None:
             raise self.error
+        if self._own_logs and not self._has_workers and time.monotonic() - self._began > WORKER_S:
+            told = last_words(self._own_logs)
+            raise ValueError(f"no worker of Ray has started within {WORKER_S:g} s\n{told}--backend inline needs none")
 
     def on_trial_start(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
+        self._has_workers = True
         spec = _spec(trial.config)
         self._last[spec.id] = self._nothing()
         self._dispatcher.started(spec)

@@ -15,10 +15,8 @@ from pathlib import Path
 
 from fmim.runner.ending import watchdog
 
-PREFIX, LOCK = (
-    "fmim-scratch-",
-    ".lock",
-)  # the folder's name begins with the one and it holds the other, or it is not ours
+PREFIX, LOCK = "fmim-scratch-", ".lock"
+"""The folder's name begins with the one, and it holds the other: else it is not ours."""
 
 
 @dataclass(frozen=True)
