@@ -103,7 +103,7 @@ def test_a_study_called_like_a_table_has_its_tidy_file_under_another_name(name: 
 def test_without_a_file_a_study_has_what_every_study_has(tmp_path: Path) -> None:
     out = own(make_out(tmp_path / "out"))
     assert contents_of(read_results(out)) == Contents()
-    edit(out / "study.json", study="a.b")
+    edit(out / "study.json", study="unlisted")
     assert contents_of(read_results(out)) == Contents()
 
 

@@ -19,7 +19,7 @@ from fmim_reports.sections import Section
 from fmim_reports.studies import baselines, lambda_sweep
 from tests.support.declared import make_declared_out
 from tests.support.factories import make_out
-from tests.support.file_contents import YEARS, edit
+from tests.support.file_contents import YEARS, edit, write
 from tests.support.out_folders import table, tables_alone
 from tests.support.query_files import asked_queries, write_images, write_query_files
 from tests.support.replicate_studies import rows
@@ -31,7 +31,7 @@ def by_weeks(out: Path) -> Path:
     """The same study of a data set whose years are weeks."""
     _edit_data(out, interval="week")
     for path in (out / "records").glob("*.json"):
-        path.write_text(path.read_text().replace("/year_", "/week_"))
+        write(path, json.loads(path.read_text().replace("/year_", "/week_")))
     return out
 
 
@@ -39,7 +39,7 @@ def undated(out: Path) -> Path:
     """The same study of a data set without months."""
     _edit_data(out, test=json.loads((out / "study.json").read_text())["data"]["test"] | {"by_time": {"unknown": 188}})
     for path in (out / "records").glob("*.json"):
-        path.write_text(re.sub(r'\s*"\w+/year_\d+": [^\n]*', "", path.read_text()))
+        write(path, json.loads(re.sub(r'\s*"\w+/year_\d+": [^\n]*', "", path.read_text())))
     return out
 
 

@@ -70,7 +70,7 @@ def test_an_edited_file_is_read_anew_with_what_it_imports(tmp_path: Path) -> Non
             'serach="Growing',
             "97: Arm: unknown field 'serach'; Arm has name, settings, search, group",
         ),
-        ('name="smooth"', 'name="Smooth!"', "96: Arm: name: String should match pattern '^[a-z][a-z0-9_]{0,39}$'"),
+        ('name="smooth"', 'name="Smooth!"', "96: Arm: name: must be of the form ^[a-z][a-z0-9_]{0,39}$"),
         ('"loss.tau"', '"loss.taau"', "99: arm 'smooth': loss: unknown field 'taau'; SmoothTriplet has kind, tau. Did"),
         ("(0.05, 0.1)", "(0.05, -1)", "99: arm 'smooth': loss.tau: Input should be greater than 0 (given '-1')"),
         (
