@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -13,6 +14,9 @@ from typing import IO, Any
 
 SHA256 = "sha256"
 """The key under which a JSON file has that of the rest of it."""
+
+_HALVES = re.compile("[\ud800-\udfff]")
+"""Halves of characters, as Python has them in the names of files that are no UTF-8: UTF-8 cannot hold them."""
 
 
 class Damaged(ValueError):
@@ -77,6 +81,7 @@ def json_text(fields: Mapping[str, Any]) -> str:
     """
     others = {name: value for name, value in fields.items() if name != SHA256}
     text = json.dumps(others, indent=1, ensure_ascii=False) + "\n"
+    text = _HALVES.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
     first, rest = text.split("\n", 1)
     return f'{first}\n "{SHA256}": "{_sha256(text)}",\n{rest}'
 

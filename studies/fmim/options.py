@@ -105,11 +105,11 @@ class Options:
         Raises:
             ValueError: one of them is a file, or the study's folder holds what no study writes, or is another study's.
         """
+        mirror = () if self.fresh else database_files(self.tracking, self.folder)
+        check_folder(self.folder, study, self.fresh, mirror)
         place = nearest_place(self.banks_folder)
         if not place.is_dir():
             raise ValueError(f"--banks {self.banks_folder}: {place} is a file: give another folder")
-        mirror = () if self.fresh else database_files(self.tracking, self.folder)
-        check_folder(self.folder, study, self.fresh, mirror)
 
     def declared(self) -> tuple[Study, Preset]:
         """The study, at the configurations of the `selected` one if there is one, and its preset as it is changed.

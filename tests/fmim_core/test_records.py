@@ -22,6 +22,7 @@ from fmim_core.records import (
     Metrics,
     Record,
     TrialError,
+    read_json,
     read_record,
     read_records,
     replacing,
@@ -203,3 +204,9 @@ def test_a_full_disk_is_told_with_the_file_and_leaves_the_old_one(tmp_path: Path
         signal.signal(signal.SIGXFSZ, ignored)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_halves_of_characters_as_in_names_that_are_no_utf_8_are_kept(tmp_path: Path) -> None:
+    write_json(path := tmp_path / "a.json", {"error": "no such file: caf\udce9.png"})
+    assert read_json(path)["error"] == "no such file: caf\udce9.png"
+    assert b"caf\\udce9.png" in path.read_bytes()

@@ -23,7 +23,7 @@ from fmim_reports.writing.plotting import Plot, drawn
 from fmim_reports.writing.tables import Column, Table, to_csv
 from tests.reports.test_browser import BROWSER, visit
 from tests.support.factories import make_out
-from tests.support.file_contents import edit, spoil
+from tests.support.file_contents import edit, spoil, write
 from tests.support.out_folders import record
 from tests.support.program import Program
 from tests.support.query_files import with_queries
@@ -49,7 +49,7 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     about = {"synthetic": False, "name": NASTY, "about": NASTY, "release": NASTY, "warnings": [f"={NASTY}"]}
     study |= {"title": NASTY, "question": NASTY, "arms": arms, "data": study["data"] | about}
-    (out / "study.json").write_text(json.dumps(study | {"environment": {NASTY: NASTY}}))
+    write(out / "study.json", study | {"environment": {NASTY: NASTY}})
     spoil(record(out, "triplet_grid.c00.fold0"), "failed", f"={NASTY}")
     edit(record(out, "triplet_grid.c01.fold0"), warnings=[f"@{NASTY}"])
     build_report(out)

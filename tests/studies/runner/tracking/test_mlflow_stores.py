@@ -146,7 +146,8 @@ def test_a_server_takes_the_runs_and_the_report(server: str, tmp_path: Path, cap
 
 
 def all_runs(client: MlflowClient) -> dict[str, Any]:
-    """What a client knows of the runs, without what must differ: their ids, and when they were told of the epochs."""
+    """What a client knows of the runs, without what must differ: their ids, when they were told of the epochs, and when
+    they began, which is told as a trial is handed out, a moment before its worker begins it."""
     (experiment,) = [one for one in client.search_experiments() if one.name == "automargin_vs_grid"]
     found = {}
     for run in client.search_runs([experiment.experiment_id]):
@@ -154,8 +155,8 @@ def all_runs(client: MlflowClient) -> dict[str, Any]:
         trial, number = tags.get("fmim.trial", ""), run.info.run_id
         curves = {name: [(m.step, m.value) for m in client.get_metric_history(number, name)] for name in CURVES}
         files = sorted(item.path for folder in ("", "report") for item in client.list_artifacts(number, folder or None))
-        times = (run.info.start_time, run.info.end_time) if trial else ()
-        found[trial] = (run.info.status, times, tags, run.data.params, repr(run.data.metrics), repr(curves), files)
+        ended = run.info.end_time if trial else None
+        found[trial] = (run.info.status, ended, tags, run.data.params, repr(run.data.metrics), repr(curves), files)
     return found
 
 
