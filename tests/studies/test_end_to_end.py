@@ -30,6 +30,7 @@ def stop_after(records: int, number: signal.Signals, folder: Path) -> int:
     while len(list((folder / "runs" / STUDY / "records").glob("*.json"))) < records:
         assert process.poll() is None, screen(folder)
         time.sleep(0.1)
+    assert any("Agent" in command for command in marked(str(folder)).values())  # Ray's own processes are seen, too
     process.send_signal(number)
     code = process.wait(timeout=120)
     assert seconds_until(lambda: not marked(str(folder)), at_most=15) < 15, marked(str(folder))
