@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Self
 
 from pydantic import Field, model_validator
 
 from fmim_core.records.document import DocumentPart
+from fmim_core.records.files import sha256_of_text
 
 
 class CodeFile(DocumentPart):
@@ -20,11 +20,11 @@ class CodeFile(DocumentPart):
     @classmethod
     def of(cls, path: str, text: str) -> Self:
         """The file of that text."""
-        return cls(path=path, sha256=_sha256(text), text=text)
+        return cls(path=path, sha256=sha256_of_text(text), text=text)
 
     @model_validator(mode="after")
     def _text_is_whole(self) -> Self:
-        if self.sha256 != _sha256(self.text):
+        if self.sha256 != sha256_of_text(self.text):
             raise ValueError(f"the text of {self.path} is not that of its SHA-256")
         return self
 
@@ -53,8 +53,4 @@ class Code(DocumentPart):
     def sha256(self) -> str:
         """Of all files: of each path and SHA-256, in the order of paths."""
         lines = sorted(f"{file.path}\n{file.sha256}\n" for file in self.files)
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+        return sha256_of_text("".join(lines))

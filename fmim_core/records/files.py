@@ -83,7 +83,7 @@ def json_text(fields: Mapping[str, Any]) -> str:
     text = json.dumps(others, indent=1, ensure_ascii=False) + "\n"
     text = _HALVES.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
     first, rest = text.split("\n", 1)
-    return f'{first}\n "{SHA256}": "{_sha256(text)}",\n{rest}'
+    return f'{first}\n "{SHA256}": "{sha256_of_text(text)}",\n{rest}'
 
 
 def write_json(path: Path, fields: Mapping[str, Any]) -> None:
@@ -107,7 +107,7 @@ def read_json(path: Path, where: str = "") -> Any:
     if isinstance(content, dict) and SHA256 in content:
         first, _, rest = text.partition("\n")
         _, _, rest = rest.partition("\n")
-        if content[SHA256] != _sha256(f"{first}\n{rest}"):
+        if content[SHA256] != sha256_of_text(f"{first}\n{rest}"):
             raise Damaged(
                 f"{where or path}: its content does not match its {SHA256}; it was changed or damaged after it was "
                 "written"
@@ -115,5 +115,6 @@ def read_json(path: Path, where: str = "") -> Any:
     return content
 
 
-def _sha256(text: str) -> str:
+def sha256_of_text(text: str) -> str:
+    """SHA-256 (hex) of a text as UTF-8."""
     return hashlib.sha256(text.encode()).hexdigest()
