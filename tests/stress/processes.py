@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from fmim_core.data.bank.blocks import cores
+from fmim_core.machine import cores
 from tests.support.paths import ROOT
 from tests.support.services import free_port, wait_for
 

@@ -61,6 +61,14 @@ def test_another_studys_folder_is_refused_with_both_names(tmp_path: Path, comman
     assert content(tmp_path) == before
 
 
+def refused_by_name(tmp_path: Path, name: str, text: str, fresh: bool) -> None:
+    """Expects that a folder is refused in which this file alone is, with this text, and that it is named."""
+    path = tmp_path / "x" / name
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    refused(tmp_path, tmp_path / "x", f"holds what no study writes: {name.partition('/')[0]}$", fresh=fresh)
+
+
 def test_a_folder_with_another_studys_forecast_alone_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     write(tmp_path / "x" / "calibration.json", CALIBRATION)
@@ -70,10 +78,7 @@ def test_a_folder_with_another_studys_forecast_alone_is_refused(tmp_path: Path) 
 @pytest.mark.parametrize("name", ["notes.txt", "photos/1.png", ".git/config", "records.zip", "records.old/x"])
 @pytest.mark.parametrize("fresh", [False, True])
 def test_what_no_study_writes_is_refused_by_name(tmp_path: Path, name: str, fresh: bool) -> None:
-    path = tmp_path / "x" / name
-    path.parent.mkdir(parents=True)
-    path.write_text("mine")
-    refused(tmp_path, tmp_path / "x", f"holds what no study writes: {name.partition('/')[0]}$", fresh=fresh)
+    refused_by_name(tmp_path, name, "mine", fresh)
 
 
 @pytest.mark.parametrize(
@@ -81,10 +86,7 @@ def test_what_no_study_writes_is_refused_by_name(tmp_path: Path, name: str, fres
 )
 @pytest.mark.parametrize("fresh", [False, True])
 def test_names_of_ours_in_a_folder_without_a_study_are_somebody_elses(tmp_path: Path, name: str, fresh: bool) -> None:
-    path = tmp_path / "x" / name
-    path.parent.mkdir(parents=True)
-    path.write_text('{"temperature": 3}')
-    refused(tmp_path, tmp_path / "x", f"holds what no study writes: {name.partition('/')[0]}$", fresh=fresh)
+    refused_by_name(tmp_path, name, '{"temperature": 3}', fresh)
 
 
 def test_a_folder_in_place_of_a_file_and_a_file_in_place_of_a_folder_are_refused(tmp_path: Path) -> None:
