@@ -87,7 +87,7 @@ def plan(
         predict(options, Console())
     else:
         from fmim.runner.run_study import prepare
-        from fmim.runner.show import show_plan
+        from fmim.terminal.plan import show_plan
 
         show_plan(prepare(options), options.folder, Console())
 
@@ -121,7 +121,7 @@ def run(
     """Run a study, or go on with it: the plan minus the trials that are done. Ctrl-C is safe."""
     options = options_of(locals(), but="dry_run")
     from fmim.runner.run_study import prepare, run_study
-    from fmim.runner.show import show_plan
+    from fmim.terminal.plan import show_plan
 
     console = Console()
     if dry_run:
@@ -133,7 +133,7 @@ def run(
 def status(out: StudyFolder) -> None:
     """How far a study is: trials by arm and status."""
     folder = study_folder(out)
-    from fmim.runner.status import show_status
+    from fmim.terminal.status import show_status
 
     show_status(folder, Console())
 
