@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from rich.console import Console
 
-from fmim.runner.status import show_status
+from fmim.terminal.status import show_status
 from fmim_core.records import in_csv, in_terminal, visible
 from fmim_reports.build import build_report
 from fmim_reports.writing.formats import to_figure, to_md, to_tex

@@ -30,10 +30,10 @@ from fmim.runner.folder import (
     write_surfaces,
 )
 from fmim.runner.ownership import locked, move_aside
-from fmim.runner.progress import Progress
 from fmim.runner.selection import Outcome
 from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity, artifacts_of
 from fmim.runner.tracking.tracker import Tracker
+from fmim.terminal.progress import Progress
 from fmim_core.config import Refused
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import development_index

@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 
 from fmim.plan import Plan
-from fmim.runner.progress import ArmState, Progress
 from fmim.runner.run_study import DONE, run_plan
 from fmim.runner.search.tpe import TPE
 from fmim.runner.selection import Outcome
+from fmim.terminal.progress import ArmState, Progress
 from fmim_core.data.bank.bank import Bank
 from fmim_core.metric_names import METRICS, Metric
 from fmim_core.records import ProposalsFile, SelectionFile, StudyFile, read_records

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from fmim.plan import Plan
 from fmim.runner.folder import write_study
-from fmim.runner.progress import Progress
-from fmim.runner.status import show_status
+from fmim.terminal.progress import Progress
+from fmim.terminal.status import show_status
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import ProposalsFile, StudyFile
 from fmim_spaces.domain import Configuration
