@@ -120,14 +120,20 @@ def run(
 ) -> None:
     """Run a study, or go on with it: the plan minus the trials that are done. Ctrl-C is safe."""
     options = options_of(locals(), but="dry_run")
-    from fmim.runner.run_study import prepare, run_study
-    from fmim.terminal.plan import show_plan
-
     console = Console()
     if dry_run:
+        from fmim.runner.run_study import prepare
+        from fmim.terminal.plan import show_plan
+
         show_plan(prepare(options), options.folder, console)
         return
-    raise typer.Exit(run_study(options, console))
+    from fmim.runner.cluster.start import starting
+
+    with starting(options.backend, options.address) as start:  # Ray starts while torch is imported, which takes seconds
+        from fmim.runner.run_study import run_study
+
+        code = run_study(options, start, console)
+    raise typer.Exit(code)
 
 
 def status(out: StudyFolder) -> None:
