@@ -1,122 +1,158 @@
-"""Live progress on the terminal: trials done of total by arm, best so far, time left."""
+"""Live progress of the process that runs a study: on the terminal, and in progress.json for those who ask."""
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.table import Table
 
-from fmim.plan import Plan
-from fmim.runner.selection import Outcome, upwards
-from fmim_core.metric_names import METRICS, Metric
-from fmim_core.records import EpochRow, Record, TrialError, in_terminal
+from fmim.runner.selection import Outcome, better
+from fmim.terminal.study_progress import StudyProgress
+from fmim.terminal.tables import Listing
+from fmim.terminal.time_left import about
+from fmim_core.metric_names import METRICS
+from fmim_core.records import (
+    EpochRow,
+    ProgressFile,
+    Record,
+    RunningTrial,
+    TrialError,
+    in_terminal,
+    now,
+    progress_path,
+)
 from fmim_core.trial.spec import TrialSpec
 
 PLAIN_EVERY_S = 15.0  # between two lines where there is no terminal to redraw
-
-
-@dataclass
-class ArmState:
-    """How far an arm is, or a reference: trials done, stopped and bad, and its best validation value of a fold so far.
-
-    total: the most trials there can be as far as is known: where the first fold screens, each configuration that does
-    not survive it has that one trial. The replicate that ends another search split is there only if its winner is not
-    the study's, so it counts when it is over.
-    """
-
-    label: str
-    total: int
-    screens: bool
-    done: int = 0
-    stopped: int = 0
-    bad: int = 0
-    best: float | None = None
-
-    def consider(self, value: float, metric: Metric) -> None:
-        """Take in a fold's value, which may be the best one; not-a-number never is."""
-        if value == value and (self.best is None or upwards(value, metric) > upwards(self.best, metric)):
-            self.best = value
+LOOKED_EVERY_S = 2.0  # between two estimates of the time that is left, and two versions of progress.json
 
 
 class Progress:
-    """A table that redraws itself on a terminal, and a line now and then elsewhere."""
+    """A table that redraws itself on a terminal, and a line now and then elsewhere.
 
-    def __init__(self, plan: Plan, slots: int, done: Mapping[str, Outcome], console: Console) -> None:
-        self._metric, self._slots, self._console = METRICS[plan.study.metric], slots, console
-        self._folds = plan.preset.folds
-        self._arms = {
-            arm.name: ArmState(arm.label, plan.search_trials_of(arm) + plan.replicates_of(arm), arm.searcher.screens)
-            for arm in plan.arms
-        }
-        for planned in plan.references:
-            self._arms[planned.name] = ArmState(planned.label, planned.replicates, screens=False)
-        for outcome in done.values():
-            self._count(outcome)
-        self._already = sum(arm.done for arm in self._arms.values())
-        self._begun = self._printed = time.monotonic()
-        self._live = Live(console=console, get_renderable=self.table, refresh_per_second=2, transient=True)
+    A thread beside the trials' own work says and writes how far they are, so that it is known in long epochs, too.
+    """
+
+    def __init__(
+        self, study: StudyProgress, done: Iterable[Outcome], out: Path, console: Console, command: str | None = None
+    ) -> None:
+        self._study, self._out, self._console, self._command = study, out, console, command
+        for outcome in done:
+            study.count(outcome)
+        self._lock, self._over = threading.Lock(), threading.Event()
+        self._thread = threading.Thread(target=self._look_now_and_then, daemon=True)
+        self._printed, self._said = time.monotonic(), study.done
+        self._redraws = console.is_terminal and not console.is_dumb_terminal
+        self._look()
+        self._live = Live(console=console, get_renderable=self.shown, refresh_per_second=2, transient=True)
 
     def __enter__(self) -> Progress:
-        if self._console.is_terminal:
+        self._thread.start()
+        if self._redraws:
             self._live.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._console.is_terminal:
+        if self._redraws:
             self._live.stop()
+        self._over.set()
+        self._thread.join()
+        self._study.running.clear()
+        self._write()
 
     def started(self, spec: TrialSpec) -> None:
-        """Nothing to show."""
+        """A trial runs from now on; where it is tried again, anew."""
+        with self._lock:
+            models = self._study.models(spec.stage)
+            self._study.running[spec.id] = RunningTrial(
+                trial=spec.id, arm=spec.arm, stage=spec.stage, started_at=now(), epochs=models * spec.epochs
+            )
 
     def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
-        """Nothing to show."""
+        """One more epoch of a running trial, and perhaps its best one."""
+        with self._lock:
+            one = self._study.running[spec.id]
+            best = better(one.best, row.validation_mAP, METRICS["mAP"])
+            over = one.epoch // spec.epochs * spec.epochs + row.epoch  # each model of several counts from 1
+            changes = {"epoch": over, "epoch_s": row.seconds, "best": best}
+            self._study.running[spec.id] = one.model_copy(update=changes)
 
     def finished(self, spec: TrialSpec, record: Record) -> None:
         """Count the trial; a bad one is named at once."""
-        self._count(Outcome.of(record))
+        with self._lock:
+            self._study.running.pop(spec.id, None)
+            self._study.count(Outcome.of(record))
         if record.status not in ("completed", "stopped"):
             error = record.error or TrialError(kind="unknown")
             message = ((error.message or "").splitlines() or [""])[0][:200]
             said = in_terminal(f"{error.kind}: {message}")
-            self._console.print(f"[yellow]{spec.id} {record.status}[/]: {said}", highlight=False)
-        if not self._console.is_terminal and time.monotonic() - self._printed > PLAIN_EVERY_S:
-            self._printed = time.monotonic()
-            self._console.print(self.line(), highlight=False)
+            self._console.print(f"[yellow]{spec.id} {record.status}[/]: {said}", highlight=False, soft_wrap=True)
 
-    def _count(self, outcome: Outcome) -> None:
-        arm = self._arms[outcome.arm]
-        arm.done += 1
-        arm.total += outcome.ends_another_split
-        arm.stopped += outcome.status == "stopped"
-        arm.bad += outcome.status not in ("completed", "stopped")
-        if arm.screens and outcome.fold == 0 and outcome.status != "completed":
-            arm.total -= self._folds - 1
-        value = (outcome.validation or {}).get(self._metric.name)
-        if value is not None:
-            arm.consider(value, self._metric)
+    def _look_now_and_then(self) -> None:
+        while not self._over.wait(LOOKED_EVERY_S):
+            self._look()
+            if not self._redraws and self._said < self._study.done and time.monotonic() - self._printed > PLAIN_EVERY_S:
+                self._printed, self._said = time.monotonic(), self._study.done
+                self._console.print(self.line(), highlight=False, soft_wrap=True)
+
+    def _look(self) -> None:
+        """Estimate how long it will take, and write how far it is."""
+        with self._lock:
+            self._looked, self._left = time.monotonic(), self._study.seconds_left(datetime.now(UTC))
+        self._write()
+
+    def _write(self) -> None:
+        with self._lock:
+            running = list(self._study.running.values())
+        file = ProgressFile(at=now(), command=self._command, running=running, lengths=dict(self._study.lengths))
+        with contextlib.suppress(OSError):  # a full disk: this is no result, and the next record says so
+            file.write(progress_path(self._out))
 
     def line(self) -> str:
         """The whole in one line."""
-        done, total = sum(arm.done for arm in self._arms.values()), sum(arm.total for arm in self._arms.values())
-        return f"{done} of {total} trials, {self._time_left(done, total)}"
+        left = None if self._left is None else max(0.0, self._left - (time.monotonic() - self._looked))
+        return in_one_line(self._study, left)
 
-    def _time_left(self, done: int, total: int) -> str:
-        finished = done - self._already
-        if not finished:
-            return f"{self._slots} at once"
-        seconds = (time.monotonic() - self._begun) / finished * (total - done)
-        return f"about {seconds / 60:.0f} min left" if seconds >= 90 else f"about {seconds:.0f} s left"
+    def shown(self) -> RenderableType:
+        """The whole by arm, and the trials that run."""
+        with self._lock:
+            tables = (arms_of(self._study), running_of(self._study))
+        return Group(self.line(), *(table.fitting(self._console) for table in tables if table.rows))
 
-    def table(self) -> Table:
-        """The whole by arm."""
-        table = Table("arm", "trials", f"best {self._metric.label} of a fold", title=self.line(), title_justify="left")
-        for arm in self._arms.values():
-            bad = f" ({arm.stopped} stopped)" if arm.stopped else ""
-            bad += f" [yellow]({arm.bad} bad)[/]" if arm.bad else ""
-            best = "–" if arm.best is None else f"{100 * arm.best:.1f} %"
-            table.add_row(in_terminal(arm.label), f"{arm.done}/{arm.total}{bad}", best)
-        return table
+
+def in_one_line(study: StudyProgress, seconds_left: float | None) -> str:
+    """How many trials are over, how many run, and for how long."""
+    parts = [f"{study.done} of {study.total} trials are over"]
+    if study.running:
+        parts.append(f"{len(study.running)} running")
+    if seconds_left is not None and study.done < study.total:
+        parts.append(f"{about(seconds_left)} left")
+    return ", ".join(parts)
+
+
+def arms_of(study: StudyProgress) -> Listing:
+    """Each arm and reference with its trials, and its best fold."""
+    rows = []
+    for arm in study.arms.values():
+        notes = [f"{arm.statuses['stopped']} stopped"] if arm.statuses["stopped"] else []
+        notes += [f"{arm.bad} bad"] if arm.bad else []
+        trials = f"{arm.done}/{arm.total}" + (f" ({', '.join(notes)})" if notes else "")
+        rows.append((arm.label, trials, percent(arm.best)))
+    return Listing(("arm", "trials", f"best {study.metric.label} of a fold"), rows)
+
+
+def running_of(study: StudyProgress) -> Listing:
+    """Each running trial with its epoch and its best value so far."""
+    rows = [(one.trial, f"{one.epoch}/{one.epochs}", percent(one.best)) for one in study.running.values()]
+    return Listing(("running", "epoch", "best validation mAP"), rows)
+
+
+def percent(value: float | None) -> str:
+    """As 81.3 %."""
+    return "–" if value is None else f"{100 * value:.1f} %"
