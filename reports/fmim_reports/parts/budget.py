@@ -20,6 +20,7 @@ from fmim_reports.reading.summary import ArmSummary, arm_summaries, on_validatio
 from fmim_reports.sections import Section, a_choice, in_every_study
 from fmim_reports.stats import area_under, best_so_far, expected_best
 from fmim_reports.writing.captions import caption
+from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import decimal, percent
 from fmim_reports.writing.lines import value_line
 from fmim_reports.writing.looks import Look, looks, panels, shared_legend
@@ -125,7 +126,7 @@ def budget_table(results: Results) -> Table:
     notes += [f"{c.arm.label}: configurations without a score: {c.left_out}." for c in found if c.left_out]
     area_group, sd = "Area under the curve, %", "sd"
     columns = [
-        Column("arm", "Arm"),
+        ARM,
         Column("curve", "Curve"),
         Column("n", "N_s", "count"),
         Column("one", "Best", "percent", "One configuration, %"),
@@ -152,7 +153,7 @@ def _by_group(found: Sequence[Curve]) -> dict[str, list[Curve]]:
 def _row(curve: Curve) -> dict[str, Any]:
     sd = curve.sd if curve.n > 1 else ()
     ends = {"one": curve.best[0], "all": curve.best[-1]} | ({"one_sd": sd[0]} if sd else {})
-    return {"arm": curve.arm.label, "curve": "so far" if curve.ordered else "expected", "n": curve.n} | ends
+    return {"arm": curve.arm, "curve": "so far" if curve.ordered else "expected", "n": curve.n} | ends
 
 
 def _ranges(group: str, among: Sequence[Curve]) -> list[str]:

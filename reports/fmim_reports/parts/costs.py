@@ -9,17 +9,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from fmim_reports.parts.trials import OTHER_SPLITS
 from fmim_reports.reading.cost import TotalCost, cost_of
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
 from fmim_reports.sections import Section, a_choice, a_search_stage, in_every_study
 from fmim_reports.writing.captions import caption, seeds_phrase
+from fmim_reports.writing.cells import RowName
+from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import percent
 from fmim_reports.writing.lines import mean_line, replicates
 from fmim_reports.writing.looks import Look, aside, looks, marker_legend
 from fmim_reports.writing.plotting import NothingToDraw, Plot
 from fmim_reports.writing.tables import Column, Table
 
+_ALL_ARMS = RowName("", "All arms")
 _PART_LABELS = {"startup_s": "Start-up", "data_s": "Data", "train_s": "Training", "eval_s": "Evaluation"}
 
 
@@ -29,7 +33,7 @@ def search_cost_table(results: Results) -> Table:
     metric = results.metric
     rows = [
         {
-            "arm": arm.name,
+            "arm": arm,
             "loss": arm.loss,
             "group": arm.group,
             "search": arm.search,
@@ -44,7 +48,7 @@ def search_cost_table(results: Results) -> Table:
     ]
     group = f"{metric.label} in %, mean ± SE (n)"
     columns = [
-        Column("arm", "Arm"),
+        ARM,
         Column("loss", "Loss"),
         Column("group", "Group"),
         Column("search", "Search"),
@@ -120,7 +124,7 @@ def accounting_table(results: Results) -> Table:
         | {"wasted": cost.wasted, "wall_s": cost.wall_s, "energy_kj": _kilo(cost.energy_j)}
         for head, cost in _by_stage(results)
     ]
-    columns = [Column("arm", "Arm"), Column("stage", "Stage"), Column("n_s", "N_s", "count")]
+    columns = [ARM, Column("stage", "Stage"), Column("n_s", "N_s", "count")]
     counts = {"trials": "All", "stopped": "Stopped", "failed": "Failed", "repeated": "Repeated"}
     columns += [Column(name, label, "count", "Trials") for name, label in counts.items()]
     columns += [Column("epochs", "Epochs", "count"), Column("images", "Images", "count")]
@@ -130,7 +134,7 @@ def accounting_table(results: Results) -> Table:
     ]
     columns += [Column("wall_s", "Wall s", "seconds")]
     measured = any(row["energy_kj"] is not None for row in rows)
-    columns += [Column("energy_kj", "kJ", "number")] if measured else []
+    columns += [Column("energy_kj", "kJ", "number", unit="kJ")] if measured else []
     text = (
         "What every trial cost, failed ones included. Repeated: attempts that failed and were run again; they are "
         "counted in epochs, images and device-seconds, and the latter once more by themselves, under Failed. Wall: "
@@ -154,12 +158,12 @@ def time_table(results: Results) -> Table:
         for head, cost in _by_stage(results)
     ]
     columns = [
-        Column("arm", "Arm"),
+        ARM,
         Column("stage", "Stage"),
         *(Column(part, label, "seconds", "Seconds") for part, label in _PART_LABELS.items()),
         Column("outside", "Other", "seconds", "Seconds"),
         Column("device_seconds", "Device s", "seconds"),
-        Column("peak_gb", "Peak GB", "number"),
+        Column("peak_gb", "Peak GB", "number", unit="GB"),
     ]
     text = (
         "Seconds of all trials by kind, failed and repeated ones included. Other: waiting for the runner between "
@@ -171,18 +175,18 @@ def time_table(results: Results) -> Table:
 def _by_stage(results: Results) -> Iterator[tuple[dict[str, Any], TotalCost]]:
     """The first columns and the cost of each arm by stage, each with its sum; of the references; of everything."""
     for stage in results.stages:
-        costs = [(arm.label, cost_of(results.of(arm.name, stage))) for arm in results.arms]
-        for position, (label, cost) in enumerate(costs):
-            yield {"arm": label, "stage": stage, "rule": position == 0, **_n_s(stage, cost.n_s)}, cost
+        costs = [(arm, cost_of(results.of(arm.name, stage))) for arm in results.arms]
+        for position, (arm, cost) in enumerate(costs):
+            yield {"arm": arm, "stage": stage, "rule": position == 0, **_n_s(stage, cost.n_s)}, cost
         whole = _of_stage(results, stage)
         # Of each arm its own: two arms' configurations of the same name are not the same training.
-        yield {"arm": "All arms", "stage": stage, "total": True, **_n_s(stage, sum(c.n_s for _, c in costs))}, whole
+        yield {"arm": _ALL_ARMS, "stage": stage, "total": True, **_n_s(stage, sum(c.n_s for _, c in costs))}, whole
     if results.other_splits:
-        yield {"arm": "All arms", "stage": "other search splits", "total": True}, cost_of(results.other_splits)
+        yield {"arm": _ALL_ARMS, "stage": OTHER_SPLITS, "total": True}, cost_of(results.other_splits)
     if results.references:
-        yield {"arm": "References", "stage": "reference", "rule": True}, _of_stage(results, "reference")
+        yield {"arm": RowName("", "References"), "stage": "reference", "rule": True}, _of_stage(results, "reference")
     if len(results.stages) > 1 or results.references:
-        yield {"arm": "All", "stage": "all", "total": True}, cost_of(results.every_trial)
+        yield {"arm": RowName("", "All"), "stage": "all", "total": True}, cost_of(results.every_trial)
 
 
 def _of_stage(results: Results, stage: str) -> TotalCost:

@@ -12,6 +12,7 @@ from fmim_reports.reading.summary import ArmSummary, arm_summaries, completed
 from fmim_reports.sections import Section, a_choice, in_every_study
 from fmim_reports.stats import Optimism, optimism
 from fmim_reports.writing.captions import caption
+from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import points
 from fmim_reports.writing.looks import aside, looks, marker_legend
 from fmim_reports.writing.plotting import NothingToDraw, Plot
@@ -53,7 +54,7 @@ def optimism_table(results: Results) -> Table:
     found, label = optimisms(results), results.metric.label
     rows = [
         {
-            "arm": one.arm.label,
+            "arm": one.arm,
             "n_s": one.n_s,
             "validation": one.arm.validation,
             "test": one.arm.test,
@@ -66,7 +67,7 @@ def optimism_table(results: Results) -> Table:
     minus = "Validation − fresh seeds" if results.metric.higher_is_better else "Fresh seeds − validation"
     both, group = f"{minus}, percentage points", f"{label} in %, mean ± SE (n)"
     columns = [
-        Column("arm", "Arm"),
+        ARM,
         Column("n_s", "N_s", "count"),
         Column("validation", "Validation (folds)", "estimate", group, "validation_n"),
         Column("test", "Test (fresh seeds)", "estimate", group, "test_n"),

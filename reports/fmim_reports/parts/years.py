@@ -13,6 +13,7 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries, on_test, queries_at, query_times
 from fmim_reports.sections import Section, in_every_study, times_of_queries
 from fmim_reports.writing.captions import caption, seeds_phrase
+from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import percent
 from fmim_reports.writing.lines import mean_line, replicates
 from fmim_reports.writing.looks import Look, looks, panels, shared_legend
@@ -26,14 +27,14 @@ def by_year_table(results: Results) -> Table:
     """The test set by years after baseline."""
     metric, interval, times = results.metric, results.interval, [*query_times(results), None]
     rows: list[dict[str, Any]] = [
-        {"arm": arm.label} | {interval.name(time): on_test(results, arm.name, metric.name, time) for time in times}
+        {"arm": arm} | {interval.name(time): on_test(results, arm.name, metric.name, time) for time in times}
         for arm in results.arms
     ]
     rows += reference_rows(
         results, lambda one: {interval.name(time): on_reference(results, one, metric.name, time) for time in times}
     )
     group = f"{interval.after_baseline.capitalize()} (queries), mean ± SE (n)"
-    columns = [Column("arm", "Arm")]
+    columns = [ARM]
     columns += [Column(interval.name(time), _heading(results, time), "estimate", group) for time in times]
     text = (
         f"Test {metric.label} in %, mean ± SE over seeds (n), by the {interval.plural} between a query and its "

@@ -23,6 +23,7 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, on_test, on_validation, over_configurations
 from fmim_reports.stats import MeanSE, mean_se
 from fmim_reports.writing.captions import caption, test_models
+from fmim_reports.writing.columns import ARM, configuration_column
 from fmim_reports.writing.formats import configuration_text, percent
 from fmim_reports.writing.plotting import NothingToDraw, Plot
 from fmim_reports.writing.references import reference_rows, references_note
@@ -60,9 +61,10 @@ def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Tabl
     arms = [arm for arm in arm_summaries(results) if results.arm(arm.name).loss_kind == loss_kind]
     rows: list[dict[str, Any]] = [
         {
+            "arm": arm,
             "search": arm.search,
             "n_s": arm.cost.n_s,
-            "configuration": configuration_text(arm.configuration),
+            "configuration": arm.configuration,
             "validation_mAP": on_validation(results, arm.name, arm.configuration, "mAP"),
             "validation_CMC_1_all_shots": on_validation(results, arm.name, arm.configuration, "CMC_1_all_shots"),
             "test_mAP": on_test(results, arm.name, "mAP"),
@@ -81,7 +83,7 @@ def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Tabl
     columns = [
         Column("search", "Search"),
         Column("n_s", "N_s", "count"),
-        Column("configuration", "Selected"),
+        configuration_column(results, "Selected"),
         Column("validation_mAP", "mAP", "estimate", _VALIDATION, "validation_n"),
         Column("validation_CMC_1_all_shots", "CMC top-1", "estimate", _VALIDATION, "validation_n"),
         Column("test_mAP", "mAP", "estimate", _TEST, "test_n"),
@@ -95,7 +97,8 @@ def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Tabl
         f"images, for reference. {published.CMC_NOTE}"
     )
     notes = [references_note(results)]
-    return Table(name, f"{loss}: ways to set the margin", caption(results, text), columns, rows, notes)
+    title = f"{loss}: ways to set the margin"
+    return Table(name, title, caption(results, text), columns, rows, notes, also=[ARM])
 
 
 def grid_table(results: Results) -> Table:
@@ -106,8 +109,9 @@ def grid_table(results: Results) -> Table:
         rows += [
             {
                 "rule": bool(rows) and number == 0,
+                "arm": arm,
                 "search": arm.search,
-                "configuration": configuration_text(configuration),
+                "configuration": configuration,
                 "validation_mAP": on_validation(results, arm.name, configuration, "mAP"),
                 "published_oai_percent": published.grid_value(search, configuration, "OAI"),
                 "published_cxr_percent": published.grid_value(search, configuration, "CXR"),
@@ -117,8 +121,8 @@ def grid_table(results: Results) -> Table:
         rows.append(
             {
                 "total": True,
-                "search": arm.search,
-                "configuration": f"Mean ± SE of {len(arm.configurations)} configurations",
+                "arm": arm,
+                "search": f"{arm.search}: mean ± SE of {len(arm.configurations)} configurations",
                 "validation_mAP": over_configurations(results, arm.name, "mAP"),
                 "published_oai_percent": published.grid_mean_se(search, "OAI"),
                 "published_cxr_percent": published.grid_mean_se(search, "CXR"),
@@ -126,7 +130,7 @@ def grid_table(results: Results) -> Table:
         )
     columns = [
         Column("search", "Search"),
-        Column("configuration", "Configuration"),
+        configuration_column(results),
         Column("validation_mAP", "Validation mAP", "estimate", "Ours, %, mean ± SE (n)", "n"),
         Column("published_oai_percent", "OAI", "published_mean", "Published mAP, %"),
         Column("published_cxr_percent", "CXR", "published_mean", "Published mAP, %"),
@@ -139,7 +143,8 @@ def grid_table(results: Results) -> Table:
         "SE here is sd(ddof = 1) / √n. From the published values this gives 0.29 and 0.11 for OAI; "
         "the paper prints 0.28 and 0.09, which is ddof = 0. For CXR both round as printed, 0.65 and 0.70.",
     )
-    return Table("grid_vs_automargin", "Grid search against AutoMargin", caption(results, text), columns, rows, notes)
+    title = "Grid search against AutoMargin"
+    return Table("grid_vs_automargin", title, caption(results, text), columns, rows, notes, also=[ARM])
 
 
 @dataclass(frozen=True)

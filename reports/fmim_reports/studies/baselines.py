@@ -24,6 +24,7 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import Estimate, on_test, queries_at, query_times
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.captions import caption, data_phrase, seeds_phrase
+from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import configuration_text, decimal, percent
 from fmim_reports.writing.lines import mean_line, replicates, value_line
 from fmim_reports.writing.plotting import INK, NothingToDraw, Plot
@@ -76,14 +77,15 @@ def ours_table(results: Results) -> Table:
     note = f"“All” is the mean over queries, here and in the paper: {_pooled_note()}"
     notes = [note, references_note(results)]
     title = f"Losses by {interval.after_baseline}" if results.dated else "Losses"
-    return Table(f"losses_by_{interval.unit}", title, caption(results, text), columns, rows, notes)
+    name = f"losses_by_{interval.unit}"
+    return Table(name, title, caption(results, text), columns, rows, notes, also=[ARM])
 
 
 def _of_metric(results: Results, metric: str) -> list[dict[str, Any]]:
     """The rows of a metric: the losses, and the references below them."""
     times, at, name = _times(results), results.interval.name, {"metric": METRICS[metric]}
     rows: list[dict[str, Any]] = [
-        {"rule": metric != "mAP" and number == 0, "loss": arm.group, **name}
+        {"rule": metric != "mAP" and number == 0, "arm": arm, "loss": arm.group, **name}
         | {at(time): on_test(results, arm.name, metric, time) for time in times}
         for number, arm in enumerate(results.arms)
     ]
@@ -123,7 +125,7 @@ def published_table(results: Results) -> Table:
     """The paper's values for OAI in the same form, for the years that the test set has, too."""
     shared, at = _shared_times(results), results.interval.name
     rows = [
-        {"rule": metric != "mAP" and number == 0, "metric": METRICS[metric], "loss": arm.group}
+        {"rule": metric != "mAP" and number == 0, "arm": arm, "metric": METRICS[metric], "loss": arm.group}
         | {at(time): published.by_year(published.loss_name(arm), metric, time) for time in shared}
         for metric in METRICS
         for number, arm in enumerate(results.arms)
@@ -137,7 +139,7 @@ def published_table(results: Results) -> Table:
         f"have. Our values above are on other images: {data_phrase(results)}. {published.CMC_NOTE}"
     )
     title = "Published: losses by years after baseline"
-    return Table("losses_by_year_published", title, text, columns, rows, _footnotes(results))
+    return Table("losses_by_year_published", title, text, columns, rows, _footnotes(results), also=[ARM])
 
 
 def _footnotes(results: Results) -> list[str]:
@@ -149,7 +151,7 @@ def baselines_tidy(results: Results) -> Table:
     """Every loss, metric and time, beside the published value for OAI."""
     rows = [
         tidy_row(
-            arm.name,
+            arm,
             f"{arm.group}, {configuration_text(arm.configurations[0])}",
             metric,
             on_test(results, arm.name, metric, time),

@@ -21,6 +21,7 @@ from fmim_reports.reading.plan import key_of
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, Estimate, arm_summaries, on_validation
 from fmim_reports.writing.captions import caption
+from fmim_reports.writing.columns import ARM, configuration_column
 from fmim_reports.writing.formats import SYMBOLS, configuration_text, percent, value_text
 from fmim_reports.writing.plotting import BLUE, INK, VERMILLION, NothingToDraw, Plot
 from fmim_reports.writing.tables import Column, Table
@@ -77,15 +78,16 @@ def selection_table(results: Results) -> Table:
     found = methods(results)
     rows = [
         {
+            "arm": method.arm,
             "loss": method.arm.group,
             "search": method.arm.search,
             "values": "; ".join(_values(name, values) for name, values in method.space.items()),
             "n_s": method.arm.cost.n_s,
-            "selected": _values_alone(method.arm.configuration),
+            "selected": method.arm.configuration,
             "validation_mAP": method.selected_map,
             "spread": method.spread,
-            "published_oai": _values_alone(method.paper["OAI"]),
-            "published_cxr": _values_alone(method.paper["CXR"]),
+            "published_oai": method.paper["OAI"],
+            "published_cxr": method.paper["CXR"],
         }
         for method in found
     ]
@@ -95,26 +97,21 @@ def selection_table(results: Results) -> Table:
         Column("search", "Search"),
         Column("values", "Values scanned"),
         Column("n_s", "N_s", "count"),
-        Column("selected", "Selected", group=group),
+        configuration_column(results, "Selected", "selected", group),
         Column("validation_mAP", "mAP", "estimate", group, "validation_n"),
         Column("spread", "Spread", "percent", group),
-        Column("published_oai", "OAI", group="Selected, published"),
-        Column("published_cxr", "CXR", group="Selected, published"),
+        configuration_column(results, "OAI", "published_oai", "Selected, published"),
+        configuration_column(results, "CXR", "published_cxr", "Selected, published"),
     ]
     text = (
         "What validation selects for each method, as in Suppl. Table 1(b) of the paper. Spread: best minus worst mean "
         "validation mAP over the method's values, in percentage points. Right: what the paper selected, on other "
-        "images. Several hyperparameters are in the order of the values scanned."
+        "images."
     )
     short = [f"{m.arm.label} ({len(m.complete)} of {len(m.scores)})" for m in found if len(m.complete) < len(m.scores)]
     note = f"The spread covers only configurations that completed every fold: {', '.join(short)}." if short else ""
     notes = [note, *published.footnotes(published.loss_name(results.arm(method.arm.name)) for method in found)]
-    return Table("selected_values", "Selected values", caption(results, text), columns, rows, notes)
-
-
-def _values_alone(configuration: Mapping[str, Any] | None) -> str:
-    """The values of a configuration without their names, which stand in the row already: `0.75, 0.5`."""
-    return ", ".join(value_text(name, value) for name, value in (configuration or {}).items())
+    return Table("selected_values", "Selected values", caption(results, text), columns, rows, notes, also=[ARM])
 
 
 def _values(name: str, values: Sequence[Any]) -> str:
@@ -125,7 +122,7 @@ def selection_tidy(results: Results) -> Table:
     """Every configuration on validation; Suppl. Table 3 (OAI) has published values for AdaTriplet's."""
     rows = [
         tidy_row(
-            method.arm.name,
+            method.arm,
             configuration_text(configuration),
             "mAP",
             score,

@@ -25,6 +25,7 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import Estimate, estimate, estimate_from_time, from_time
 from fmim_reports.stats import paired_difference
 from fmim_reports.writing.captions import caption, test_models
+from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import configuration_text, p_text, percent, points
 from fmim_reports.writing.lines import mean_line, replicates, value_line
 from fmim_reports.writing.plotting import BLUE, VERMILLION, NothingToDraw, Plot
@@ -82,13 +83,14 @@ def lambda_table(results: Results) -> Table:
     rows: list[dict[str, Any]] = []
     for stage, unit in results.stages.items():
         for number, weight in enumerate(weights(results)):
-            row: dict[str, Any] = {"rule": bool(rows) and number == 0, "lam": f"{weight.lam:g}"}
+            row: dict[str, Any] = {"rule": bool(rows) and number == 0, "lam": weight.lam}
+            row |= {"arm": results.arm(weight.arm), "stage": stage}
             row["on"] = f"{'validation' if stage == 'search' else 'test'} ({unit}s)"
             for apart, metric in product((True, False), METRICS):
                 row[_key(metric, apart)] = weight.values[stage, metric, apart]
                 row[f"published_{_key(metric, apart)}"] = _published(results, weight.lam, metric, apart)
             rows.append(row)
-    columns = [Column("on", "On"), Column("lam", "λ")]
+    columns = [Column("on", "On"), Column("lam", "λ", "value")]
     for apart, metric in product((True, False), METRICS):
         group = f"{_label(results, apart).capitalize()}, %, mean ± SE (n)"
         columns.append(Column(_key(metric, apart), METRICS[metric], "estimate", group, f"n{'_6y' * apart}"))
@@ -100,14 +102,15 @@ def lambda_table(results: Results) -> Table:
         f"queries at least {APART} {results.interval.after_baseline}, and over all. Validation: mean over folds; test: "
         f"over seeds ({test_models(results)}). Right: published values in %, on other images. {published.CMC_NOTE}"
     )
-    return Table("lambda_weights", "The weight λ", caption(results, text), columns, rows)
+    also = [ARM, Column("stage", "Stage")]
+    return Table("lambda_weights", "The weight λ", caption(results, text), columns, rows, also=also)
 
 
 def lambda_tidy(results: Results) -> Table:
     """Test values by λ, each beside the published one."""
     rows = [
         tidy_row(
-            weight.arm,
+            results.arm(weight.arm),
             weight.text,
             metric,
             weight.values["replicate", metric, apart],
