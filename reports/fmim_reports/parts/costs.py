@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from fmim_reports.reading.cost import TotalCost, cost_of
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
 from fmim_reports.sections import Section, a_choice, a_search_stage, in_every_study
+from fmim_reports.writing.axes import Mark, extent_of, range_text, scale_of, scale_y
 from fmim_reports.writing.captions import caption, seeds_phrase
 from fmim_reports.writing.cells import RowName
 from fmim_reports.writing.columns import ARM
@@ -76,13 +78,18 @@ def cost_plot(results: Results) -> Plot:
     if not arms:
         raise NothingToDraw("no arm has a completed test replicate yet")
     styles, groups = looks(results), list(dict.fromkeys(arm.group for arm in arms))
+    scale = scale_of({arm.name: extent_of([arm.test]) for arm in arms})
 
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2, sharey=True)
+        marks: dict[Axes, list[Mark]] = {left: [], right: []}
         for arm in arms:
             apart = aside(groups.index(arm.group), len(groups), 0.12)
-            _cost_point(left, arm.cost.n_s * apart, arm, styles[arm.name])
-            _cost_point(right, arm.cost.device_seconds, arm, styles[arm.name])
+            for axes, x in ((left, arm.cost.n_s * apart), (right, arm.cost.device_seconds)):
+                _cost_point(axes, x, arm, styles[arm.name], hidden=arm.name in scale.beyond)
+                if x > 0:
+                    value = range_text([100 * arm.test.stat.mean])
+                    marks[axes].append(Mark(arm.name, x, value, _point(styles[arm.name])))
         left.set(xlabel="configurations trained, $N_s$", ylabel=f"test {metric.label} (%)", xscale="log")
         right.set(xlabel="search device-seconds", xscale="log")
         ticks = sorted({arm.cost.n_s for arm in arms if arm.cost.n_s > 0})
@@ -92,6 +99,7 @@ def cost_plot(results: Results) -> Plot:
         for axes in (left, right):
             axes.xaxis.set_minor_locator(NullLocator())
             axes.margins(x=0.15)
+        scale_y(marks, scale)
         marker_legend(figure, arms, styles)
 
     listed = "; ".join(
@@ -102,6 +110,7 @@ def cost_plot(results: Results) -> Plot:
         f"one seed) against the cost of its search. {'Up' if metric.higher_is_better else 'Down'} and to the left is "
         "better."
     )
+    text += scale.note
     unknown = [arm.label for arm in arms if not arm.cost.device_seconds > 0]
     if unknown:
         text += f" Device-seconds are not known, so not drawn, for {', '.join(unknown)}."
@@ -109,9 +118,16 @@ def cost_plot(results: Results) -> Plot:
     return Plot(name, f"Test {metric.label} by search cost", caption(results, text), listed, 3.0, draw)
 
 
-def _cost_point(axes: Axes, x: float, arm: ArmSummary, style: Look) -> None:
-    point = {**style.line, "linestyle": "", "fillstyle": style.face, "markeredgewidth": 1.1}
-    mean_line(axes, replicates({x: arm.test.values}, scale=100), bars=True, **point)
+def _cost_point(axes: Axes, x: float, arm: ArmSummary, style: Look, hidden: bool) -> None:
+    """A point with its bar; a hidden one keeps its place on the horizontal axis."""
+    values = dict.fromkeys(arm.test.values, math.nan) if hidden else arm.test.values
+    mean_line(axes, replicates({x: values}, scale=100), bars=True, **_point(style))
+    if hidden:
+        axes.update_datalim([(x, 0)], updatey=False)
+
+
+def _point(style: Look) -> dict[str, Any]:
+    return {**style.line, "linestyle": "", "fillstyle": style.face, "markeredgewidth": 1.1}
 
 
 @in_every_study(Section.COST_DETAILS)

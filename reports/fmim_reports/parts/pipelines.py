@@ -12,6 +12,7 @@ from fmim_reports.reading.pipelines import Pipelines, choosing, pipelines, score
 from fmim_reports.reading.results import Results, key_of
 from fmim_reports.sections import Section, declared_comparisons, in_every_study, several_search_splits
 from fmim_reports.stats import mean_se, paired_difference, score_variance, superiority
+from fmim_reports.writing.axes import Extent, Mark, range_text, scale_of, scale_x
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM, configuration_column
 from fmim_reports.writing.formats import percent
@@ -184,15 +185,21 @@ def pipelines_plot(results: Results) -> Plot:
     if not found:
         raise NothingToDraw("no search has come to its end on any split yet")
     labels, styles, metric = {arm.name: arm.label for arm in results.arms}, looks(results), results.metric
+    scale = scale_of({name: Extent.over([*map(_percent, one.values.values())]) for name, one in found.items()})
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         for place, (name, one) in enumerate(found.items()):
-            _row(axes, place, one, styles[name].line["color"])
+            if name not in scale.beyond:
+                _row(axes, place, one, styles[name].line["color"])
         axes.set_yticks(range(len(found)), [labels[name] for name in found])
-        axes.invert_yaxis()
+        axes.set_ylim(len(found) - 0.4, -0.6)
         axes.set(xlabel=f"test {metric.label} (%)")
-        axes.margins(x=0.05)
+        marks = [
+            Mark(name, place, range_text([*map(_percent, one.values.values())]), {**styles[name].line, "marker": "o"})
+            for place, (name, one) in enumerate(found.items())
+        ]
+        scale_x(axes, marks, scale)
 
     values = {name: ", ".join(percent(value, 1) for value in one.values.values()) for name, one in found.items()}
     listed = "; ".join(f"{labels[name]} {text} %" for name, text in values.items())
@@ -200,6 +207,7 @@ def pipelines_plot(results: Results) -> Plot:
         f"Test {metric.label} of each whole pipeline, one per split of the development subjects. Filled: it selected "
         "what the study did; open: another configuration. The ticks below are the study's own fresh seeds."
     )
+    text += scale.note
     height = 0.9 + 0.34 * len(found)
     return Plot("whole_pipelines", "Whole pipelines", caption(results, text), listed, height, draw)
 
@@ -208,10 +216,14 @@ def _row(axes: Axes, place: int, one: Pipelines, colour: str) -> None:
     """An arm's pipelines as points, those close together apart in height; its own seeds as ticks below."""
     for number, (split, value) in enumerate(one.values.items()):
         height = place - 0.12 + 0.05 * (number % 3 - 1)
-        face = colour if one.same(split) else "white"
+        face = colour if one.same(split) else "#fdfdfd"
         axes.plot(100 * value, height, "o", markersize=4.5, markerfacecolor=face, markeredgecolor=colour)
     own = [100 * value for value in one.own.values()]
     axes.plot(own, [place + 0.25] * len(own), "|", color=colour, markersize=6, alpha=0.7)
+
+
+def _percent(fraction: float) -> float:
+    return 100 * fraction
 
 
 def _squared(variance: float | None) -> float | None:

@@ -22,6 +22,7 @@ from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, on_test, on_validation, over_configurations
 from fmim_reports.stats import MeanSE, mean_se
+from fmim_reports.writing.axes import Extent, scale_of
 from fmim_reports.writing.captions import caption, test_models
 from fmim_reports.writing.columns import ARM, configuration_column
 from fmim_reports.writing.formats import configuration_text, percent
@@ -171,22 +172,32 @@ def heat_plot(results: Results) -> Plot:
     shown = [panel for panel in panels if panel and not panel.means.isna().all(axis=None)]
     if not shown:
         raise NothingToDraw("no AdaTriplet configuration has a completed fold yet")
-    values = np.concatenate([panel.means.to_numpy().ravel() for panel in shown])
-    norm = Normalize(np.nanmin(values), np.nanmax(values))
+    values = np.concatenate([panel.means.to_numpy().ravel() for panel in shown]).tolist()
+    scale = scale_of({str(number): Extent.over([value]) for number, value in enumerate(values)})
+    norm = Normalize(scale.low, scale.high, clip=True)
+    extend = {(True, True): "both", (True, False): "min", (False, True): "max", (False, False): "neither"}
 
     def draw(figure: Figure) -> None:
         widths = [len(panel.columns) for panel in shown]
         axes = figure.subplots(1, len(shown), width_ratios=widths, squeeze=False)[0]
         for panel, ax in zip(shown, axes, strict=True):
             _heat(ax, panel, norm, len(results.study.folds))
-        bar = figure.colorbar(axes[0].collections[0], ax=list(axes), location="bottom", aspect=40, pad=0.03)
+        bar = figure.colorbar(
+            axes[0].collections[0],
+            ax=list(axes),
+            location="bottom",
+            aspect=40,
+            pad=0.03,
+            extend=extend[bool(scale.below), bool(scale.above)],
+        )
         bar.set_label("validation mAP (%)")
         bar.outline.set_visible(False)
 
     text = (
         "Validation mAP in % of every AdaTriplet configuration: mean of folds, below it ± SE, "
         f"n = {len(results.study.folds)} folds where no other n is given. The panels share the colour scale, "
-        "from the lowest value to the highest. A dash: no completed fold."
+        "from the lowest value to the highest but for those far from the others, at which the bar has a tip. A "
+        "dash: no completed fold."
     )
     alt = "Heat maps of validation mAP. " + " ".join(_describe(panel) for panel in shown)
     return Plot("validation_heatmap", "Validation mAP over the margins", caption(results, text), alt, 3.2, draw)

@@ -28,6 +28,7 @@ from fmim_reports.writing.captions import caption, test_models
 from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import configuration_text, p_text, percent, points
 from fmim_reports.writing.lines import mean_line, replicates, value_line
+from fmim_reports.writing.looks import shared_legend
 from fmim_reports.writing.plotting import BLUE, VERMILLION, NothingToDraw, Plot
 from fmim_reports.writing.tables import Column, Table
 
@@ -130,7 +131,7 @@ def lambda_plot(results: Results) -> Plot:
         raise NothingToDraw("no λ has a completed test replicate yet")
 
     def draw(figure: Figure) -> None:
-        panels = figure.subplots(2, 2, sharex=True, sharey="row")
+        panels = figure.subplots(2, 2, sharex=True)
         for column, metric in enumerate(METRICS):
             for apart in (False, True):
                 _ours(panels[0][column], results, shown, metric, apart)
@@ -141,12 +142,11 @@ def lambda_plot(results: Results) -> Plot:
             panels[1][column].margins(x=0.12)
         panels[0][0].set_ylabel("ours, test (%)")
         panels[1][0].set_ylabel("published, OAI (%)")
-        handles, labels = (a + b for a, b in zip(*(p.get_legend_handles_labels() for p in panels[:, 0]), strict=True))
-        figure.legend(handles, labels, loc="outside upper center", ncols=2, columnspacing=1)
+        shared_legend(figure, panels[:, 0])
 
     text = (
         f"Test mAP and CMC top-1 by λ (mean ± SE over seeds, {_seeds(results, shown)}; no bar for one seed), over all "
-        f"queries and those at least {APART} {results.interval.after_baseline}. Hollow: {published.LABEL}, printed "
+        f"queries and those at least {APART} {results.interval.after_baseline}. Below: {published.LABEL}, printed "
         f"without SE, on other images and so on a scale of their own. {published.CMC_NOTE}"
     )
     alt = "Test mAP by λ. " + "; ".join(
@@ -180,7 +180,6 @@ def _theirs(axes: Axes, results: Results, shown: list[Weight], metric: str, apar
         pd.Series(values, name="y", dtype=float).rename_axis("x").reset_index(),
         color=_COLOURS[apart],
         marker=_MARKERS[apart],
-        fillstyle="none",
         linestyle=(0, (3, 1.5)),
         linewidth=0.9,
         label=f"published (OAI), {_label(results, apart)}",

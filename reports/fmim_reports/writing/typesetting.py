@@ -94,7 +94,10 @@ class Content:
 
     def lines(self, width: float, size: int) -> list[int]:
         """Of each cell the lines that it takes."""
-        return [math.ceil(1.1 * width_of(cell, size) / width) if self.breaks else 1 for cell in self.cells]
+        return [
+            max(len(lines_of(cell, width, size)), math.ceil(1.1 * width_of(cell, size) / width)) if self.breaks else 1
+            for cell in self.cells
+        ]
 
 
 @dataclass(frozen=True)
