@@ -27,6 +27,7 @@ from fmim_reports.writing.tables import Table, html_rows, markdown, to_csv
 Tables = Mapping[Section, Sequence[Table]]
 
 
+_FORMATS = (("csv", to_csv), ("md", markdown), ("tex", latex))
 _STAGES = (("search", "search trials"), ("replicate", "test replicates"), ("reference", "reference trials"))
 
 
@@ -49,11 +50,12 @@ def build_report(out: Path) -> Path:
 
 
 def write_tables(results: Results, report: Path) -> Tables:
-    """Writes the tables alone, into `report`/tables as CSV, Markdown and LaTeX; returns them."""
+    """Writes the tables alone, into `report`/tables as CSV, Markdown and LaTeX, data as CSV; returns them."""
     tables = tables_of(results)
-    for table in (one for found in tables.values() for one in found):
-        for suffix, write in (("csv", to_csv), ("md", markdown), ("tex", latex)):
-            write_bytes(report / "tables" / f"{table.name}.{suffix}", write(table).encode())
+    for section, found in tables.items():
+        for table in found:
+            for suffix, write in _FORMATS if section is not Section.DATA else _FORMATS[:1]:
+                write_bytes(report / "tables" / f"{table.name}.{suffix}", write(table).encode())
     return tables
 
 

@@ -25,6 +25,7 @@ class Section(Enum):
     COST_DETAILS = "trials and cost, folded on the page"
     MORE = "more tables, folded on the page"
     FILES = "written as files only"
+    DATA = "written as a CSV file only: too long to be read as a table"
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def test_one_file_adds_a_table_to_every_study(followed: dict[str, str], tmp_path
         tables_alone(each)
         assert (each / "report/tables/warnings_by_arm.csv").exists()
     with (out / "report/tables/warnings_by_arm.csv").open(encoding="utf-8") as stream:
-        found = {row["arm"]: row["warnings"] for row in csv.DictReader(stream)}
+        found = {row["arm_label"]: row["warnings"] for row in csv.DictReader(stream)}
     assert (found["Triplet + Q1"], found["Triplet + Q2"]) == ("1", "0")
 
 
@@ -97,7 +97,9 @@ def test_a_study_called_like_a_table_has_its_tidy_file_under_another_name(name: 
     tables_alone(out)
     tables = out / "report" / "tables"
     assert "setting" not in (tables / f"{name}.csv").read_text(encoding="utf-8").splitlines()[0]
-    assert (tables / f"{name}_values.csv").read_text(encoding="utf-8").startswith("arm,setting,metric,year,mean")
+    assert (
+        (tables / f"{name}_values.csv").read_text(encoding="utf-8").startswith("arm,arm_label,setting,metric,year,mean")
+    )
 
 
 def test_without_a_file_a_study_has_what_every_study_has(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_the_primary_columns_are_the_metrics(out: Path) -> None:
         assert float(row["test_CMC_1_mean"]) == pytest.approx(expected - 0.05 + OFFSET)
     assert float(table(out, "trials")[0]["CMC_1"]) == pytest.approx(0.63 - 0.01 + OFFSET)
     assert float(table(out, "by_year")[1]["year_2_mean"]) == pytest.approx(0.78 - 0.05 + OFFSET + 1 / 50)
-    budget = {row["arm"]: row for row in table(out, "search_budget")}
+    budget = {row["arm_label"]: row for row in table(out, "search_budget")}
     scores = sorted(level("triplet_grid", {"epsilon": epsilon}) + OFFSET for epsilon in (0.1, 0.25, 0.5, 0.75))
     assert float(budget["Triplet + grid search"]["one"]) == pytest.approx(sum(scores) / 4)
     chosen = {row["configuration"]: row for row in table(out, "configurations") if row["selected"]}

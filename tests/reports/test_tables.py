@@ -20,7 +20,7 @@ from tests.support.file_contents import YEARS, spoil
 from tests.support.out_folders import record, table, tables_alone
 
 COLUMNS = (
-    "arm,loss,group,search,n_s,trials,epochs,device_seconds,"
+    "arm,arm_label,loss,group,search,n_s,trials,epochs,device_seconds,"
     "validation_mAP_mean,validation_mAP_se,validation_n,test_mAP_mean,test_mAP_se,test_n"
 )
 
@@ -165,6 +165,7 @@ def test_the_tidy_file_has_every_arm_metric_and_year_beside_the_published_values
     rows = table(reported, "automargin_vs_grid")
     assert list(rows[0]) == [
         "arm",
+        "arm_label",
         "setting",
         "metric",
         "year",

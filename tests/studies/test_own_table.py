@@ -92,7 +92,7 @@ def test_follow_ups_by_weeks_are_reported_by_weeks(tmp_path: Path) -> None:
     assert "mAP by weeks after baseline" in report
     assert "years after baseline" not in report
     label = results.arm("triplet_grid").label
-    (row,) = [row for row in table(out, "by_week") if row["arm"] == label]
+    (row,) = [row for row in table(out, "by_week") if row["arm_label"] == label]
     recorded = [trial.metric("mAP", 1) for trial in results.of("triplet_grid", "replicate")]
     assert float(row["week_1_mean"]) == pytest.approx(np.mean(recorded), abs=1e-12)
     (tmp_path / "images" / "manifest.toml").write_text('interval = "day"\nmean = 0.4\n')

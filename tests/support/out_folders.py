@@ -47,7 +47,7 @@ def set_differences(out: Path, pair: tuple[str, str], values: Sequence[float], m
 
 def by_arm(table: Table, stage: str = "search") -> dict[str, dict[str, str]]:
     """The rows of a table of costs by the label of their arm, of one stage if the table has several."""
-    return {row["arm"]: row for row in rows(table) if row.get("stage", stage) == stage}
+    return {row["arm_label"]: row for row in rows(table) if row.get("stage", stage) == stage}
 
 
 def searched_by(out: Path, arm: str, **facts: bool) -> None:

@@ -13,7 +13,7 @@ from fmim_reports.writing.tables import Table, to_csv
 from tests.support.factories import make_out
 from tests.support.file_contents import by_arm, edit, record_content, selection_content, write
 
-COLUMNS = "arm,setting,metric,year,mean,se,n,published_mean,published_se"
+COLUMNS = "arm,arm_label,setting,metric,year,mean,se,n,published_mean,published_se"
 SEEDS = 3
 
 

@@ -11,7 +11,7 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, on_test, on_validation, pooled_over_queries
 from fmim_reports.sections import Section, a_search_stage, in_every_study
 from fmim_reports.writing.captions import caption, chosen_word
-from fmim_reports.writing.formats import configuration_text
+from fmim_reports.writing.columns import ARM, configuration_column
 from fmim_reports.writing.references import reference_rows, references_note
 from fmim_reports.writing.tables import Column, Table
 
@@ -20,15 +20,14 @@ from fmim_reports.writing.tables import Column, Table
 def arms_table(results: Results) -> Table:
     """Every metric of every arm on the test set."""
     rows: list[dict[str, Any]] = [
-        {"arm": arm.label, "configuration": configuration_text(arm.configuration)}
-        | {name: on_test(results, arm.name, name) for name in METRICS}
+        {"arm": arm, "configuration": arm.configuration} | {name: on_test(results, arm.name, name) for name in METRICS}
         for arm in arm_summaries(results)
     ]
     rows += reference_rows(results, lambda one: {name: on_reference(results, one, name) for name in METRICS})
     group = "Test set, %, mean ± SE over seeds (n)"
     columns = [
-        Column("arm", "Arm"),
-        Column("configuration", chosen_word(results).capitalize()),
+        ARM,
+        configuration_column(results, chosen_word(results).capitalize()),
         *(Column(m.name, m.label, "estimate", group, "test_n") for m in METRICS.values()),
     ]
     text = f"Every metric on the test set, of each arm's {chosen_word(results)} configuration trained with fresh seeds."
@@ -46,8 +45,8 @@ def configurations_table(results: Results) -> Table:
             found = on_validation(results, arm.name, configuration, metric.name)
             rows.append(
                 {
-                    "arm": arm.label,
-                    "configuration": configuration_text(configuration),
+                    "arm": arm,
+                    "configuration": configuration,
                     f"validation_{metric.name}": found,
                     "pooled": pooled_over_queries(results, arm.name, configuration),
                     "selected": "selected" if configuration == chosen else _stop(results, arm.name, configuration),
@@ -55,8 +54,8 @@ def configurations_table(results: Results) -> Table:
             )
     group = f"Validation {metric.label}, %"
     columns = [
-        Column("arm", "Arm"),
-        Column("configuration", "Configuration"),
+        ARM,
+        configuration_column(results),
         Column(f"validation_{metric.name}", "Mean of folds ± SE (n)", "estimate", group, "validation_n"),
         Column("pooled", "Pooled over queries", "percent", group),
         Column("selected", "Selected or stopped"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -19,7 +19,9 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries, on_validation
 from fmim_reports.sections import Section, a_choice, in_every_study
 from fmim_reports.stats import area_under, best_so_far, expected_best
+from fmim_reports.writing.axes import Extent, Mark, range_text, scale_of, scale_y
 from fmim_reports.writing.captions import caption
+from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import decimal, percent
 from fmim_reports.writing.lines import value_line
 from fmim_reports.writing.looks import Look, looks, panels, shared_legend
@@ -54,6 +56,13 @@ class Curve:
     @property
     def n(self) -> int:
         return len(self.best)
+
+    @property
+    def extent(self) -> Extent:
+        """In percent; an arm is judged by what its search ends with."""
+        known = [(best, sd) for best, sd in zip_longest(self.best, self.sd, fillvalue=0.0) if not math.isnan(best)]
+        whole = Extent.over([100 * best for best, _ in known], [100 * sd for _, sd in known])
+        return replace(whole, value=100 * self.best[-1])
 
     def points(self, unit: str) -> Points:
         """Budgets and best scores, from the first that is known on; budgets rise, and are none where not known."""
@@ -125,7 +134,7 @@ def budget_table(results: Results) -> Table:
     notes += [f"{c.arm.label}: configurations without a score: {c.left_out}." for c in found if c.left_out]
     area_group, sd = "Area under the curve, %", "sd"
     columns = [
-        Column("arm", "Arm"),
+        ARM,
         Column("curve", "Curve"),
         Column("n", "N_s", "count"),
         Column("one", "Best", "percent", "One configuration, %"),
@@ -152,7 +161,7 @@ def _by_group(found: Sequence[Curve]) -> dict[str, list[Curve]]:
 def _row(curve: Curve) -> dict[str, Any]:
     sd = curve.sd if curve.n > 1 else ()
     ends = {"one": curve.best[0], "all": curve.best[-1]} | ({"one_sd": sd[0]} if sd else {})
-    return {"arm": curve.arm.label, "curve": "so far" if curve.ordered else "expected", "n": curve.n} | ends
+    return {"arm": curve.arm, "curve": "so far" if curve.ordered else "expected", "n": curve.n} | ends
 
 
 def _ranges(group: str, among: Sequence[Curve]) -> list[str]:
@@ -168,22 +177,26 @@ def budget_plot(results: Results) -> Plot:
     found, label, styles = curves(results), results.metric.label, looks(results)
     if not any(curve.n > 1 for curve in found):
         raise NothingToDraw("no arm has two configurations that completed every fold yet")
-    hidden = _far_worse(found)
+    scale = scale_of({curve.arm.name: curve.extent for curve in found})
     columns = panels([curve.arm for curve in found])
 
     def draw(figure: Figure) -> None:
         rows = figure.subplots(len(UNITS), len(columns), sharey=True, squeeze=False)
+        marks: dict[Axes, list[Mark]] = {axes: [] for axes in rows.flat}
         for unit, row in zip(UNITS, rows, strict=True):
             for arms, axes in zip(columns.values(), row, strict=True):
                 among = [curve for curve in found if curve.arm in arms]
                 shared = shared_range(among, unit)
-                for curve in (one for one in among if one not in hidden):
-                    _draw(axes, curve, unit, shared[1] if shared else 0.0, styles[curve.arm.name])
+                for curve in among:
+                    marks[axes] += _mark(curve, unit, styles[curve.arm.name])
+                    if curve.arm.name not in scale.beyond:
+                        _draw(axes, curve, unit, shared[1] if shared else 0.0, styles[curve.arm.name])
                 axes.set_xlabel(f"{unit} spent" if unit == DEVICE_SECONDS else f"{unit} tried")
                 axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
             row[0].set_ylabel(f"best validation {label} (%)")
         for title, axes in zip(columns, rows[0], strict=True):
             axes.set_title(title)
+        scale_y(marks, scale)
         shared_legend(figure, rows[0])
 
     ends = "; ".join(
@@ -196,26 +209,14 @@ def budget_plot(results: Results) -> Plot:
         "so far of searches that adapt or stop trials. Dotted: the search is over. A curve that starts "
         f"{'high' if results.metric.higher_is_better else 'low'} needs little search."
     )
-    if hidden:
-        listed = "; ".join(f"{c.arm.label} {percent(c.best[0], 1)} %" for c in hidden)
-        text += f" Not drawn, far worse: {listed}."
+    text += scale.note
     return Plot("expected_best", f"Best validation {label} by budget", caption(results, text), ends, 4.2, draw)
 
 
-def _far_worse(found: Sequence[Curve]) -> list[Curve]:
-    """Arms of one configuration that is worse than what any search shows: they would squeeze what is to be compared."""
-    worst = min(
-        _gain(curve, best) - sd
-        for curve in found
-        if curve.n > 1
-        for best, sd in zip_longest(curve.points(CONFIGURATIONS)[1], curve.sd, fillvalue=0.0)
-    )
-    return [curve for curve in found if curve.n == 1 and _gain(curve, curve.best[0]) < worst]
-
-
-def _gain(curve: Curve, score: float) -> float:
-    """A score in which higher is better."""
-    return score if curve.metric.higher_is_better else -score
+def _mark(curve: Curve, unit: str, style: Look) -> list[Mark]:
+    """The arm at its first budget, with its scores from the first to the last, were it off the scale."""
+    budgets, best = curve.points(unit)
+    return [Mark(curve.arm.name, budgets[0], range_text([100 * score for score in best]), style.line)] if best else []
 
 
 def _draw(axes: Axes, curve: Curve, unit: str, high: float, style: Look) -> None:

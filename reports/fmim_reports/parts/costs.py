@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,17 +10,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from fmim_reports.parts.trials import OTHER_SPLITS
 from fmim_reports.reading.cost import TotalCost, cost_of
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
 from fmim_reports.sections import Section, a_choice, a_search_stage, in_every_study
+from fmim_reports.writing.axes import Mark, extent_of, range_text, scale_of, scale_y
 from fmim_reports.writing.captions import caption, seeds_phrase
+from fmim_reports.writing.cells import RowName
+from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import percent
 from fmim_reports.writing.lines import mean_line, replicates
 from fmim_reports.writing.looks import Look, aside, looks, marker_legend
 from fmim_reports.writing.plotting import NothingToDraw, Plot
 from fmim_reports.writing.tables import Column, Table
 
+_ALL_ARMS = RowName("", "All arms")
 _PART_LABELS = {"startup_s": "Start-up", "data_s": "Data", "train_s": "Training", "eval_s": "Evaluation"}
 
 
@@ -29,7 +35,7 @@ def search_cost_table(results: Results) -> Table:
     metric = results.metric
     rows = [
         {
-            "arm": arm.name,
+            "arm": arm,
             "loss": arm.loss,
             "group": arm.group,
             "search": arm.search,
@@ -44,7 +50,7 @@ def search_cost_table(results: Results) -> Table:
     ]
     group = f"{metric.label} in %, mean ± SE (n)"
     columns = [
-        Column("arm", "Arm"),
+        ARM,
         Column("loss", "Loss"),
         Column("group", "Group"),
         Column("search", "Search"),
@@ -72,13 +78,18 @@ def cost_plot(results: Results) -> Plot:
     if not arms:
         raise NothingToDraw("no arm has a completed test replicate yet")
     styles, groups = looks(results), list(dict.fromkeys(arm.group for arm in arms))
+    scale = scale_of({arm.name: extent_of([arm.test]) for arm in arms})
 
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2, sharey=True)
+        marks: dict[Axes, list[Mark]] = {left: [], right: []}
         for arm in arms:
             apart = aside(groups.index(arm.group), len(groups), 0.12)
-            _cost_point(left, arm.cost.n_s * apart, arm, styles[arm.name])
-            _cost_point(right, arm.cost.device_seconds, arm, styles[arm.name])
+            for axes, x in ((left, arm.cost.n_s * apart), (right, arm.cost.device_seconds)):
+                _cost_point(axes, x, arm, styles[arm.name], hidden=arm.name in scale.beyond)
+                if x > 0:
+                    value = range_text([100 * arm.test.stat.mean])
+                    marks[axes].append(Mark(arm.name, x, value, _point(styles[arm.name])))
         left.set(xlabel="configurations trained, $N_s$", ylabel=f"test {metric.label} (%)", xscale="log")
         right.set(xlabel="search device-seconds", xscale="log")
         ticks = sorted({arm.cost.n_s for arm in arms if arm.cost.n_s > 0})
@@ -88,6 +99,7 @@ def cost_plot(results: Results) -> Plot:
         for axes in (left, right):
             axes.xaxis.set_minor_locator(NullLocator())
             axes.margins(x=0.15)
+        scale_y(marks, scale)
         marker_legend(figure, arms, styles)
 
     listed = "; ".join(
@@ -98,6 +110,7 @@ def cost_plot(results: Results) -> Plot:
         f"one seed) against the cost of its search. {'Up' if metric.higher_is_better else 'Down'} and to the left is "
         "better."
     )
+    text += scale.note
     unknown = [arm.label for arm in arms if not arm.cost.device_seconds > 0]
     if unknown:
         text += f" Device-seconds are not known, so not drawn, for {', '.join(unknown)}."
@@ -105,9 +118,16 @@ def cost_plot(results: Results) -> Plot:
     return Plot(name, f"Test {metric.label} by search cost", caption(results, text), listed, 3.0, draw)
 
 
-def _cost_point(axes: Axes, x: float, arm: ArmSummary, style: Look) -> None:
-    point = {**style.line, "linestyle": "", "fillstyle": style.face, "markeredgewidth": 1.1}
-    mean_line(axes, replicates({x: arm.test.values}, scale=100), bars=True, **point)
+def _cost_point(axes: Axes, x: float, arm: ArmSummary, style: Look, hidden: bool) -> None:
+    """A point with its bar; a hidden one keeps its place on the horizontal axis."""
+    values = dict.fromkeys(arm.test.values, math.nan) if hidden else arm.test.values
+    mean_line(axes, replicates({x: values}, scale=100), bars=True, **_point(style))
+    if hidden:
+        axes.update_datalim([(x, 0)], updatey=False)
+
+
+def _point(style: Look) -> dict[str, Any]:
+    return {**style.line, "linestyle": "", "fillstyle": style.face, "markeredgewidth": 1.1}
 
 
 @in_every_study(Section.COST_DETAILS)
@@ -120,7 +140,7 @@ def accounting_table(results: Results) -> Table:
         | {"wasted": cost.wasted, "wall_s": cost.wall_s, "energy_kj": _kilo(cost.energy_j)}
         for head, cost in _by_stage(results)
     ]
-    columns = [Column("arm", "Arm"), Column("stage", "Stage"), Column("n_s", "N_s", "count")]
+    columns = [ARM, Column("stage", "Stage"), Column("n_s", "N_s", "count")]
     counts = {"trials": "All", "stopped": "Stopped", "failed": "Failed", "repeated": "Repeated"}
     columns += [Column(name, label, "count", "Trials") for name, label in counts.items()]
     columns += [Column("epochs", "Epochs", "count"), Column("images", "Images", "count")]
@@ -130,7 +150,7 @@ def accounting_table(results: Results) -> Table:
     ]
     columns += [Column("wall_s", "Wall s", "seconds")]
     measured = any(row["energy_kj"] is not None for row in rows)
-    columns += [Column("energy_kj", "kJ", "number")] if measured else []
+    columns += [Column("energy_kj", "kJ", "number", unit="kJ")] if measured else []
     text = (
         "What every trial cost, failed ones included. Repeated: attempts that failed and were run again; they are "
         "counted in epochs, images and device-seconds, and the latter once more by themselves, under Failed. Wall: "
@@ -154,12 +174,12 @@ def time_table(results: Results) -> Table:
         for head, cost in _by_stage(results)
     ]
     columns = [
-        Column("arm", "Arm"),
+        ARM,
         Column("stage", "Stage"),
         *(Column(part, label, "seconds", "Seconds") for part, label in _PART_LABELS.items()),
         Column("outside", "Other", "seconds", "Seconds"),
         Column("device_seconds", "Device s", "seconds"),
-        Column("peak_gb", "Peak GB", "number"),
+        Column("peak_gb", "Peak GB", "number", unit="GB"),
     ]
     text = (
         "Seconds of all trials by kind, failed and repeated ones included. Other: waiting for the runner between "
@@ -171,18 +191,18 @@ def time_table(results: Results) -> Table:
 def _by_stage(results: Results) -> Iterator[tuple[dict[str, Any], TotalCost]]:
     """The first columns and the cost of each arm by stage, each with its sum; of the references; of everything."""
     for stage in results.stages:
-        costs = [(arm.label, cost_of(results.of(arm.name, stage))) for arm in results.arms]
-        for position, (label, cost) in enumerate(costs):
-            yield {"arm": label, "stage": stage, "rule": position == 0, **_n_s(stage, cost.n_s)}, cost
+        costs = [(arm, cost_of(results.of(arm.name, stage))) for arm in results.arms]
+        for position, (arm, cost) in enumerate(costs):
+            yield {"arm": arm, "stage": stage, "rule": position == 0, **_n_s(stage, cost.n_s)}, cost
         whole = _of_stage(results, stage)
         # Of each arm its own: two arms' configurations of the same name are not the same training.
-        yield {"arm": "All arms", "stage": stage, "total": True, **_n_s(stage, sum(c.n_s for _, c in costs))}, whole
+        yield {"arm": _ALL_ARMS, "stage": stage, "total": True, **_n_s(stage, sum(c.n_s for _, c in costs))}, whole
     if results.other_splits:
-        yield {"arm": "All arms", "stage": "other search splits", "total": True}, cost_of(results.other_splits)
+        yield {"arm": _ALL_ARMS, "stage": OTHER_SPLITS, "total": True}, cost_of(results.other_splits)
     if results.references:
-        yield {"arm": "References", "stage": "reference", "rule": True}, _of_stage(results, "reference")
+        yield {"arm": RowName("", "References"), "stage": "reference", "rule": True}, _of_stage(results, "reference")
     if len(results.stages) > 1 or results.references:
-        yield {"arm": "All", "stage": "all", "total": True}, cost_of(results.every_trial)
+        yield {"arm": RowName("", "All"), "stage": "all", "total": True}, cost_of(results.every_trial)
 
 
 def _of_stage(results: Results, stage: str) -> TotalCost:

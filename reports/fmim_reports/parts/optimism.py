@@ -11,7 +11,9 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries, completed
 from fmim_reports.sections import Section, a_choice, in_every_study
 from fmim_reports.stats import Optimism, optimism
+from fmim_reports.writing.axes import Extent, Mark, scale_of, scale_y
 from fmim_reports.writing.captions import caption
+from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import points
 from fmim_reports.writing.looks import aside, looks, marker_legend
 from fmim_reports.writing.plotting import NothingToDraw, Plot
@@ -53,7 +55,7 @@ def optimism_table(results: Results) -> Table:
     found, label = optimisms(results), results.metric.label
     rows = [
         {
-            "arm": one.arm.label,
+            "arm": one.arm,
             "n_s": one.n_s,
             "validation": one.arm.validation,
             "test": one.arm.test,
@@ -66,7 +68,7 @@ def optimism_table(results: Results) -> Table:
     minus = "Validation − fresh seeds" if results.metric.higher_is_better else "Fresh seeds − validation"
     both, group = f"{minus}, percentage points", f"{label} in %, mean ± SE (n)"
     columns = [
-        Column("arm", "Arm"),
+        ARM,
         Column("n_s", "N_s", "count"),
         Column("validation", "Validation (folds)", "estimate", group, "validation_n"),
         Column("test", "Test (fresh seeds)", "estimate", group, "test_n"),
@@ -90,17 +92,22 @@ def optimism_plot(results: Results) -> Plot:
     if not any(one.n_s > 1 for one in found):
         raise NothingToDraw("no arm that selected among two configurations has a test result yet")
     label, styles = results.metric.label, looks(results)
+    scale = scale_of({one.arm.name: _extent(one) for one in found})
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
+        marks = []
         for one in found:
             alike = [other for other in found if other.n_s == one.n_s]
             x = one.n_s * aside(alike.index(one), len(alike), 0.14)
             style = styles[one.arm.name]
             line = {**style.line, "linestyle": "", "fillstyle": style.face}
-            y, low, high = one.found.optimism, one.found.low, one.found.high
-            error = None if low is None or high is None else [[100 * (y - low)], [100 * (high - y)]]
-            axes.errorbar(x, 100 * y, yerr=error, elinewidth=1, capsize=2, **line)
+            axes.update_datalim([(x, 0)], updatey=False)
+            marks.append(Mark(one.arm.name, x, points(one.found.optimism, 1), line))
+            if one.arm.name not in scale.beyond:
+                y, low, high = one.found.optimism, one.found.low, one.found.high
+                error = None if low is None or high is None else [[100 * (y - low)], [100 * (high - y)]]
+                axes.errorbar(x, 100 * y, yerr=error, elinewidth=1, capsize=2, **line)
         axes.axhline(0, color="#5b6470", linewidth=0.8)
         axes.set(xlabel="configurations trained, $N_s$", xscale="log")
         axes.set_ylabel(f"optimism ({label},\npercentage points)")
@@ -108,12 +115,22 @@ def optimism_plot(results: Results) -> Plot:
         axes.set_xticks(ticks, [str(tick) for tick in ticks])
         axes.xaxis.set_minor_locator(NullLocator())
         axes.margins(x=0.15)
+        scale_y({axes: marks}, scale)
         marker_legend(figure, [one.arm for one in found], styles)
 
     listed = "; ".join(f"{one.arm.label} {points(one.difference)} with {one.n_s}" for one in found)
     text = (
         "By how many percentage points the validation score of the selected configuration exceeds its test result with "
-        "fresh seeds, 95 % CI. The change of subjects is in it too: compare with arms that selected nothing (N_s = 1)."
+        "fresh seeds, 95 % CI; one far longer than the arms differ leaves the axis. The change of subjects is in it "
+        "too: compare with arms that selected nothing (N_s = 1)."
     )
+    text += scale.note
     name, title = "optimism_vs_search", "Optimism of the selection by search cost"
     return Plot(name, title, caption(results, text), listed, 2.6, draw)
+
+
+def _extent(one: ArmOptimism) -> Extent:
+    """In percentage points; a difference without an interval is its own."""
+    value, low, high = one.found.optimism, one.found.low, one.found.high
+    ends = (100 * (value if end is None else end) for end in (low, high))
+    return Extent(100 * value, 100 * value, 100 * value, *ends)

@@ -12,13 +12,17 @@ from fmim_reports.reading.pipelines import Pipelines, choosing, pipelines, score
 from fmim_reports.reading.results import Results, key_of
 from fmim_reports.sections import Section, declared_comparisons, in_every_study, several_search_splits
 from fmim_reports.stats import mean_se, paired_difference, score_variance, superiority
+from fmim_reports.writing.axes import Extent, Mark, range_text, scale_of, scale_x
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.formats import configuration_text, percent
+from fmim_reports.writing.columns import ARM, configuration_column
+from fmim_reports.writing.formats import percent
 from fmim_reports.writing.looks import looks
 from fmim_reports.writing.plotting import NothingToDraw, Plot
 from fmim_reports.writing.tables import Column, Table
 
 FEWEST_SPLITS = 5  # of fewer, a share of the variance is hardly an estimate: a table shows it, no sentence does
+
+_SQUARED = "squared percentage points"
 
 
 def selection_caution(results: Results) -> list[str]:
@@ -48,7 +52,7 @@ def pipelines_table(results: Results) -> Table:
     rows, notes = [], []
     for a, b in results.comparisons:
         one, other = (pipelines(results, name) for name in (a, b))
-        labels = {"a": results.arm(a).label, "b": results.arm(b).label}
+        labels = {"a": results.arm(a), "b": results.arm(b)}
         both = {"selected configurations": (one.own, other.own), "whole pipelines": (one.values, other.values)}
         for over, (ours, theirs) in both.items():
             found = paired_difference(ours, theirs)
@@ -58,11 +62,11 @@ def pipelines_table(results: Results) -> Table:
                 | {"difference": found.difference if found.n else None, "low": found.low, "high": found.high}
                 | {"probability": wins.probability, "p_low": wins.low, "p_high": wins.high}
             )
-            notes += [f"{labels['a']} − {labels['b']}, {over}: {found.note}."] if found.note else []
+            notes += [f"{labels['a'].label} − {labels['b'].label}, {over}: {found.note}."] if found.note else []
     difference, better = f"a − b, {results.metric.label}, percentage points", "a beats b, % of pairs"
     columns = [
-        Column("a", "Arm a"),
-        Column("b", "Arm b"),
+        Column("a", "Arm a", "arm"),
+        Column("b", "Arm b", "arm"),
         Column("over", "Over"),
         Column("n", "Pairs", "count"),
         Column("difference", "Difference", "points", difference),
@@ -89,20 +93,20 @@ def variance_table(results: Results) -> Table:
         found = pipelines(results, arm.name)
         variance = found.variance
         rows.append(
-            {"arm": arm.label, "splits": variance.splits, "winners": variance.winners, "df": variance.df}
+            {"arm": arm, "splits": variance.splits, "winners": variance.winners, "df": variance.df}
             | {"same": sum(map(found.same, found.winners)), "share": variance.share, "sd": mean_se(found.values).sd}
             | {"selection": _squared(variance.selection), "seed": _squared(variance.seed)}
         )
         notes += [f"{arm.label}: {variance.note}."] if variance.note else []
     variances = "Variance, squared points"
     columns = [
-        Column("arm", "Arm"),
+        ARM,
         Column("splits", "Splits", "count"),
         Column("winners", "Winners", "count"),
         Column("same", "As the study", "count"),
         Column("sd", "SD, points", "percent"),
-        Column("selection", "Selection", "number", variances),
-        Column("seed", "Seed", "number", variances),
+        Column("selection", "Selection", "number", variances, unit=_SQUARED),
+        Column("seed", "Seed", "number", variances, unit=_SQUARED),
         Column("df", "df of seed", "count", variances),
         Column("share", "Selection’s share, %", "percent"),
     ]
@@ -123,11 +127,11 @@ def score_variance_table(results: Results) -> Table:
     for arm in choosing(results):
         found = score_variance(scores_by_split(results, arm.name))
         shares = dict(zip(("configuration", "split", "rest"), found.shares or (), strict=False))
-        rows.append({"arm": arm.label, "n": found.configurations, "splits": found.splits, **shares})
+        rows.append({"arm": arm, "n": found.configurations, "splits": found.splits, **shares})
         notes += [f"{arm.label}: {found.note}."] if found.note else []
     group = "Share of the variance, %"
     columns = [
-        Column("arm", "Arm"),
+        ARM,
         Column("n", "Configurations", "count"),
         Column("splits", "Splits", "count"),
         Column("configuration", "Configuration", "percent", group),
@@ -154,13 +158,13 @@ def winners_table(results: Results) -> Table:
         for position, (key, count) in enumerate(counts.most_common()):
             splits = [split for split, one in found.winners.items() if key_of(one) == key]
             rows.append(
-                {"arm": arm.label, "rule": position == 0, "configuration": configuration_text(shown[key])}
+                {"arm": arm, "rule": position == 0, "configuration": shown[key]}
                 | {"wins": count, "of": len(found.winners), "splits": ", ".join(map(str, splits))}
                 | {"test": mean_se([found.values[split] for split in splits if split in found.values]).mean}
             )
     columns = [
-        Column("arm", "Arm"),
-        Column("configuration", "Configuration"),
+        ARM,
+        configuration_column(results),
         Column("wins", "Wins", "count"),
         Column("of", "Of", "count"),
         Column("splits", "On splits"),
@@ -181,15 +185,21 @@ def pipelines_plot(results: Results) -> Plot:
     if not found:
         raise NothingToDraw("no search has come to its end on any split yet")
     labels, styles, metric = {arm.name: arm.label for arm in results.arms}, looks(results), results.metric
+    scale = scale_of({name: Extent.over([*map(_percent, one.values.values())]) for name, one in found.items()})
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         for place, (name, one) in enumerate(found.items()):
-            _row(axes, place, one, styles[name].line["color"])
+            if name not in scale.beyond:
+                _row(axes, place, one, styles[name].line["color"])
         axes.set_yticks(range(len(found)), [labels[name] for name in found])
-        axes.invert_yaxis()
+        axes.set_ylim(len(found) - 0.4, -0.6)
         axes.set(xlabel=f"test {metric.label} (%)")
-        axes.margins(x=0.05)
+        marks = [
+            Mark(name, place, range_text([*map(_percent, one.values.values())]), {**styles[name].line, "marker": "o"})
+            for place, (name, one) in enumerate(found.items())
+        ]
+        scale_x(axes, marks, scale)
 
     values = {name: ", ".join(percent(value, 1) for value in one.values.values()) for name, one in found.items()}
     listed = "; ".join(f"{labels[name]} {text} %" for name, text in values.items())
@@ -197,6 +207,7 @@ def pipelines_plot(results: Results) -> Plot:
         f"Test {metric.label} of each whole pipeline, one per split of the development subjects. Filled: it selected "
         "what the study did; open: another configuration. The ticks below are the study's own fresh seeds."
     )
+    text += scale.note
     height = 0.9 + 0.34 * len(found)
     return Plot("whole_pipelines", "Whole pipelines", caption(results, text), listed, height, draw)
 
@@ -205,10 +216,14 @@ def _row(axes: Axes, place: int, one: Pipelines, colour: str) -> None:
     """An arm's pipelines as points, those close together apart in height; its own seeds as ticks below."""
     for number, (split, value) in enumerate(one.values.items()):
         height = place - 0.12 + 0.05 * (number % 3 - 1)
-        face = colour if one.same(split) else "white"
+        face = colour if one.same(split) else "#fdfdfd"
         axes.plot(100 * value, height, "o", markersize=4.5, markerfacecolor=face, markeredgecolor=colour)
     own = [100 * value for value in one.own.values()]
     axes.plot(own, [place + 0.25] * len(own), "|", color=colour, markersize=6, alpha=0.7)
+
+
+def _percent(fraction: float) -> float:
+    return 100 * fraction
 
 
 def _squared(variance: float | None) -> float | None:

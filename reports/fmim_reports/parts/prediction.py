@@ -13,13 +13,15 @@ from fmim_reports.writing.formats import decimal, duration
 from fmim_reports.writing.tables import Column, Table
 
 _LABELS = {
-    "wall_s": "Wall time, s",
-    "device_seconds": "Device-seconds",
-    "peak_memory_mb": "Peak memory of a trial, MB",
-    "trials": "Trials",
-    "epochs": "Epochs",
-    "images": "Training images",
+    "wall_s": ("Wall time", "s"),
+    "device_seconds": ("Device-seconds", "s"),
+    "peak_memory_mb": ("Peak memory of a trial", "MB"),
+    "trials": ("Trials", "count"),
+    "epochs": ("Epochs", "count"),
+    "images": ("Training images", "count"),
 }
+
+_AS_SAID = "that of the row"
 
 
 @in_every_study(Section.COSTS)
@@ -30,16 +32,17 @@ def prediction_table(results: Results) -> Table:
     if made is not None:
         predicted, measured = _predicted(made.forecast), _measured(results)
         rows = [
-            {"what": label, "predicted": predicted[name], "measured": measured[name]}
+            {"what": label, "unit": unit, "predicted": predicted[name], "measured": measured[name]}
             | {"error": _error_percent(predicted[name], measured[name])}
-            for name, label in _LABELS.items()
+            for name, (label, unit) in _LABELS.items()
         ]
         notes = [_sentence(made, predicted["wall_s"], measured["wall_s"]), *_other_slots(results, made)]
     columns = [
         Column("what", "What"),
-        Column("predicted", "Predicted", "count"),
-        Column("measured", "Measured", "count"),
-        Column("error", "Error, %", "number"),
+        Column("unit", "Unit"),
+        Column("predicted", "Predicted", "size", unit=_AS_SAID),
+        Column("measured", "Measured", "size", unit=_AS_SAID),
+        Column("error", "Error, %", "number", unit="percent"),
     ]
     text = (
         "Predicted from a few steps of each training, timed before the run; measured over all executions of this "

@@ -12,7 +12,10 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import Estimate, on_test, query_times
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.captions import caption
+from fmim_reports.writing.cells import Named
+from fmim_reports.writing.columns import ALL_TIMES, ARM, time_column
 from fmim_reports.writing.formats import configuration_text
+from fmim_reports.writing.references import reference_row
 from fmim_reports.writing.tables import Column, Table
 
 METRICS = ("mAP", "mAP_at_R", "CMC_1", "CMC_1_all_shots")
@@ -31,7 +34,7 @@ def every_value_table(
     paper = published or {}
     rows = [
         tidy_row(
-            arm.name,
+            arm,
             named[arm.name],
             metric,
             on_test(results, arm.name, metric, time),
@@ -49,7 +52,14 @@ def every_value_table(
 def reference_tidy_rows(results: Results, metrics: Iterable[str]) -> list[dict[str, Any]]:
     """One row per reference, metric and time on the test set."""
     return [
-        tidy_row(reference.name, reference.label, metric, on_reference(results, reference, metric, time), None, time)
+        tidy_row(
+            reference_row(reference),
+            reference.label,
+            metric,
+            on_reference(results, reference, metric, time),
+            None,
+            time,
+        )
         for reference in results.references
         for metric in metrics
         for time in (*query_times(results), None)
@@ -63,7 +73,7 @@ def _configuration(results: Results, arm: ArmEntry) -> Mapping[str, Any] | None:
 
 
 def tidy_row(
-    arm: str,
+    arm: Named,
     setting: str,
     metric: str,
     value: Estimate,
@@ -77,7 +87,7 @@ def tidy_row(
         "arm": arm,
         "setting": setting,
         "metric": metric,
-        "time": "all" if time is None else str(time),
+        "time": ALL_TIMES if time is None else str(time),
         "mean": stat.mean if stat.n else None,
         "se": stat.se,
         "n": stat.n,
@@ -95,10 +105,10 @@ def tidy_table(results: Results, rows: Sequence[Mapping[str, Any]], unit: str) -
     """The table named after the study; its columns are a contract, one being called after the data set's interval."""
     interval = results.interval
     columns = [
-        Column("arm", "Arm"),
+        ARM,
         Column("setting", "Setting"),
         Column("metric", "Metric"),
-        Column(interval.unit, interval.plural.capitalize()),
+        time_column(results),
         Column("mean", "Mean", "percent", "Ours, %"),
         Column("se", "SE", "percent", "Ours, %"),
         Column("n", "n", "count", "Ours, %"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from typing import get_args
@@ -12,10 +11,13 @@ from fmim_reports.reading.cost import utilisation_of
 from fmim_reports.reading.results import Results
 from fmim_reports.sections import Section, in_every_study
 from fmim_reports.writing.captions import caption
+from fmim_reports.writing.columns import ARM, configuration_column
 from fmim_reports.writing.formats import configuration_text
+from fmim_reports.writing.references import reference_row, row_name
 from fmim_reports.writing.tables import Column, Table
 
 STATUSES = get_args(Status)
+OTHER_SPLITS = "other search splits"
 
 
 @in_every_study(Section.COST_DETAILS)
@@ -28,19 +30,21 @@ def status_table(results: Results) -> Table:
             counts = Counter(trial.status for trial in trials)
             unknown = results.unproposed(arm) if stage == "search" else 0
             planned = len(trials) + unknown or arm.replicates
-            row = {"arm": arm.label, "stage": f"{stage} ({unit}s)", "planned": planned}
+            row = {"arm": arm, "stage": stage, "replicates": f"{unit}s", "planned": planned}
             rows.append(row | {status: counts[status] for status in STATUSES} | {"missing": planned - len(trials)})
             rows[-1]["missing"] += counts["missing"]
         others = [trial for trial in results.other_splits if trial.arm == arm.name]
         if others:
             counts = Counter(trial.status for trial in others)
-            row = {"arm": arm.label, "stage": "other search splits", "planned": len(others)}
+            row = {"arm": arm, "stage": OTHER_SPLITS, "replicates": "folds and seeds", "planned": len(others)}
             rows.append(row | {status: counts[status] for status in (*STATUSES, "missing")})
     for reference in results.references:
         counts = Counter(trial.status for trial in results.of(reference.name, "reference"))
-        row = {"arm": reference.label, "stage": "reference (seeds)", "planned": reference.replicates}
+        row = {"arm": reference_row(reference), "stage": "reference", "replicates": "seeds"}
+        row["planned"] = reference.replicates
         rows.append(row | {status: counts[status] for status in (*STATUSES, "missing")})
-    columns = [Column("arm", "Arm"), Column("stage", "Stage"), Column("planned", "Planned", "count")]
+    columns = [ARM, Column("stage", "Stage"), Column("replicates", "Replicates are")]
+    columns += [Column("planned", "Planned", "count")]
     columns += [Column(name, name.capitalize(), "count") for name in (*STATUSES, "missing")]
     text = (
         "Trials planned and how they ended. Only completed trials enter a mean; n says how many did. Stopped: ended "
@@ -57,6 +61,7 @@ def failures_table(results: Results) -> Table:
     """
     rows = [
         {
+            "arm": row_name(results, trial.arm),
             "what": trial.status,
             "where": f"{trial.arm}, {configuration_text(trial.configuration)}, {trial.unit}",
         }
@@ -75,7 +80,8 @@ def failures_table(results: Results) -> Table:
         Column("file", "Record"),
     ]
     text = "Trials and files that no number in this report uses."
-    return Table("not_counted", "Not counted", caption(results, text), columns, rows, empty="None: every trial counts.")
+    none = "None: every trial counts."
+    return Table("not_counted", "Not counted", caption(results, text), columns, rows, empty=none, also=[ARM])
 
 
 @in_every_study(Section.COSTS)
@@ -105,8 +111,8 @@ def all_trials_table(results: Results) -> Table:
     metric = results.metric
     rows = [
         {
-            "arm": t.arm,
-            "configuration": json.dumps(dict(t.configuration)),
+            "arm": row_name(results, t.arm),
+            "configuration": t.configuration,
             "stage": t.stage,
             "replicate": t.replicate,
             "search_split": t.search_split,
@@ -119,7 +125,7 @@ def all_trials_table(results: Results) -> Table:
         }
         for t in results.every_trial
     ]
-    columns = [Column(name, name.capitalize()) for name in ("arm", "configuration", "stage")]
+    columns = [ARM, configuration_column(results), Column("stage", "Stage")]
     columns += [Column("replicate", "Fold or seed", "count"), Column("search_split", "Search split", "count")]
     columns += [Column("status", "Status")]
     columns += [Column(metric.name, f"{metric.label}, %", "percent"), Column("device_seconds", "Device s", "seconds")]

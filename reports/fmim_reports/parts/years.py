@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -10,11 +11,13 @@ from matplotlib.figure import Figure
 
 from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import ArmSummary, arm_summaries, on_test, queries_at, query_times
+from fmim_reports.reading.summary import ArmSummary, Estimate, arm_summaries, on_test, queries_at, query_times
 from fmim_reports.sections import Section, in_every_study, times_of_queries
-from fmim_reports.writing.captions import caption, seeds_phrase
+from fmim_reports.writing.axes import Mark, extent_of, range_text, scale_of, scale_y
+from fmim_reports.writing.captions import caption, few_queries, few_queries_note, seeds_phrase
+from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import percent
-from fmim_reports.writing.lines import mean_line, replicates
+from fmim_reports.writing.lines import hollow, mean_line, replicates
 from fmim_reports.writing.looks import Look, looks, panels, shared_legend
 from fmim_reports.writing.plotting import NothingToDraw, Plot
 from fmim_reports.writing.references import LINES_NOTE, reference_lines, reference_rows, references_note
@@ -26,14 +29,14 @@ def by_year_table(results: Results) -> Table:
     """The test set by years after baseline."""
     metric, interval, times = results.metric, results.interval, [*query_times(results), None]
     rows: list[dict[str, Any]] = [
-        {"arm": arm.label} | {interval.name(time): on_test(results, arm.name, metric.name, time) for time in times}
+        {"arm": arm} | {interval.name(time): on_test(results, arm.name, metric.name, time) for time in times}
         for arm in results.arms
     ]
     rows += reference_rows(
         results, lambda one: {interval.name(time): on_reference(results, one, metric.name, time) for time in times}
     )
     group = f"{interval.after_baseline.capitalize()} (queries), mean ± SE (n)"
-    columns = [Column("arm", "Arm")]
+    columns = [ARM]
     columns += [Column(interval.name(time), _heading(results, time), "estimate", group) for time in times]
     text = (
         f"Test {metric.label} in %, mean ± SE over seeds (n), by the {interval.plural} between a query and its "
@@ -57,11 +60,14 @@ def year_plot(results: Results) -> Plot:
         raise NothingToDraw(f"no completed test replicate has queries by {interval.unit} yet")
     styles, drawn = looks(results), panels(arms)
     places = {time: float(place) for place, time in enumerate(times)}
+    found = {arm.name: [on_test(results, arm.name, metric.name, time) for time in times] for arm in arms}
+    beside = {one.name: [on_reference(results, one, metric.name, time) for time in times] for one in results.references}
+    scale = scale_of(*({name: extent_of(values) for name, values in each.items()} for each in (found, beside)))
 
     def draw(figure: Figure) -> None:
         row = figure.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
         for (title, members), axes in zip(drawn.items(), row, strict=True):
-            for arm in members:
+            for arm in (one for one in members if one.name not in scale.beyond):
                 _line(axes, results, arm, times, styles[arm.name])
             reference_lines(axes, results, metric.name, places, [arm.name for arm in members])
             axes.set_title(title)
@@ -69,6 +75,12 @@ def year_plot(results: Results) -> Plot:
         row[0].set_ylabel(f"test {metric.label} (%)")
         for axes in row:
             axes.set_xlabel(f"{interval.after_baseline}\n(queries)")
+            axes.set_xlim(-0.3, len(times) - 0.7)
+        marks = {
+            axes: [_mark(arm.name, found[arm.name], styles[arm.name]) for arm in members]
+            for axes, members in zip(row, drawn.values(), strict=True)
+        }
+        scale_y(marks, scale)
         shared_legend(figure, row)
 
     ends = "; ".join(
@@ -81,6 +93,7 @@ def year_plot(results: Results) -> Plot:
         f"Test {metric.label} by {interval.plural} between a query and its subject's baseline image (mean over seeds, "
         f"band ± SE, {seeds_phrase(results)}; no band for one seed). In brackets: queries of that {unit}."
     )
+    text += few_queries_note(results, times) + scale.note
     if results.references:
         text += f" {LINES_NOTE}"
     title = f"{metric.label} by {interval.after_baseline}"
@@ -89,7 +102,14 @@ def year_plot(results: Results) -> Plot:
 
 def _line(axes: Axes, results: Results, arm: ArmSummary, times: list[int], style: Look) -> None:
     found = {x: on_test(results, arm.name, results.metric.name, time).values for x, time in enumerate(times)}
-    mean_line(axes, replicates(found, scale=100), label=style.label, **style.line)
+    frame, few = replicates(found, scale=100), few_queries(results, times)
+    mean_line(axes, frame, label=style.label, **style.line)
+    hollow(axes, frame, [x for x, time in enumerate(times) if time in few], **style.line)
+
+
+def _mark(arm: str, estimates: Sequence[Estimate], style: Look) -> Mark:
+    """The arm at the first time, with its values from the first to the last, were it off the scale."""
+    return Mark(arm, 0.0, range_text([100 * estimate.stat.mean for estimate in estimates]), style.line)
 
 
 def _tick(results: Results, time: int) -> str:

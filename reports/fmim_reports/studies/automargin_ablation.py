@@ -18,6 +18,7 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, completed, on_test
 from fmim_reports.stats import ENOUGH, mean_se, smallest_difference
 from fmim_reports.writing.captions import caption
+from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import configuration_text, p_text, percent, points
 from fmim_reports.writing.plotting import NothingToDraw, Plot
 from fmim_reports.writing.tables import Column, Table
@@ -38,6 +39,7 @@ def ablation_table(results: Results) -> Table:
     for arm in arm_summaries(results):
         chance = mean_se(completed(results.of(arm.name, "replicate"), "chance_mAP"))
         row: dict[str, Any] = {
+            "arm": arm,
             "change": arm.search,
             "test_mAP": on_test(results, arm.name, "mAP"),
             "test_CMC_1": on_test(results, arm.name, "CMC_1"),
@@ -74,7 +76,7 @@ def ablation_table(results: Results) -> Table:
         f"on the baseline's task. Nothing was searched (N_s = 1): all arms use {_configuration(results)}."
     )
     notes = [different_tasks_note(listed), by_holm.differences.note, *map(_note, listed)]
-    return Table("settings", "What each setting changes", caption(results, text), columns, rows, notes)
+    return Table("settings", "What each setting changes", caption(results, text), columns, rows, notes, also=[ARM])
 
 
 def _configuration(results: Results) -> str:

@@ -22,7 +22,9 @@ from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, on_test, on_validation, over_configurations
 from fmim_reports.stats import MeanSE, mean_se
+from fmim_reports.writing.axes import Extent, scale_of
 from fmim_reports.writing.captions import caption, test_models
+from fmim_reports.writing.columns import ARM, configuration_column
 from fmim_reports.writing.formats import configuration_text, percent
 from fmim_reports.writing.plotting import NothingToDraw, Plot
 from fmim_reports.writing.references import reference_rows, references_note
@@ -60,9 +62,10 @@ def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Tabl
     arms = [arm for arm in arm_summaries(results) if results.arm(arm.name).loss_kind == loss_kind]
     rows: list[dict[str, Any]] = [
         {
+            "arm": arm,
             "search": arm.search,
             "n_s": arm.cost.n_s,
-            "configuration": configuration_text(arm.configuration),
+            "configuration": arm.configuration,
             "validation_mAP": on_validation(results, arm.name, arm.configuration, "mAP"),
             "validation_CMC_1_all_shots": on_validation(results, arm.name, arm.configuration, "CMC_1_all_shots"),
             "test_mAP": on_test(results, arm.name, "mAP"),
@@ -81,7 +84,7 @@ def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Tabl
     columns = [
         Column("search", "Search"),
         Column("n_s", "N_s", "count"),
-        Column("configuration", "Selected"),
+        configuration_column(results, "Selected"),
         Column("validation_mAP", "mAP", "estimate", _VALIDATION, "validation_n"),
         Column("validation_CMC_1_all_shots", "CMC top-1", "estimate", _VALIDATION, "validation_n"),
         Column("test_mAP", "mAP", "estimate", _TEST, "test_n"),
@@ -95,7 +98,8 @@ def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Tabl
         f"images, for reference. {published.CMC_NOTE}"
     )
     notes = [references_note(results)]
-    return Table(name, f"{loss}: ways to set the margin", caption(results, text), columns, rows, notes)
+    title = f"{loss}: ways to set the margin"
+    return Table(name, title, caption(results, text), columns, rows, notes, also=[ARM])
 
 
 def grid_table(results: Results) -> Table:
@@ -106,8 +110,9 @@ def grid_table(results: Results) -> Table:
         rows += [
             {
                 "rule": bool(rows) and number == 0,
+                "arm": arm,
                 "search": arm.search,
-                "configuration": configuration_text(configuration),
+                "configuration": configuration,
                 "validation_mAP": on_validation(results, arm.name, configuration, "mAP"),
                 "published_oai_percent": published.grid_value(search, configuration, "OAI"),
                 "published_cxr_percent": published.grid_value(search, configuration, "CXR"),
@@ -117,8 +122,8 @@ def grid_table(results: Results) -> Table:
         rows.append(
             {
                 "total": True,
-                "search": arm.search,
-                "configuration": f"Mean ± SE of {len(arm.configurations)} configurations",
+                "arm": arm,
+                "search": f"{arm.search}: mean ± SE of {len(arm.configurations)} configurations",
                 "validation_mAP": over_configurations(results, arm.name, "mAP"),
                 "published_oai_percent": published.grid_mean_se(search, "OAI"),
                 "published_cxr_percent": published.grid_mean_se(search, "CXR"),
@@ -126,7 +131,7 @@ def grid_table(results: Results) -> Table:
         )
     columns = [
         Column("search", "Search"),
-        Column("configuration", "Configuration"),
+        configuration_column(results),
         Column("validation_mAP", "Validation mAP", "estimate", "Ours, %, mean ± SE (n)", "n"),
         Column("published_oai_percent", "OAI", "published_mean", "Published mAP, %"),
         Column("published_cxr_percent", "CXR", "published_mean", "Published mAP, %"),
@@ -139,7 +144,8 @@ def grid_table(results: Results) -> Table:
         "SE here is sd(ddof = 1) / √n. From the published values this gives 0.29 and 0.11 for OAI; "
         "the paper prints 0.28 and 0.09, which is ddof = 0. For CXR both round as printed, 0.65 and 0.70.",
     )
-    return Table("grid_vs_automargin", "Grid search against AutoMargin", caption(results, text), columns, rows, notes)
+    title = "Grid search against AutoMargin"
+    return Table("grid_vs_automargin", title, caption(results, text), columns, rows, notes, also=[ARM])
 
 
 @dataclass(frozen=True)
@@ -166,22 +172,32 @@ def heat_plot(results: Results) -> Plot:
     shown = [panel for panel in panels if panel and not panel.means.isna().all(axis=None)]
     if not shown:
         raise NothingToDraw("no AdaTriplet configuration has a completed fold yet")
-    values = np.concatenate([panel.means.to_numpy().ravel() for panel in shown])
-    norm = Normalize(np.nanmin(values), np.nanmax(values))
+    values = np.concatenate([panel.means.to_numpy().ravel() for panel in shown]).tolist()
+    scale = scale_of({str(number): Extent.over([value]) for number, value in enumerate(values)})
+    norm = Normalize(scale.low, scale.high, clip=True)
+    extend = {(True, True): "both", (True, False): "min", (False, True): "max", (False, False): "neither"}
 
     def draw(figure: Figure) -> None:
         widths = [len(panel.columns) for panel in shown]
         axes = figure.subplots(1, len(shown), width_ratios=widths, squeeze=False)[0]
         for panel, ax in zip(shown, axes, strict=True):
             _heat(ax, panel, norm, len(results.study.folds))
-        bar = figure.colorbar(axes[0].collections[0], ax=list(axes), location="bottom", aspect=40, pad=0.03)
+        bar = figure.colorbar(
+            axes[0].collections[0],
+            ax=list(axes),
+            location="bottom",
+            aspect=40,
+            pad=0.03,
+            extend=extend[bool(scale.below), bool(scale.above)],
+        )
         bar.set_label("validation mAP (%)")
         bar.outline.set_visible(False)
 
     text = (
         "Validation mAP in % of every AdaTriplet configuration: mean of folds, below it ± SE, "
         f"n = {len(results.study.folds)} folds where no other n is given. The panels share the colour scale, "
-        "from the lowest value to the highest. A dash: no completed fold."
+        "from the lowest value to the highest but for those far from the others, at which the bar has a tip. A "
+        "dash: no completed fold."
     )
     alt = "Heat maps of validation mAP. " + " ".join(_describe(panel) for panel in shown)
     return Plot("validation_heatmap", "Validation mAP over the margins", caption(results, text), alt, 3.2, draw)

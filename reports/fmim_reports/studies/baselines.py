@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
-from matplotlib.figure import Figure
-
-from fmim_core.metric_names import YEAR
-from fmim_core.records import ArmEntry
 from fmim_reports.contents import Contents
 from fmim_reports.parts.cautions import cautions, epochs_caution
 from fmim_reports.parts.comparisons import comparisons
@@ -22,48 +17,27 @@ from fmim_reports.reading import published
 from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import Estimate, on_test, queries_at, query_times
-from fmim_reports.stats import MeanSE
-from fmim_reports.writing.captions import caption, data_phrase, seeds_phrase
+from fmim_reports.studies.baselines_figure import (
+    METRICS,
+    every_time,
+    footnotes,
+    published_value,
+    shared_times,
+    years_plot,
+)
+from fmim_reports.writing.captions import caption, data_phrase
+from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import configuration_text, decimal, percent
-from fmim_reports.writing.lines import mean_line, replicates, value_line
-from fmim_reports.writing.plotting import INK, NothingToDraw, Plot
-from fmim_reports.writing.references import LINES_NOTE, reference_lines, reference_rows, references_note
+from fmim_reports.writing.references import reference_rows, references_note
 from fmim_reports.writing.tables import Column, Table
 
-METRICS = {"mAP": "mAP", "mAP_at_R": "mAP@R", "CMC_1_all_shots": "CMC top-1"}
 _WHY_EPOCHS_MATTER = "Losses differ in how fast they learn, so a short training may rank them differently."
-
-# By the paper's names of the losses, in Okabe and Ito's colours; marker and dash repeat the difference.
-LOSS_LOOKS: Mapping[str, Mapping[str, Any]] = {
-    "SoftTriplet": {"color": "#E69F00", "marker": "v", "linestyle": (0, (1, 1.2))},
-    "ArcFace": {"color": "#CC79A7", "marker": "^", "linestyle": (0, (3, 1.2))},
-    "SCT": {"color": "#56B4E9", "marker": "s", "linestyle": (0, (5, 1, 1, 1))},
-    "WAT": {"color": "#009E73", "marker": "P", "linestyle": (0, (5, 1.5))},
-    "Contrastive": {"color": INK, "marker": "X", "linestyle": (0, (3, 1, 1, 1, 1, 1))},
-    "Triplet": {"color": "#0072B2", "marker": "o", "linestyle": "-"},
-    "AdaTriplet": {"color": "#D55E00", "marker": "D", "linestyle": "-"},
-}
-
-
-def _times(results: Results) -> list[int | None]:
-    """The times of the test set, and None for all of them."""
-    return [*query_times(results), None]
-
-
-def _published(results: Results, loss: str | None, metric: str, time: int | None) -> MeanSE | None:
-    """The paper's value for OAI of a loss, by its name there; None where it has none, as at a time not in years."""
-    return published.by_year(loss, metric, time) if time is None or results.interval == YEAR else None
-
-
-def _shared_times(results: Results) -> list[int | None]:
-    """Those of the times that the paper's OAI table has, too."""
-    return [time for time in _times(results) if _published(results, "AdaTriplet", "mAP", time)]
 
 
 def ours_table(results: Results) -> Table:
     """Every loss by metric and years after baseline, in the form of Suppl. Tables 4 and 5."""
     rows = [row for metric in METRICS for row in _of_metric(results, metric)]
-    interval, times = results.interval, _times(results)
+    interval, times = results.interval, every_time(results)
     of = f"{interval.after_baseline.capitalize()} (queries)" if results.dated else "Queries"
     group = f"{of}: test, %, mean ± SE over seeds (n)"
     columns = [Column("metric", "Metric"), Column("loss", "Loss")]
@@ -76,14 +50,15 @@ def ours_table(results: Results) -> Table:
     note = f"“All” is the mean over queries, here and in the paper: {_pooled_note()}"
     notes = [note, references_note(results)]
     title = f"Losses by {interval.after_baseline}" if results.dated else "Losses"
-    return Table(f"losses_by_{interval.unit}", title, caption(results, text), columns, rows, notes)
+    name = f"losses_by_{interval.unit}"
+    return Table(name, title, caption(results, text), columns, rows, notes, also=[ARM])
 
 
 def _of_metric(results: Results, metric: str) -> list[dict[str, Any]]:
     """The rows of a metric: the losses, and the references below them."""
-    times, at, name = _times(results), results.interval.name, {"metric": METRICS[metric]}
+    times, at, name = every_time(results), results.interval.name, {"metric": METRICS[metric]}
     rows: list[dict[str, Any]] = [
-        {"rule": metric != "mAP" and number == 0, "loss": arm.group, **name}
+        {"rule": metric != "mAP" and number == 0, "arm": arm, "loss": arm.group, **name}
         | {at(time): on_test(results, arm.name, metric, time) for time in times}
         for number, arm in enumerate(results.arms)
     ]
@@ -121,9 +96,9 @@ def _pooled_note() -> str:
 
 def published_table(results: Results) -> Table:
     """The paper's values for OAI in the same form, for the years that the test set has, too."""
-    shared, at = _shared_times(results), results.interval.name
+    shared, at = shared_times(results), results.interval.name
     rows = [
-        {"rule": metric != "mAP" and number == 0, "metric": METRICS[metric], "loss": arm.group}
+        {"rule": metric != "mAP" and number == 0, "arm": arm, "metric": METRICS[metric], "loss": arm.group}
         | {at(time): published.by_year(published.loss_name(arm), metric, time) for time in shared}
         for metric in METRICS
         for number, arm in enumerate(results.arms)
@@ -137,94 +112,26 @@ def published_table(results: Results) -> Table:
         f"have. Our values above are on other images: {data_phrase(results)}. {published.CMC_NOTE}"
     )
     title = "Published: losses by years after baseline"
-    return Table("losses_by_year_published", title, text, columns, rows, _footnotes(results))
-
-
-def _footnotes(results: Results) -> list[str]:
-    """What is known of how the paper's values came about."""
-    return published.footnotes([published.loss_name(arm) for arm in results.arms], METRICS)
+    return Table("losses_by_year_published", title, text, columns, rows, footnotes(results), also=[ARM])
 
 
 def baselines_tidy(results: Results) -> Table:
     """Every loss, metric and time, beside the published value for OAI."""
     rows = [
         tidy_row(
-            arm.name,
+            arm,
             f"{arm.group}, {configuration_text(arm.configurations[0])}",
             metric,
             on_test(results, arm.name, metric, time),
-            _published(results, published.loss_name(arm), metric, time),
+            published_value(results, published.loss_name(arm), metric, time),
             time,
         )
         for arm in results.arms
         for metric in METRICS
-        for time in _times(results)
+        for time in every_time(results)
     ]
     rows += reference_tidy_rows(results, METRICS)
     return tidy_table(results, rows, "seed")
-
-
-def years_plot(results: Results) -> Plot:
-    """Figure 4: every loss by year with its SE band, one row per metric, the published curves beside ours."""
-    interval, times = results.interval, query_times(results)
-    shared = [time for time in _shared_times(results) if time is not None]
-    if not results.dated:
-        raise NothingToDraw("the data set does not say how long after baseline its images were taken")
-    if not times:
-        raise NothingToDraw(f"no completed test replicate has queries by {interval.unit} yet")
-
-    def draw(figure: Figure) -> None:
-        columns = 2 if shared else 1
-        names = [arm.name for arm in results.arms]
-        panels = figure.subplots(len(METRICS), columns, sharex=True, sharey="row", squeeze=False)
-        for row, metric in zip(panels, METRICS, strict=True):
-            for arm in results.arms:
-                ours = {time: on_test(results, arm.name, metric, time).values for time in times}
-                mean_line(row[0], replicates(ours, scale=100), label=arm.group, **_style(arm))
-                if shared:
-                    value_line(row[1], _published_frame(arm, metric, shared), **_style(arm))
-            reference_lines(row[0], results, metric, {time: time for time in times}, names)
-            row[0].set_ylabel(f"{METRICS[metric]} (%)")
-        for axes, title in zip(panels[0], ("Ours, test", "Published (OAI)"), strict=False):
-            axes.set_title(title)
-        for axes in panels[-1]:
-            axes.set_xticks(times)
-            axes.set_xlabel(interval.after_baseline)
-        handles, labels = panels[0][0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=4, columnspacing=1, handlelength=2.4)
-
-    beside = f" Right: {published.TEST_LABEL}, on other images, for the years that both have." if shared else ""
-    notes = f" {published.CMC_NOTE} {' '.join(_footnotes(results))}" if shared else ""
-    text = (
-        f"Test performance by {interval.after_baseline} (mean over seeds, band ± SE, {seeds_phrase(results)}; no band "
-        f"for one seed), in the form of Fig. 4 of the paper.{beside}{notes}"
-    )
-    if results.references:
-        text += f" {LINES_NOTE}"
-    unit = interval.unit
-    alt = f"Test mAP from {unit} {times[0]} to {unit} {times[-1]}: " + "; ".join(
-        f"{arm.group} from {_percent_at(results, arm, times[0])} to {_percent_at(results, arm, times[-1])} %"
-        for arm in results.arms
-    )
-    title = f"Performance by {interval.after_baseline}"
-    return Plot(f"performance_by_{unit}", title, caption(results, text), alt, 5.4, draw)
-
-
-def _style(arm: ArmEntry) -> dict[str, Any]:
-    own = LOSS_LOOKS.get(published.loss_name(arm) or "", {"color": INK, "marker": "."})
-    return {**own, "markersize": 3, "linewidth": 1.1}
-
-
-def _published_frame(arm: ArmEntry, metric: str, years: Sequence[int]) -> pd.DataFrame:
-    """The published means by year, with their ± SE; not a number where the paper has none."""
-    found = {year: published.by_year(published.loss_name(arm), metric, year) for year in years}
-    rows = [(year, one.mean, one.se) if one else (year, None, None) for year, one in found.items()]
-    frame = pd.DataFrame(rows, columns=["x", "y", "se"], dtype=float)
-    return frame.assign(low=frame["y"] - frame["se"], high=frame["y"] + frame["se"])
-
-
-def _percent_at(results: Results, arm: ArmEntry, time: int) -> str:
-    return percent(on_test(results, arm.name, "mAP", time).stat.mean, 1)
 
 
 def baselines_verdict(results: Results) -> Verdict:

@@ -20,7 +20,9 @@ from fmim_reports.reading import published
 from fmim_reports.reading.plan import key_of
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, Estimate, arm_summaries, on_validation
+from fmim_reports.writing.axes import Extent, Mark, range_text, scale_of, scale_x
 from fmim_reports.writing.captions import caption
+from fmim_reports.writing.columns import ARM, configuration_column
 from fmim_reports.writing.formats import SYMBOLS, configuration_text, percent, value_text
 from fmim_reports.writing.plotting import BLUE, INK, VERMILLION, NothingToDraw, Plot
 from fmim_reports.writing.tables import Column, Table
@@ -77,15 +79,16 @@ def selection_table(results: Results) -> Table:
     found = methods(results)
     rows = [
         {
+            "arm": method.arm,
             "loss": method.arm.group,
             "search": method.arm.search,
             "values": "; ".join(_values(name, values) for name, values in method.space.items()),
             "n_s": method.arm.cost.n_s,
-            "selected": _values_alone(method.arm.configuration),
+            "selected": method.arm.configuration,
             "validation_mAP": method.selected_map,
             "spread": method.spread,
-            "published_oai": _values_alone(method.paper["OAI"]),
-            "published_cxr": _values_alone(method.paper["CXR"]),
+            "published_oai": method.paper["OAI"],
+            "published_cxr": method.paper["CXR"],
         }
         for method in found
     ]
@@ -95,26 +98,21 @@ def selection_table(results: Results) -> Table:
         Column("search", "Search"),
         Column("values", "Values scanned"),
         Column("n_s", "N_s", "count"),
-        Column("selected", "Selected", group=group),
+        configuration_column(results, "Selected", "selected", group),
         Column("validation_mAP", "mAP", "estimate", group, "validation_n"),
         Column("spread", "Spread", "percent", group),
-        Column("published_oai", "OAI", group="Selected, published"),
-        Column("published_cxr", "CXR", group="Selected, published"),
+        configuration_column(results, "OAI", "published_oai", "Selected, published"),
+        configuration_column(results, "CXR", "published_cxr", "Selected, published"),
     ]
     text = (
         "What validation selects for each method, as in Suppl. Table 1(b) of the paper. Spread: best minus worst mean "
         "validation mAP over the method's values, in percentage points. Right: what the paper selected, on other "
-        "images. Several hyperparameters are in the order of the values scanned."
+        "images."
     )
     short = [f"{m.arm.label} ({len(m.complete)} of {len(m.scores)})" for m in found if len(m.complete) < len(m.scores)]
     note = f"The spread covers only configurations that completed every fold: {', '.join(short)}." if short else ""
     notes = [note, *published.footnotes(published.loss_name(results.arm(method.arm.name)) for method in found)]
-    return Table("selected_values", "Selected values", caption(results, text), columns, rows, notes)
-
-
-def _values_alone(configuration: Mapping[str, Any] | None) -> str:
-    """The values of a configuration without their names, which stand in the row already: `0.75, 0.5`."""
-    return ", ".join(value_text(name, value) for name, value in (configuration or {}).items())
+    return Table("selected_values", "Selected values", caption(results, text), columns, rows, notes, also=[ARM])
 
 
 def _values(name: str, values: Sequence[Any]) -> str:
@@ -125,7 +123,7 @@ def selection_tidy(results: Results) -> Table:
     """Every configuration on validation; Suppl. Table 3 (OAI) has published values for AdaTriplet's."""
     rows = [
         tidy_row(
-            method.arm.name,
+            method.arm,
             configuration_text(configuration),
             "mAP",
             score,
@@ -148,10 +146,17 @@ def selection_plot(results: Results) -> Plot:
     if not shown:
         raise NothingToDraw("no configuration has a completed fold yet")
 
+    names, reached = [method.arm.name for method in shown], {m.arm.name: _percents(m) for m in shown}
+    scale = scale_of({name: Extent.over(values) for name, values in reached.items()})
+    marks = [
+        Mark(m.arm.name, place, range_text(reached[m.arm.name]), {"marker": "o", "color": _COLOURS[m.search]})
+        for place, m in enumerate(shown)
+    ]
+
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
-        _every_configuration(axes, shown)
-        _selected(axes, shown)
+        _every_configuration(axes, [method for method in shown if method.arm.name not in scale.beyond], names)
+        _selected(axes, [method for method in shown if method.arm.name not in scale.beyond], names)
         axes.set_yticks(range(len(shown)), [method.arm.label.replace(" + ", "\n+ ") for method in shown])
         axes.set(xlabel="validation mAP (%)", ylabel="", ylim=(len(shown) - 0.4, -0.6))
         axes.grid(axis="y", visible=False)
@@ -159,16 +164,18 @@ def selection_plot(results: Results) -> Plot:
             axes.plot([], [], "o", color=_COLOURS[search], alpha=0.45, label=label)
         axes.plot([], [], "D", color="none", markeredgecolor=INK, label="selected ± SE")
         figure.legend(loc="outside upper center", ncols=3, columnspacing=1, handletextpad=0.2)
+        scale_x(axes, marks, scale)
 
     text = (
         "Validation mAP of every configuration of every method, one dot each (mean over folds, "
         f"n = {len(results.study.folds)} planned). Diamond: the selected one with its SE; no bar for one fold."
     )
+    text += scale.note
     alt = "Validation mAP by method: " + "; ".join(_range(method) for method in shown)
     return Plot("map_by_method", "What each method's values reach", caption(results, text), alt, 3.2, draw)
 
 
-def _every_configuration(axes: Axes, shown: Sequence[Method]) -> None:
+def _every_configuration(axes: Axes, shown: Sequence[Method], order: Sequence[str]) -> None:
     rows = [
         {"method": method.arm.name, "search": method.search, "mAP": 100 * score.stat.mean}
         for method in shown
@@ -178,7 +185,7 @@ def _every_configuration(axes: Axes, shown: Sequence[Method]) -> None:
         pd.DataFrame(rows),
         x="mAP",
         y="method",
-        order=[method.arm.name for method in shown],
+        order=order,
         hue="search",
         palette=_COLOURS,
         jitter=False,
@@ -189,7 +196,7 @@ def _every_configuration(axes: Axes, shown: Sequence[Method]) -> None:
     )
 
 
-def _selected(axes: Axes, shown: Sequence[Method]) -> None:
+def _selected(axes: Axes, shown: Sequence[Method], order: Sequence[str]) -> None:
     """Mean ± SE over folds; none where a fold's value is not a number, for seaborn would leave it out."""
     rows = [
         {"method": method.arm.name, "search": method.search, "fold": fold, "mAP": 100 * value}
@@ -201,7 +208,7 @@ def _selected(axes: Axes, shown: Sequence[Method]) -> None:
         pd.DataFrame(rows, columns=["method", "search", "fold", "mAP"]),
         x="mAP",
         y="method",
-        order=[method.arm.name for method in shown],
+        order=order,
         hue="search",
         palette=_COLOURS,
         errorbar=("se", 1),  # sd(ddof = 1) / √n, none for n = 1, as `mean_se` has it
@@ -216,6 +223,11 @@ def _selected(axes: Axes, shown: Sequence[Method]) -> None:
         legend=False,
         ax=axes,
     )
+
+
+def _percents(method: Method) -> list[float]:
+    """The mean of each of its configurations."""
+    return [100 * score.stat.mean for _, score in method.scores]
 
 
 def _range(method: Method) -> str:

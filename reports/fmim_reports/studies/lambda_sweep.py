@@ -25,8 +25,10 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import Estimate, estimate, estimate_from_time, from_time
 from fmim_reports.stats import paired_difference
 from fmim_reports.writing.captions import caption, test_models
+from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import configuration_text, p_text, percent, points
 from fmim_reports.writing.lines import mean_line, replicates, value_line
+from fmim_reports.writing.looks import shared_legend
 from fmim_reports.writing.plotting import BLUE, VERMILLION, NothingToDraw, Plot
 from fmim_reports.writing.tables import Column, Table
 
@@ -82,13 +84,14 @@ def lambda_table(results: Results) -> Table:
     rows: list[dict[str, Any]] = []
     for stage, unit in results.stages.items():
         for number, weight in enumerate(weights(results)):
-            row: dict[str, Any] = {"rule": bool(rows) and number == 0, "lam": f"{weight.lam:g}"}
+            row: dict[str, Any] = {"rule": bool(rows) and number == 0, "lam": weight.lam}
+            row |= {"arm": results.arm(weight.arm), "stage": stage}
             row["on"] = f"{'validation' if stage == 'search' else 'test'} ({unit}s)"
             for apart, metric in product((True, False), METRICS):
                 row[_key(metric, apart)] = weight.values[stage, metric, apart]
                 row[f"published_{_key(metric, apart)}"] = _published(results, weight.lam, metric, apart)
             rows.append(row)
-    columns = [Column("on", "On"), Column("lam", "λ")]
+    columns = [Column("on", "On"), Column("lam", "λ", "value")]
     for apart, metric in product((True, False), METRICS):
         group = f"{_label(results, apart).capitalize()}, %, mean ± SE (n)"
         columns.append(Column(_key(metric, apart), METRICS[metric], "estimate", group, f"n{'_6y' * apart}"))
@@ -100,14 +103,15 @@ def lambda_table(results: Results) -> Table:
         f"queries at least {APART} {results.interval.after_baseline}, and over all. Validation: mean over folds; test: "
         f"over seeds ({test_models(results)}). Right: published values in %, on other images. {published.CMC_NOTE}"
     )
-    return Table("lambda_weights", "The weight λ", caption(results, text), columns, rows)
+    also = [ARM, Column("stage", "Stage")]
+    return Table("lambda_weights", "The weight λ", caption(results, text), columns, rows, also=also)
 
 
 def lambda_tidy(results: Results) -> Table:
     """Test values by λ, each beside the published one."""
     rows = [
         tidy_row(
-            weight.arm,
+            results.arm(weight.arm),
             weight.text,
             metric,
             weight.values["replicate", metric, apart],
@@ -127,7 +131,7 @@ def lambda_plot(results: Results) -> Plot:
         raise NothingToDraw("no λ has a completed test replicate yet")
 
     def draw(figure: Figure) -> None:
-        panels = figure.subplots(2, 2, sharex=True, sharey="row")
+        panels = figure.subplots(2, 2, sharex=True)
         for column, metric in enumerate(METRICS):
             for apart in (False, True):
                 _ours(panels[0][column], results, shown, metric, apart)
@@ -138,12 +142,11 @@ def lambda_plot(results: Results) -> Plot:
             panels[1][column].margins(x=0.12)
         panels[0][0].set_ylabel("ours, test (%)")
         panels[1][0].set_ylabel("published, OAI (%)")
-        handles, labels = (a + b for a, b in zip(*(p.get_legend_handles_labels() for p in panels[:, 0]), strict=True))
-        figure.legend(handles, labels, loc="outside upper center", ncols=2, columnspacing=1)
+        shared_legend(figure, panels[:, 0])
 
     text = (
         f"Test mAP and CMC top-1 by λ (mean ± SE over seeds, {_seeds(results, shown)}; no bar for one seed), over all "
-        f"queries and those at least {APART} {results.interval.after_baseline}. Hollow: {published.LABEL}, printed "
+        f"queries and those at least {APART} {results.interval.after_baseline}. Below: {published.LABEL}, printed "
         f"without SE, on other images and so on a scale of their own. {published.CMC_NOTE}"
     )
     alt = "Test mAP by λ. " + "; ".join(
@@ -177,7 +180,6 @@ def _theirs(axes: Axes, results: Results, shown: list[Weight], metric: str, apar
         pd.Series(values, name="y", dtype=float).rename_axis("x").reset_index(),
         color=_COLOURS[apart],
         marker=_MARKERS[apart],
-        fillstyle="none",
         linestyle=(0, (3, 1.5)),
         linewidth=0.9,
         label=f"published (OAI), {_label(results, apart)}",

@@ -22,7 +22,8 @@ from fmim_reports.reading import published
 from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.reading.summary import Estimate, estimate
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.formats import configuration_text, percent, value_text
+from fmim_reports.writing.columns import ARM
+from fmim_reports.writing.formats import configuration_text, percent
 from fmim_reports.writing.lines import mean_line, replicates, value_line
 from fmim_reports.writing.plotting import INK, QUIET, NothingToDraw, Plot, line_style
 from fmim_reports.writing.tables import Column, Table
@@ -88,7 +89,8 @@ def margin_table(results: Results) -> Table:
     best = _best(found)
     rows = [
         {
-            "epsilon": value_text("epsilon", margin.epsilon),
+            "arm": results.arm(margin.arm),
+            "epsilon": margin.epsilon,
             "validation_mAP": margin.map,
             "validation_CMC_1": margin.cmc,
             "to_best": _to_best(margin, best),
@@ -99,7 +101,7 @@ def margin_table(results: Results) -> Table:
     ]
     group = "Validation, %, mean ± SE over folds (n)"
     columns = [
-        Column("epsilon", "ε"),
+        Column("epsilon", "ε", "value"),
         Column("validation_mAP", "mAP", "estimate", group, "validation_n"),
         Column("validation_CMC_1", "CMC top-1", "estimate", group, "validation_n"),
         Column("to_best", "Minus the best mAP, percentage points", "points"),
@@ -110,7 +112,7 @@ def margin_table(results: Results) -> Table:
         "Triplet loss by its margin ε, as in Fig. 2(a) of the paper. Active triplets: the share with a non-zero "
         "term, mean over epochs and folds. Right: the paper's curve, on other images, for reference."
     )
-    return Table("margins", "Validation mAP by margin", caption(results, text), columns, rows)
+    return Table("margins", "Validation mAP by margin", caption(results, text), columns, rows, also=[ARM])
 
 
 def _to_best(margin: Margin, best: Margin | None) -> float | None:
@@ -123,8 +125,8 @@ def margin_tidy(results: Results) -> Table:
     rows = []
     for margin in margins(results):
         paper = 100 * curve[margin.epsilon] if margin.epsilon in curve else None
-        rows.append(tidy_row(margin.arm, margin.text, "mAP", margin.map, paper))
-        rows.append(tidy_row(margin.arm, margin.text, "CMC_1", margin.cmc, None))
+        rows.append(tidy_row(results.arm(margin.arm), margin.text, "mAP", margin.map, paper))
+        rows.append(tidy_row(results.arm(margin.arm), margin.text, "CMC_1", margin.cmc, None))
     return tidy_table(results, rows, "fold")
 
 

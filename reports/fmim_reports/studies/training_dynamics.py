@@ -17,6 +17,7 @@ from fmim_reports.reading.histories import Histories, at, epochs_of, histories_b
 from fmim_reports.reading.results import Results
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.captions import caption, curve_model
+from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import decimal
 from fmim_reports.writing.tables import Column, Table
 
@@ -38,16 +39,15 @@ def epochs_table(results: Results) -> Table:
 
 
 def _epochs_table(results: Results, name: str, title: str, choose: Callable[[Iterable[int]], list[int]]) -> Table:
-    labels = {arm.name: arm.label for arm in results.arms}
     rows: list[dict[str, Any]] = []
     for arm, seeds in histories_by_arm(results).items():
         for position, epoch in enumerate(choose(epochs_of(seeds))):
             found = {entry: at(seeds, entry, epoch) for entry in _ENTRIES}
-            row = {"arm": labels[arm], "epoch": epoch, "n": found["loss"].n, "rule": bool(rows) and position == 0}
+            row = {"arm": results.arm(arm), "epoch": epoch, "n": found["loss"].n, "rule": bool(rows) and position == 0}
             rows.append(row | {entry: _value(stat) for entry, stat in found.items()})
     group = "Mean over seeds"
     columns = [
-        Column("arm", "Arm"),
+        ARM,
         Column("epoch", "Epoch", "count"),
         Column("epsilon", "ε", "number", group),
         Column("beta", "β", "number", group),

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import arm_summaries
+from fmim_reports.reading.summary import arm_summaries, queries_at
+
+FEW_QUERIES = 30
+"""A mean over fewer looks it: hollow in figures."""
 
 
 def data_phrase(results: Results) -> str:
@@ -27,6 +32,19 @@ def seeds_phrase(results: Results) -> str:
     arms = arm_summaries(results)
     short = [f"{arm.label} n = {arm.test.n_text}" for arm in arms if not arm.test.complete]
     return f"n = {results.seeds_text}" + (f" except {', '.join(short)}" if short else "")
+
+
+def few_queries(results: Results, times: Iterable[int]) -> dict[int, int]:
+    """The times after baseline of which fewer queries than `FEW_QUERIES` are scored, with their number."""
+    counts = {time: queries_at(results, time) for time in times}
+    return {time: int(count) for time, count in counts.items() if count < FEW_QUERIES}
+
+
+def few_queries_note(results: Results, times: Iterable[int]) -> str:
+    """What a caption says of hollow markers; empty where no time has few queries."""
+    found, unit = few_queries(results, times), results.interval.unit
+    listed = ", ".join(f"{unit} {time}: {count}" for time, count in found.items())
+    return f" Hollow: a mean over fewer than {FEW_QUERIES} queries ({listed})." if found else ""
 
 
 def test_models(results: Results) -> str:

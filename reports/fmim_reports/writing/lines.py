@@ -7,7 +7,7 @@ line has a gap there. Axis labels and legends are the figure's own.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pandas as pd
@@ -50,6 +50,15 @@ def mean_line(axes: Axes, frame: pd.DataFrame, *, bars: bool = False, label: str
             axes.errorbar(x, y, se, fmt="none", ecolor=style["color"], **_BARS)
         else:
             axes.fill_between(x, y - se, y + se, color=style["color"], alpha=_BAND_ALPHA, linewidth=0)
+
+
+def hollow(axes: Axes, frame: pd.DataFrame, few: Collection[float], **style: Any) -> None:
+    """Makes the markers of means hollow at these x: they rest on few queries."""
+    means = pd.concat([_means(piece) for piece in unbroken(frame)] or [pd.DataFrame(columns=["x", "y"])])
+    chosen = means[means["x"].isin(few)]
+    # Not pure white: the page gives pure white the colour of the card behind the figure.
+    face = {"markerfacecolor": "#fdfdfd", "linestyle": "", "label": "_"}
+    axes.plot(chosen["x"], chosen["y"], **{**style, **face}, zorder=3)
 
 
 def value_line(

@@ -7,17 +7,22 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
 
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
-from fmim_reports.writing.plotting import line_style
+from fmim_reports.writing.formats import to_figure
+from fmim_reports.writing.plotting import COLUMN_INCHES, line_style
 
 _MAX_PANELS = 3  # side by side in a column
 _FACES = ("full", "none", "left")  # of the markers of one group, another and a third: as many as there are panels
-_SHORT_LABEL = 14  # characters of which three labels fit side by side
-_LONG_ROW = 40  # characters that fit in one row of a legend at column width
-_LONG_LABEL = 29  # of these two stand side by side at column width, longer ones alone
+_MOST_COLUMNS = 4  # of a legend
+_LEGEND_POINTS = 7.0
+_HANDLE, _BETWEEN = 2.8 * _LEGEND_POINTS, _LEGEND_POINTS  # points of a line beside its label, and between columns
+_ROOM = 72 * COLUMN_INCHES - 8
 
 
 @dataclass(frozen=True)
@@ -80,9 +85,9 @@ def marker_legend(figure: Figure, arms: Sequence[ArmSummary], styles: Mapping[st
             (faces[arm.group],) = axes.plot([], [], ls="", color="#777777", marker="o", fillstyle=look.face)
     if len({styles[arm.name].face for arm in arms}) == 1:
         faces = {}
-    if sum(map(len, handles)) > _LONG_ROW:
-        longest = max(map(len, handles))
-        columns, entries = _columns(longest), [*handles.items(), *faces.items()]
+    if _columns([*handles]) < len(handles):
+        entries = [*handles.items(), *faces.items()]
+        columns = _columns([label for label, _ in entries])
     else:
         # A legend fills column by column: taken alternately, the looks make the first row, the groups the second.
         pairs = zip_longest(handles.items(), faces.items())
@@ -97,10 +102,23 @@ def shared_legend(figure: Figure, panels: Any) -> None:
     for axes in panels:
         handles, labels = axes.get_legend_handles_labels()
         shown |= dict(zip(labels, handles, strict=True))
-    columns = _columns(max(map(len, shown)))
-    figure.legend(list(shown.values()), list(shown), loc="outside upper center", ncols=columns, columnspacing=1)
+    figure.legend(
+        list(shown.values()), list(shown), loc="outside upper center", ncols=_columns([*shown]), columnspacing=1
+    )
 
 
-def _columns(longest: int) -> int:
-    """How many labels fit side by side, of which the longest has so many characters."""
-    return 3 if longest <= _SHORT_LABEL else 2 if longest <= _LONG_LABEL else 1
+def _columns(labels: Sequence[str]) -> int:
+    """How many columns of these labels fit side by side at column width."""
+    widths = [_HANDLE + _width(label) for label in labels]
+    for columns in range(min(_MOST_COLUMNS, len(labels)), 1, -1):
+        longest = [max(found) for found in np.array_split(widths, columns)]  # as matplotlib fills a legend
+        if sum(longest) + _BETWEEN * (columns - 1) <= _ROOM:
+            return columns
+    return 1
+
+
+def _width(label: str) -> float:
+    """Points that a label takes, of a sign or formula as drawn."""
+    text, font = to_figure(label), FontProperties(size=_LEGEND_POINTS)
+    width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath="$" in text)
+    return float(width)

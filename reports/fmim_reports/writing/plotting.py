@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import math
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from matplotlib.ticker import FuncFormatter
 
 from fmim_reports.writing.formats import to_figure, to_html
 
+_FREE_ROWS, _LEGEND_ROW = 3, 0.145  # rows of a legend that a plot has room for, and inches of each further one
 COLUMN_INCHES = 3.5  # a column of a two-column paper
 PNG_DPI = 200
 INK, QUIET, LINE = "#1b1f24", "#5b6470", "#d5dae0"
@@ -145,6 +147,8 @@ def drawn(plot: Plot, source: str) -> Figure:
     with _style():
         figure = Figure(figsize=(COLUMN_INCHES, plot.height), dpi=PNG_DPI, layout="constrained")
         _fill(figure, plot, source)
+        rows = sum(math.ceil(len(legend.get_texts()) / legend._ncols) for legend in figure.legends)
+        figure.set_size_inches(COLUMN_INCHES, plot.height + _LEGEND_ROW * max(0, rows - _FREE_ROWS))
     return figure
 
 

@@ -14,6 +14,7 @@ from fmim_core.records import ReferenceEntry
 from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries
+from fmim_reports.writing.cells import Named, RowName
 from fmim_reports.writing.formats import percent
 from fmim_reports.writing.lines import mean_line, replicates
 from fmim_reports.writing.plotting import QUIET
@@ -27,9 +28,20 @@ def reference_rows(
 ) -> list[dict[str, Any]]:
     """A row for each reference, to stand below the arms' and a line; its name is in the column that names the arms."""
     return [
-        {"rule": number == 0, column: f"Reference: {reference.label}", **of(reference)}
+        {"rule": number == 0, "arm": (row := reference_row(reference)), column: row, **of(reference)}
         for number, reference in enumerate(results.references)
     ]
+
+
+def reference_row(reference: ReferenceEntry) -> RowName:
+    """What a row of a reference is called."""
+    return RowName(reference.name, f"Reference: {reference.label}")
+
+
+def row_name(results: Results, name: str) -> Named:
+    """The arm, or what a row of the reference is called, by the name that a record has."""
+    references = {reference.name: reference_row(reference) for reference in results.references}
+    return references[name] if name in references else results.arm(name)
 
 
 def references_note(results: Results) -> str:

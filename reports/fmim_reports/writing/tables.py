@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Literal
 
@@ -15,20 +15,35 @@ import pandas as pd
 from fmim_core.records import in_csv
 from fmim_reports.reading.summary import Estimate
 from fmim_reports.stats import MeanSE
-from fmim_reports.writing.formats import NOTHING, decimal, mean_se_text, percent, points, to_html, to_md
+from fmim_reports.writing import cells
+from fmim_reports.writing.cells import CsvCell, CsvColumn
+from fmim_reports.writing.formats import (
+    NOTHING,
+    configuration_text,
+    decimal,
+    mean_se_text,
+    percent,
+    points,
+    to_html,
+    to_md,
+)
 
 Kind = Literal[
-    "text", "count", "percent", "points", "seconds", "p", "number", "published", "published_mean", "estimate"
-]
+    "text", "arm", "configuration",
+    "count", "percent", "points", "seconds", "p", "number", "size", "value", "needed",
+    "published", "published_mean", "estimate",
+]  # fmt: skip
+_TEXTS = ("text", "arm", "configuration")
 
 
 @dataclass(frozen=True)
 class Column:
     """A column: `key` of the row, what it holds, and the heading it shares with its neighbours (`group`).
 
-    An `estimate` takes three CSV columns: KEY_mean, KEY_se and, once for neighbours that share it, `n_key`.
-    Published values are in percent as printed; a `published_mean` also takes a mean ± SE in percent. `digits` are
-    those of a mean ± SE.
+    In a CSV file an `estimate` takes three columns: KEY_mean, KEY_se and, once for neighbours that share it, `n_key`;
+    an `arm` two, its name as KEY and KEY_label; a `configuration` KEY and one for each of the `parameters`. Published
+    values are in percent as printed; a `published_mean` also takes a mean ± SE in percent. `digits` are those of a mean
+    ± SE; `unit` is what a CSV file has instead of the kind's.
     """
 
     key: str
@@ -37,26 +52,24 @@ class Column:
     group: str = ""
     n_key: str = ""
     digits: int = 2
+    unit: str = ""
+    parameters: Sequence[CsvColumn] = ()
 
     @property
     def numeric(self) -> bool:
-        return self.kind != "text"
+        return self.kind not in _TEXTS
 
     @property
-    def csv_names(self) -> list[str]:
-        if self.kind == "published_mean":
-            return [self.key, f"{self.key}_se"]
-        if self.kind != "estimate":
-            return [self.key]
-        return [f"{self.key}_mean", f"{self.key}_se", self.n_key or f"{self.key}_n"]
+    def csv_columns(self) -> list[CsvColumn]:
+        """The columns that it takes in a CSV file."""
+        holds = f"{self.group}: {self.header}" if self.group else self.header
+        found = _IN_CSV[self.kind](self).columns(self.key, holds)
+        return [replace(column, unit=self.unit or column.unit) for column in found]
 
-    def csv_values(self, row: Mapping[str, Any]) -> list[Any]:
-        value = row.get(self.key)
-        if self.kind == "estimate":
-            return ["", "", ""] if value is None else [value.stat.mean, value.stat.se, value.stat.n]
-        if self.kind == "published_mean":
-            return [value.mean, value.se] if isinstance(value, MeanSE) else [value, ""]
-        return [value]
+    def in_csv(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """A row's value in each of these columns by its name; what does not exist is None."""
+        values = _IN_CSV[self.kind](self).values(row.get(self.key))
+        return {column.name: value for column, value in zip(self.csv_columns, values, strict=True)}
 
     def text(self, row: Mapping[str, Any]) -> str:
         """The cell as shown, without n."""
@@ -79,14 +92,36 @@ class Column:
         return isinstance(value, Estimate) and not value.complete
 
 
+_IN_CSV: Mapping[Kind, Callable[[Column], CsvCell]] = {
+    "text": lambda _: cells.single("text"),
+    "arm": lambda _: cells.arm,
+    "configuration": lambda column: cells.configuration(column.parameters),
+    "count": lambda _: cells.single("integer", "count"),
+    "percent": lambda _: cells.single("number", cells.FRACTION),
+    "points": lambda _: cells.single("number", cells.FRACTION),
+    "seconds": lambda _: cells.single("number", "s"),
+    "p": lambda _: cells.single("number", "probability"),
+    "number": lambda _: cells.single("number"),
+    "size": lambda _: cells.single("number"),
+    "value": lambda _: cells.single("number"),
+    "needed": lambda _: cells.single("number", "count; inf: no number is enough"),
+    "published": lambda _: cells.single("number", cells.PRINTED),
+    "published_mean": lambda _: cells.published_mean,
+    "estimate": lambda column: cells.estimate(column.n_key),
+}
 _SHOW: dict[str, Callable[[Any], str]] = {
     "text": str,
+    "arm": lambda value: value.label,
+    "configuration": configuration_text,
     "count": lambda value: decimal(value, 0),
     "percent": percent,
     "points": points,
     "seconds": lambda value: decimal(value, 1),
     "p": lambda value: "< 0.001" if value < 0.001 else decimal(value, 3),
     "number": lambda value: decimal(value, 2),
+    "size": lambda value: decimal(value, 0),
+    "value": lambda value: f"{value:g}",
+    "needed": lambda value: decimal(value, 0) if math.isfinite(value) else "none",
     "published": str,
     "published_mean": lambda value: decimal(value, 2),
 }
@@ -96,7 +131,8 @@ _SHOW: dict[str, Callable[[Any], str]] = {
 class Table:
     """A table of the report, which says `empty` without rows.
 
-    A row with `rule` has a line above it; one with `total` is bold as well.
+    A row with `rule` has a line above it; one with `total` is bold as well. `also` are columns that only the CSV file
+    has, before the others.
     """
 
     name: str
@@ -106,11 +142,18 @@ class Table:
     rows: Sequence[Mapping[str, Any]]
     notes: Sequence[str] = ()
     empty: str = "No rows yet."
+    also: Sequence[Column] = ()
 
     @property
     def groups(self) -> list[tuple[str, int]]:
         """Neighbouring columns under one heading: (heading, how many)."""
         return [(group, len(list(found))) for group, found in groupby(c.group for c in self.columns)]
+
+    @property
+    def csv_columns(self) -> list[CsvColumn]:
+        """The columns of its CSV file, each once."""
+        columns = [one for column in (*self.also, *self.columns) for one in column.csv_columns]
+        return list({one.name: one for one in columns}.values())
 
     @property
     def grouped(self) -> bool:
@@ -124,7 +167,7 @@ def to_csv(table: Table) -> str:
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(map(in_csv, _csv_names(table)))
+    writer.writerow(in_csv(column.name) for column in table.csv_columns)
     writer.writerows(map(_plain, row.values()) for row in _csv_rows(table))
     return stream.getvalue()
 
@@ -132,22 +175,18 @@ def to_csv(table: Table) -> str:
 def to_frame(table: Table) -> pd.DataFrame:
     """The table as its CSV file has it: the same columns and values, text as pandas' `string`; what is empty is NA."""
     rows = [{name: None if value == "" else value for name, value in row.items()} for row in _csv_rows(table)]
-    frame = pd.DataFrame(rows, columns=_csv_names(table))
-    texts = {name for column in table.columns if not column.numeric for name in column.csv_names}
+    frame = pd.DataFrame(rows, columns=[column.name for column in table.csv_columns])
+    texts = {column.name for column in table.csv_columns if column.type == "text"}
     unknown = {name for name in frame if name not in texts and frame[name].isna().all()}
     return frame.astype(dict.fromkeys(texts, "string") | dict.fromkeys(unknown, "float64"))
 
 
-def _csv_names(table: Table) -> list[str]:
-    return list(dict.fromkeys(name for column in table.columns for name in column.csv_names))
-
-
 def _csv_rows(table: Table) -> Iterator[dict[str, Any]]:
     for row in table.rows:
-        cells: dict[str, Any] = {}
-        for column in table.columns:
-            cells |= dict(zip(column.csv_names, column.csv_values(row), strict=True))
-        yield cells
+        found: dict[str, Any] = {}
+        for column in (*table.also, *table.columns):
+            found |= column.in_csv(row)
+        yield found
 
 
 def _plain(value: Any) -> Any:

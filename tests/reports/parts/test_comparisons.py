@@ -52,7 +52,7 @@ def test_holm_is_over_all_comparisons(out: Path) -> None:
         out / "study.json", study | {"comparisons": [*study["comparisons"], ["adatriplet_automargin", "adatriplet_q1"]]}
     )
     table = paired_table(read_results(out))
-    assert [(row["a"], row["b"]) for row in table.rows][2] == ("adatriplet_automargin", "adatriplet_q1")
+    assert [(row["a"].name, row["b"].name) for row in table.rows][2] == ("adatriplet_automargin", "adatriplet_q1")
     raw, adjusted = ([row[key] for row in table.rows] for key in ("p", "p_holm"))
     assert min(adjusted) == pytest.approx(3 * min(raw))  # Holm over all three
 
@@ -149,7 +149,7 @@ def test_the_loss_of_backbones_is_the_triplet_loss_and_the_backbone_their_group(
     assert {row["loss"] for row in found} == {"Triplet"}
     assert list(dict.fromkeys(row["group"] for row in found)) == ["ResNet-18", "ResNet-50", "ConvNeXt-Tiny", "ViT-S/16"]
     ratios = table(out, "cost_ratios")
-    assert [(row["arm"], row["against"]) for row in ratios] == [
+    assert [(row["arm_label"], row["against_label"]) for row in ratios] == [
         (f"{group} + AutoMargin", f"{group} + grid search")
         for group in ("ResNet-18", "ResNet-50", "ConvNeXt-Tiny", "ViT-S/16")
     ]

@@ -70,12 +70,14 @@ def test_weeks_are_called_weeks_everywhere(tmp_path: Path) -> None:
     assert "the latest visit of a test subject (its weeks after baseline beneath)" in samples.caption
     assert "Beneath a query its weeks after baseline" in worst.caption
     assert re.search(r"s\d\d_\d{3} \(\d w\) at rank", worst.alt)
-    by_week = {row["week"]: row for row in rows(uncertainty_by_year_table(results)) if row["arm"] == "Triplet + Q1"}
+    by_week = {
+        row["week"]: row for row in rows(uncertainty_by_year_table(results)) if row["arm_label"] == "Triplet + Q1"
+    }
     assert {week: int(row["queries"]) for week, row in by_week.items()} == {str(w): n for w, n in YEARS.items()}
     found = results.queries.of("triplet_q1")
     of_week = found[(found["week"] == 4) & (found["matches"] > 0)]
     assert float(by_week["4"]["mean"]) == pytest.approx(of_week["ap"].mean(), abs=1e-12)
-    (row,) = [row for row in rows(by_year_table(results)) if row["arm"] == "Triplet + Q1"]
+    (row,) = [row for row in rows(by_year_table(results)) if row["arm_label"] == "Triplet + Q1"]
     expected = np.mean([t.record.metrics.test["mAP/week_4"] for t in results.of("triplet_q1", "replicate")])
     assert float(row["week_4_mean"]) == pytest.approx(expected, abs=1e-12)
     values = table(out, "automargin_vs_grid")

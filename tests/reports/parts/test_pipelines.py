@@ -95,17 +95,17 @@ def test_variances_winners_and_the_caution_are_those_of_the_pipelines(
     results = read_results(out)
     grid = pipelines(results, "triplet_grid")
     by_hand = selection_variance(["own", "first", "first"], {"own": list(grid.own.values()), "first": [0.60, 0.71]})
-    found = {row["arm"]: row for row in rows(variance_table(results))}
+    found = {row["arm_label"]: row for row in rows(variance_table(results))}
     row = found["Triplet + grid search"]
     assert float(row["selection"]) == pytest.approx(1e4 * by_hand.selection)
     assert float(row["seed"]) == pytest.approx(1e4 * by_hand.seed)
     assert float(row["share"]) == pytest.approx(by_hand.share)
     assert (row["splits"], row["winners"], row["same"]) == ("3", "2", "1")
-    shares = {row["arm"]: row for row in rows(score_variance_table(results))}["Triplet + grid search"]
+    shares = {row["arm_label"]: row for row in rows(score_variance_table(results))}["Triplet + grid search"]
     assert (shares["n"], shares["splits"]) == ("4", "3")
     assert sum(float(shares[name]) for name in ("configuration", "split", "rest")) == pytest.approx(1)
     assert float(found["Triplet + AutoMargin"]["share"]) == 0
-    won = [(row["arm"], row["wins"], row["splits"]) for row in rows(winners_table(results))]
+    won = [(row["arm_label"], row["wins"], row["splits"]) for row in rows(winners_table(results))]
     assert ("Triplet + AutoMargin", "3", "0, 1, 2") in won
     assert ("Triplet + grid search", "2", "1, 2") in won
     (said,) = selection_caution(results)

@@ -24,7 +24,7 @@ from tests.support.out_folders import table, tables_alone
 from tests.support.query_files import with_queries
 
 STUDIES = ("lambda_sweep", "margin_sensitivity", "hyperparameter_selection", "baselines")
-COLUMNS = ["arm", "setting", "metric", "year", "mean", "se", "n", "published_mean", "published_se"]
+COLUMNS = ["arm", "arm_label", "setting", "metric", "year", "mean", "se", "n", "published_mean", "published_se"]
 FOLD_SE, SEED_SE = 0.01 / math.sqrt(3), 0.0070710678
 # 22 queries in year 6, 0.06 below all years, and 16 in year 8, 0.10 below.
 APART = -(22 * 0.06 + 16 * 0.10) / 38
@@ -77,9 +77,9 @@ def test_lambda_has_test_values_over_all_and_over_far_queries_beside_the_publish
 def test_lambda_table_has_validation_and_test_and_the_verdict_answers(tmp_path: Path) -> None:
     out = make(tmp_path, "lambda_sweep")
     tables_alone(out)
-    rows = {(row["on"], row["lam"]): row for row in table(out, "lambda_weights")}
-    assert list(rows) == [(on, lam) for on in ("validation (folds)", "test (seeds)") for lam in ("0", "0.5", "1", "2")]
-    found = rows["validation (folds)", "0"]
+    rows = {(row["on"], float(row["lam"])): row for row in table(out, "lambda_weights")}
+    assert list(rows) == [(on, lam) for on in ("validation (folds)", "test (seeds)") for lam in (0, 0.5, 1, 2)]
+    found = rows["validation (folds)", 0]
     assert float(found["mAP_6y_mean"]) == pytest.approx(0.80 + APART)
     assert float(found["mAP_6y_se"]) == pytest.approx(FOLD_SE)
     assert (found["n_6y"], found["published_mAP_6y"], found["published_CMC_1_all_shots"]) == ("3", "95.6", "93.6")
@@ -117,11 +117,11 @@ def test_margins_have_a_row_an_epsilon_and_the_verdict_names_the_break(tmp_path:
     assert rows["triplet_epsilon", "ε = 0.5", "mAP", "all"]["published_mean"] == "0.95"
     assert rows["triplet_epsilon", "ε = 0", "mAP", "all"]["published_mean"] == "0.06"
     assert rows["triplet_epsilon", "ε = 1.3", "CMC_1", "all"]["published_mean"] == ""
-    by_epsilon = {row["epsilon"]: row for row in table(out, "margins")}
-    assert list(by_epsilon)[:3] == ["0", "0.01", "0.05"]
-    assert float(by_epsilon["1"]["to_best"]) == pytest.approx(0.20 - 0.85)
-    assert (by_epsilon["0"]["active_share"], by_epsilon["0.3"]["to_best"]) == ("0.0", "0.0")
-    assert by_epsilon["0.9"]["published_mAP_percent"] == "61"
+    by_epsilon = {float(row["epsilon"]): row for row in table(out, "margins")}
+    assert list(by_epsilon)[:3] == [0, 0.01, 0.05]
+    assert float(by_epsilon[1]["to_best"]) == pytest.approx(0.20 - 0.85)
+    assert (by_epsilon[0]["active_share"], by_epsilon[0.3]["to_best"]) == ("0.0", "0.0")
+    assert by_epsilon[0.9]["published_mAP_percent"] == "61"
     said = contents_of(read_results(out)).verdict(read_results(out)).findings
     assert said[0] == (
         "Validation mAP is highest at ε = 0.3: 85.00 ± 0.58 % (n = 3 folds). At ε ≥ 1 it lies between 20.00 and "
@@ -142,9 +142,16 @@ def test_selected_values_stand_beside_the_published_ones(tmp_path: Path) -> None
     assert rows["adatriplet_grid", "ε = 0.25, β = 0.25", "mAP", "all"]["published_mean"] == "0.9666"
     assert rows["triplet_grid", "ε = 0.25", "mAP", "all"]["published_mean"] == ""
     found = {(row["loss"], row["search"]): row for row in table(out, "selected_values")}
-    chosen = [(row["selected"], row["published_oai"], row["published_cxr"]) for row in found.values()]
+    shown = ("selected", "published_oai", "published_cxr")
+    chosen = [[re.sub(r"\S+ = ", "", row[name]) for name in shown] for row in found.values()]
+    assert found["AdaTriplet", "Grid search"]["published_cxr"] == "ε = 0.5, β = 0.75"
+    assert [found["AdaTriplet", "Grid search"][f"selected_{name}"] for name in ("epsilon", "beta", "lam")] == [
+        "0.25",
+        "0.1",
+        "",
+    ]
     assert [row[0] for row in chosen] == ["0.5", "5.7°", "0.1", "0.01", "0.25, 0", "0.25", "2", "0.25, 0.1", "2, 2"]
-    assert [row[1:] for row in chosen] == [
+    assert [tuple(row[1:]) for row in chosen] == [
         ("1", "0.5"),
         ("14.3°", "28.6°"),
         ("0.1", "0.1"),

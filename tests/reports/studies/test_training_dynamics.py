@@ -101,7 +101,7 @@ def test_the_tidy_table_of_training_dynamics(training: Path) -> None:
 
 
 def test_epochs_are_means_over_seeds(training: Path) -> None:
-    found = {(row["arm"], row["epoch"]): row for row in rows(dynamics.epochs_table(read_results(training)))}
+    found = {(row["arm_label"], row["epoch"]): row for row in rows(dynamics.epochs_table(read_results(training)))}
     assert len(found) == 3 * 3
     row = found["AdaTriplet + AutoMargin", "3"]
     assert float(row["epsilon"]) == pytest.approx(0.201)
@@ -184,7 +184,7 @@ def test_a_partial_training_is_reported_as_far_as_it_goes(training: Path) -> Non
     assert at(histories(results, "triplet_automargin"), "loss", 1).n == 2
     found = {row["arm"]: row["n"] for row in rows(every_value_table(results))}
     assert found == {"adatriplet_automargin": "3", "triplet_automargin": "2", "triplet_fixed": "0"}
-    assert {row["arm"] for row in rows(dynamics.milestones_table(results))} == {
+    assert {row["arm_label"] for row in rows(dynamics.milestones_table(results))} == {
         "AdaTriplet + AutoMargin",
         "Triplet + AutoMargin",
     }

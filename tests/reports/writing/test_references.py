@@ -40,7 +40,7 @@ def out(tmp_path: Path) -> Path:
 def test_rows_stand_below_the_arms_and_say_what_they_are(out: Path) -> None:
     results = read_results(add_references(out, BEATEN))
     pixels, network = rows(arms_table(results))[-2:]
-    assert (pixels["arm"], network["arm"]) == ("Reference: Raw pixels", "Reference: Untrained network")
+    assert (pixels["arm_label"], network["arm_label"]) == ("Reference: Raw pixels", "Reference: Untrained network")
     assert (float(pixels["mAP_mean"]), pixels["mAP_se"], pixels["test_n"]) == (0.3, "", "1")
     assert float(network["mAP_mean"]) == pytest.approx(0.2)
     assert float(network["mAP_se"]) == pytest.approx(0.1 / 3**0.5)
@@ -60,7 +60,7 @@ def test_nothing_is_compared_with_them_or_counted_to_a_search(out: Path) -> None
     expected = comparisons(before), rows(search_cost_table(before))
     after = read_results(add_references(out, BEATEN))
     assert (comparisons(after), rows(search_cost_table(after))) == expected
-    found = {(row["arm"], row["stage"]): row for row in rows(accounting_table(after))}
+    found = {(row["arm_label"], row["stage"]): row for row in rows(accounting_table(after))}
     assert (found["References", "reference"]["trials"], found["References", "reference"]["n_s"]) == ("4", "")
     assert int(found["All", "all"]["trials"]) == len(before.trials) + 4
 

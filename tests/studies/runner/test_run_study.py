@@ -133,7 +133,7 @@ def test_a_replicate_without_its_queries_runs_again(copy: Path) -> None:
 
 def test_the_report_has_the_references_of_the_study_with_what_their_records_say(finished: Path) -> None:
     out = finished / "study"
-    found = {row["arm"]: row for row in table(out, "test_metrics")}
+    found = {row["arm_label"]: row for row in table(out, "test_metrics")}
     by_label = {f"Reference: {one.label}": one.name for one in StudyFile.read(out / "study.json").references}
     assert list(found)[-3:] == list(by_label)
     tested = [record for record in read_records(out) if record.stage == "reference"]

@@ -10,6 +10,7 @@ from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.sections import Section, a_choice, declared_comparisons, in_every_study
 from fmim_reports.stats import CostRatio, cost_ratio
 from fmim_reports.writing.captions import caption
+from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.tables import Column, Table
 
 
@@ -23,8 +24,8 @@ def ratios_table(results: Results) -> Table:
         ratio = device_ratio(results, against, arm)
         rows.append(
             {
-                "arm": arm.label,
-                "against": against.label,
+                "arm": arm,
+                "against": against,
                 "n_s": _over(cost_against.n_s, cost.n_s),
                 "epochs": _over(cost_against.epochs, cost.epochs),
                 "ratio": ratio.ratio,
@@ -37,8 +38,8 @@ def ratios_table(results: Results) -> Table:
             notes.append(f"a = {against.label}, b = {arm.label}: {ratio.note}.")
     ratio_group, group = "Compared with ÷ arm", "Device-seconds, compared with ÷ arm"
     columns = [
-        Column("arm", "Arm"),
-        Column("against", "Compared with"),
+        ARM,
+        Column("against", "Compared with", "arm"),
         Column("n_s", "N_s", "number", ratio_group),
         Column("epochs", "Epochs", "number", ratio_group),
         Column("ratio", "Ratio", "number", group),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from fmim_reports.parts.comparisons.comparison import (
@@ -27,8 +28,8 @@ def paired_table(results: Results) -> Table:
     by_holm = corrected(found)
     difference, se, interval = f"a − b, {label}, percentage points", "SE over", "95 % CI"
     columns = [
-        Column("a", "Arm a"),
-        Column("b", "Arm b"),
+        Column("a", "Arm a", "arm"),
+        Column("b", "Arm b", "arm"),
         Column("n", "Seeds", "count", "Pairs of"),
         Column("subjects", "Subjects", "count", "Pairs of"),
         Column("difference", "Difference", "points", difference),
@@ -64,8 +65,8 @@ def paired_table(results: Results) -> Table:
 def _paired_row(one: Comparison, by_holm: Corrected) -> dict[str, Any]:
     paired, crossed = one.paired, one.crossed
     return {
-        "a": one.a.name,
-        "b": one.b.name,
+        "a": one.a,
+        "b": one.b,
         "n": paired.n,
         "subjects": None if crossed is None else crossed.subjects,
         "difference": paired.difference if paired.n else None,
@@ -92,13 +93,13 @@ def power_table(results: Results) -> Table:
     enough = f"For a power of {percent(ENOUGH, 0)} %"
     power, seeds = "Power, %", "Seeds needed"
     columns = [
-        Column("a", "Arm a"),
-        Column("b", "Arm b"),
+        Column("a", "Arm a", "arm"),
+        Column("b", "Arm b", "arm"),
         Column("n", "Seeds", "count"),
         Column("power_difference", "Difference", "percent", power),
         Column("power_equivalence", "Equivalence", "percent", power),
-        Column("seeds_difference", "Difference", "text", seeds),
-        Column("seeds_equivalence", "Equivalence", "text", seeds),
+        Column("seeds_difference", "Difference", "needed", seeds),
+        Column("seeds_equivalence", "Equivalence", "needed", seeds),
         Column("smallest_difference", "Difference", "percent", enough),
         Column("smallest_margin", "Equivalence margin", "percent", enough),
         Column("least_se", "SE left by subjects", "percent"),
@@ -116,15 +117,15 @@ def power_table(results: Results) -> Table:
 
 
 def _power_row(one: Comparison) -> dict[str, Any]:
-    names = {"a": one.a.name, "b": one.b.name, "n": one.paired.n}
+    names = {"a": one.a, "b": one.b, "n": one.paired.n}
     power = one.power
     if power is None:
         return names
     return names | {
         "power_difference": power.difference,
         "power_equivalence": power.equivalence,
-        "seeds_difference": str(power.seeds_difference or "none"),
-        "seeds_equivalence": str(power.seeds_equivalence or "none"),
+        "seeds_difference": power.seeds_difference or math.inf,
+        "seeds_equivalence": power.seeds_equivalence or math.inf,
         "smallest_difference": power.smallest_difference,
         "smallest_margin": power.smallest_margin,
         "least_se": power.least_se or None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
+
 from matplotlib.figure import Figure
 
 from fmim_reports.parts.queries.pictures import FOUND, MISSED, images_of, show
@@ -10,6 +12,8 @@ from fmim_reports.reading.results import Results
 from fmim_reports.sections import Section, in_every_study
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.plotting import COLUMN_INCHES, NothingToDraw, Plot
+
+_TITLE_LETTERS, _TITLE_LINES = 18, 3
 
 
 @in_every_study(Section.FIGURES)
@@ -34,19 +38,26 @@ def samples_plot(results: Results) -> Plot:
             show(row[1], images[query.truth_row], "")
             for axes, queries in zip(row[2:], found.values(), strict=True):
                 one = queries[number]
-                show(axes, images[one.top_row], f"rank {one.rank:g}", MISSED if one.missed else FOUND)
+                show(axes, images[one.top_row], f"{one.rank:g}", MISSED if one.missed else FOUND)
         for axes, title in zip(panels[0], ["query", "truth", *(labels[arm] for arm in found)], strict=True):
-            axes.set_title(title.replace(" + ", "\n+ "), fontsize=7, rotation=90, va="bottom")
+            axes.set_title(_wrapped(title), fontsize=7, rotation=90, va="bottom")
 
     which = f"the latest visit of a test subject (its {results.interval.after_baseline} beneath)"
     text = (
         f"Each row is one query, {which if results.dated else 'of a test subject'}, its nearest true match as the "
         "first arm ranks it, and the first image each arm's seed 0 retrieved: green frame, the right person; orange, "
-        "somebody else, with the rank of the nearest true match. The subjects are drawn by a hash, alike for every arm."
+        "somebody else. Beneath it the rank of the nearest true match. The subjects are drawn by a hash, alike for "
+        "every arm."
     )
     alt = "; ".join(
         f"{labels[arm]}: ranks {', '.join(f'{q.rank:g}' for q in queries)}" for arm, queries in found.items()
     )
     side = COLUMN_INCHES / (2 + len(found))
-    height = len(first) * (side + 0.14) + 1.1
+    longest = max(len(line) for arm in found for line in _wrapped(labels[arm]).split("\n"))
+    height = len(first) * (side + 0.14) + 0.35 + 0.068 * longest
     return Plot("retrieval_samples", "Retrieval samples", caption(results, text), alt, height, draw)
+
+
+def _wrapped(label: str) -> str:
+    """A label in as many lines as there is room for above a column of images."""
+    return "\n".join(wrap(label, _TITLE_LETTERS, max_lines=_TITLE_LINES, placeholder=" …"))

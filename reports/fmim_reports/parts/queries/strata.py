@@ -13,6 +13,7 @@ from fmim_reports.parts.queries.uncertainty import COLUMNS, NO_QUERIES, WHAT, kn
 from fmim_reports.reading.results import Results
 from fmim_reports.sections import Section, in_every_study
 from fmim_reports.writing.captions import caption
+from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.tables import Column, Table
 
 UNKNOWN = "unknown"
@@ -115,11 +116,11 @@ def _table(results: Results, name: str, title: str, column: str = "", bands: Ban
     order = bands.names() if bands else sorted(set(values) - {""})
     arms = known_arms(results)
     rows = [
-        {name: value, "rule": arm is arms[0], "arm": arm.label} | uncertainty_of(results, arm.name, queries)
+        {name: value, "rule": arm is arms[0], "arm": arm} | uncertainty_of(results, arm.name, queries)
         for value, queries in strata(values, results.queries.scored["subject"], order).items()
         for arm in arms
     ]
-    columns = [Column(name, title), Column("arm", "Arm"), *COLUMNS]
+    columns = [Column(name, title), ARM, *COLUMNS]
     text = (
         f"Test {results.metric.label} in % by {title.lower()} of the query. {WHAT}. Values of fewer than "
         f"{FEW_SUBJECTS} subjects stand together where there are several; {UNKNOWN}: the data set does not say."

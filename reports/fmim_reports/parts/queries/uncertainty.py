@@ -11,6 +11,7 @@ from fmim_reports.reading.results import Results
 from fmim_reports.sections import Section, in_every_study, times_of_queries
 from fmim_reports.stats import crossed_mean
 from fmim_reports.writing.captions import caption
+from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.tables import Column, Table
 
 NO_QUERIES = "No completed replicate has its queries beside its record."
@@ -36,9 +37,9 @@ WHAT = (
 @in_every_study(Section.TABLES)
 def uncertainty_table(results: Results) -> Table:
     """The primary metric of each arm over all queries, with its SE over seeds, over subjects, and over both."""
-    rows = [{"arm": arm.label} | uncertainty_of(results, arm.name) for arm in known_arms(results)]
+    rows = [{"arm": arm} | uncertainty_of(results, arm.name) for arm in known_arms(results)]
     text = f"Test {results.metric.label} in % over all queries. {WHAT}."
-    columns = [Column("arm", "Arm"), *COLUMNS]
+    columns = [ARM, *COLUMNS]
     title = "Uncertainty over seeds and subjects"
     return Table("uncertainty", title, caption(results, text), columns, rows, notes_on(results, rows), NO_QUERIES)
 
@@ -50,12 +51,12 @@ def uncertainty_by_year_table(results: Results) -> Table:
     unit, of_scored = interval.unit, scored[interval.unit]
     times = sorted(of_scored.dropna().unique().tolist())
     rows = [
-        {"arm": arm.label, unit: f"{time:g}", "rule": time == times[0]}
+        {"arm": arm, unit: time, "rule": time == times[0]}
         | uncertainty_of(results, arm.name, scored.index[of_scored == time])
         for arm in known_arms(results)
         for time in times
     ]
-    columns = [Column("arm", "Arm"), Column(unit, interval.plural.capitalize()), *COLUMNS]
+    columns = [ARM, Column(unit, interval.plural.capitalize(), "value", unit=interval.plural), *COLUMNS]
     metric = results.metric.label
     text = f"Test {metric} in % by the {interval.plural} between a query and its subject's baseline image. {WHAT}."
     title = f"Uncertainty over seeds and subjects by {interval.after_baseline}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -36,7 +37,7 @@ def worst_queries_plot(results: Results) -> Plot:
     def draw(figure: Figure) -> None:
         parts = figure.subfigures(1, len(blocks), squeeze=False)[0]
         for part, (name, shown) in zip(parts, blocks.items(), strict=True):
-            part.suptitle(name, fontsize=7, fontweight="bold")
+            part.suptitle("\n".join(wrap(name, 26, max_lines=2, placeholder=" …")), fontsize=7, fontweight="bold")
             panels = part.subplots(rows, 3, squeeze=False)
             for axes, title in zip(panels[0], ("query", "true match", "found first"), strict=True):
                 axes.set_title(title, fontsize=7, fontweight="normal")
@@ -58,7 +59,7 @@ def worst_queries_plot(results: Results) -> Plot:
     alt = ". ".join(
         f"{name}: {'; '.join(_in_words(query, results.interval) for query in shown)}" for name, shown in blocks.items()
     )
-    height = rows * (COLUMN_INCHES / (3 * len(blocks)) + 0.2) + 0.5
+    height = rows * (COLUMN_INCHES / (3 * len(blocks)) + 0.2) + 0.6
     return Plot("worst_queries", "The worst queries", caption(results, text), alt, height, draw)
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from fmim_core.metric_names import METRICS
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
 from fmim_reports.sections import Section, a_search_stage, declared_comparisons, in_every_study
 from fmim_reports.stats import mean_se
+from fmim_reports.writing.axes import Extent, Mark, range_text, scale_of, scale_y
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.formats import percent, points
 from fmim_reports.writing.lines import mean_line, replicates
-from fmim_reports.writing.looks import looks, panels, shared_legend
+from fmim_reports.writing.looks import Look, looks, panels, shared_legend
 from fmim_reports.writing.plotting import NothingToDraw, Plot
 
 METRIC = METRICS["mAP"]
@@ -27,6 +29,13 @@ class LearningCurve:
 
     arm: ArmSummary
     values: Mapping[int, Mapping[int, float]]
+
+    @property
+    def extent(self) -> Extent:
+        """In percent; an arm is judged by where its curve ends."""
+        stats = [mean_se(self.values[epoch]) for epoch in sorted(self.values)]
+        whole = Extent.over([100 * stat.mean for stat in stats], [100 * (stat.se or 0.0) for stat in stats])
+        return replace(whole, value=100 * stats[-1].mean)
 
     @property
     def last_gain(self) -> tuple[int, int, float] | None:
@@ -62,24 +71,37 @@ def learning_curves_plot(results: Results) -> Plot:
     if not curves:
         raise NothingToDraw("no compared arm has a selected configuration with a completed fold yet")
     drawn = panels([curve.arm for curve in curves.values()])
+    scale = scale_of({name: curve.extent for name, curve in curves.items()})
 
     def draw(figure: Figure) -> None:
         row = figure.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
         for (title, members), axes in zip(drawn.items(), row, strict=True):
-            for arm in members:
+            for arm in (one for one in members if one.name not in scale.beyond):
                 style = styles[arm.name]
                 frame = replicates(curves[arm.name].values, scale=100)
                 mean_line(axes, frame, label=style.label, markersize=3, **style.line)
             axes.set(title=title, xlabel="epoch", ylabel="")
+            axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         row[0].set_ylabel(f"validation {METRIC.label} (%)")
+        scale_y({axes: _marks(curves, m, styles) for m, axes in zip(drawn.values(), row, strict=True)}, scale)
         shared_legend(figure, row)
 
     text = (
         f"Validation {METRIC.label} during training of the selected configuration, mean over folds, band ± SE. A curve "
         "that still rises at its end has not been trained to its end, and its arm may rank otherwise after more epochs."
     )
+    text += scale.note
     alt = "; ".join(f"{curve.arm.label} {_ends(curve)}" for curve in curves.values())
     return Plot("learning_curves", "Learning curves of the compared arms", caption(results, text), alt, 2.8, draw)
+
+
+def _marks(curves: Mapping[str, LearningCurve], arms: Sequence[ArmSummary], styles: Mapping[str, Look]) -> list[Mark]:
+    """Each arm at its first epoch, with its values from the lowest to the highest, were it off the scale."""
+    means = {arm.name: {epoch: mean_se(v).mean for epoch, v in curves[arm.name].values.items()} for arm in arms}
+    return [
+        Mark(name, min(by_epoch), range_text([100 * value for value in by_epoch.values()]), styles[name].line)
+        for name, by_epoch in means.items()
+    ]
 
 
 def _ends(curve: LearningCurve) -> str:

@@ -16,6 +16,7 @@ from fmim_reports.reading.histories import Histories, at, epochs_of, histories_b
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.captions import caption, curve_model, seeds_phrase
 from fmim_reports.writing.lines import mean_line, replicates, unbroken, value_line
+from fmim_reports.writing.looks import shared_legend
 from fmim_reports.writing.plotting import QUIET, NothingToDraw, Plot, line_style
 
 _SERIES = {"epsilon": "ε", "beta": "β", "loss": "loss"}
@@ -56,8 +57,7 @@ def margins_of(results: Results, arms: Sequence[str]) -> Plot:
             axes.set_ylabel(label)
         rows[-1].set_xlabel("epoch")
         rows[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
-        handles, names = rows[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper center", ncols=2, columnspacing=1)
+        shared_legend(figure, rows[:1])
 
     text = (
         "The margins ε(t) and β(t) in force in each epoch, and the mean loss, of the tested configuration, in "

@@ -10,6 +10,7 @@ from fmim_core.records import EpochRow
 from fmim_reports.reading.results import Results
 from fmim_reports.sections import Section, in_every_study
 from fmim_reports.writing.captions import caption
+from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import percent
 from fmim_reports.writing.tables import Column, Table
 
@@ -90,7 +91,7 @@ def triplet_terms_table(results: Results) -> Table:
     """Initial margins, empty batches and the active share of every arm."""
     rows = [
         {
-            "arm": one.label,
+            "arm": results.arm(one.arm),
             "initial": one.initial or "given",
             "epsilon": _number(one.epsilon),
             "beta": _number(one.beta),
@@ -105,7 +106,7 @@ def triplet_terms_table(results: Results) -> Table:
     ]
     first, empty = "First epoch", "Batches without an active triplet"
     columns = [
-        Column("arm", "Arm"),
+        ARM,
         Column("initial", "Initial margins", "text", first),
         Column("epsilon", "ε", "number", first),
         Column("beta", "β", "number", first),

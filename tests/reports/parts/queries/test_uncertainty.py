@@ -43,7 +43,12 @@ def results(out: Path) -> Results:
 
 def test_an_arm_has_its_mean_and_its_errors(results: Results) -> None:
     _, row = rows(uncertainty_table(results))
-    assert (row["arm"], row["seeds"], row["queries"], row["subjects"]) == ("Triplet + grid search", "5", "146", "40")
+    assert (row["arm_label"], row["seeds"], row["queries"], row["subjects"]) == (
+        "Triplet + grid search",
+        "5",
+        "146",
+        "40",
+    )
     assert float(row["mean"]) == pytest.approx(0.73, abs=1e-12)
     assert float(row["se_seeds"]) == pytest.approx(0.0158113883 / 5**0.5, abs=1e-9)  # of factories.SEEDS
     found = crossed_mean(results.queries.values("triplet_grid", results.metric), results.queries.subjects)
@@ -54,7 +59,10 @@ def test_an_arm_has_its_mean_and_its_errors(results: Results) -> None:
 
 def test_years_are_the_queries_of_each_year(results: Results) -> None:
     found = rows(uncertainty_by_year_table(results))
-    assert [(row["arm"], row["year"]) for row in found[:6:5]] == [("Triplet + Q1", "1"), ("Triplet + grid search", "1")]
+    assert [(row["arm_label"], row["year"]) for row in found[:6:5]] == [
+        ("Triplet + Q1", "1"),
+        ("Triplet + grid search", "1"),
+    ]
     assert {row["year"]: int(row["queries"]) for row in found} == {str(year): count for year, count in YEARS.items()}
     frame = results.queries.of("triplet_grid")
     of_year = frame[(frame["year"] == 6) & (frame["matches"] > 0)]
@@ -65,8 +73,8 @@ def test_strata_hold_every_query_once(results: Results) -> None:
     for table in TABLES:
         assert table.possible(results)
         made = rows(table(results))
-        assert sum(int(row["queries"]) for row in made if row["arm"] == "Triplet + Q1") == 146
-    grades = [row for row in rows(parts.by_grade_table(results)) if row["arm"] == "Triplet + grid search"]
+        assert sum(int(row["queries"]) for row in made if row["arm_label"] == "Triplet + Q1") == 146
+    grades = [row for row in rows(parts.by_grade_table(results)) if row["arm_label"] == "Triplet + grid search"]
     assert [row["grade"] for row in grades] == ["0", "1", "2", "3", "4", "unknown"]
     assert [row["subjects"] for row in grades] == ["6", "6", "6", "6", "6", "10"]
     frame = results.queries.of("triplet_grid")

@@ -64,7 +64,7 @@ def test_the_table_says_how_margins_began(out: Path) -> None:
     for path in (out / "records").glob("triplet_automargin.*.json"):
         content = read_json(path)
         write_json(path, content | {"config": content["config"] | {"margins": {"initial": "measured"}}})
-    rows = {row["arm"]: row for row in triplet_terms_table(read_results(out)).rows}
+    rows = {row["arm"].label: row for row in triplet_terms_table(read_results(out)).rows}
     assert rows["Triplet + AutoMargin"]["initial"] == "measured"
     assert rows["Triplet + AutoMargin"]["epsilon"] == pytest.approx(0.03)
     assert rows["Triplet + Q1"]["initial"] == "given"
@@ -73,7 +73,7 @@ def test_the_table_says_how_margins_began(out: Path) -> None:
 def test_a_loss_without_triplets_has_no_row_and_no_warning(out: Path) -> None:
     change(out, "triplet_q1", every={"active_share": math.nan})
     results = read_results(out)
-    assert [row["arm"] for row in triplet_terms_table(results).rows] == ["Triplet + AutoMargin"]
+    assert [row["arm"].label for row in triplet_terms_table(results).rows] == ["Triplet + AutoMargin"]
     assert empty_batches_caution(results) == []
 
 

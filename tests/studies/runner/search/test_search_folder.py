@@ -173,12 +173,12 @@ def test_a_report_counts_stopped_trials_as_such_and_averages_none(tiny_bank: Ban
     assert int(costs["asha"]["trials"]) == statuses.total()
     epochs = sum(len(r.history) for r in simulation.records.values() if r.arm == "asha" and r.stage == "search")
     assert int(costs["asha"]["epochs"]) == epochs
-    status = {(row["arm"], row["stage"]): row for row in table(tmp_path, "trial_status")}
-    row = status["AdaTriplet + asha", "search (folds)"]
+    status = {(row["arm_label"], row["stage"]): row for row in table(tmp_path, "trial_status")}
+    row = status["AdaTriplet + asha", "search"]
     assert (int(row["stopped"]), int(row["completed"])) == (statuses["stopped"], statuses["completed"])
     assert (row["failed"], row["missing"], int(row["planned"])) == ("0", "0", statuses.total())
     assert table(tmp_path, "not_counted") == []
-    found = [row for row in table(tmp_path, "configurations") if row["arm"] == "AdaTriplet + asha"]
+    found = [row for row in table(tmp_path, "configurations") if row["arm_label"] == "AdaTriplet + asha"]
     ends = Counter(row["selected"].startswith("stopped by its search after epoch") for row in found)
     assert ends[True] == statuses["stopped"]
     assert all(row["validation_n"] == "0" for row in found if row["selected"].startswith("stopped"))
@@ -193,7 +193,7 @@ def test_an_interrupted_search_is_reported_with_what_is_still_to_come(tiny_bank:
     build_report(tmp_path)
     results = read_results(tmp_path)
     proposed = len(simulation.configurations("tpe"))
-    tpe = next(row for row in table(tmp_path, "trial_status") if row["arm"] == "AdaTriplet + tpe")
+    tpe = next(row for row in table(tmp_path, "trial_status") if row["arm_label"] == "AdaTriplet + tpe")
     assert 0 < proposed < 6
     assert int(tpe["planned"]) == 12
     assert int(tpe["completed"]) + int(tpe["missing"]) == 12
