@@ -28,7 +28,7 @@ def reference_rows(
 ) -> list[dict[str, Any]]:
     """A row for each reference, to stand below the arms' and a line; its name is in the column that names the arms."""
     return [
-        {"rule": number == 0, "arm": (row := reference_row(reference)), column: row, **of(reference)}
+        {"rule": number == 0, "reference": True, "arm": (row := reference_row(reference)), column: row, **of(reference)}
         for number, reference in enumerate(results.references)
     ]
 
