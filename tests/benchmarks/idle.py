@@ -144,4 +144,4 @@ def tracker(folder: Path) -> Iterator[Tracker]:
     mirror = Tracker(TrackingAddress.beside(folder / "study"), Identity("idle", "idle", "smoke"), list)
     assert mirror.settle()
     yield mirror
-    assert mirror.close("FINISHED", [])
+    assert mirror.close("FINISHED", folder)

@@ -46,7 +46,7 @@ def find_replicate(out: Path, arm: str, seed: int) -> Replicate:
     arms = [entry.name for entry in study.arms]
     if arm not in arms:
         raise ValueError(f"{out} has no arm {arm!r}; its arms are {', '.join(arms)}{did_you_mean(arm, arms)}")
-    replicates = _replicates(out, study, arm)
+    replicates = completed_replicates(out, study, arm)
     if seed not in replicates:
         there = ", ".join(map(str, replicates)) or "none yet"
         raise ValueError(
@@ -56,7 +56,7 @@ def find_replicate(out: Path, arm: str, seed: int) -> Replicate:
     return Replicate(out, study, replicates[seed])
 
 
-def _replicates(out: Path, study: StudyFile, arm: str) -> dict[int, Record]:
+def completed_replicates(out: Path, study: StudyFile, arm: str) -> dict[int, Record]:
     """The completed replicates of the arm's winner, by seed."""
     path = out / "selection.json"
     selected = (SelectionFile.read(path) if path.exists() else SelectionFile()).arms.get(arm)

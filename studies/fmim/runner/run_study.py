@@ -33,7 +33,7 @@ from fmim.runner.folder import (
 )
 from fmim.runner.ownership import locked, move_aside
 from fmim.runner.selection import Outcome
-from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity, artifacts_of
+from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim.terminal.progress import Progress
 from fmim.terminal.study_progress import StudyProgress
@@ -249,7 +249,7 @@ class StudyRun:
         self.console.print(f"report: {in_terminal(build_report(self.out))}", highlight=False, soft_wrap=True)
 
     def _close(self, code: int) -> None:
-        self.tracker.close(STATUS_OF_STUDY[code], artifacts_of(self.out))
+        self.tracker.close(STATUS_OF_STUDY[code], self.out)
         if code == INTERRUPTED:
             self.console.print("interrupted: the same command resumes it")
 

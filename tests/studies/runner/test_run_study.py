@@ -261,7 +261,7 @@ def test_runs_left_running_by_a_killed_process_are_closed(copy: Path) -> None:
     client.update_run(stale.info.run_id, "RUNNING")
     record_path(copy / "study", "triplet_grid.c00.fold1").unlink()
     identity = Identity.of(StudyFile.read(copy / "study" / "study.json"))
-    assert Tracker(TrackingAddress.beside(copy / "study"), identity, list).close("KILLED", [])
+    assert Tracker(TrackingAddress.beside(copy / "study"), identity, list).close("KILLED", copy)
     assert client.get_run(stale.info.run_id).info.status == "KILLED"
 
 

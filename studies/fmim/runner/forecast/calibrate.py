@@ -95,7 +95,7 @@ def calibrate(plan: Plan, images: ImageSet, bank: Bank, backend: Backend) -> Cal
             backend.run(probes, Path(folder), probes.number)
             ended = time.time()
         finally:
-            tracker.close("FINISHED", [])
+            tracker.close("FINISHED", Path(folder) / "study")
     if probes.failed:
         error = probes.failed[0].error or TrialError()
         raise ValueError(f"a short trial of {probes.failed[0].arm} failed: {error.kind}: {error.message}")

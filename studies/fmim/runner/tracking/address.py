@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from fmim.runner.tracking.values import COST_METRICS, EPOCH_METRICS, safe_names
 from fmim_core.metric_names import METRICS
-from fmim_core.records import StudyFile
+from fmim_core.records import StudyFile, study_path
 
 FILE = "sqlite:///"
 SERVERS = ("http", "https")
@@ -78,29 +78,36 @@ class TrackingAddress:
         Raises:
             ValueError: a path that no address can hold.
         """
-        return cls._of_file(out.absolute().parent / "mlflow.db", own=True)
+        return cls._of_file(cls._path_beside(out), own=True)
 
     @classmethod
     def of_study(cls, out: Path, study: StudyFile) -> TrackingAddress:
         """Where the study's last execution was mirrored to, without secrets.
 
-        A database that is gone has moved with the folder, if there is one beside it.
+        A study's own database that is gone has moved with the folder, or is to be made anew beside it; where both were
+        copied, the copy's is the one beside it.
 
         Raises:
-            ValueError: it is gone, and another one was named than that beside the folder, which is made anew.
+            ValueError: one that somebody named is gone.
         """
         before = cls.of(study.executions[-1].tracking_uri)
         if before.file is None:
             return before
-        beside, gone = cls.beside(out), not before.file.exists()
-        if before.shown == beside.shown or (gone and Path(beside.shown.removeprefix(FILE)).exists()):
-            return beside
+        beside, gone = cls._path_beside(out), not before.file.exists()
+        moved = gone and (beside.exists() or before.file.name == beside.name)  # such a name is nobody's choice
+        copied = beside.exists() and study_path(before.file.parent / out.absolute().name).exists()
+        if before.file == beside or moved or copied:
+            return cls.beside(out)
         if gone:
             raise ValueError(
                 f"{before.file}, to which {out} was mirrored, is not there: put it back, or give --tracking-uri; the "
-                f"database beside the study would be {beside}"
+                f"database beside the study would be {cls.beside(out)}"
             )
         return before
+
+    @staticmethod
+    def _path_beside(out: Path) -> Path:
+        return out.absolute().parent / "mlflow.db"
 
     @classmethod
     def _of_file(cls, given: Path, own: bool = False) -> TrackingAddress:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +12,6 @@ from rich.console import Console
 from fmim.exit_codes import SOME_FAILED
 from fmim.runner.ending.guard import guarded
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.mlflow_runs import ENVIRONMENT
 from fmim_core.records import StudyFile, study_path
 
 StudyFolder = Annotated[Path, typer.Argument(metavar="OUT", help="A study's folder, e.g. runs/automargin_vs_grid.")]
@@ -32,10 +28,7 @@ def mirror(
     address = TrackingAddress.of_study(out, study) if tracking_uri is None else TrackingAddress.of(tracking_uri)
     from fmim.runner.tracking.mirror import mirror_study
 
-    def tell(text: str) -> None:
-        Console().print(text, markup=False, highlight=False, soft_wrap=True)
-
-    if not mirror_study(out, study, address, tell):
+    if not mirror_study(out, study, address, _tell):
         raise typer.Exit(SOME_FAILED)
 
 
@@ -43,17 +36,24 @@ def ui(
     out: StudyFolder,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 5000,
 ) -> None:
-    """Open the MLflow UI on the database or server that a study was mirrored to."""
-    address = TrackingAddress.of_study(out, _study(out))
+    """Open MLflow's page of a study, in the database or on the server that it was mirrored to."""
+    from fmim.runner.tracking.server import open_page, page_of, serve
+
+    study = _study(out)
+    address = TrackingAddress.of_study(out, study)
+    page = page_of(out, study, address, _tell)
     if address.is_server:
-        Console().print(f"the study was mirrored to the server {address}: open it in a browser", highlight=False)
+        _tell(f"MLflow shows the study at {address}/{page}")
+        open_page(f"{address}/{page}")
         return
     _check_port(port)
-    command = [sys.executable, "-m", "mlflow", "ui", "--port", str(port)]
-    store = {"MLFLOW_BACKEND_STORE_URI": address.whole}  # not as an argument, which everybody on this machine can read
     with guarded():  # the server starts others, which would outlive it
-        code = subprocess.run(command, env=ENVIRONMENT | os.environ | store, check=False).returncode
+        code = serve(address, port, page, _tell)
     raise typer.Exit(code)
+
+
+def _tell(text: str) -> None:
+    Console().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _study(out: Path) -> StudyFile:

@@ -8,7 +8,7 @@ from pathlib import Path
 from fmim.runner.ownership import check_folder, locked
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.database import database_files
-from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity, artifacts_of
+from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.records import Damaged, StudyFile, read_records
 
@@ -32,7 +32,7 @@ def mirror_study(out: Path, study: StudyFile, address: TrackingAddress, tell: Ca
             tell(unlocked)
         last = study.executions[-1]
         tracker = Tracker(address, Identity.of(study), lambda: read_records(out, leave_out), tell)
-        whole = tracker.close(STATUS_OF_STUDY[last.exit_code], artifacts_of(out), last.ended_at)
+        whole = tracker.close(STATUS_OF_STUDY[last.exit_code], out, last.ended_at)
     done = tracker.caught_up
     if whole:
         tell(

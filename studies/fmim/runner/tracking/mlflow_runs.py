@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -14,14 +14,19 @@ from typing import Any
 from fmim.exit_codes import DONE, INTERRUPTED, SOME_FAILED
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.database import ARTIFACTS, make_if_new, opening
+from fmim.runner.tracking.relocation import find_artifacts_again
+from fmim.runner.tracking.summary import Summary
+from fmim.runner.tracking.trial_runs import context_of, dataset_of, parameters_of, run_name, tags_of
 from fmim.runner.tracking.values import LoggedValue, milliseconds, of_rows, of_the_end
-from fmim_core.records import EpochRow, Record, StudyFile
+from fmim.runner.tracking.views import EXPERIMENT_TAGS, view_tag
+from fmim_core.records import DataEntry, EpochRow, Record, StudyFile, flat, study_path
 
 # A stopped trial ended as it was meant to; the tag fmim.status tells it from a completed one.
 STATUS = {"completed": "FINISHED", "stopped": "FINISHED", "diverged": "FAILED", "failed": "FAILED"}
 STATUS_OF_STUDY = {DONE: "FINISHED", SOME_FAILED: "FAILED", INTERRUPTED: "KILLED", None: "KILLED"}
 """By the exit code of its last execution; none where that was killed."""
 
+NOTE = "mlflow.note.content"  # the tag that is shown as a run's description
 METRICS_AT_ONCE = 800  # MLflow takes no more than 1,000 values of all kinds
 LONGEST_PARAMETER = 500  # MLflow cuts longer ones; the whole configuration is in the artifact record.json
 ENVIRONMENT = {
@@ -32,6 +37,17 @@ ENVIRONMENT = {
 """Settings of MLflow, unless the user has set them otherwise."""
 
 
+def client_of(address: TrackingAddress) -> Any:
+    """An MLflow client, and MLflow's settings: it prints nothing, which may hold the whole address; errors are raised."""
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    os.environ["MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"] = "true"
+    from mlflow import MlflowClient
+
+    logging.getLogger("mlflow").setLevel(logging.CRITICAL)
+    return MlflowClient(address.whole)
+
+
 def artifacts_of(out: Path) -> list[Path]:
     """What a study's parent run has as artifacts, as far as it is there."""
     return [out / name for name in ("report", "study.json", "selection.json")]
@@ -39,19 +55,25 @@ def artifacts_of(out: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class Identity:
-    """What a study is called in the tracker: its experiment, its parent run, and the id that recognises them."""
+    """What a study is called in the tracker: its experiment, its parent run, and the id that recognises them.
+
+    labels: what reports call its arms and references, by their names. data: what its trials read.
+    """
 
     study: str
     study_id: str
     preset: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     began_at: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    data: DataEntry | None = None
 
     @classmethod
     def of(cls, study: StudyFile) -> Identity:
         """That of a study's folder."""
-        parameters = {"preset": study.preset, "seed": study.seed, "data": study.data.name}
-        return cls(study.study, study.id, study.preset, parameters, study.created_at)
+        parameters = {"preset": study.preset, "seed": study.seed, "data": study.data.name, **dict(flat(study.train))}
+        labels = {arm.name: arm.label for arm in study.arms} | {one.name: one.label for one in study.references}
+        return cls(study.study, study.id, study.preset, parameters, study.created_at, labels, study.data)
 
 
 @dataclass
@@ -88,15 +110,10 @@ class Runs:
         Raises:
             Exception: whatever MLflow, its database or its server has to say.
         """
-        for name, value in ENVIRONMENT.items():
-            os.environ.setdefault(name, value)
-        os.environ["MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"] = "true"  # it would print the whole address
-        from mlflow import MlflowClient
-
-        logging.getLogger("mlflow").setLevel(logging.CRITICAL)  # what it says may hold it, too; errors are raised
         with opening(self._address, self._tell):
             make_if_new(self._address)
-            self._client = MlflowClient(self._address.whole)
+            self._client = client_of(self._address)
+            find_artifacts_again(self._address, self._tell)
             self._experiment = self._find_experiment()
         self._found = self._own_runs()
         self._parent = self._open_parent(self._found.pop("", None))
@@ -131,10 +148,9 @@ class Runs:
             self._tell(f"MLflow: the experiment {name!r} had been deleted there, and is restored with all its runs")
         if found is not None:
             return str(found.experiment_id)
-        if file is None:
-            return str(self._client.create_experiment(name))
         # Beside the database: MLflow's own default is a folder wherever the program was started.
-        return str(self._client.create_experiment(name, artifact_location=(file.parent / ARTIFACTS / name).as_uri()))
+        place = None if file is None else (file.parent / ARTIFACTS / name).as_uri()
+        return str(self._client.create_experiment(name, artifact_location=place, tags=EXPERIMENT_TAGS))
 
     def _own_runs(self, only: str = "") -> dict[str, Any]:
         """What MLflow knows of the study's runs by trial, the parent under "", `only` those of a further condition."""
@@ -154,6 +170,7 @@ class Runs:
         run = self._new_parent() if found is None else self._client.get_run(found.run_id)
         if not run.data.params:
             self._log(run.info.run_id, parameters=self._identity.parameters)
+            self._log_data(run.info.run_id, "development, test")
         return str(run.info.run_id)
 
     def _new_parent(self) -> Any:
@@ -180,22 +197,32 @@ class Runs:
         self._logged[trial] = max([self._logged[trial], *(row.epoch for row in rows)])
 
     def _open(self, trial: str, beginning: Record) -> dict[str, Any]:
-        """Make a trial's run, or open it again; returns its parameters, which a killed process may not have written."""
-        initial = beginning.config.get("margins", {}).get("initial")  # of schedules that begin without statistics
-        parameters = beginning.model_dump(include={"arm", "stage", "replicate"}) | beginning.configuration
-        parameters |= {"initial_margins": initial} if initial else {}
+        """Make a trial's run, or open it again; returns those of its parameters that it has not got.
+
+        A killed process may not have written them, and none can be written over, though a field that decides no result
+        may have changed since.
+        """
+        parameters = parameters_of(beginning)
         if trial in self._runs:
             self._client.update_run(self._runs[trial], "RUNNING")
             history = self._client.get_metric_history(self._runs[trial], "loss")
             self._logged[trial] = max((metric.step for metric in history), default=0)
-            return parameters
-        names = {"trial", "arm", "stage", "replicate", "search_split", "seed", "fingerprint"}
-        tags = {f"fmim.{name}": str(value) for name, value in beginning.model_dump(include=names).items()}
-        tags |= {"fmim.study_id": self._identity.study_id, "mlflow.parentRunId": self._parent}
-        began = milliseconds(beginning.started_at)
-        run = self._client.create_run(self._experiment, start_time=began, tags=tags, run_name=trial)
+            self._log_data(self._runs[trial], context_of(beginning))
+            known = self._client.get_run(self._runs[trial]).data.params
+            return {name: value for name, value in parameters.items() if name not in known}
+        tags = {"fmim.study_id": self._identity.study_id, "mlflow.parentRunId": self._parent, **tags_of(beginning)}
+        began, name = milliseconds(beginning.started_at), run_name(beginning, self._identity.labels)
+        run = self._client.create_run(self._experiment, start_time=began, tags=tags, run_name=name)
         self._runs[trial], self._logged[trial] = run.info.run_id, 0
+        self._log_data(run.info.run_id, context_of(beginning))
         return parameters
+
+    def _log_data(self, run: str, context: str) -> None:
+        from mlflow.entities import Dataset, DatasetInput, InputTag
+
+        if self._identity.data is not None:
+            dataset = Dataset(**dataset_of(self._identity.data))
+            self._client.log_inputs(run, [DatasetInput(dataset, [InputTag("mlflow.data.context", context)])])
 
     def _log(
         self,
@@ -214,9 +241,28 @@ class Runs:
         for start in range(METRICS_AT_ONCE, len(metrics), METRICS_AT_ONCE):
             self._client.log_batch(run, metrics[start : start + METRICS_AT_ONCE])
 
-    def log_artifact(self, path: Path, folder: str = "") -> None:
-        """Write a file of the study, as it is now, to a folder of the parent's artifacts."""
-        self._client.log_artifact(self._parent, str(path), folder or None)
+    def write_results(self, out: Path) -> Iterator[None]:
+        """Write a study's results to its parent run, as far as they go, and yield after each thing that is written.
+
+        Its arms' means, the answer with links to pages of the UI, the report and the files that the study's results
+        follow from, and the winners' models.
+        """
+        if not study_path(out).exists():
+            return
+        from fmim.runner.tracking.models.winners import LoggedModels
+
+        summary, parent, experiment = Summary.of(out), self._parent, self._experiment
+        self._client.set_experiment_tag(experiment, view_tag(self._identity.study_id), summary.view)
+        tags = {NOTE: summary.description(experiment, parent), "fmim.answer": " ".join(summary.sentences)}
+        self._log(parent, summary.metrics, tags=tags)
+        yield
+        for path in artifacts_of(out):
+            for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+                if file.is_file():
+                    folder = file.parent.relative_to(out).as_posix()
+                    self._client.log_artifact(parent, str(file), None if folder == "." else folder)
+                    yield
+        yield from LoggedModels(self._client, experiment, self._identity.study_id, self._runs).write(out, summary.study)
 
     def finish(self, status: str, ended_at: str | None = None) -> None:
         """Close what still runs, and end the parent run with `status`, at a time or now."""

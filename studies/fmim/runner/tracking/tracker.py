@@ -89,14 +89,15 @@ class Tracker:
         with self._changed:
             return self._changed.wait_for(lambda: not self._waiting and self._busy_since is None, timeout_s)
 
-    def close(self, status: str, artifacts: Iterable[Path], ended_at: str | None = None) -> bool:
-        """Mirror the artifacts, and end the parent run with `status`; whether all that there is is mirrored.
+    def close(self, status: str, out: Path, ended_at: str | None = None) -> bool:
+        """Mirror the study's results, and end the parent run with `status`; whether all that there is is mirrored.
 
         Args:
+            out: the study's folder; results are those that are there.
             ended_at: when the parent run has ended; now if nothing is said.
         """
         with self._changed:
-            self._ending = lambda: self._end(status, list(artifacts), ended_at)
+            self._ending = lambda: self._end(status, out, ended_at)
             self._closing = True
             self._busy_since = self._busy_since or time.monotonic()
             self._changed.notify_all()
@@ -169,13 +170,9 @@ class Tracker:
             self._busy_since = time.monotonic()
             return self._waiting.pop(next(iter(self._waiting))) if self._waiting else None
 
-    def _end(self, status: str, artifacts: Iterable[Path], ended_at: str | None) -> None:
-        for path in artifacts:
-            for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-                if file.is_file():
-                    folder = file.parent.relative_to(path.parent).as_posix()
-                    self._runs.log_artifact(file, "" if folder == "." else folder)
-                    self._count()
+    def _end(self, status: str, out: Path, ended_at: str | None) -> None:
+        for _ in self._runs.write_results(out):
+            self._count()
         self._runs.finish(status, ended_at)
         self._count()
 

@@ -65,6 +65,7 @@ def of_the_end(record: Record) -> list[LoggedValue]:
         empty, batches = (sum(getattr(row, name) for row in rows) for name in ("empty_batches", "batches"))
         values += [("initial_epsilon", first.epsilon), ("initial_beta", first.beta)]
         values += [("empty_batches_share", empty / max(1, batches))]
+    values += _measured_by_us(record)
     measured = record.metrics.model_dump() | {f"fold{one.fold}/validation": one.validation for one in record.members}
     values += [(f"fold{one.fold}/kept_epoch", one.kept_epoch) for one in record.members]
     for part, metrics in measured.items():
@@ -72,6 +73,19 @@ def of_the_end(record: Record) -> list[LoggedValue]:
         values += [(f"{part}/{names[name]}", value) for name, value in (metrics or {}).items()]
     at, last = milliseconds(record.ended_at), len(record.history)
     return [(name, value, at, last) for name, value in values]
+
+
+def _measured_by_us(record: Record) -> list[tuple[str, float]]:
+    """What MLflow's page of system metrics shows of a trial: its own share of the machine, measured by its worker.
+
+    MLflow's monitor would count the whole machine, on which other trials run at the same time.
+    """
+    values = [("system/device_seconds", record.device_seconds)]
+    if record.peak_memory is not None:
+        values.append(("system/peak_memory_megabytes", record.peak_memory / 1e6))
+    if record.cost.train_s > 0:
+        values.append(("system/training_images_per_second", record.cost.images / record.cost.train_s))
+    return values
 
 
 def milliseconds(moment: str) -> int:

@@ -46,7 +46,7 @@ def test_an_interrupted_mirror_is_completed_and_nothing_is_written_twice(out: Pa
         yield first
         raise OSError("Input/output error")
 
-    assert not Tracker(address, identity, interrupted, told.append).close("KILLED", [])
+    assert not Tracker(address, identity, interrupted, told.append).close("KILLED", out.parent)
     assert [one.partition(": OSError: Input/output error. Records are complete")[0] for one in told] == [
         f"MLflow at {address}"
     ]
@@ -57,7 +57,7 @@ def test_an_interrupted_mirror_is_completed_and_nothing_is_written_twice(out: Pa
         client.create_run(experiment, tags={"fmim.study_id": "an id", "fmim.trial": trial})
 
     again = Tracker(address, identity, lambda: read_records(out), told.append)
-    assert again.close("FINISHED", [])
+    assert again.close("FINISHED", out.parent)
     assert again.caught_up == {"unchanged": 1, "updated": 1, "created": 1, "killed": 1}
     runs = {run.data.tags.get("fmim.trial", ""): run for run in client.search_runs([experiment])}
     assert len(client.search_runs([experiment])) == len(runs) == 5

@@ -88,7 +88,7 @@ def test_a_server_that_accepts_and_never_answers_is_waited_for_once(
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = TrackingAddress.of(f"http://127.0.0.1:{silent.getsockname()[1]}")
         tracker = Tracker(address, Identity("silent", "an id", "mini"), list, told.append)
-        assert not tracker.close("FINISHED", [tmp_path])
+        assert not tracker.close("FINISHED", tmp_path)
         silent.setblocking(False)
         silent.accept()
         with pytest.raises(BlockingIOError):  # nobody has called again
@@ -166,7 +166,7 @@ def _finish_one(root: str, number: int) -> None:
     for name in ("PYTEST_CURRENT_TEST", "CI"):  # with which MLflow does not report who uses it
         os.environ.pop(name, None)
     identity = Identity("race", f"study{number}", "mini")
-    assert Tracker(TrackingAddress.of(f"sqlite:///{root}/new.db"), identity, list).close("FINISHED", [])
+    assert Tracker(TrackingAddress.of(f"sqlite:///{root}/new.db"), identity, list).close("FINISHED", Path(root))
     assert asked == []
 
 

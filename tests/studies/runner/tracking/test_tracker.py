@@ -14,7 +14,7 @@ from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mlflow_runs import Identity, Runs, TrialUpdate
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import Member, Record
+from fmim_core.records import Member, Record, flat
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings
 from tests.benchmarks.idle import IdleTrial, idle_plan
@@ -49,7 +49,11 @@ def test_a_trial_that_is_over_is_written_whole_with_its_own_times(tiny_bank: Ban
     assert (run.info.start_time, run.info.end_time) == tuple(map(milliseconds, (record.started_at, record.ended_at)))
     assert run.info.status == "FINISHED"
     assert run.data.tags["fmim.status"] == "completed"
-    assert run.data.params == {"arm": "triplet_grid", "stage": "search", "replicate": "0", "epsilon": "0.0"}
+    assert run.info.run_name == "triplet_grid, ε = 0 · fold 0"
+    training = {name: str(value) for name, value in flat(record.config)}
+    told = {"arm": "triplet_grid", "stage": "search", "replicate": "0", "seed": str(record.seed), "epsilon": "0.0"}
+    assert run.data.params == training | told
+    assert run.data.metrics["system/device_seconds"] == record.device_seconds
     assert [metric.step for metric in client.get_metric_history(run.info.run_id, "loss")] == list(range(1, EPOCHS + 1))
     assert run.data.metrics["validation/mAP_at_R"] == record.metrics.validation["mAP_at_R"]
 
@@ -91,7 +95,7 @@ def test_what_happens_while_the_store_is_busy_is_put_together(tiny_bank: Bank, t
     blocker.close()
     assert tracker.settle()
     assert tracker.written - before <= 4  # of each trial what there was when its turn came, and perhaps the rest
-    assert tracker.close("FINISHED", [])
+    assert tracker.close("FINISHED", tmp_path)
     client = MlflowClient(f"sqlite:///{path}")
     runs = {run.data.tags.get("fmim.trial"): run for run in client.search_runs(["1"])}
     assert {name: run.info.status for name, run in runs.items()} == {
@@ -119,7 +123,7 @@ def test_what_was_missed_while_the_store_was_away_is_written_at_the_end(tiny_ban
         tracker.finished(spec, record)  # nothing is kept for a mirror that is off
         assert tracker.settle()
         store.execute("ALTER TABLE not_here RENAME TO runs")
-    assert tracker.close("FAILED", [])
+    assert tracker.close("FAILED", tmp_path)
     assert len(told) == 1
     client = MlflowClient(address(tmp_path).whole)
     (run,) = client.search_runs(["1"], f"tags.`fmim.trial` = '{spec.id}'")
@@ -133,11 +137,11 @@ def test_only_records_that_are_not_there_are_written_at_the_next_start(tiny_bank
         for status, (spec, one) in zip((*ended, "completed"), trials(tiny_bank, tmp_path, 5), strict=True)
     ]
     earlier = Tracker(address(tmp_path), IDENTITY, lambda: [record for _, record in there])
-    assert earlier.close("KILLED", [])
+    assert earlier.close("KILLED", tmp_path)
     client = MlflowClient(address(tmp_path).whole)
     before = {run.data.tags.get("fmim.trial"): vars(run.info) for run in client.search_runs(["1"])}
     later = Tracker(address(tmp_path), IDENTITY, lambda: [*(record for _, record in there), missing])
-    assert later.close("FINISHED", [])
+    assert later.close("FINISHED", tmp_path)
     assert later.caught_up == {"unchanged": 4, "created": 1}
     runs = {run.data.tags.get("fmim.trial"): vars(run.info) for run in client.search_runs(["1"])}
     assert set(runs) == {None, missing.trial, *(spec.id for spec, _ in there)}

@@ -1,0 +1,31 @@
+"""How MLflow loads a winner's model: by `_load_pyfunc` of the module that the model names; nothing is unpickled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from fmim.matching.model import EmbeddingModel
+
+
+@dataclass(frozen=True)
+class Embedder:
+    """Grey images, uint8 `(N, H, W)` of any size → embeddings of length 1 `(N, D)`, as those of `fmim.load_model`."""
+
+    model: EmbeddingModel
+
+    def predict(self, model_input: np.ndarray, params: Mapping[str, Any] | None = None) -> np.ndarray:
+        """The embeddings of images; there are no `params`."""
+        return self.model.embed(model_input)
+
+
+def _load_pyfunc(data_path: str, model_config: Mapping[str, Any]) -> Embedder:
+    """The model from the part of a study's folder that lies in it; the device is that of `model_config`."""
+    import fmim
+
+    return Embedder(fmim.load_model(Path(data_path), model_config["arm"], model_config["seed"], model_config["device"]))
