@@ -93,6 +93,12 @@ Address = Annotated[str | None, typer.Option(help="A running Ray cluster, e.g. a
 GpusPerTrial = Annotated[
     float | None, typer.Option(min=0, help="A fraction shares a GPU; default 1 where there is a GPU, else 0.")
 ]
+Reuse = Annotated[
+    bool,
+    typer.Option(
+        " /--no-reuse", help="Train anew what another study in the same folder has trained just so; else it is reused."
+    ),
+]
 CpusPerTrial = Annotated[float, typer.Option(min=0.01, help="CPU cores for each trial.")]
 
 
@@ -156,6 +162,7 @@ def plan(
     address: Address = None,
     gpus_per_trial: GpusPerTrial = None,
     cpus_per_trial: CpusPerTrial = 1.0,
+    reuse: Reuse = True,
 ) -> None:
     """What a study would run: arms, N_s, trials, epochs, images. Everything is checked, no trial is started.
 
@@ -170,7 +177,7 @@ def plan(
         from fmim.runner.run_study import prepare
         from fmim.runner.show import show_plan
 
-        show_plan(prepare(options), options.folder, Console())
+        show_plan(prepare(options), options, Console())
 
 
 @app.command()
@@ -197,6 +204,7 @@ def run(
     selected: Annotated[
         Path | None, typer.Option(help="Take the arms' configurations from what this study's folder selected.")
     ] = None,
+    reuse: Reuse = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and print the plan only.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Move an existing folder aside and start over.")] = False,
 ) -> None:
@@ -207,7 +215,7 @@ def run(
 
     console = Console()
     if dry_run:
-        show_plan(prepare(options), options.folder, console)
+        show_plan(prepare(options), options, console)
         return
     raise typer.Exit(run_study(options, console))
 

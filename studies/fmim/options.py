@@ -29,6 +29,7 @@ class Options:
 
     Args:
         study: its name, the file that declares it, or itself.
+        reuse: whether trials that other studies in the same folder have completed are taken over.
 
     Raises:
         ValueError: a tracking URI that MLflow does not take, an address without Ray, a cohort without phantoms, or a
@@ -54,6 +55,7 @@ class Options:
     fresh: bool = False
     selected: Path | None = None
     banks: Path | None = None
+    reuse: bool = True
 
     def __post_init__(self) -> None:
         if self.tracking_uri is not None:
@@ -134,6 +136,11 @@ class Options:
             if isinstance(self.study, Study) or not is_study_file(str(self.study))
             else Path(self.study).resolve().parent
         )
+
+    @property
+    def studies_folder(self) -> Path:
+        """The folder of the studies whose completed trials are reused: where the study's own folder lies."""
+        return self.folder.parent
 
     @property
     def folder(self) -> Path:

@@ -37,6 +37,7 @@ WITHOUT = {
 FILES = (*DOCUMENTS, "surfaces.json", LOCK)
 FOLDERS = ("records", "checkpoints", "report", "samples")
 SYSTEM_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")  # which file managers leave in any folder
+ASIDE = ".until-"  # and the time, in the name of a folder that was moved aside
 NAMED = 3  # foreign files in a message
 
 
@@ -169,7 +170,12 @@ def move_aside(out: Path) -> Path | None:
     """
     if not out.exists():
         return None
-    aside = out.with_name(f"{out.name}.until-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
+    aside = out.with_name(f"{out.name}{ASIDE}{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
     with locked(out):
         out.rename(aside)
     return aside
+
+
+def is_moved_aside(folder: str) -> bool:
+    """Whether a folder's name is one that `move_aside` gives."""
+    return ASIDE in folder

@@ -78,6 +78,7 @@ class Progress:
     def finished(self, spec: TrialSpec, record: Record) -> None:
         """Count the trial; a bad one is named at once."""
         self._count(Outcome.of(record))
+        self._already += record.reused_from is not None  # which says nothing of how long the others take
         if record.status not in ("completed", "stopped"):
             error = record.error or TrialError(kind="unknown")
             message = ((error.message or "").splitlines() or [""])[0][:200]

@@ -31,6 +31,9 @@ from fmim.runner.folder import (
 )
 from fmim.runner.ownership import locked, move_aside
 from fmim.runner.progress import Progress
+from fmim.runner.reuse.earlier import EarlierTrials, earlier_of
+from fmim.runner.reuse.known import there_already
+from fmim.runner.reuse.reusing import Reusing
 from fmim.runner.selection import Outcome
 from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity, artifacts_of
 from fmim.runner.tracking.tracker import Tracker
@@ -138,10 +141,7 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
         if options.fresh and (aside := move_aside(out)):
             console.print(f"moved {in_terminal(out)} to {in_terminal(aside)}", highlight=False, soft_wrap=True)
         with locked(out) as unlocked:
-
-            def warn(text: str) -> None:
-                console.print(f"[yellow]{in_terminal(text)}[/]", highlight=False, soft_wrap=True)
-
+            warn = partial(_warn, console)
             if unlocked:
                 warn(unlocked)
             set_damaged_forecast_aside(out, warn)
@@ -150,7 +150,8 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
             study = write_study(out, plan, bank, checked.folds, _execution(options, backend))
             write_surfaces(out, plan)
             tracker = Tracker(options.tracking, Identity.of(study), partial(read_records, out), warn)
-            return StudyRun(plan, bank, out, backend, outcomes, tracker, console, begun).execute()
+            earlier = earlier_of(options, plan, bank).without(out)
+            return StudyRun(plan, bank, out, backend, outcomes, earlier, tracker, console, begun).execute()
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,7 @@ class StudyRun:
     """One execution of a plan in its study's folder.
 
     outcomes: of the plan's trials that have a record, by trial.
+    earlier: what other studies have completed.
     begun: `time.perf_counter` when the program's work began.
     """
 
@@ -166,6 +168,7 @@ class StudyRun:
     out: Path
     backend: Backend
     outcomes: Mapping[str, Outcome]
+    earlier: EarlierTrials
     tracker: Tracker
     console: Console
     begun: float
@@ -206,6 +209,8 @@ class StudyRun:
         if self.outcomes:
             done, failed = len(self._done), len(self.outcomes) - len(self._done)
             self.console.print(f"resuming: {done} trials are done, {failed} failed and run again", highlight=False)
+        if (known := there_already(plan, self.bank, self.earlier, self._done)).trials:
+            self.console.print(in_terminal(known.sentence), highlight=False, soft_wrap=True)
 
     @property
     def _done(self) -> dict[str, Outcome]:
@@ -216,14 +221,19 @@ class StudyRun:
         code = DONE
         with Progress(self.plan, self.backend.slots, self._done, self.console) as progress:
             dispatcher = Dispatcher(self.plan, self.bank, self.out, self._done, [progress, self.tracker])
+            trials = Reusing(dispatcher, self.earlier, self.out, bool(self.backend.gpus), partial(_warn, self.console))
             try:
-                self.backend.run(dispatcher, self.out, self.plan.trials)
+                self.backend.run(trials, self.out, self.plan.trials)
             except KeyboardInterrupt:
                 code = INTERRUPTED
         if code == DONE and not dispatcher.complete:
             code = SOME_FAILED
         wall_s = time.perf_counter() - self.begun
-        end_execution(self.out, wall_s, dispatcher.handed_out, exit_code=code)
+        end_execution(self.out, wall_s, trials.handed_out, exit_code=code)
+        if trials.reused:
+            folders = ", ".join(f"{folder} ({number})" for folder, number in sorted(trials.reused.items()))
+            said = f"{trials.reused.total()} trials reused from {folders}; {trials.handed_out} trained here"
+            self.console.print(in_terminal(said), highlight=False, soft_wrap=True)
         return code
 
     def _report(self) -> None:
@@ -238,6 +248,10 @@ class StudyRun:
         self.tracker.close(STATUS_OF_STUDY[code], artifacts_of(self.out))
         if code == INTERRUPTED:
             self.console.print("interrupted: the same command resumes it")
+
+
+def _warn(console: Console, text: str) -> None:
+    console.print(f"[yellow]{in_terminal(text)}[/]", highlight=False, soft_wrap=True)
 
 
 def _check_selected_on(bank: Bank, selected: Path | None) -> None:

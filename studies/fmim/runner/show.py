@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Column, Table
 
 from fmim.declare import Arm
+from fmim.options import Options
 from fmim.plan import Plan
 from fmim.runner.data_warnings import warn_of_data, warn_of_folds
 from fmim.runner.forecast.calibrate import Calibration
 from fmim.runner.forecast.forecast import Forecast
 from fmim.runner.power import power_lines
+from fmim.runner.reuse.known import there_before
 from fmim.runner.run_study import Checked
 from fmim.workload import Workload
 from fmim_core.records import in_terminal
@@ -21,11 +21,8 @@ from fmim_reports.writing.formats import duration
 from fmim_spaces.stopping import StoppingRule
 
 
-def show_plan(checked: Checked, out: Path, console: Console) -> None:
-    """The arms with their spaces and trials, the folds, the totals, and what the comparisons can show.
-
-    `out` is the study's folder, where an earlier run may have measured how differences vary.
-    """
+def show_plan(checked: Checked, options: Options, console: Console) -> None:
+    """The arms with their spaces and trials, the folds, the totals, what is there, and what comparisons can show."""
     plan, source = checked.plan, checked.source
     work = Workload(plan, checked.development)
     console.print(f"[bold]{in_terminal(plan.study.title)}[/]\n{in_terminal(plan.study.question)}", highlight=False)
@@ -78,7 +75,9 @@ def show_plan(checked: Checked, out: Path, console: Console) -> None:
         f"{most}{total.epochs} epochs and {total.images} training images in all",
         highlight=False,
     )
-    for line in power_lines(plan, out):
+    if there := there_before(plan, source, options):
+        console.print(in_terminal(there), highlight=False)
+    for line in power_lines(plan, options.folder):  # an earlier run in it may have measured how differences vary
         console.print(in_terminal(line), highlight=False)
 
 

@@ -33,7 +33,7 @@ def predict_plan(plan: Plan, options: Options, console: Console) -> Forecast:
     begun = time.perf_counter()
     checked = check_plan(plan, options)
     plan, checking = checked.plan, time.perf_counter() - begun
-    show_plan(checked, options.folder, console)
+    show_plan(checked, options, console)
     begun = time.perf_counter()
     with backend_of(options, plan) as backend:
         decoding = time.perf_counter()
