@@ -197,11 +197,6 @@ class Record(Document):
         """The device-seconds of the trial and of its attempts."""
         return math.fsum(cost.device_seconds for cost in self.costs)
 
-    @property
-    def device_seconds_here(self) -> float:
-        """As `device_seconds`, of its own study alone: nothing where another one had run the trial."""
-        return self.device_seconds if self.reused_from is None else 0.0
-
     def path(self, out: Path) -> Path:
         """Where it lies in a study's folder."""
         return record_path(out, self.trial)
