@@ -15,6 +15,7 @@ from fmim_core.records.files import (
     write_json,
     write_text,
 )
+from fmim_core.records.progress import ProgressFile, RunningTrial, TrialLengths, progress_path
 from fmim_core.records.queries import (
     QUERIES_ENDING,
     QUERY_COLUMNS,
@@ -84,6 +85,7 @@ __all__ = [
     "Metrics",
     "DocumentPart",
     "PlannedTrials",
+    "ProgressFile",
     "Proposal",
     "ProposalsFile",
     "QUERIES_ENDING",
@@ -92,6 +94,7 @@ __all__ = [
     "Record",
     "ReferenceEntry",
     "ReusedFrom",
+    "RunningTrial",
     "SCHEMA",
     "Score",
     "SearcherFacts",
@@ -106,6 +109,7 @@ __all__ = [
     "TestProtocol",
     "Time",
     "TrialError",
+    "TrialLengths",
     "calibration_path",
     "completed_trials",
     "flat",
@@ -114,6 +118,7 @@ __all__ = [
     "in_terminal",
     "link_or_copy",
     "now",
+    "progress_path",
     "queries_path",
     "read_json",
     "read_queries",

@@ -30,13 +30,15 @@ from fmim.runner.folder import (
     write_surfaces,
 )
 from fmim.runner.ownership import locked, move_aside
-from fmim.runner.progress import Progress
 from fmim.runner.reuse.earlier import EarlierTrials, earlier_of
 from fmim.runner.reuse.known import there_already
 from fmim.runner.reuse.reusing import Reusing
 from fmim.runner.selection import Outcome
 from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity, artifacts_of
 from fmim.runner.tracking.tracker import Tracker
+from fmim.terminal.progress import Progress
+from fmim.terminal.study_progress import StudyProgress
+from fmim.workload import Workload
 from fmim_core.config import Refused
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import development_index
@@ -151,7 +153,7 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
             write_surfaces(out, plan)
             tracker = Tracker(options.tracking, Identity.of(study), partial(read_records, out), warn)
             earlier = earlier_of(options, plan, bank).without(out)
-            return StudyRun(plan, bank, out, backend, outcomes, earlier, tracker, console, begun).execute()
+            return StudyRun(plan, bank, out, study, backend, outcomes, earlier, tracker, console, begun).execute()
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,7 @@ class StudyRun:
     plan: Plan
     bank: Bank
     out: Path
+    study: StudyFile
     backend: Backend
     outcomes: Mapping[str, Outcome]
     earlier: EarlierTrials
@@ -219,7 +222,7 @@ class StudyRun:
     def _train(self) -> int:
         """All trials; wall_s in study.json counts from the start of the program's work to the end of the last trial."""
         code = DONE
-        with Progress(self.plan, self.backend.slots, self._done, self.console) as progress:
+        with Progress(self._study_progress(), self._done.values(), self.out, self.console) as progress:
             dispatcher = Dispatcher(self.plan, self.bank, self.out, self._done, [progress, self.tracker])
             trials = Reusing(dispatcher, self.earlier, self.out, bool(self.backend.gpus), partial(_warn, self.console))
             try:
@@ -235,6 +238,11 @@ class StudyRun:
             said = f"{trials.reused.total()} trials reused from {folders}; {trials.handed_out} trained here"
             self.console.print(in_terminal(said), highlight=False, soft_wrap=True)
         return code
+
+    def _study_progress(self) -> StudyProgress:
+        workload, test_images = Workload(self.plan, self.bank.development()), int(self.bank.summary["test"]["images"])
+        lengths = {arm.name: workload.lengths(arm, test_images) for arm in self.plan.arms}
+        return StudyProgress(self.study, lengths, self.backend.slots)
 
     def _report(self) -> None:
         from fmim_reports.build import build_report
