@@ -29,6 +29,8 @@ class Options:
 
     Args:
         study: its name, the file that declares it, or itself.
+        studies: the folder of all studies, with their banks and MLflow's database; else the one that the study's folder
+            lies in.
         reuse: whether trials that other studies in the same folder have completed are taken over.
 
     Raises:
@@ -55,6 +57,7 @@ class Options:
     fresh: bool = False
     selected: Path | None = None
     banks: Path | None = None
+    studies: Path | None = None
     reuse: bool = True
 
     def __post_init__(self) -> None:
@@ -81,14 +84,15 @@ class Options:
 
     @property
     def tracking(self) -> TrackingAddress:
-        """Where the MLflow mirror goes: the database beside the study's folder, if nothing else is said."""
+        """Where the MLflow mirror goes: the database in the folder of all studies, if nothing else is said."""
         given = self.tracking_uri
-        return TrackingAddress.beside(self.folder) if given is None else TrackingAddress.of(given)
+        beside = self.studies_folder / self.folder.name
+        return TrackingAddress.beside(beside) if given is None else TrackingAddress.of(given)
 
     @property
     def banks_folder(self) -> Path:
-        """Where banks lie: beside the study's folder, if nothing else is said."""
-        return banks_beside(self.folder.parent) if self.banks is None else self.banks.absolute()
+        """Where banks lie: in the folder of all studies, if nothing else is said."""
+        return banks_beside(self.studies_folder) if self.banks is None else self.banks.absolute()
 
     def check(self) -> None:
         """Look up every name and file.
@@ -139,8 +143,8 @@ class Options:
 
     @property
     def studies_folder(self) -> Path:
-        """The folder of the studies whose completed trials are reused: where the study's own folder lies."""
-        return self.folder.parent
+        """The folder of the studies whose completed trials are reused, absolute."""
+        return self.folder.parent if self.studies is None else self.studies.absolute()
 
     @property
     def folder(self) -> Path:

@@ -45,6 +45,9 @@ Address = Annotated[str | None, typer.Option(help="A running Ray cluster, e.g. a
 GpusPerTrial = Annotated[
     float | None, typer.Option(min=0, help="A fraction shares a GPU; default 1 where there is a GPU, else 0.")
 ]
+TrackingUri = Annotated[
+    str | None, typer.Option(help="MLflow's database or server; default mlflow.db beside the study's folder.")
+]
 Reuse = Annotated[
     bool,
     typer.Option(

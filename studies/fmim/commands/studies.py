@@ -29,6 +29,7 @@ from fmim.commands.arguments import (
     Seed,
     StudyFolder,
     StudyName,
+    TrackingUri,
     options_of,
     study_folder,
 )
@@ -112,9 +113,7 @@ def run(
     gpus_per_trial: GpusPerTrial = None,
     cpus_per_trial: CpusPerTrial = 1.0,
     banks: Banks = None,
-    tracking_uri: Annotated[
-        str | None, typer.Option(help="MLflow's database or server; default mlflow.db beside the study's folder.")
-    ] = None,
+    tracking_uri: TrackingUri = None,
     selected: Annotated[
         Path | None, typer.Option(help="Take the arms' configurations from what this study's folder selected.")
     ] = None,
