@@ -8,21 +8,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jinja2
-from markupsafe import Markup
-
-from fmim_core.records import flat, visible, write_bytes
+from fmim_core.records import flat, write_bytes
 from fmim_reports.contents import contents_of
+from fmim_reports.page.environment import page_environment
 from fmim_reports.parts.verdict import Verdict
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.reading.summary import selection_problems
 from fmim_reports.sections import Part, Section
 from fmim_reports.writing.captions import data_phrase, protocol_sentence, source_line
 from fmim_reports.writing.columns import columns_table
-from fmim_reports.writing.formats import to_html, to_md
+from fmim_reports.writing.formats import to_md
 from fmim_reports.writing.latex import latex
 from fmim_reports.writing.plotting import Drawing, NothingToDraw, Plot, render
-from fmim_reports.writing.tables import Table, html_rows, markdown, to_csv
+from fmim_reports.writing.tables import Table, markdown, to_csv
 
 Tables = Mapping[Section, Sequence[Table]]
 
@@ -191,28 +189,22 @@ def _page(
     tables: Tables,
     figures: list[dict[str, Any]],
 ) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("fmim_reports", "page"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=lambda value: visible(value) if type(value) is str else value,  # not of markup, which has been made so
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["sym"] = lambda text: Markup(to_html(text))
-    environment.globals["html_rows"] = html_rows
     named = [(arm.name, arm.label) for arm in results.arms]
     named += [(reference.name, reference.label) for reference in results.references]
     files = [(label, _record_files(results, name)) for name, label in named]
-    return environment.get_template("page.html.j2").render(
-        study=results.study,
-        data_phrase=data_phrase(results),
-        verdict=verdict,
-        warnings=warnings,
-        tables={section.name: found for section, found in tables.items()},
-        figures=figures,
-        provenance=provenance(results),
-        record_files=files,
+    return (
+        page_environment()
+        .get_template("page.html.j2")
+        .render(
+            study=results.study,
+            data_phrase=data_phrase(results),
+            verdict=verdict,
+            warnings=warnings,
+            tables={section.name: found for section, found in tables.items()},
+            figures=figures,
+            provenance=provenance(results),
+            record_files=files,
+        )
     )
 
 
