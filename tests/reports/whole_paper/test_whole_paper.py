@@ -110,5 +110,5 @@ def test_reasons_are_looked_up_in_the_study(paper: Path, tmp_path: Path) -> None
 
 
 def test_a_folder_without_any_of_the_studies_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"holds none of the studies baselines, training_dynamics, .*: fmim paper runs"):
+    with pytest.raises(ValueError, match=r"holds none of the studies baselines, .*: fmim paper runs"):
         build_paper(tmp_path)
