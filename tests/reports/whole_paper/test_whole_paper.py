@@ -12,7 +12,7 @@ import pytest
 
 from fmim_reports.reading.results import read_results
 from fmim_reports.whole_paper.build import build_paper
-from fmim_reports.whole_paper.differences import UNEXPLAINED, WITHIN, Difference, differences
+from fmim_reports.whole_paper.differences import UNEXPLAINED, WITHIN, Difference, differences, order_agreement
 from fmim_reports.whole_paper.items import ITEMS
 from fmim_reports.whole_paper.reasons import PAPER_TRAINING
 from fmim_spaces.domain import nested
@@ -79,6 +79,15 @@ def test_every_published_value_stands_beside_ours_with_the_difference(paper: Pat
     assert row["explanation"] == "other images, other training, other test protocol, other subjects"
     [overview] = rows(paper, "agreement")
     assert (overview["values"], overview["unexplained"]) == (str(len(found)), "0")
+
+
+def test_the_order_is_compared_by_ranks() -> None:
+    """Ours ranks 1, 2, 4, 3 against 1, 2, 3, 4: ρ = 1 − 6 · 2/(4 · 15)."""
+    published, ours = (90.0, 91.0, 92.0, 93.0), (10.0, 20.0, 40.0, 30.0)
+    found = [replace(ONE, ours=mine, published=theirs) for mine, theirs in zip(ours, published, strict=True)]
+    assert order_agreement(found) == pytest.approx(0.8)
+    assert order_agreement([*found, replace(ONE, metric="CMC_1", ours=0.0)]) == pytest.approx(0.8)
+    assert order_agreement(found[:2]) is order_agreement([replace(one, ours=1.0) for one in found]) is None
 
 
 def test_the_page_has_every_item_in_the_papers_order_and_says_what_is_missing(paper: Path) -> None:
