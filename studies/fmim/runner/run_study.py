@@ -21,6 +21,7 @@ from fmim.plan import Plan
 from fmim.runner.backends.backend import Backend, open_backend
 from fmim.runner.data_warnings import warn_of_data, warn_of_folds
 from fmim.runner.dispatcher import Dispatcher
+from fmim.runner.ending.signals import announced
 from fmim.runner.folder import (
     end_execution,
     outcomes_of_plan,
@@ -33,9 +34,11 @@ from fmim.runner.ownership import locked, move_aside
 from fmim.runner.selection import Outcome
 from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity, artifacts_of
 from fmim.runner.tracking.tracker import Tracker
+from fmim.runner.workload import Workload
+from fmim.terminal.next_steps import show_next
 from fmim.terminal.progress import Progress
+from fmim.terminal.stages import say
 from fmim.terminal.study_progress import StudyProgress
-from fmim.workload import Workload
 from fmim_core.config import Refused
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import development_index
@@ -130,10 +133,13 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
         ValueError: bad input; nothing has started.
     """
     begun = time.perf_counter()
+    say("checking the plan: one batch of every network and loss", console)
     checked, out = check_plan(plan, options), options.folder
     plan = checked.plan
     warn_of_data(checked.source.description, console)
+    say(options.starting, console)
     with backend_of(options, plan) as backend:
+        say(f"reading the images of {checked.source.description.name}", console)
         bank = open_bank(checked, options, console)
         backend.check(bank)
         _check_selected_on(bank, options.selected)
@@ -152,7 +158,8 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
             study = write_study(out, plan, bank, checked.folds, _execution(options, backend))
             write_surfaces(out, plan)
             tracker = Tracker(options.tracking, Identity.of(study), partial(read_records, out), warn)
-            return StudyRun(plan, bank, out, study, backend, outcomes, tracker, console, begun).execute()
+            command = options.command
+            return StudyRun(plan, bank, out, study, backend, outcomes, tracker, console, begun, command).execute()
 
 
 @dataclass(frozen=True)
@@ -160,7 +167,7 @@ class StudyRun:
     """One execution of a plan in its study's folder.
 
     outcomes: of the plan's trials that have a record, by trial.
-    begun: `time.perf_counter` when the program's work began.
+    begun: `time.perf_counter` when the program's work began. command: goes on with the study, where there is one.
     """
 
     plan: Plan
@@ -172,6 +179,7 @@ class StudyRun:
     tracker: Tracker
     console: Console
     begun: float
+    command: str | None = None
 
     def execute(self) -> int:
         """All trials that are missing, and the report; returns the exit code."""
@@ -179,7 +187,7 @@ class StudyRun:
         try:
             self._say_what_will_happen()
             code = self._train()
-            self._report()
+            self._report(code)
         except KeyboardInterrupt:
             code = INTERRUPTED
             raise
@@ -217,10 +225,11 @@ class StudyRun:
     def _train(self) -> int:
         """All trials; wall_s in study.json counts from the start of the program's work to the end of the last trial."""
         code = DONE
-        with Progress(self._study_progress(), self._done.values(), self.out, self.console) as progress:
+        with Progress(self._study_progress(), self._done.values(), self.out, self.console, self.command) as progress:
             dispatcher = Dispatcher(self.plan, self.bank, self.out, self._done, [progress, self.tracker])
             try:
-                self.backend.run(dispatcher, self.out, self.plan.trials)
+                with announced(self._say_stopping):
+                    self.backend.run(dispatcher, self.out, self.plan.trials)
             except KeyboardInterrupt:
                 code = INTERRUPTED
         if code == DONE and not dispatcher.complete:
@@ -229,23 +238,36 @@ class StudyRun:
         end_execution(self.out, wall_s, dispatcher.handed_out, exit_code=code)
         return code
 
+    def _say_stopping(self) -> None:
+        self.console.print("stopping … (running trials keep their last checkpoint)", highlight=False, soft_wrap=True)
+
     def _study_progress(self) -> StudyProgress:
         workload, test_images = Workload(self.plan, self.bank.development()), int(self.bank.summary["test"]["images"])
         lengths = {arm.name: workload.lengths(arm, test_images) for arm in self.plan.arms}
         return StudyProgress(self.study, lengths, self.backend.slots)
 
-    def _report(self) -> None:
+    def _report(self, code: int) -> None:
+        from fmim.terminal.ending import show_results
         from fmim_reports.build import build_report
         from fmim_reports.parts.queries.shown import shown_rows
         from fmim_reports.reading.results import read_results
 
-        write_shown_images(self.out, self.bank, shown_rows(read_results(self.out)))
-        self.console.print(f"report: {in_terminal(build_report(self.out))}", highlight=False, soft_wrap=True)
+        say("building the report", self.console)
+        results = read_results(self.out)
+        write_shown_images(self.out, self.bank, shown_rows(results))
+        page = build_report(self.out)
+        if code != INTERRUPTED:
+            show_results(results, self.console)
+        self.console.print(f"report: {in_terminal(page)}", highlight=False, soft_wrap=True)
 
     def _close(self, code: int) -> None:
+        say("bringing MLflow up to date", self.console)
         self.tracker.close(STATUS_OF_STUDY[code], artifacts_of(self.out))
         if code == INTERRUPTED:
-            self.console.print("interrupted: the same command resumes it")
+            again = self.command or "the same call"
+            self.console.print(f"interrupted; to go on: {in_terminal(again)}", highlight=False, soft_wrap=True)
+        else:
+            show_next(self.out, self.console)
 
 
 def _check_selected_on(bank: Bank, selected: Path | None) -> None:
