@@ -111,10 +111,10 @@ class Options:
 
     @property
     def starting(self) -> str:
-        """What begins where trials will run, in words."""
+        """What begins first, in words."""
         if self.backend == "inline":
-            return "preparing to train in this process"
-        return f"joining the Ray cluster at {self.address}" if self.address else "starting Ray"
+            return "loading PyTorch"
+        return f"loading PyTorch, and joining the Ray cluster at {self.address}" if self.address else "starting Ray"
 
     def check(self) -> None:
         """Look up every name and file.

@@ -134,14 +134,20 @@ def run(
     arguments, console = locals(), Console()
     say(f"looking up {study}", console)
     options = options_of(arguments, but=("dry_run",))
-    say("loading PyTorch", console)
-    from fmim.runner.run_study import prepare, run_study
-    from fmim.terminal.plan import show_plan
-
     if dry_run:
+        from fmim.runner.run_study import prepare
+        from fmim.terminal.plan import show_plan
+
         show_plan(prepare(options), options.folder, console)
         return
-    raise typer.Exit(run_study(options, console))
+    from fmim.runner.cluster.start import starting
+
+    say(options.starting, console)
+    with starting(options.backend, options.address) as start:  # Ray starts while torch is imported, which takes seconds
+        from fmim.runner.run_study import run_study
+
+        code = run_study(options, start, console)
+    raise typer.Exit(code)
 
 
 def status(

@@ -19,6 +19,8 @@ from fmim.options import Options, selection_file
 from fmim.own.faults import located, place_of
 from fmim.plan import Plan
 from fmim.runner.backends.backend import Backend, open_backend
+from fmim.runner.backends.room import Resources
+from fmim.runner.cluster.start import RayStart, starting
 from fmim.runner.data_warnings import warn_of_data, warn_of_folds
 from fmim.runner.dispatcher import Dispatcher
 from fmim.runner.ending.signals import announced
@@ -85,14 +87,13 @@ def _can_be_made(plan: Plan) -> bool:
 
 
 @contextmanager
-def backend_of(options: Options, plan: Plan) -> Iterator[Backend]:
+def backend_of(options: Options, plan: Plan, start: RayStart | None) -> Iterator[Backend]:
     """Where the plan's trials run, for a block.
 
     Raises:
         ValueError: no such resources, no such cluster, or a training cannot be compiled there as it should be.
     """
-    resources = (options.cpus_per_trial, options.gpus_per_trial)
-    with open_backend(options.backend, options.address, *resources, plan.study.code) as backend:
+    with open_backend(start, Resources(options.cpus_per_trial, options.gpus_per_trial), plan.study.code) as backend:
         plan.check_device("cuda" if backend.gpus else "cpu")
         yield backend
 
@@ -117,13 +118,13 @@ def check_plan(plan: Plan, options: Options) -> Checked:
         return Checked(plan, source, development, plan.check(development))
 
 
-def run_study(options: Options, console: Console) -> int:
-    """Run, or resume, a study of the catalogue; returns the exit code.
+def run_study(options: Options, start: RayStart | None, console: Console) -> int:
+    """Run, or resume, a study of the catalogue, where `start` has begun to prepare it; returns the exit code.
 
     Raises:
         ValueError: bad input; nothing has started.
     """
-    return run_plan(plan_of(options), options, console)
+    return _run(plan_of(options), options, start, console)
 
 
 def run_plan(plan: Plan, options: Options, console: Console) -> int:
@@ -132,13 +133,17 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
     Raises:
         ValueError: bad input; nothing has started.
     """
+    with starting(options.backend, options.address) as start:
+        return _run(plan, options, start, console)
+
+
+def _run(plan: Plan, options: Options, start: RayStart | None, console: Console) -> int:
     begun = time.perf_counter()
     say("checking the plan: one batch of every network and loss", console)
     checked, out = check_plan(plan, options), options.folder
     plan = checked.plan
     warn_of_data(checked.source.description, console)
-    say(options.starting, console)
-    with backend_of(options, plan) as backend:
+    with backend_of(options, plan, start) as backend:
         say(f"reading the images of {checked.source.description.name}", console)
         bank = open_bank(checked, options, console)
         backend.check(bank)
