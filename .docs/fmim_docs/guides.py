@@ -8,7 +8,7 @@ from collections.abc import Set
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDES = [path.relative_to(ROOT).as_posix() for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("*/README.md")])]
+GUIDES = [path.relative_to(ROOT).as_posix() for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("*/*.md")])]
 
 _LINK = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<target>[^)\s:#]+)(#[^)\s]*)?\)")
 _PICTURE = re.compile(r"!\[[^\]]*\]\(([^)\s:]+)\)")

@@ -14,15 +14,14 @@ IMAGES, CLASSES = 8, 4
 
 
 def rehearse_model(model: Backbone, image_size: int) -> None:
-    """Embed an image on the meta device, and build the model: a missing file of weights or a download shows here.
+    """Build the model and embed an image: a missing file of weights, a download or a small image shows here.
 
     Raises:
         ValueError: it cannot embed images of that side, does not give embeddings `(1, D)`, or cannot be built.
     """
     with torch.random.fork_rng(devices=[]):
         try:
-            check_images(model, image_size)
-            model.build(image_size)
+            check_images(model, model.build(image_size), image_size)
         except ValueError:
             raise
         except Exception as error:  # of anybody's code

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -21,6 +22,9 @@ from fmim_spaces.domain import Assignment
 
 STUDIES = Path("runs")
 """Where studies lie if nothing is said, with their banks and MLflow's database beside them."""
+
+NOT_IN_COMMAND = ("study", "changes", "tracking_uri", "fresh")
+"""Options that `Options.command` has in another form, or not at all: a study that goes on does not start over."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,32 @@ class Options:
     def banks_folder(self) -> Path:
         """Where banks lie: in the folder of all studies, if nothing else is said."""
         return banks_beside(self.studies_folder) if self.banks is None else self.banks.absolute()
+
+    @property
+    def command(self) -> str | None:
+        """The command that goes on with the study; None for one that is no file and in no catalogue.
+
+        A tracking URI may hold a password: it is left out, and to be given again.
+        """
+        if isinstance(self.study, Study):
+            return None
+        given = [(one.name, getattr(self, one.name)) for one in fields(self) if one.name not in NOT_IN_COMMAND]
+        defaults = {one.name: one.default for one in fields(self)}
+        parts = ["fmim", "run", str(self.study)]
+        parts += [part for change in self.changes for part in ("--set", change)]
+        for name, value in given:
+            if value is False:
+                parts.append(f"--no-{name}")
+            elif value != defaults[name]:
+                parts += [f"--{name.replace('_', '-')}", str(value)]
+        return shlex.join(parts) + (" --tracking-uri URI" if self.tracking_uri is not None else "")
+
+    @property
+    def starting(self) -> str:
+        """What begins first, in words."""
+        if self.backend == "inline":
+            return "loading PyTorch"
+        return f"loading PyTorch, and joining the Ray cluster at {self.address}" if self.address else "starting Ray"
 
     def check(self) -> None:
         """Look up every name and file.

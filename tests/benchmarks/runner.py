@@ -11,14 +11,14 @@ from typing import Any
 
 import torch
 
-from fmim.runner.backends.cluster import cluster
-from fmim.runner.backends.nodes import resources_of_nodes
-from fmim.runner.backends.room import Resources, allot
+from fmim.runner.backends.backend import open_backend
+from fmim.runner.backends.room import Resources
+from fmim.runner.cluster.start import starting
 from tests.benchmarks.idle import run_idle
 from tests.benchmarks.measurement import Measurement
 
 # isort: split
-# Ray reads settings made in `cluster` when it is imported.
+# Ray reads settings made in `cluster.settings` when it is imported.
 from ray import tune
 
 TRIALS, LARGE = 170, 10_000
@@ -29,10 +29,10 @@ PER_TRIAL_S, FLAT = 0.1, 1.25
 def measure(device: torch.device, trials: int = TRIALS, large: int = LARGE) -> Iterator[Measurement]:
     """Nothing on a GPU: idle trials have no use for it."""
     if device.type == "cpu":
-        with cluster(None):
-            resources, slots = allot(Resources(1.0, 0.0), resources_of_nodes())
-            yield from _compare(trials, resources, slots)
-            yield from _flat(large, resources, slots)
+        resources = Resources(1.0, 0.0)
+        with starting("ray", None) as start, open_backend(start, resources) as backend:
+            yield from _compare(trials, resources, backend.slots)
+            yield from _flat(large, resources, backend.slots)
 
 
 def _compare(trials: int, resources: Resources, slots: int) -> Iterator[Measurement]:

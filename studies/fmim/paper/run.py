@@ -57,23 +57,24 @@ def run_paper(options: PaperOptions, console: Console) -> int:
     Raises:
         ValueError: bad input; nothing has started.
     """
+    from fmim.runner.run_study import plan_of, run_plan
     from fmim_reports.whole_paper.build import build_paper
 
-    from fmim.runner.run_study import plan_of, run_study
-
     for study in PAPER_STUDIES:
-        plan_of(options.of(study))
+        plan_of(options.of(study))  # raises where one cannot be made
     codes = []
     for number, study in enumerate(PAPER_STUDIES, start=1):
         console.print(f"\n[bold]{number} of {len(PAPER_STUDIES)}: {study.name}[/] ({study.shows})", highlight=False)
         try:
-            codes.append(run_study(options.of(study), console))
+            of_it = options.of(study)
+            codes.append(run_plan(plan_of(of_it), of_it, console))
         except ValueError as error:
             if not codes:  # of the first one: nothing has started
                 raise
             console.print(f"[red]error:[/] {study.name}: {in_terminal(str(error))}", highlight=False, soft_wrap=True)
             codes.append(SOME_FAILED)
         if codes[-1] == INTERRUPTED:
+            console.print("interrupted: the same fmim paper goes on with all studies", highlight=False)
             return INTERRUPTED
     page = build_paper(options.out)
     console.print(f"\nreport of the whole paper: {in_terminal(page)}", highlight=False, soft_wrap=True)

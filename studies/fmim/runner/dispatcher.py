@@ -13,7 +13,7 @@ from fmim.plan import Plan
 from fmim.runner.search.arm_search import ArmSearch
 from fmim.runner.search.proposals import Proposals
 from fmim.runner.selection import Outcome, given
-from fmim.workload import Workload
+from fmim.runner.workload import Workload
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import EpochRow, FixedSelection, Record, Selection, SelectionFile, now
 from fmim_core.trial.spec import TrialSpec

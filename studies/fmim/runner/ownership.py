@@ -9,10 +9,11 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TextIO
 
+from fmim_core.config import did_you_mean_path
 from fmim_core.records import (
     CalibrationFile,
     Damaged,
@@ -140,6 +141,22 @@ def _is_foreign_lock(path: Path) -> bool:
 def _half_written(name: str) -> bool:
     """Whether a killed process has left it on the way to one of a study's files, or a network drive in its place."""
     return name.startswith(".nfs") or (name.startswith(".") and name.endswith(".part"))
+
+
+def study_folder(out: Path) -> Path:
+    """The folder, if it is a study's.
+
+    Raises:
+        ValueError: it has no study.json; names those that are like it, or lie in it.
+    """
+    if (out / "study.json").is_file():
+        return out
+    if not out.is_dir():
+        hint = did_you_mean_path(out) or ". Give the folder of a study, e.g. runs/automargin_vs_grid"
+        raise ValueError(f"no such folder: {out}{hint}")
+    within = sorted(str(path.parent) for path in islice(out.glob("*/study.json"), NAMED))
+    which = f"; there are {', '.join(within)}" if within else ", e.g. runs/automargin_vs_grid"
+    raise ValueError(f"{out} is not a study's folder: it has no study.json. Give the folder of a study{which}")
 
 
 def owner(out: Path) -> str | None:

@@ -19,8 +19,11 @@ from fmim.options import Options, selection_file
 from fmim.own.faults import located, place_of
 from fmim.plan import Plan
 from fmim.runner.backends.backend import Backend, open_backend
+from fmim.runner.backends.room import Resources
+from fmim.runner.cluster.start import RayStart, starting
 from fmim.runner.data_warnings import warn_of_data, warn_of_folds
 from fmim.runner.dispatcher import Dispatcher
+from fmim.runner.ending.signals import announced
 from fmim.runner.folder import (
     end_execution,
     outcomes_of_plan,
@@ -36,9 +39,11 @@ from fmim.runner.reuse.reusing import Reusing
 from fmim.runner.selection import Outcome
 from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity, artifacts_of
 from fmim.runner.tracking.tracker import Tracker
+from fmim.runner.workload import Workload
+from fmim.terminal.next_steps import show_next
 from fmim.terminal.progress import Progress
+from fmim.terminal.stages import say
 from fmim.terminal.study_progress import StudyProgress
-from fmim.workload import Workload
 from fmim_core.config import Refused
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import development_index
@@ -85,14 +90,13 @@ def _can_be_made(plan: Plan) -> bool:
 
 
 @contextmanager
-def backend_of(options: Options, plan: Plan) -> Iterator[Backend]:
+def backend_of(options: Options, plan: Plan, start: RayStart | None) -> Iterator[Backend]:
     """Where the plan's trials run, for a block.
 
     Raises:
         ValueError: no such resources, no such cluster, or a training cannot be compiled there as it should be.
     """
-    resources = (options.cpus_per_trial, options.gpus_per_trial)
-    with open_backend(options.backend, options.address, *resources, plan.study.code) as backend:
+    with open_backend(start, Resources(options.cpus_per_trial, options.gpus_per_trial), plan.study.code) as backend:
         plan.check_device("cuda" if backend.gpus else "cpu")
         yield backend
 
@@ -117,13 +121,13 @@ def check_plan(plan: Plan, options: Options) -> Checked:
         return Checked(plan, source, development, plan.check(development))
 
 
-def run_study(options: Options, console: Console) -> int:
-    """Run, or resume, a study of the catalogue; returns the exit code.
+def run_study(options: Options, start: RayStart | None, console: Console) -> int:
+    """Run, or resume, a study of the catalogue, where `start` has begun to prepare it; returns the exit code.
 
     Raises:
         ValueError: bad input; nothing has started.
     """
-    return run_plan(plan_of(options), options, console)
+    return _run(plan_of(options), options, start, console)
 
 
 def run_plan(plan: Plan, options: Options, console: Console) -> int:
@@ -132,11 +136,18 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
     Raises:
         ValueError: bad input; nothing has started.
     """
+    with starting(options.backend, options.address) as start:
+        return _run(plan, options, start, console)
+
+
+def _run(plan: Plan, options: Options, start: RayStart | None, console: Console) -> int:
     begun = time.perf_counter()
+    say("checking the plan: one batch of every network and loss", console)
     checked, out = check_plan(plan, options), options.folder
     plan = checked.plan
     warn_of_data(checked.source.description, console)
-    with backend_of(options, plan) as backend:
+    with backend_of(options, plan, start) as backend:
+        say(f"reading the images of {checked.source.description.name}", console)
         bank = open_bank(checked, options, console)
         backend.check(bank)
         _check_selected_on(bank, options.selected)
@@ -152,8 +163,9 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
             study = write_study(out, plan, bank, checked.folds, _execution(options, backend))
             write_surfaces(out, plan)
             tracker = Tracker(options.tracking, Identity.of(study), partial(read_records, out), warn)
-            earlier = earlier_of(options, plan, bank).without(out)
-            return StudyRun(plan, bank, out, study, backend, outcomes, earlier, tracker, console, begun).execute()
+            earlier, command = earlier_of(options, plan, bank).without(out), options.command
+            run = StudyRun(plan, bank, out, study, backend, outcomes, earlier, tracker, console, begun, command)
+            return run.execute()
 
 
 @dataclass(frozen=True)
@@ -162,7 +174,7 @@ class StudyRun:
 
     outcomes: of the plan's trials that have a record, by trial.
     earlier: what other studies have completed.
-    begun: `time.perf_counter` when the program's work began.
+    begun: `time.perf_counter` when the program's work began. command: goes on with the study, where there is one.
     """
 
     plan: Plan
@@ -175,6 +187,7 @@ class StudyRun:
     tracker: Tracker
     console: Console
     begun: float
+    command: str | None = None
 
     def execute(self) -> int:
         """All trials that are missing, and the report; returns the exit code."""
@@ -182,7 +195,7 @@ class StudyRun:
         try:
             self._say_what_will_happen()
             code = self._train()
-            self._report()
+            self._report(code)
         except KeyboardInterrupt:
             code = INTERRUPTED
             raise
@@ -222,11 +235,12 @@ class StudyRun:
     def _train(self) -> int:
         """All trials; wall_s in study.json counts from the start of the program's work to the end of the last trial."""
         code = DONE
-        with Progress(self._study_progress(), self._done.values(), self.out, self.console) as progress:
+        with Progress(self._study_progress(), self._done.values(), self.out, self.console, self.command) as progress:
             dispatcher = Dispatcher(self.plan, self.bank, self.out, self._done, [progress, self.tracker])
             trials = Reusing(dispatcher, self.earlier, self.out, bool(self.backend.gpus), partial(_warn, self.console))
             try:
-                self.backend.run(trials, self.out, self.plan.trials)
+                with announced(self._say_stopping):
+                    self.backend.run(trials, self.out, self.plan.trials)
             except KeyboardInterrupt:
                 code = INTERRUPTED
         if code == DONE and not dispatcher.complete:
@@ -239,23 +253,36 @@ class StudyRun:
             self.console.print(in_terminal(said), highlight=False, soft_wrap=True)
         return code
 
+    def _say_stopping(self) -> None:
+        self.console.print("stopping … (running trials keep their last checkpoint)", highlight=False, soft_wrap=True)
+
     def _study_progress(self) -> StudyProgress:
         workload, test_images = Workload(self.plan, self.bank.development()), int(self.bank.summary["test"]["images"])
         lengths = {arm.name: workload.lengths(arm, test_images) for arm in self.plan.arms}
         return StudyProgress(self.study, lengths, self.backend.slots)
 
-    def _report(self) -> None:
+    def _report(self, code: int) -> None:
+        from fmim.terminal.ending import show_results
         from fmim_reports.build import build_report
         from fmim_reports.parts.queries.shown import shown_rows
         from fmim_reports.reading.results import read_results
 
-        write_shown_images(self.out, self.bank, shown_rows(read_results(self.out)))
-        self.console.print(f"report: {in_terminal(build_report(self.out))}", highlight=False, soft_wrap=True)
+        say("building the report", self.console)
+        results = read_results(self.out)
+        write_shown_images(self.out, self.bank, shown_rows(results))
+        page = build_report(self.out)
+        if code != INTERRUPTED:
+            show_results(results, self.console)
+        self.console.print(f"report: {in_terminal(page)}", highlight=False, soft_wrap=True)
 
     def _close(self, code: int) -> None:
+        say("bringing MLflow up to date", self.console)
         self.tracker.close(STATUS_OF_STUDY[code], artifacts_of(self.out))
         if code == INTERRUPTED:
-            self.console.print("interrupted: the same command resumes it")
+            again = self.command or "the same call"
+            self.console.print(f"interrupted; to go on: {in_terminal(again)}", highlight=False, soft_wrap=True)
+        else:
+            show_next(self.out, self.console)
 
 
 def _warn(console: Console, text: str) -> None:

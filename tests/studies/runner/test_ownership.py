@@ -245,6 +245,6 @@ def test_the_mirrors_database_may_lie_in_the_folder_if_it_is_this_one(tmp_path: 
 def test_fresh_moves_any_studys_folder_aside(tmp_path: Path) -> None:
     out = make_out(tmp_path / "x", arms=("triplet_q1",))
     before = content(out)
-    assert run_study(options(tmp_path, out, fresh=True, replicates=1), Console(quiet=True)) == 0
+    assert run_study(options(tmp_path, out, fresh=True, replicates=1), None, Console(quiet=True)) == 0
     (aside,) = tmp_path.glob("x.until-*")
     assert {name: value for name, value in content(aside).items() if name != ".lock"} == before

@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import torch
 
-from fmim.runner.backends.address import knock
 from fmim.runner.backends.inline import run_inline
 from fmim.runner.backends.room import Resources, allot
+from fmim.runner.cluster.start import RayStart
 from fmim.runner.dispatcher import TrialSource
-from fmim.runner.ending.guard import guarded
 from fmim.runner.ending.signals import same_handlers
 from fmim_core.data.bank.bank import Bank
 from fmim_core.machine import cores
@@ -52,7 +50,7 @@ class Backend:
     def check(self, bank: Bank) -> None:
         """Raise a `ValueError` unless the bank that was checked here is there, to the bit, wherever trials may run."""
         if self.scratch:
-            from fmim.runner.backends.nodes import check_on_nodes
+            from fmim.runner.cluster.nodes import check_on_nodes
 
             check_on_nodes(bank)
 
@@ -69,34 +67,31 @@ class Backend:
 
 
 @contextmanager
-def open_backend(
-    kind: Literal["ray", "inline"], address: str | None, cpus: float, gpus: float | None, code: Code | None = None
-) -> Iterator[Backend]:
-    """The backend that was asked for, with its cluster up for the block; `cpus` and `gpus` are those of each trial.
+def open_backend(start: RayStart | None, asked: Resources, code: Code | None = None) -> Iterator[Backend]:
+    """Where trials run, with the cluster up for the block; `asked` are the resources of each trial.
 
     Raises:
-        ValueError: no such resources, no cluster at that address, or its workers cannot run this program.
+        ValueError: no such resources, no cluster, or its workers cannot run this program.
     """
-    asked = Resources(cpus, gpus)
-    if address:
-        knock(address)  # before Ray is imported, which takes seconds
-    else:  # likewise
+    if start is None or start.head is not None:  # before Ray is imported, which takes a second
         each = allot(asked, [{"CPU": float(cores()), "GPU": float(torch.cuda.device_count())}])[0].gpus or 0.0
-        if kind == "inline":
-            yield Backend(1, _device_in_words(each), cpus, each)
+        if start is None:
+            yield Backend(1, _device_in_words(each), asked.cpus, each)
             return
-    from fmim.runner.backends.cluster import cluster
-    from fmim.runner.backends.nodes import check_workers, resources_of_nodes
+    from fmim.runner.backends.ray_backend import run_ray  # noqa: F401  # it takes a second, while the cluster starts
+    from fmim.runner.cluster.connection import joined_cluster, own_cluster
+    from fmim.runner.cluster.nodes import check_workers, resources_of_nodes
 
-    with guarded() as guard, same_handlers(), ExitStack() as stack:
+    with same_handlers(), ExitStack() as stack:
         with same_handlers():  # Ray takes SIGTERM for itself where it starts, and gives it back to nobody where it ends
-            logs = Path(stack.enter_context(cluster(address)))
-        guard.if_killed_say(KILLED)
+            logs = stack.enter_context(own_cluster(start.head) if start.head else joined_cluster(start.address))
+        start.guard.if_killed_say(KILLED)
         resources, slots = allot(asked, resources_of_nodes())
-        if address:  # elsewhere may be another Python, or none of this program
+        if start.head is None:  # elsewhere may be another Python, or none of this program
             check_workers(logs)
         device, gpus = _device_in_words(resources.gpus or 0.0), resources.gpus or 0.0
-        yield Backend(slots, device, resources.cpus, gpus, guard.scratch, None if address else logs, code)
+        own_logs = logs if start.head else None
+        yield Backend(slots, device, resources.cpus, gpus, start.guard.scratch, own_logs, code)
 
 
 def _device_in_words(gpus: float) -> str:

@@ -11,18 +11,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import fmim.runner.backends.cluster  # noqa: F401
+import fmim.runner.cluster.settings  # noqa: F401
 
 # isort: split
-# Ray reads settings made there when it is imported.
 from ray import tune
 from ray.tune.experiment import Trial as RayTrial
 from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
 
 from fmim.own.code import run_code
-from fmim.runner.backends.nodes import WORKER_S, last_words
 from fmim.runner.backends.room import Resources
+from fmim.runner.cluster.nodes import WORKER_S, last_words
 from fmim.runner.dispatcher import TrialSource
 from fmim_core.records import Attempt, Code, Cost, EpochRow, Record, SoFar, TrialError, now, read_record
 from fmim_core.trial.cost import cut_off, earlier_attempts

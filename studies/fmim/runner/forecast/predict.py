@@ -10,12 +10,13 @@ from rich.console import Console
 
 from fmim.options import Options
 from fmim.plan import Plan
+from fmim.runner.cluster.start import starting
 from fmim.runner.folder import set_damaged_forecast_aside
 from fmim.runner.forecast.calibrate import calibrate
 from fmim.runner.forecast.forecast import Forecast, forecast
 from fmim.runner.run_study import backend_of, check_plan, open_bank, plan_of
+from fmim.runner.workload import Workload
 from fmim.terminal.plan import show_forecast, show_plan
-from fmim.workload import Workload
 from fmim_core.records import CalibrationFile, ForecastEntry, calibration_path, now
 
 
@@ -31,19 +32,20 @@ def predict(options: Options, console: Console) -> Forecast:
 def predict_plan(plan: Plan, options: Options, console: Console) -> Forecast:
     """As `predict`, for a plan made by hand."""
     begun = time.perf_counter()
-    checked = check_plan(plan, options)
-    plan, checking = checked.plan, time.perf_counter() - begun
-    show_plan(checked, options, console)
-    begun = time.perf_counter()
-    with backend_of(options, plan) as backend:
-        decoding = time.perf_counter()
-        open_bank(checked, options, console)
-        begun += time.perf_counter() - decoding  # where it is still to do, it is no part of what a run takes
-        bank = open_bank(checked, options, console)
-        preparation = checking + time.perf_counter() - begun
-        workload = Workload(plan, checked.development)
-        console.print(f"calibrating: short trials, {backend.slots} at once on {backend.device}", highlight=False)
-        calibration = calibrate(plan, workload.development, bank, backend)
+    with starting(options.backend, options.address) as start:
+        checked = check_plan(plan, options)
+        plan, checking = checked.plan, time.perf_counter() - begun
+        show_plan(checked, options, console)
+        begun = time.perf_counter()
+        with backend_of(options, plan, start) as backend:
+            decoding = time.perf_counter()
+            open_bank(checked, options, console)
+            begun += time.perf_counter() - decoding  # where it is still to do, it is no part of what a run takes
+            bank = open_bank(checked, options, console)
+            preparation = checking + time.perf_counter() - begun
+            workload = Workload(plan, checked.development)
+            console.print(f"calibrating: short trials, {backend.slots} at once on {backend.device}", highlight=False)
+            calibration = calibrate(plan, workload.development, bank, backend)
     warn = partial(console.print, style="yellow", markup=False, highlight=False, soft_wrap=True)
     set_damaged_forecast_aside(options.folder, warn)
     found = forecast(plan, workload, bank, calibration, backend.slots, backend.share, preparation)

@@ -17,10 +17,10 @@ from rich.console import Console
 
 from fmim.exit_codes import DONE
 from fmim.options import Options
-from fmim.runner.backends.cluster import cluster
-from fmim.runner.backends.nodes import resources_of_nodes
+from fmim.runner.backends.backend import open_backend
 from fmim.runner.backends.ray_backend import LastReport, record_of_dead_worker, run_ray
-from fmim.runner.backends.room import Resources, allot
+from fmim.runner.backends.room import Resources
+from fmim.runner.cluster.start import starting
 from fmim.runner.dispatcher import Dispatcher
 from fmim.runner.run_study import run_plan
 from fmim_core.data.bank.bank import Bank
@@ -138,8 +138,9 @@ def test_an_error_of_the_driver_ends_the_run_and_is_raised(tiny_bank: Bank, tmp_
     """Tune took it for the trial's and ran the trial again, for ever."""
     observer = FullDisk()
     dispatcher = Dispatcher(idle_plan(40), tiny_bank, tmp_path, {}, [observer])
-    with cluster(None):
-        resources, slots = allot(Resources(1.0, 0.0), resources_of_nodes())
+    resources = Resources(1.0, 0.0)
+    with starting("ray", None) as start, open_backend(start, resources) as backend:
+        slots = backend.slots
         with pytest.raises(OSError, match="No space left on device"):
             run_ray(dispatcher, RunSettings(tmp_path, "cpu"), resources, slots, 40, tmp_path, trial=IdleTrial)
     assert 3 <= len(observer.at) <= 3 + 2 * slots

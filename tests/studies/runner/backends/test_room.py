@@ -40,5 +40,5 @@ def test_what_no_node_has_is_refused_with_both_numbers(cpus: float, gpus: float)
 def test_more_cpus_than_this_process_may_use_are_refused_inline_in_the_same_words() -> None:
     there = f"{cores()} CPU and {torch.cuda.device_count()} GPU"
     words = rf"asks for 10000 CPU and 0 GPU .* but 1 node\(s\) have {there}: ask for less"
-    with pytest.raises(ValueError, match=words), open_backend("inline", None, 10000.0, 0.0):
+    with pytest.raises(ValueError, match=words), open_backend(None, Resources(10000.0, 0.0)):
         pass

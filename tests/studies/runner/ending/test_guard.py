@@ -84,6 +84,7 @@ def test_what_a_killed_watchdog_left_is_cleared_by_the_next_start_and_nothing_el
     assert len(commands(scratch)) == 2
     (dog,) = children(program.pid, watchdog.__file__)
     os.kill(dog, signal.SIGKILL)
+    assert until(lambda: open_files(dog) == 0)  # it ends a moment after the signal, and holds the lock until then
     program.kill()
     program.wait(timeout=30)
     assert len(commands(scratch)) == 2
@@ -91,6 +92,14 @@ def test_what_a_killed_watchdog_left_is_cleared_by_the_next_start_and_nothing_el
         assert not scratch.exists()
         assert commands(scratch) == []
     assert [path.name for path in here.iterdir()] == [f"{PREFIX}of_a_user"]
+
+
+def open_files(process: int) -> int:
+    """None where it has ended, be it that its parent has not asked for its exit code yet."""
+    try:
+        return len(os.listdir(f"/proc/{process}/fd"))
+    except OSError:
+        return 0
 
 
 def children(parent: int, command: str) -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,14 +10,18 @@ from pathlib import Path
 MODE, TOKEN, PATH = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
 
 
-@contextmanager
-def own_token() -> Iterator[None]:
-    """A new secret for the cluster that is started in the block; whoever does not know it is refused.
+def variables_of(token: str) -> dict[str, str]:
+    """The environment of a cluster's processes, which nobody but their user can read.
 
-    It stands in the environment of the cluster's processes, which nobody but their user can read. Without it Ray would
-    keep one in the home directory, for every cluster the same.
+    Without a token there Ray would keep one in the home directory, for every cluster the same.
     """
-    with _environment({MODE: "token", TOKEN: secrets.token_hex(32)}):
+    return {MODE: "token", TOKEN: token}
+
+
+@contextmanager
+def own_token(token: str) -> Iterator[None]:
+    """Show the cluster of our own its token in the block."""
+    with _environment(variables_of(token)):
         yield
 
 

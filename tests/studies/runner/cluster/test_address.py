@@ -11,8 +11,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from fmim.runner.backends.address import GREETING, SETTINGS, knock
-from fmim.runner.backends.backend import open_backend
+from fmim.runner.cluster.address import GREETING, SETTINGS, knock
+from fmim.runner.cluster.start import starting
 from tests.support.services import free_port
 
 
@@ -59,7 +59,7 @@ def test_what_is_no_address_is_refused(address: str) -> None:
 def test_nobody_there_ends_the_start_with_the_address() -> None:
     address = f"127.0.0.1:{free_port()}"
     refused = pytest.raises(ValueError, match=rf"no Ray cluster .* --address {address}: .*Connection refused")
-    with refused, open_backend("ray", address, 1.0, 0.0):
+    with refused, starting("ray", address):
         pass
     with pytest.raises(ValueError, match=r"--address no\.such\.host\.invalid:6379: "):
         knock("no.such.host.invalid:6379")

@@ -10,14 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from fmim.runner.backends import cluster
+from fmim.runner.cluster import head
+from fmim.runner.cluster.start import starting
 from tests.support.paths import ROOT
 
 PROGRAM = """
 import json, os, sys
 os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
 from fmim.runner.backends.backend import open_backend
-with open_backend("ray", None, 1.0, 0.0) as backend:
+from fmim.runner.backends.room import Resources
+from fmim.runner.cluster.start import starting
+with starting("ray", None) as start, open_backend(start, Resources(1.0, 0.0)) as backend:
     import psutil, ray
     ours = [psutil.Process(), *psutil.Process().children(recursive=True)]
     sockets = [one for process in ours for one in process.net_connections("tcp") if one.status == "LISTEN"]
@@ -93,15 +96,15 @@ def test_a_cluster_of_our_own_takes_what_it_finds_and_lets_nobody_in(tmp_path: P
 def test_limits_that_make_ray_hang_are_told_in_advance(
     monkeypatch: pytest.MonkeyPatch, limit: str, there: int, words: str
 ) -> None:
-    monkeypatch.setattr(cluster, "cores", lambda: 2)
-    monkeypatch.setattr(cluster, limit, lambda: there)
-    with pytest.raises(ValueError, match=words), cluster.cluster(None):
+    monkeypatch.setattr(head, "cores", lambda: 2)
+    monkeypatch.setattr(head, limit, lambda: there)
+    with pytest.raises(ValueError, match=words), starting("ray", None):
         pass
 
 
 def test_what_hangs_ends_the_program_with_its_reason() -> None:
     program = (
-        "import signal\nfrom fmim.runner.backends.cluster import _in_time\n"
+        "import signal\nfrom fmim.runner.cluster.connection import _in_time\n"
         "with _in_time(0.1, 'too late'): signal.pause()"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=False)

@@ -17,7 +17,9 @@ import pytest
 from rich.console import Console
 
 from fmim.data.banks import bank_of
-from fmim.runner.backends.nodes import check_on_nodes, fault
+from fmim.runner.cluster import head
+from fmim.runner.cluster.nodes import check_on_nodes, fault
+from fmim.runner.cluster.start import starting
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.phantom import PhantomSource
@@ -71,7 +73,9 @@ def test_a_spoilt_bank_is_told_and_built_again(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_every_node_that_runs_trials_checks_the_bank(banks: tuple[Bank, Bank]) -> None:
-    from fmim.runner.backends.cluster import cluster  # first, for the settings that it makes before Ray is imported
+    from fmim.runner.cluster.connection import (
+        joined_cluster,  # first, for the settings that it makes before Ray is imported
+    )
 
     from ray.cluster_utils import Cluster  # isort: skip
 
@@ -80,7 +84,7 @@ def test_every_node_that_runs_trials_checks_the_bank(banks: tuple[Bank, Bank]) -
     try:
         nodes.add_node(num_cpus=1)
         nodes.add_node(num_cpus=0)  # runs no trials, and need not have the bank
-        with cluster(nodes.address):
+        with joined_cluster(nodes.address):
             check_on_nodes(bank)
             spoil(bank)
             with pytest.raises(ValueError, match=r"cannot be used on 1 of 2 nodes:\n  node .*\): .*images\.u8 \(rows"):
@@ -96,7 +100,10 @@ def slots_at(address: str | None, folder: Path) -> str:
     """What a fresh program says that there is room for on a cluster; `folder` is where Ray notes its clusters."""
     program = (
         "from fmim.runner.backends.backend import open_backend\n"
-        f"with open_backend('ray', {address!r}, 1.0, 0.0) as backend:\n    print(backend.slots, 'slots')"
+        "from fmim.runner.backends.room import Resources\n"
+        "from fmim.runner.cluster.start import starting\n"
+        f"with starting('ray', {address!r}) as start, open_backend(start, Resources(1.0, 0.0)) as backend:\n"
+        "    print(backend.slots, 'slots')"
     )
     command = [sys.executable, "-c", program]
     environment = os.environ | {"RAY_TMPDIR": str(folder)}
@@ -138,9 +145,8 @@ def test_a_cluster_that_died_keeps_nobody_waiting(short: Path) -> None:
 
 
 def test_without_a_short_temporary_folder_the_limit_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fmim.runner.backends import cluster
-
     monkeypatch.setenv("RAY_TMPDIR", "/" + "x" * 77)
-    monkeypatch.setattr(cluster.os, "access", lambda place, mode: False)
-    with pytest.raises(ValueError, match=r"whose path may have 39 characters; /x+ has 78: set TMPDIR to a shorter one"):
-        cluster._temporary_folder()
+    monkeypatch.setattr(head.os, "access", lambda place, mode: False)
+    words = r"whose path may have 39 characters; /x+ has 78: set TMPDIR to a shorter one"
+    with pytest.raises(ValueError, match=words), starting("ray", None):
+        pass

@@ -1,0 +1,40 @@
+"""What can begin before a plan is made and its data are read: Ray needs seconds, and other processes than this one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from fmim.runner.cluster.address import knock
+from fmim.runner.cluster.head import Head, start_head
+from fmim.runner.ending.guard import Guard, guarded
+
+
+@dataclass(frozen=True)
+class RayStart:
+    """A scratch folder for Ray, with its guard.
+
+    address: of a cluster that is there already; empty where the head starts one of our own.
+    """
+
+    guard: Guard
+    head: Head | None
+    address: str = ""
+
+
+@contextmanager
+def starting(kind: Literal["ray", "inline"], address: str | None) -> Iterator[RayStart | None]:
+    """Begin to start where trials will run, for the block; None where they run in this process, which needs nothing.
+
+    Raises:
+        ValueError: nobody answers at that address, or this machine has not what Ray needs.
+    """
+    if kind == "inline":
+        yield None
+        return
+    if address:
+        knock(address)
+    with guarded() as guard:
+        yield RayStart(guard, None, address) if address else RayStart(guard, start_head(guard.scratch))
