@@ -1,10 +1,12 @@
 """What a study writes: typed documents with one version, read and written through one place. Needs no torch."""
 
 from fmim_core.records.code import Code, CodeFile
+from fmim_core.records.cost import Attempt, Cost, SoFar, Status, TrialError
 from fmim_core.records.document import SCHEMA, Document, DocumentPart, Name, Time, flat
 from fmim_core.records.files import (
     Damaged,
     json_text,
+    link_or_copy,
     now,
     read_json,
     replacing,
@@ -23,24 +25,20 @@ from fmim_core.records.queries import (
     write_queries,
 )
 from fmim_core.records.record import (
-    Attempt,
-    Cost,
     EpochRow,
     Member,
     Metrics,
     MetricValues,
     Record,
-    SoFar,
     Stage,
-    Status,
     Stopped,
     TestProtocol,
-    TrialError,
     read_record,
     read_records,
     record_path,
     trial_name,
 )
+from fmim_core.records.reused import ReusedFrom, completed_trials
 from fmim_core.records.study import (
     ArmEntry,
     CalibrationFile,
@@ -95,6 +93,7 @@ __all__ = [
     "QueryColumn",
     "Record",
     "ReferenceEntry",
+    "ReusedFrom",
     "RunningTrial",
     "SCHEMA",
     "Score",
@@ -112,10 +111,12 @@ __all__ = [
     "TrialError",
     "TrialLengths",
     "calibration_path",
+    "completed_trials",
     "flat",
     "json_text",
     "in_csv",
     "in_terminal",
+    "link_or_copy",
     "now",
     "progress_path",
     "queries_path",

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 from fmim_core.config import Exact, in_words
 from fmim_core.records.files import SHA256, Damaged, json_text, read_json, write_text
 
-SCHEMA = 5
+SCHEMA = 6
 """The version of the form of all documents. Raise it when a field is added, removed or means something else."""
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -65,6 +66,24 @@ def write_bytes(path: Path, content: bytes) -> None:
     """Write a file by `replacing`."""
     with replacing(path) as file:
         file.write(content)
+
+
+def link_or_copy(source: Path, path: Path) -> None:
+    """Give a file that is never written to a second place, whole or not at all; either stays if the other is deleted.
+
+    By a hard link where the file system has them and both lie on it; else by a copy.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.unlink(missing_ok=True)
+        os.link(source, part)
+        part.replace(path)
+    except OSError:
+        with source.open("rb") as file, replacing(path) as copy:
+            shutil.copyfileobj(file, copy)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from fmim.commands.paper import paper
 from fmim.commands.program import Program, tell
 from fmim.commands.studies import list_studies, new, plan, report, run, status
 from fmim.data.commands import app as data_app
@@ -20,13 +21,12 @@ from fmim.runner.tracking.commands import mirror, ui
 app = typer.Typer(
     cls=Program,
     help="Hyperparameter and ablation studies for deep metric learning.",
-    add_completion=False,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 app.command("list")(list_studies)
-for command in (new, plan, run, status, report, embed, match, mirror, ui):
+for command in (new, plan, run, paper, status, report, embed, match, mirror, ui):
     app.command()(command)
 app.add_typer(data_app, name="data")
 
@@ -48,13 +48,8 @@ def program(
 
 def main() -> None:
     """Run the command line. Exit codes: 0 done, 1 trials or the disk failed, 2 bad usage or input, 130 interrupted."""
-    arguments = sys.argv[1:]
-    commands = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
-    commands += [group.name for group in app.registered_groups if group.name]
-    if arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
-        arguments = ["run", *arguments]
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what a terminal has no letters for is no error
             stream.reconfigure(errors="replace")
     with ends_as_by_ctrl_c(), usable_home(lambda text: tell(text, "[yellow]warning:[/]")):
-        app(arguments)
+        app(prog_name="fmim")

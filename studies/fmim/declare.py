@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import Field, InstanceOf, NonNegativeInt, PositiveInt, SerializeAsAny, ValidationError, model_validator
 
 from fmim.surface import Surface
-from fmim_core.config import Config, Refused
+from fmim_core.config import Config, Refused, did_you_mean
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.metric_names import METRICS
 from fmim_core.records import ArmEntry, Code, Name, SearcherFacts, SelectionFile, TestProtocol
@@ -276,7 +276,9 @@ class Study(Config):
         """
         known = {preset.name: preset for preset in self.presets}
         if name not in known:
-            raise ValueError(f"unknown preset {name!r}; study {self.name!r} has {', '.join(known)}")
+            raise ValueError(
+                f"unknown preset {name!r}; study {self.name!r} has {', '.join(known)}{did_you_mean(name, known)}"
+            )
         return known[name]
 
     def with_winners(self, selection: SelectionFile) -> Study:

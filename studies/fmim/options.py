@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -22,6 +23,9 @@ from fmim_spaces.domain import Assignment
 STUDIES = Path("runs")
 """Where studies lie if nothing is said, with their banks and MLflow's database beside them."""
 
+NOT_IN_COMMAND = ("study", "changes", "tracking_uri", "fresh")
+"""Options that `Options.command` has in another form, or not at all: a study that goes on does not start over."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -29,6 +33,9 @@ class Options:
 
     Args:
         study: its name, the file that declares it, or itself.
+        studies: the folder of all studies, with their banks and MLflow's database; else the one that the study's folder
+            lies in.
+        reuse: whether trials that other studies in the same folder have completed are taken over.
 
     Raises:
         ValueError: a tracking URI that MLflow does not take, an address without Ray, a cohort without phantoms, or a
@@ -54,6 +61,8 @@ class Options:
     fresh: bool = False
     selected: Path | None = None
     banks: Path | None = None
+    studies: Path | None = None
+    reuse: bool = True
 
     def __post_init__(self) -> None:
         if self.tracking_uri is not None:
@@ -79,14 +88,41 @@ class Options:
 
     @property
     def tracking(self) -> TrackingAddress:
-        """Where the MLflow mirror goes: the database beside the study's folder, if nothing else is said."""
+        """Where the MLflow mirror goes: the database in the folder of all studies, if nothing else is said."""
         given = self.tracking_uri
-        return TrackingAddress.beside(self.folder) if given is None else TrackingAddress.of(given)
+        beside = self.studies_folder / self.folder.name
+        return TrackingAddress.beside(beside) if given is None else TrackingAddress.of(given)
 
     @property
     def banks_folder(self) -> Path:
-        """Where banks lie: beside the study's folder, if nothing else is said."""
-        return banks_beside(self.folder.parent) if self.banks is None else self.banks.absolute()
+        """Where banks lie: in the folder of all studies, if nothing else is said."""
+        return banks_beside(self.studies_folder) if self.banks is None else self.banks.absolute()
+
+    @property
+    def command(self) -> str | None:
+        """The command that goes on with the study; None for one that is no file and in no catalogue.
+
+        A tracking URI may hold a password: it is left out, and to be given again.
+        """
+        if isinstance(self.study, Study):
+            return None
+        given = [(one.name, getattr(self, one.name)) for one in fields(self) if one.name not in NOT_IN_COMMAND]
+        defaults = {one.name: one.default for one in fields(self)}
+        parts = ["fmim", "run", str(self.study)]
+        parts += [part for change in self.changes for part in ("--set", change)]
+        for name, value in given:
+            if value is False:
+                parts.append(f"--no-{name}")
+            elif value != defaults[name]:
+                parts += [f"--{name.replace('_', '-')}", str(value)]
+        return shlex.join(parts) + (" --tracking-uri URI" if self.tracking_uri is not None else "")
+
+    @property
+    def starting(self) -> str:
+        """What begins first, in words."""
+        if self.backend == "inline":
+            return "loading PyTorch"
+        return f"loading PyTorch, and joining the Ray cluster at {self.address}" if self.address else "starting Ray"
 
     def check(self) -> None:
         """Look up every name and file.
@@ -134,6 +170,11 @@ class Options:
             if isinstance(self.study, Study) or not is_study_file(str(self.study))
             else Path(self.study).resolve().parent
         )
+
+    @property
+    def studies_folder(self) -> Path:
+        """The folder of the studies whose completed trials are reused, absolute."""
+        return self.folder.parent if self.studies is None else self.studies.absolute()
 
     @property
     def folder(self) -> Path:

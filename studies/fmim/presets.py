@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fmim.declare import Preset
+from fmim_core.config import did_you_mean
 from fmim_core.data.sets.phantom_config import PhantomConfig
 
 SMALL_NET = (
@@ -88,5 +89,5 @@ def find_preset(name: str) -> Preset:
     """
     known = {preset.name: preset for preset in PRESETS}
     if name not in known:
-        raise ValueError(f"unknown preset {name!r}; there are {', '.join(known)}")
+        raise ValueError(f"unknown preset {name!r}; there are {', '.join(known)}{did_you_mean(name, known)}")
     return known[name]

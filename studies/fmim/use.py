@@ -35,6 +35,8 @@ class RunOptions(TypedDict, total=False):
     tracking_uri: str
     selected: Path
     fresh: bool
+    studies: Path
+    reuse: bool
 
 
 def run(

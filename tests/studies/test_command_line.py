@@ -39,19 +39,19 @@ def manifest(folder: Path, subjects: int, visits: int = 3, bad_image: bool = Fal
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["automargin"], "unknown study 'automargin'; there are automargin_ablation, automargin_vs_grid"),
+        (["automargin"], "no command or study 'automargin'; the studies are automargin_ablation, automargin_vs_grid"),
         (
             ["automargin_vs_grid", "--preset", "tiny"],
             "unknown preset 'tiny'; study 'automargin_vs_grid' has smoke, quick",
         ),
-        (["automargin_vs_grid", "--data", "missing.csv"], "unknown data set 'missing.csv': give one of phantom"),
+        (["automargin_vs_grid", "--data", "missing.csv"], "no such file: missing.csv"),
         (["automargin_vs_grid", "--epochs", "0"], "--epochs"),
         (["automargin_vs_grid", "--espilon", "0.1"], "--espilon"),
         (["automargin_vs_grid", "--backend", "slurm"], "slurm"),
         (["automargin_vs_grid", "--tracking-uri", "./mlruns"], "not in a folder"),
         (["automargin_vs_grid", "--backend", "inline", "--address", "auto"], "--address names a Ray cluster"),
         (["automargin_vs_grid", "--data", "x.csv", "--cohort", "1"], "--cohort draws phantoms, but --data is x.csv"),
-        (["report", "nowhere"], "nowhere is not a study's folder"),
+        (["report", "nowhere"], "no such folder: nowhere. Give the folder of a study"),
     ],
 )
 def test_bad_usage_exits_with_2_and_starts_nothing(arguments: list[str], message: str, tmp_path: Path) -> None:

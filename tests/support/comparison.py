@@ -1,4 +1,4 @@
-"""Records without what may differ between two runs of the same plan: times, places, memory and earlier attempts."""
+"""Records without what may differ between two runs of one plan: times, places, memory, attempts, and who trained it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from fmim_core.records import Record, read_records
 
-VARIES = {"started_at", "ended_at", "test_opened_at", "peak_memory", "environment", "attempts"}
+VARIES = {"started_at", "ended_at", "test_opened_at", "peak_memory", "environment", "attempts", "reused_from"}
 VARIES_IN_COST = {"startup_s", "data_s", "train_s", "eval_s", "lost_s", "wall_s", "energy_j", "resumed"}
 
 

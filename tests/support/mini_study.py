@@ -57,7 +57,10 @@ MINI_STUDY = Study(
 
 
 def options_in(root: Path, **changes: Any) -> Options:
-    """Options of an inline run on the CPU with all it writes below `root`: `study`, banks and MLflow's store."""
+    """Options of an inline run on the CPU with all it writes below `root`: `study`, banks and MLflow's store.
+
+    Nothing is reused unless a test says so: those that compare two runs of one plan are to run both.
+    """
     given: dict[str, Any] = {
         "study": "automargin_vs_grid",
         "out": root / "study",
@@ -65,6 +68,7 @@ def options_in(root: Path, **changes: Any) -> Options:
         "gpus_per_trial": 0.0,
         "tracking_uri": f"sqlite:///{root}/mlflow.db",
         "banks": root / "banks",
+        "reuse": False,
     }
     return Options(**given | changes)
 

@@ -64,7 +64,7 @@ def build_bank(
     """
     if size not in SIZES:
         raise ValueError(f"image size {size!r} is not allowed: give whole pixels from {SIZES[0]} to {SIZES[-1]}")
-    place = Path(root).absolute() / f"{source.description.name}-{fingerprint([SCHEMA, source.fingerprint, size])[:12]}"
+    place = _place(source, size, root)
     if place.exists():
         try:
             bank = Bank.open(place)
@@ -81,6 +81,18 @@ def build_bank(
                 _build(source, index, size, partial, progress)
                 partial.become(place)
     return replace(Bank.open(place), description=source.description)
+
+
+def find_bank(source: Source, size: int, root: str | Path) -> Bank | None:
+    """The bank of `source` at that size under `root`, unchecked; None where it is not built yet, or has to be again."""
+    try:
+        return replace(Bank.open(_place(source, size, root)), description=source.description)
+    except ValueError:
+        return None
+
+
+def _place(source: Source, size: int, root: str | Path) -> Path:
+    return Path(root).absolute() / f"{source.description.name}-{fingerprint([SCHEMA, source.fingerprint, size])[:12]}"
 
 
 def _keys(source: Source, count: int) -> list[str]:

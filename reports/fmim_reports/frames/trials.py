@@ -51,6 +51,7 @@ _TIMES = (
     FrameColumn("started_at", "datetime64[us, UTC]", "when it began"),
     FrameColumn("ended_at", "datetime64[us, UTC]", "when it ended"),
     FrameColumn("test_opened_at", "datetime64[us, UTC]", "when it opened the test set; NA where it never did"),
+    FrameColumn("reused_from", "string", "the folder of the study that ran it; NA where this study did"),
 )
 
 
@@ -81,6 +82,7 @@ def _of_record(record: Record) -> dict[str, Any]:
         "started_at": _time(record.started_at),
         "ended_at": _time(record.ended_at),
         "test_opened_at": _time(record.test_opened_at),
+        "reused_from": None if record.reused_from is None else record.reused_from.folder,
     }
 
 

@@ -88,11 +88,11 @@ def _predicted(forecast: ForecastEntry) -> dict[str, float]:
 
 
 def _measured(results: Results) -> dict[str, float | None]:
-    """None for what is not known before every trial has run."""
+    """None for what is not known before every trial has run, and where some were reused instead of run."""
     walls = [execution.wall_s for execution in results.study.executions]
     ended = [wall_s for wall_s in walls if wall_s is not None]
     whole = bool(walls) and all(trial.record is not None for trial in results.every_trial)
-    if not whole or len(ended) < len(walls):
+    if not whole or len(ended) < len(walls) or any(trial.reused_from for trial in results.every_trial):
         return dict.fromkeys(_LABELS)
     cost = cost_of([*results.every_trial, *results.superseded])
     return {
@@ -112,7 +112,10 @@ def _error_percent(predicted: float, measured: float | None) -> float | None:
 def _sentence(made: CalibrationFile, predicted: float, measured: float | None) -> str:
     text = f"Predicted {duration(predicted)} for {made.slots} trials at once on {made.device}"
     if measured is None:
-        return f"{text}; not all of it has run yet, or an execution was killed before it could say how long it took."
+        return (
+            f"{text}; not all of it has run yet, or some trials were reused from other studies, or an execution was "
+            "killed before it could say how long it took."
+        )
     error = decimal(100 * (measured / predicted - 1), 0)
     return f"{text}, measured {duration(measured)} ({error if error.startswith('−') else f'+{error}'} %)."
 

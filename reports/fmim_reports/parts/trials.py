@@ -7,7 +7,7 @@ from collections import Counter
 from typing import get_args
 
 from fmim_core.records import Status
-from fmim_reports.reading.cost import utilisation_of
+from fmim_reports.reading.cost import reuse_sentence, utilisation_of
 from fmim_reports.reading.results import Results
 from fmim_reports.sections import Section, in_every_study
 from fmim_reports.writing.captions import caption
@@ -102,7 +102,8 @@ def executions_table(results: Results) -> Table:
         Column("exit_code", "Exit", "count"),
     ]
     text = f"Executions of this study. Utilisation, trials' data + training + evaluation / (slots × wall): {share}."
-    return Table("executions", "Executions", caption(results, text), columns, rows)
+    notes = [reuse_sentence(results.every_trial)]
+    return Table("executions", "Executions", caption(results, text), columns, rows, notes)
 
 
 @in_every_study(Section.FILES)
@@ -122,6 +123,7 @@ def all_trials_table(results: Results) -> Table:
             metric.name: t.metric(metric.name),
             "device_seconds": t.device_seconds,
             "record": t.file or "",
+            "reused_from": t.reused_from,
         }
         for t in results.every_trial
     ]
@@ -129,7 +131,7 @@ def all_trials_table(results: Results) -> Table:
     columns += [Column("replicate", "Fold or seed", "count"), Column("search_split", "Search split", "count")]
     columns += [Column("status", "Status")]
     columns += [Column(metric.name, f"{metric.label}, %", "percent"), Column("device_seconds", "Device s", "seconds")]
-    columns += [Column("record", "Record")]
+    columns += [Column("record", "Record"), Column("reused_from", "Reused from")]
     where = "on validation in the search stage, on the test set in the others"
     text = f"Every planned trial; {metric.label} is {where}."
     return Table("trials", "Every trial", caption(results, text), columns, rows)

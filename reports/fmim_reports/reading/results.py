@@ -53,6 +53,11 @@ class PlannedTrial:
         return self.record.device_seconds if self.record else math.nan
 
     @property
+    def reused_from(self) -> str:
+        """The folder of the study that ran it; blank where this study did, or nobody has."""
+        return self.record.reused_from.folder if self.record and self.record.reused_from else ""
+
+    @property
     def times(self) -> list[int]:
         """Times after baseline, in the study's interval, of which this trial has queries."""
         return sorted({time for name, time in self._measured if name in METRICS and time is not None})

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from fmim.commands.completion import complete_data, complete_out, complete_preset, complete_study
+
 if TYPE_CHECKING:
     from fmim.options import Options
 
-StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="One of `fmim list`, or a Python file of your own.")]
-StudyFolder = Annotated[Path, typer.Argument(metavar="OUT", help="A study's folder, e.g. runs/automargin_vs_grid.")]
-PresetName = Annotated[str, typer.Option("--preset", help="smoke, quick, full or paper.")]
-DataName = Annotated[str, typer.Option("--data", help="A data set's name, or a manifest (CSV: image,subject,months…).")]
+StudyName = Annotated[
+    str,
+    typer.Argument(
+        metavar="STUDY", help="One of `fmim list`, or a Python file of your own.", autocompletion=complete_study
+    ),
+]
+StudyFolder = Annotated[
+    Path,
+    typer.Argument(metavar="OUT", help="A study's folder, e.g. runs/automargin_vs_grid.", autocompletion=complete_out),
+]
+PresetName = Annotated[
+    str, typer.Option("--preset", help="smoke, quick, full or paper.", autocompletion=complete_preset)
+]
+DataName = Annotated[
+    str,
+    typer.Option(
+        "--data",
+        help="A data set's name, or a manifest (CSV: image,subject,months…).",
+        autocompletion=complete_data,
+    ),
+]
 DataRoot = Annotated[Path | None, typer.Option("--data-root", help="Folder that --data lies in.")]
 Replicates = Annotated[int | None, typer.Option("--replicates", min=1, help="Fresh seeds of each arm's winner.")]
 Cohort = Annotated[
@@ -45,28 +65,30 @@ Address = Annotated[str | None, typer.Option(help="A running Ray cluster, e.g. a
 GpusPerTrial = Annotated[
     float | None, typer.Option(min=0, help="A fraction shares a GPU; default 1 where there is a GPU, else 0.")
 ]
+TrackingUri = Annotated[
+    str | None, typer.Option(help="MLflow's database or server; default mlflow.db beside the study's folder.")
+]
+Studies = Annotated[
+    Path | None,
+    typer.Option(help="Folder of all studies: its banks, MLflow's database and trials; default where the study lies."),
+]
+Reuse = Annotated[
+    bool,
+    typer.Option(
+        " /--no-reuse", help="Train anew what another study in the same folder has trained just so; else it is reused."
+    ),
+]
 CpusPerTrial = Annotated[float, typer.Option(min=0.01, help="CPU cores for each trial.")]
 
 
-def options_of(arguments: dict[str, Any], but: str) -> Options:
-    """A command's arguments as `Options`, whose fields have their names; but for the one that is the command's own.
+def options_of(arguments: dict[str, Any], but: Collection[str]) -> Options:
+    """A command's arguments as `Options`, whose fields have their names; but for those that are the command's own.
 
     They are checked here, before the modules that train are imported, which takes seconds.
     """
     from fmim.options import Options
 
-    given = {name: value for name, value in arguments.items() if name != but}
+    given = {name: value for name, value in arguments.items() if name not in but}
     options = Options(**given | {"changes": given["changes"] or ()})
     options.check()
     return options
-
-
-def study_folder(out: Path) -> Path:
-    """The folder, if it is a study's.
-
-    Raises:
-        ValueError: it has no study.json.
-    """
-    if not (out / "study.json").is_file():
-        raise ValueError(f"{out} is not a study's folder: it has no study.json")
-    return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import typer
@@ -9,13 +10,25 @@ from pydantic import ValidationError
 from rich.console import Console
 from typer.core import TyperGroup
 
+from fmim import catalogue
 from fmim.exit_codes import BAD_INPUT, INTERRUPTED
-from fmim_core.config import in_words
+from fmim.own.study_file import is_study_file
+from fmim_core.config import did_you_mean, in_words
 from fmim_core.records import in_terminal
 
 
 class Program(TyperGroup):
-    """The commands; what one raises is told in words, and becomes the exit code."""
+    """The commands; what one raises is told in words, and becomes the exit code.
+
+    What is no command is the study of `fmim run STUDY`.
+    """
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the first argument names."""
+        if args[0] not in self.commands and not args[0].startswith("-"):
+            _check_study(args[0], self.commands)
+            args = ["run", *args]
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -24,12 +37,22 @@ class Program(TyperGroup):
         except KeyboardInterrupt as error:
             tell("interrupted: the same command goes on")
             raise typer.Exit(INTERRUPTED) from error
+        except BrokenPipeError:  # who reads our output has seen enough: no error of ours
+            raise
         except ValidationError as error:
             tell(in_words(error))
             raise typer.Exit(BAD_INPUT) from error
         except (ValueError, OSError) as error:
             tell(str(error))
             raise typer.Exit(BAD_INPUT) from error
+
+
+def _check_study(name: str, commands: Iterable[str]) -> None:
+    """Raise a `ValueError` unless a study has this name, or it is that of a file."""
+    studies = catalogue.names()
+    if name not in studies and not is_study_file(name):
+        known = f"the studies are {', '.join(studies)}, or a file of your own, such as my_study.py"
+        raise ValueError(f"no command or study {name!r}; {known}{did_you_mean(name, (*commands, *studies))}")
 
 
 def tell(problem: str, word: str = "[red]error:[/]") -> None:

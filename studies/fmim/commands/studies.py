@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from fmim.commands.arguments import (
     Address,
@@ -24,26 +23,33 @@ from fmim.commands.arguments import (
     Out,
     PresetName,
     Replicates,
+    Reuse,
     SearchSplits,
     Seed,
+    Studies,
     StudyFolder,
     StudyName,
+    TrackingUri,
     options_of,
-    study_folder,
 )
+from fmim.runner.ownership import study_folder
+from fmim.terminal.stages import say
 from fmim_core.records import in_terminal
 
 
 def list_studies(
     files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="Python files of your own.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """The studies, one line each."""
     from fmim import catalogue
+    from fmim.terminal.studies import show_studies, studies_as_json
 
-    table = Table("study", "question", box=None)
-    for name in (*catalogue.names(), *map(str, files or ())):
-        table.add_row(in_terminal(name), in_terminal(catalogue.find(name).question))
-    Console().print(table)
+    studies = {name: catalogue.find(name) for name in (*catalogue.names(), *map(str, files or ()))}
+    if as_json:
+        print(studies_as_json(studies))
+    else:
+        show_studies(studies, Console())
 
 
 def new(study: Annotated[str, typer.Argument(metavar="NAME", help="Of the study, e.g. my_study.")]) -> None:
@@ -76,21 +82,31 @@ def plan(
     address: Address = None,
     gpus_per_trial: GpusPerTrial = None,
     cpus_per_trial: CpusPerTrial = 1.0,
+    studies: Studies = None,
+    reuse: Reuse = True,
+    as_json: AsJson = False,
 ) -> None:
     """What a study would run: arms, N_s, trials, epochs, images. Everything is checked, no trial is started.
 
     With --calibrate, on the devices of the options that `fmim run` has too: how long it would take.
     """
-    options = options_of(locals(), but="calibrate")
+    options, console = options_of(locals(), but=("calibrate", "as_json")), Console(quiet=as_json)
+    if calibrate and as_json:
+        raise ValueError("--calibrate writes calibration.json, and --json prints the plan: leave one of them out")
+    say("loading PyTorch, and checking the plan: one batch of every network and loss", console)
     if calibrate:
         from fmim.runner.forecast.predict import predict
 
-        predict(options, Console())
-    else:
-        from fmim.runner.run_study import prepare
-        from fmim.terminal.plan import show_plan
+        predict(options, console)
+        return
+    from fmim.runner.run_study import prepare
+    from fmim.terminal.plan import plan_as_json, show_plan
 
-        show_plan(prepare(options), options.folder, Console())
+    checked = prepare(options)
+    if as_json:
+        print(plan_as_json(checked))
+    else:
+        show_plan(checked, options, console)
 
 
 def run(
@@ -110,26 +126,28 @@ def run(
     gpus_per_trial: GpusPerTrial = None,
     cpus_per_trial: CpusPerTrial = 1.0,
     banks: Banks = None,
-    tracking_uri: Annotated[
-        str | None, typer.Option(help="MLflow's database or server; default mlflow.db beside the study's folder.")
-    ] = None,
+    tracking_uri: TrackingUri = None,
     selected: Annotated[
         Path | None, typer.Option(help="Take the arms' configurations from what this study's folder selected.")
     ] = None,
+    studies: Studies = None,
+    reuse: Reuse = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and print the plan only.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Move an existing folder aside and start over.")] = False,
 ) -> None:
     """Run a study, or go on with it: the plan minus the trials that are done. Ctrl-C is safe."""
-    options = options_of(locals(), but="dry_run")
-    console = Console()
+    arguments, console = locals(), Console()
+    say(f"looking up {study}", console)
+    options = options_of(arguments, but=("dry_run",))
     if dry_run:
         from fmim.runner.run_study import prepare
         from fmim.terminal.plan import show_plan
 
-        show_plan(prepare(options), options.folder, console)
+        show_plan(prepare(options), options, console)
         return
     from fmim.runner.cluster.start import starting
 
+    say(options.starting, console)
     with starting(options.backend, options.address) as start:  # Ray starts while torch is imported, which takes seconds
         from fmim.runner.run_study import run_study
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from fmim.commands.completion import complete_data, complete_preset
 from fmim.exit_codes import BAD_INPUT
 from fmim_core.records import in_terminal
 
@@ -18,10 +19,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Data = Annotated[str, typer.Argument(metavar="NAME|FILE", help="One that `fmim data` lists, or a manifest (CSV).")]
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME|FILE", help="One that `fmim data` lists, or a manifest (CSV).", autocompletion=complete_data
+    ),
+]
 DataRoot = Annotated[Path | None, typer.Option("--data-root", help="Folder that the data set lies in.")]
 MetadataOnly = Annotated[bool, typer.Option("--metadata-only", help="Read the tables and look for no image.")]
-PresetName = Annotated[str, typer.Option("--preset", help="Gives the bank's image size, and the phantom's.")]
+PresetName = Annotated[
+    str,
+    typer.Option("--preset", help="Gives the bank's image size, and the phantom's.", autocompletion=complete_preset),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Draws the test subjects of a table that does not say.")]
 
 

@@ -122,10 +122,14 @@ def show_findings(findings: Findings, console: Console) -> None:
     table.add_column("examples", overflow="fold")
     for finding in found:
         examples = "\n".join(f"• {place}" for place in finding.places[:MAX_SHOWN])
+        if (more := len(finding.places) - MAX_SHOWN) > 0:
+            examples += f"\nand {more:,} more"
         severity = f"[{COLORS[finding.severity]}]{finding.severity}[/]"
         table.add_row(severity, in_terminal(finding.what), f"{len(finding.places):,}", in_terminal(examples))
     if found:
         console.print(table)
+    if any(len(finding.places) > MAX_SHOWN for finding in found):
+        console.print(f"{MAX_SHOWN} places of each are shown: `fmim data check --csv FILE` writes all", highlight=False)
     counts = {severity: sum(len(f.places) for f in found if f.severity == severity) for severity in COLORS}
     said = ", ".join(f"{severity}s: {count:,}" for severity, count in counts.items() if count)
     console.print(said or "nothing was found wrong", highlight=False)

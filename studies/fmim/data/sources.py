@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from fmim.declare import Preset
-from fmim_core.config import did_you_mean
+from fmim_core.config import did_you_mean, did_you_mean_path
 from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.sets.phantom import PhantomSource
@@ -35,11 +36,19 @@ def check_data(data: str, root: Path | None) -> None:
         given = "none is given" if root is None else f"{root} is no folder"
         raise ValueError(f"{data} needs --data-root, the folder it was downloaded to; {given}")
     path, known = (root or Path()) / data, (PHANTOM, *kinds)
-    if data not in known and file_state(path) is None:
+    if data in known or file_state(path) is not None:
+        return
+    if os.path.lexists(path):
+        what = "a folder" if path.is_dir() else "a pipe or a device, which cannot be read twice"
         raise ValueError(
-            f"unknown data set {str(path)!r}: give one of {', '.join(known)}, or the path of a manifest (a CSV file)"
-            f"{did_you_mean(data, known)}"
+            f"--data {path} is {what}: give the path of a manifest (a CSV file), or one of {', '.join(known)}"
         )
+    if path.suffix or len(path.parts) > 1:
+        raise ValueError(f"no such file: {path}{did_you_mean_path(path)}")
+    raise ValueError(
+        f"unknown data set {str(path)!r}: give one of {', '.join(known)}, or the path of a manifest (a CSV file)"
+        f"{did_you_mean(data, known) or did_you_mean_path(path)}"
+    )
 
 
 def find_listing(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
+from fmim.commands.arguments import StudyFolder
 from fmim_core.records import in_terminal
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from fmim.matching.images import Images, Side, Split
     from fmim.matching.ranking import Ranking
 
-StudyFolder = Annotated[Path, typer.Argument(metavar="OUT", help="The study's folder, e.g. runs/automargin_vs_grid.")]
 Arm = Annotated[str, typer.Option("--arm", help="Whose model, e.g. adatriplet_automargin.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Which replicate's model.")]
 DataRoot = Annotated[Path | None, typer.Option("--data-root", help="Folder that a named data set or table lies in.")]

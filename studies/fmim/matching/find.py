@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from fmim.runner.ownership import study_folder
 from fmim_core.config import did_you_mean
 from fmim_core.records import Record, SelectionFile, StudyFile, read_record, study_path, trial_name
 
@@ -36,13 +37,7 @@ def find_replicate(out: Path, arm: str, seed: int) -> Replicate:
         ValueError: not a study's folder, no such arm, an arm that has selected nothing yet, or no completed replicate
             with that seed; the message lists what there is.
     """
-    path = study_path(out)
-    if not path.is_file():
-        raise ValueError(
-            f"{out} is not a study's folder: it has no study.json. Give the folder that `fmim run` wrote, e.g. "
-            "runs/automargin_vs_grid"
-        )
-    study = StudyFile.read(path)
+    study = StudyFile.read(study_path(study_folder(out)))
     arms = [entry.name for entry in study.arms]
     if arm not in arms:
         raise ValueError(f"{out} has no arm {arm!r}; its arms are {', '.join(arms)}{did_you_mean(arm, arms)}")

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from fmim.data.sources import PHANTOM, find_listing
+from fmim_core.config import did_you_mean_path
 from fmim_core.data.bank.building import Progress
 from fmim_core.data.check import SUFFIXES, image_files
 from fmim_core.data.images.limits import ImageProblem, check_shape
@@ -154,7 +155,10 @@ def images_of_files(paths: Sequence[str | Path], side: Side = "") -> Images:
         raise ValueError(f"side {side!r} is not known: give L, R, or nothing where there are no sides")
     if missing := [str(path) for path in paths if file_state(path) is None]:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise ValueError(f"there is no image file {missing[0]}{more}: give image files, a folder, or a table of images")
+        raise ValueError(
+            f"there is no image file {missing[0]}{more}: give image files, a folder, or a table of images"
+            f"{did_you_mean_path(Path(missing[0]))}"
+        )
     names = pd.DataFrame({"image": [str(path) for path in paths]})
     places = pd.Series([os.path.realpath(path) for path in paths], names.index)
     return Images(

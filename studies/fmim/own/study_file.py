@@ -7,6 +7,7 @@ from pathlib import Path
 from fmim.declare import Study
 from fmim.own.code import run_file
 from fmim.own.faults import located
+from fmim_core.config import did_you_mean_path
 
 ENDING = ".py"
 
@@ -23,7 +24,8 @@ def read_study_file(path: Path) -> Study:
         ValueError: there is no such file, it cannot be run, or it declares no study; names file and line.
     """
     if not path.is_file():
-        raise ValueError(f"no such file: {path}. `fmim new {path.stem}` writes one to begin with")
+        hint = did_you_mean_path(path) or f". `fmim new {path.stem}` writes one to begin with"
+        raise ValueError(f"no such file: {path}{hint}")
     path = path.resolve()
     with located(path.parent):
         module, code = run_file(path)

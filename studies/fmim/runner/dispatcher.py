@@ -13,7 +13,7 @@ from fmim.plan import Plan
 from fmim.runner.search.arm_search import ArmSearch
 from fmim.runner.search.proposals import Proposals
 from fmim.runner.selection import Outcome, given
-from fmim.workload import Workload
+from fmim.runner.workload import Workload
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import EpochRow, FixedSelection, Record, Selection, SelectionFile, now
 from fmim_core.trial.spec import TrialSpec
@@ -87,7 +87,6 @@ class Dispatcher:
         path = out / "selection.json"
         before = SelectionFile.read(path) if path.exists() else SelectionFile()
         self._fixed = {(split, arm): one for split, arms in before.by_split.items() for arm, one in arms.items()}
-        self.handed_out = 0
         proposals = Proposals(out)
         order = sorted(plan.arms, key=lambda arm: -arm.budget)
         self._rank = {arm.name: rank for rank, arm in enumerate(order)}
@@ -104,9 +103,7 @@ class Dispatcher:
 
     def next(self) -> TrialSpec | None:
         """The next trial to run; None if there is none now, though more may follow when running ones end."""
-        spec = heapq.heappop(self._ready)[-1] if self._ready else self._next_of_a_search()
-        self.handed_out += spec is not None
-        return spec
+        return heapq.heappop(self._ready)[-1] if self._ready else self._next_of_a_search()
 
     def _next_of_a_search(self) -> TrialSpec | None:
         due = [(s.uses_results, ahead, s) for s in self._searches.values() if (ahead := s.ahead) is not None]

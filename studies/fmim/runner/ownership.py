@@ -9,10 +9,11 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TextIO
 
+from fmim_core.config import did_you_mean_path
 from fmim_core.records import (
     CalibrationFile,
     Damaged,
@@ -39,6 +40,7 @@ WITHOUT = {
 FILES = (*DOCUMENTS, "progress.json", "surfaces.json", LOCK)
 FOLDERS = ("records", "checkpoints", "report", "samples")
 SYSTEM_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")  # which file managers leave in any folder
+ASIDE = ".until-"  # and the time, in the name of a folder that was moved aside
 OWNER_ASKS_S = 0.1  # more than it takes `owner` to see whether a folder is in use
 NAMED = 3  # foreign files in a message
 
@@ -141,6 +143,22 @@ def _half_written(name: str) -> bool:
     return name.startswith(".nfs") or (name.startswith(".") and name.endswith(".part"))
 
 
+def study_folder(out: Path) -> Path:
+    """The folder, if it is a study's.
+
+    Raises:
+        ValueError: it has no study.json; names those that are like it, or lie in it.
+    """
+    if (out / "study.json").is_file():
+        return out
+    if not out.is_dir():
+        hint = did_you_mean_path(out) or ". Give the folder of a study, e.g. runs/automargin_vs_grid"
+        raise ValueError(f"no such folder: {out}{hint}")
+    within = sorted(str(path.parent) for path in islice(out.glob("*/study.json"), NAMED))
+    which = f"; there are {', '.join(within)}" if within else ", e.g. runs/automargin_vs_grid"
+    raise ValueError(f"{out} is not a study's folder: it has no study.json. Give the folder of a study{which}")
+
+
 def owner(out: Path) -> str | None:
     """Who runs a study in this folder now, `process 12 on host, since TIME`; None if nobody, or if it cannot be known.
 
@@ -203,7 +221,12 @@ def move_aside(out: Path) -> Path | None:
     """
     if not out.exists():
         return None
-    aside = out.with_name(f"{out.name}.until-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
+    aside = out.with_name(f"{out.name}{ASIDE}{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
     with locked(out):
         out.rename(aside)
     return aside
+
+
+def is_moved_aside(folder: str) -> bool:
+    """Whether a folder's name is one that `move_aside` gives."""
+    return ASIDE in folder

@@ -23,6 +23,7 @@ from fmim.runner.backends.room import Resources
 from fmim.runner.cluster.start import RayStart, starting
 from fmim.runner.data_warnings import warn_of_data, warn_of_folds
 from fmim.runner.dispatcher import Dispatcher
+from fmim.runner.ending.signals import announced
 from fmim.runner.folder import (
     end_execution,
     outcomes_of_plan,
@@ -32,12 +33,17 @@ from fmim.runner.folder import (
     write_surfaces,
 )
 from fmim.runner.ownership import locked, move_aside
+from fmim.runner.reuse.earlier import EarlierTrials, earlier_of
+from fmim.runner.reuse.known import there_already
+from fmim.runner.reuse.reusing import Reusing
 from fmim.runner.selection import Outcome
 from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity
 from fmim.runner.tracking.tracker import Tracker
+from fmim.runner.workload import Workload
+from fmim.terminal.next_steps import show_next
 from fmim.terminal.progress import Progress
+from fmim.terminal.stages import say
 from fmim.terminal.study_progress import StudyProgress
-from fmim.workload import Workload
 from fmim_core.config import Refused
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import development_index
@@ -136,20 +142,19 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
 
 def _run(plan: Plan, options: Options, start: RayStart | None, console: Console) -> int:
     begun = time.perf_counter()
+    say("checking the plan: one batch of every network and loss", console)
     checked, out = check_plan(plan, options), options.folder
     plan = checked.plan
     warn_of_data(checked.source.description, console)
     with backend_of(options, plan, start) as backend:
+        say(f"reading the images of {checked.source.description.name}", console)
         bank = open_bank(checked, options, console)
         backend.check(bank)
         _check_selected_on(bank, options.selected)
         if options.fresh and (aside := move_aside(out)):
             console.print(f"moved {in_terminal(out)} to {in_terminal(aside)}", highlight=False, soft_wrap=True)
         with locked(out) as unlocked:
-
-            def warn(text: str) -> None:
-                console.print(f"[yellow]{in_terminal(text)}[/]", highlight=False, soft_wrap=True)
-
+            warn = partial(_warn, console)
             if unlocked:
                 warn(unlocked)
             set_damaged_forecast_aside(out, warn)
@@ -158,7 +163,9 @@ def _run(plan: Plan, options: Options, start: RayStart | None, console: Console)
             study = write_study(out, plan, bank, checked.folds, _execution(options, backend))
             write_surfaces(out, plan)
             tracker = Tracker(options.tracking, Identity.of(study), partial(read_records, out), warn)
-            return StudyRun(plan, bank, out, study, backend, outcomes, tracker, console, begun).execute()
+            earlier, command = earlier_of(options, plan, bank).without(out), options.command
+            run = StudyRun(plan, bank, out, study, backend, outcomes, earlier, tracker, console, begun, command)
+            return run.execute()
 
 
 @dataclass(frozen=True)
@@ -166,7 +173,8 @@ class StudyRun:
     """One execution of a plan in its study's folder.
 
     outcomes: of the plan's trials that have a record, by trial.
-    begun: `time.perf_counter` when the program's work began.
+    earlier: what other studies have completed.
+    begun: `time.perf_counter` when the program's work began. command: goes on with the study, where there is one.
     """
 
     plan: Plan
@@ -175,9 +183,11 @@ class StudyRun:
     study: StudyFile
     backend: Backend
     outcomes: Mapping[str, Outcome]
+    earlier: EarlierTrials
     tracker: Tracker
     console: Console
     begun: float
+    command: str | None = None
 
     def execute(self) -> int:
         """All trials that are missing, and the report; returns the exit code."""
@@ -185,7 +195,7 @@ class StudyRun:
         try:
             self._say_what_will_happen()
             code = self._train()
-            self._report()
+            self._report(code)
         except KeyboardInterrupt:
             code = INTERRUPTED
             raise
@@ -215,6 +225,8 @@ class StudyRun:
         if self.outcomes:
             done, failed = len(self._done), len(self.outcomes) - len(self._done)
             self.console.print(f"resuming: {done} trials are done, {failed} failed and run again", highlight=False)
+        if (known := there_already(plan, self.bank, self.earlier, self._done)).trials:
+            self.console.print(in_terminal(known.sentence), highlight=False, soft_wrap=True)
 
     @property
     def _done(self) -> dict[str, Outcome]:
@@ -223,35 +235,58 @@ class StudyRun:
     def _train(self) -> int:
         """All trials; wall_s in study.json counts from the start of the program's work to the end of the last trial."""
         code = DONE
-        with Progress(self._study_progress(), self._done.values(), self.out, self.console) as progress:
+        with Progress(self._study_progress(), self._done.values(), self.out, self.console, self.command) as progress:
             dispatcher = Dispatcher(self.plan, self.bank, self.out, self._done, [progress, self.tracker])
+            trials = Reusing(dispatcher, self.earlier, self.out, bool(self.backend.gpus), partial(_warn, self.console))
             try:
-                self.backend.run(dispatcher, self.out, self.plan.trials)
+                with announced(self._say_stopping):
+                    self.backend.run(trials, self.out, self.plan.trials)
             except KeyboardInterrupt:
                 code = INTERRUPTED
         if code == DONE and not dispatcher.complete:
             code = SOME_FAILED
         wall_s = time.perf_counter() - self.begun
-        end_execution(self.out, wall_s, dispatcher.handed_out, exit_code=code)
+        end_execution(self.out, wall_s, trials.handed_out, exit_code=code)
+        if trials.reused:
+            folders = ", ".join(f"{folder} ({number})" for folder, number in sorted(trials.reused.items()))
+            said = f"{trials.reused.total()} trials reused from {folders}; {trials.handed_out} trained here"
+            self.console.print(in_terminal(said), highlight=False, soft_wrap=True)
         return code
+
+    def _say_stopping(self) -> None:
+        self.console.print("stopping … (running trials keep their last checkpoint)", highlight=False, soft_wrap=True)
 
     def _study_progress(self) -> StudyProgress:
         workload, test_images = Workload(self.plan, self.bank.development()), int(self.bank.summary["test"]["images"])
         lengths = {arm.name: workload.lengths(arm, test_images) for arm in self.plan.arms}
         return StudyProgress(self.study, lengths, self.backend.slots)
 
-    def _report(self) -> None:
+    def _report(self, code: int) -> None:
+        from fmim.terminal.ending import show_results
         from fmim_reports.build import build_report
         from fmim_reports.parts.queries.shown import shown_rows
         from fmim_reports.reading.results import read_results
 
-        write_shown_images(self.out, self.bank, shown_rows(read_results(self.out)))
-        self.console.print(f"report: {in_terminal(build_report(self.out))}", highlight=False, soft_wrap=True)
+        say("building the report", self.console)
+        results = read_results(self.out)
+        write_shown_images(self.out, self.bank, shown_rows(results))
+        page = build_report(self.out)
+        if code != INTERRUPTED:
+            show_results(results, self.console)
+        self.console.print(f"report: {in_terminal(page)}", highlight=False, soft_wrap=True)
 
     def _close(self, code: int) -> None:
+        say("bringing MLflow up to date", self.console)
         self.tracker.close(STATUS_OF_STUDY[code], self.out)
         if code == INTERRUPTED:
-            self.console.print("interrupted: the same command resumes it")
+            again = self.command or "the same call"
+            self.console.print(f"interrupted; to go on: {in_terminal(again)}", highlight=False, soft_wrap=True)
+        else:
+            show_next(self.out, self.console)
+
+
+def _warn(console: Console, text: str) -> None:
+    console.print(f"[yellow]{in_terminal(text)}[/]", highlight=False, soft_wrap=True)
 
 
 def _check_selected_on(bank: Bank, selected: Path | None) -> None:

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Column, Table
 
 from fmim.declare import Arm
+from fmim.options import Options
 from fmim.plan import Plan
 from fmim.runner.data_warnings import warn_of_data, warn_of_folds
 from fmim.runner.forecast.calibrate import Calibration
 from fmim.runner.forecast.forecast import Forecast
 from fmim.runner.power import power_lines
+from fmim.runner.reuse.known import there_before
 from fmim.runner.run_study import Checked
-from fmim.workload import Workload
+from fmim.runner.workload import Workload
+from fmim.terminal.tables import Listing, show
 from fmim_core.records import in_terminal
 from fmim_reports.writing.formats import duration
 from fmim_spaces.stopping import StoppingRule
 
+NUMBERS = ("N_s", "trials", "epochs", "images")
 
-def show_plan(checked: Checked, out: Path, console: Console) -> None:
-    """The arms with their spaces and trials, the folds, the totals, and what the comparisons can show.
 
-    `out` is the study's folder, where an earlier run may have measured how differences vary.
-    """
+def show_plan(checked: Checked, options: Options, console: Console) -> None:
+    """The arms with their spaces and trials, the folds, the totals, what is there, and what comparisons can show."""
     plan, source = checked.plan, checked.source
     work = Workload(plan, checked.development)
     console.print(f"[bold]{in_terminal(plan.study.title)}[/]\n{in_terminal(plan.study.question)}", highlight=False)
@@ -37,24 +39,19 @@ def show_plan(checked: Checked, out: Path, console: Console) -> None:
     about = in_terminal(source.description.about)
     console.print(f"data {in_terminal(source.description.name)}: {about}", highlight=False)
     warn_of_data(source.description, console)
-    numbers = (Column(name, justify="right", no_wrap=True) for name in ("N_s", "trials", "epochs", "images"))
     others = plan.search_splits - 1
     parts = "search, on all splits, + replicates + other splits' winners" if others else "search + replicates"
-    table = Table("arm", "space", "searcher", *numbers, box=SIMPLE_HEAD, caption=f"trials: {parts}")
+    rows = []
     for arm in plan.arms:
         stops = "≤ " if plan.rungs_of(arm) else ""
         most = stops or ("≤ " if others else "")
         both = work.search(arm) + work.replicates(arm)
-        table.add_row(
-            in_terminal(arm.label),
-            in_terminal("; ".join(map(str, arm.space.parameters)) or "–"),
-            str(arm.searcher),
-            str(arm.budget),
-            f"{stops}{plan.search_trials_of(arm)} + {plan.replicates_of(arm)}{f' + ≤ {others}' if others else ''}",
-            f"{most}{both.epochs}",
-            f"{most}{both.images}",
-        )
-    console.print(table)
+        trials = f"{stops}{plan.search_trials_of(arm)} + {plan.replicates_of(arm)}{f' + ≤ {others}' if others else ''}"
+        space = "; ".join(map(str, arm.space.parameters)) or "–"
+        about_arm = (arm.label, space, str(arm.searcher), str(arm.budget), trials)
+        rows.append((*about_arm, f"{most}{both.epochs}", f"{most}{both.images}"))
+    listing = Listing(("arm", "space", "searcher", *NUMBERS), rows, frozenset(NUMBERS))
+    show(console, listing.fitting(console), f"[dim]trials: {parts}[/]")
     for warning in plan.warnings:
         console.print(f"[yellow]{in_terminal(warning)}[/]", highlight=False)
     for fold in checked.folds:
@@ -78,8 +75,50 @@ def show_plan(checked: Checked, out: Path, console: Console) -> None:
         f"{most}{total.epochs} epochs and {total.images} training images in all",
         highlight=False,
     )
-    for line in power_lines(plan, out):
+    if there := there_before(plan, source, options):
+        console.print(in_terminal(there), highlight=False)
+    for line in power_lines(plan, options.folder):  # an earlier run in it may have measured how differences vary
         console.print(in_terminal(line), highlight=False)
+
+
+def plan_as_json(checked: Checked) -> str:
+    """For programs; the guide says what the fields are."""
+    plan, work = checked.plan, Workload(checked.plan, checked.development)
+    fields = {
+        "study": plan.study.name,
+        "preset": plan.preset.name,
+        "changed": dict(plan.preset.changed),
+        "data": checked.source.description.name,
+        "seed": plan.seed,
+        "metric": plan.study.metric,
+        "exact": plan.exact,
+        "trials": plan.trials,
+        "search_trials": plan.search_trials,
+        "replicate_trials": plan.replicate_trials,
+        "reference_trials": plan.reference_trials,
+        "epochs": work.total.epochs,
+        "images": work.total.images,
+        "arms": [_arm_fields(plan, arm, work) for arm in plan.arms],
+        "folds": [fold.model_dump(mode="json") for fold in checked.folds],
+        "comparisons": plan.study.comparison_pairs,
+        "warnings": plan.warnings,
+    }
+    return json.dumps(fields, indent=1, ensure_ascii=False)
+
+
+def _arm_fields(plan: Plan, arm: Arm, work: Workload) -> dict[str, object]:
+    both = work.search(arm) + work.replicates(arm)
+    return {
+        "name": arm.name,
+        "label": arm.label,
+        "space": arm.space.values(),
+        "searcher": str(arm.searcher),
+        "n_s": arm.budget,
+        "search_trials": plan.search_trials_of(arm),
+        "replicate_trials": plan.replicates_of(arm),
+        "epochs": both.epochs,
+        "images": both.images,
+    }
 
 
 def show_forecast(plan: Plan, found: Forecast, calibration: Calibration, slots: int, console: Console) -> None:

@@ -45,7 +45,7 @@ class Progress:
         self._study, self._out, self._console, self._command = study, out, console, command
         for outcome in done:
             study.count(outcome)
-        self._lock, self._over = threading.Lock(), threading.Event()
+        self._lock, self._over = threading.RLock(), threading.Event()  # a signal may come within
         self._thread = threading.Thread(target=self._look_now_and_then, daemon=True)
         self._printed, self._said = time.monotonic(), study.done
         self._redraws = console.is_terminal and not console.is_dumb_terminal

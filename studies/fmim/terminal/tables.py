@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.measure import Measurement
 from rich.table import Table
@@ -14,6 +15,7 @@ from rich.text import Text
 from fmim_core.records import visible
 
 ANY = 10_000  # columns
+CROWDED = 2.0  # a table is not made narrower than its width without breaks by more than this factor
 
 
 @dataclass(frozen=True)
@@ -28,17 +30,22 @@ class Listing:
     numbers: frozenset[str] = frozenset()
 
     def fitting(self, console: Console) -> RenderableType:
-        """A table if it fits, else lines, as on a terminal that is read out (TERM=dumb).
+        """A table if it fits without many breaks, else lines, as on a terminal that is read out (TERM=dumb).
 
         Where the output is no terminal, any table fits: a row is one line, however long.
         """
         table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-        for column in self.columns:
-            table.add_column(column, justify="right" if column in self.numbers else "left", no_wrap=True)
+        for place, column in enumerate(self.columns):
+            if column in self.numbers:
+                widest = max(map(cell_len, (column, *(row[place] for row in self.rows))))
+                table.add_column(column, justify="right", no_wrap=True, min_width=widest)
+            else:
+                table.add_column(column)
         for row in self.rows:
             table.add_row(*map(_text, row))
-        width = Measurement.get(console, console.options.update(width=ANY), table).maximum
-        return table if width <= _width(console) and not console.is_dumb_terminal else self.lines
+        needs, width = Measurement.get(console, console.options.update(width=ANY), table), _width(console)
+        fits = needs.minimum <= width and needs.maximum <= CROWDED * width
+        return table if fits and not console.is_dumb_terminal else self.lines
 
     @property
     def lines(self) -> Text:

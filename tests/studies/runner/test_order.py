@@ -16,7 +16,7 @@ from fmim.runner.dispatcher import Dispatcher
 from fmim.runner.forecast.forecast import Slots
 from fmim.runner.search.tpe import TPE
 from fmim.runner.selection import Outcome
-from fmim.workload import Workload
+from fmim.runner.workload import Workload
 from fmim_core.data.bank.bank import Bank
 from fmim_core.models.base import multiply_adds
 from fmim_core.records import Record, read_records

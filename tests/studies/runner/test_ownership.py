@@ -17,7 +17,7 @@ from fmim.runner.folder import set_damaged_forecast_aside
 from fmim.runner.forecast.predict import predict
 from fmim.runner.ownership import locked
 from fmim.runner.run_study import Options, prepare, run_study
-from fmim_core.records import read_json
+from fmim_core.records import SCHEMA, read_json
 from tests.support.calibration import CALIBRATION
 from tests.support.factories import make_out
 from tests.support.file_contents import edit, write
@@ -119,7 +119,7 @@ def test_a_damaged_decision_is_named_with_what_to_do_before_anything_is_written(
     prepare(options(tmp_path, out))
 
 
-@pytest.mark.parametrize("damaged", [b"", b"\0\0", b"null", b'{"schema": 5}'])
+@pytest.mark.parametrize("damaged", [b"", b"\0\0", b"null", b'{"schema": %d}' % SCHEMA])
 def test_a_damaged_forecast_is_set_aside(tmp_path: Path, damaged: bytes) -> None:
     out, told = make_out(tmp_path / "x", arms=("triplet_q1",)), list[str]()
     edit(out / "study.json", study="lambda_sweep")
@@ -155,7 +155,9 @@ def test_a_folder_of_another_version_is_refused_by_it_and_may_be_moved_aside(tmp
     for path in (out / "study.json", out / "selection.json", *out.glob("records/*.json")):
         fields = read_json(path) | {"schema": 4}
         path.write_text(json.dumps({name: value for name, value in fields.items() if name != "sha256"}))
-    refused(tmp_path, out, rf"^{out}/study\.json has schema 4, this version reads 5: .* or start over with --fresh")
+    refused(
+        tmp_path, out, rf"^{out}/study\.json has schema 4, this version reads {SCHEMA}: .* or start over with --fresh"
+    )
     options(tmp_path, out, fresh=True).check()
 
 

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -34,6 +34,27 @@ def ends_as_by_ctrl_c() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def announced(tell: Callable[[], None]) -> Iterator[None]:
+    """Where Ctrl-C or SIGTERM ends the block, `tell` is called at once, before anything is waited for."""
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        signal.signal(number, before[number])  # the next one finds what is there without us
+        tell()
+        signal.raise_signal(number)
+
+    main = threading.current_thread() is threading.main_thread()  # another one can set none
+    found = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM) if main}
+    before = {number: one for number, one in found.items() if callable(one)}  # not where it is ignored
+    for number in before:
+        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, one in before.items():
+            signal.signal(number, one)
 
 
 @contextmanager

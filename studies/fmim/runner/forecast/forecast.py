@@ -13,7 +13,7 @@ from pathlib import Path
 from fmim.plan import Plan
 from fmim.runner.dispatcher import Dispatcher
 from fmim.runner.forecast.calibrate import Calibration, training_key
-from fmim.workload import Work, Workload
+from fmim.runner.workload import Work, Workload
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import EpochRow, Metrics, now
 from fmim_core.seeding import derive_seed

@@ -15,8 +15,8 @@ from fmim.runner.folder import set_damaged_forecast_aside
 from fmim.runner.forecast.calibrate import calibrate
 from fmim.runner.forecast.forecast import Forecast, forecast
 from fmim.runner.run_study import backend_of, check_plan, open_bank, plan_of
+from fmim.runner.workload import Workload
 from fmim.terminal.plan import show_forecast, show_plan
-from fmim.workload import Workload
 from fmim_core.records import CalibrationFile, ForecastEntry, calibration_path, now
 
 
@@ -35,7 +35,7 @@ def predict_plan(plan: Plan, options: Options, console: Console) -> Forecast:
     with starting(options.backend, options.address) as start:
         checked = check_plan(plan, options)
         plan, checking = checked.plan, time.perf_counter() - begun
-        show_plan(checked, options.folder, console)
+        show_plan(checked, options, console)
         begun = time.perf_counter()
         with backend_of(options, plan, start) as backend:
             decoding = time.perf_counter()

@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from fmim.commands.arguments import StudyFolder
 from fmim.exit_codes import SOME_FAILED
 from fmim.runner.ending.guard import guarded
+from fmim.runner.ownership import study_folder
 from fmim.runner.tracking.address import TrackingAddress
 from fmim_core.records import StudyFile, study_path
-
-StudyFolder = Annotated[Path, typer.Argument(metavar="OUT", help="A study's folder, e.g. runs/automargin_vs_grid.")]
 
 
 def mirror(
@@ -57,9 +57,7 @@ def _tell(text: str) -> None:
 
 
 def _study(out: Path) -> StudyFile:
-    if not study_path(out).is_file():
-        raise ValueError(f"{out} is not a study's folder: it has no study.json")
-    return StudyFile.read(study_path(out))
+    return StudyFile.read(study_path(study_folder(out)))
 
 
 def _check_port(port: int) -> None:

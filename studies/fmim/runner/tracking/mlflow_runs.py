@@ -191,7 +191,7 @@ class Runs:
             self._log(self._runs[trial], values, parameters)
         else:
             values += of_the_end(record)
-            self._log(self._runs[trial], values, parameters, {"fmim.status": record.status})
+            self._log(self._runs[trial], values, parameters, _tags_of_the_end(record))
             self._client.log_text(self._runs[trial], record.text, "record.json")
             self._client.set_terminated(self._runs[trial], STATUS[record.status], milliseconds(record.ended_at))
         self._logged[trial] = max([self._logged[trial], *(row.epoch for row in rows)])
@@ -269,6 +269,12 @@ class Runs:
         for info in self._own_runs("attributes.status = 'RUNNING'").values():  # an interrupted study leaves some behind
             self._client.set_terminated(info.run_id, "KILLED")
         self._client.set_terminated(self._parent, status, _milliseconds(ended_at))
+
+
+def _tags_of_the_end(record: Record) -> dict[str, str]:
+    origin = record.reused_from
+    reused = {} if origin is None else {"fmim.reused_from": f"{origin.folder}: {origin.trial}"}
+    return {"fmim.status": record.status} | reused
 
 
 def _milliseconds(time: str | None) -> int | None:

@@ -15,7 +15,7 @@ from fmim.runner.forecast.calibrate import Calibration, Probes, Timing, training
 from fmim.runner.forecast.forecast import Forecast, forecast
 from fmim.runner.forecast.predict import predict_plan
 from fmim.runner.search.tpe import TPE
-from fmim.workload import Work, Workload
+from fmim.runner.workload import Work, Workload
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import CalibrationFile, Cost, EpochRow, Record, TrialError, record_path
 from fmim_core.trial.spec import TrialSpec

@@ -18,6 +18,7 @@ from fmim.runner.search.tpe import TPE
 from fmim.terminal.status import show_status
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import (
+    SCHEMA,
     Metrics,
     ProposalsFile,
     Record,
@@ -107,7 +108,7 @@ def test_records_without_their_proposals_are_not_trained_again(tiny_bank: Bank, 
         outcomes_of_plan(tmp_path, plan_of(TPE_ARM), tiny_bank)
 
 
-@pytest.mark.parametrize("content", [b"", b"\0\0\0", b"{}", b"null", b"[]", b'{"schema": 5}'])
+@pytest.mark.parametrize("content", [b"", b"\0\0\0", b"{}", b"null", b"[]", b'{"schema": %d}' % SCHEMA])
 def test_damaged_proposals_are_set_aside_and_made_again(tiny_bank: Bank, tmp_path: Path, content: bytes) -> None:
     plan = plan_of(TPE_ARM, arm("random", Random(samples=3)))
     simulation = begun(tmp_path, tiny_bank, plan, slots=3, kill_after=9)  # some configurations are on their way

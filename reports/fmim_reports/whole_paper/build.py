@@ -1,0 +1,203 @@
+"""Builds the report of the whole paper from the folders of its studies, from their records alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fmim_core.records import study_path, write_bytes
+from fmim_reports.build import status_lines
+from fmim_reports.page.environment import page_environment
+from fmim_reports.reading.cost import cost_of, reuse_sentence
+from fmim_reports.reading.results import Results, read_results
+from fmim_reports.whole_paper.differences import (
+    UNEXPLAINED,
+    WITHIN,
+    Difference,
+    differences,
+    differences_table,
+    overview_table,
+    reason_sentences,
+)
+from fmim_reports.whole_paper.items import ITEMS, PaperItem
+from fmim_reports.writing.captions import data_phrase, source_line
+from fmim_reports.writing.formats import to_md
+from fmim_reports.writing.latex import latex
+from fmim_reports.writing.plotting import Drawing, NothingToDraw, Plot, render
+from fmim_reports.writing.tables import Column, Table, markdown, to_csv
+
+TITLE = "AdaTriplet and AutoMargin (MICCAI 2022), every table and figure again"
+QUESTION = "Which numbers of the paper come out here, and what may explain those that do not?"
+
+
+@dataclass(frozen=True)
+class DrawnPlot:
+    """A figure and its drawing."""
+
+    plot: Plot
+    drawing: Drawing
+
+    @property
+    def svg(self) -> str:
+        """As it goes into the page."""
+        return self.drawing.inline
+
+
+@dataclass(frozen=True)
+class ShownItem:
+    """A table or figure of the paper with ours; `missing` says why there is none, `not_drawn` why a figure is not."""
+
+    item: PaperItem
+    tables: tuple[Table, ...] = ()
+    figures: tuple[DrawnPlot, ...] = ()
+    not_drawn: tuple[str, ...] = ()
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """All that the report of the whole paper says."""
+
+    data: str
+    synthetic: bool
+    warnings: tuple[str, ...]
+    lead: str
+    reasons: tuple[str, ...]
+    overview: Table
+    items: tuple[ShownItem, ...]
+    differences: Table
+    studies: Table
+    title: str = TITLE
+    question: str = QUESTION
+
+    @property
+    def tables(self) -> Iterator[Table]:
+        """Every table, each once."""
+        yield from (self.overview, self.differences, self.studies)
+        for shown in self.items:
+            yield from shown.tables
+
+
+def build_paper(out: Path) -> Path:
+    """Write OUT/index.html, paper.md, tables and figures from the studies in OUT; return the page.
+
+    A study that is not there, or only in part, is reported as far as it goes. Nothing is deleted.
+
+    Raises:
+        ValueError: none of the studies is there, or one has no readable study.json.
+    """
+    names = list(dict.fromkeys(item.study for item in ITEMS))
+    studies = {name: read_results(out / name) for name in names if study_path(out / name).is_file()}
+    if not studies:
+        raise ValueError(f"{out} holds none of the studies {', '.join(names)}: fmim paper runs them")
+    paper = _paper(studies, names)
+    for table in paper.tables:
+        for suffix, write in (("csv", to_csv), ("md", markdown), ("tex", latex)):
+            write_bytes(out / "tables" / f"{table.name}.{suffix}", write(table).encode())
+    for figure in (figure for shown in paper.items for figure in shown.figures):
+        write_bytes(out / "figures" / f"{figure.plot.name}.png", figure.drawing.png)
+        write_bytes(out / "figures" / f"{figure.plot.name}.svg", figure.drawing.svg)
+    write_bytes(out / "paper.md", _markdown(paper).encode())
+    page = page_environment().get_template("whole_paper.html.j2").render(paper=paper)
+    write_bytes(out / "index.html", page.encode())
+    return out / "index.html"
+
+
+def _paper(studies: Mapping[str, Results], names: list[str]) -> Paper:
+    found = differences(studies)
+    any_study = next(iter(studies.values()))
+    missing = [name for name in names if name not in studies]
+    warnings = [f"Not run yet: {', '.join(missing)}."] if missing else []
+    warnings += [f"{name}: {line}" for name, results in studies.items() for line in status_lines(results)]
+    return Paper(
+        data=data_phrase(any_study),
+        synthetic=any_study.study.data.synthetic,
+        warnings=tuple(warnings),
+        lead=_lead(found),
+        reasons=tuple(reason_sentences(found)),
+        overview=overview_table(found),
+        items=tuple(_shown(item, studies) for item in ITEMS),
+        differences=differences_table(found),
+        studies=_studies_table(studies),
+    )
+
+
+def _lead(found: list[Difference]) -> str:
+    """How many numbers agree, and what the others have."""
+    if not found:
+        return "No number that the paper has is there yet."
+    within = sum(one.explanation == WITHIN for one in found)
+    unexplained = sum(one.explanation == UNEXPLAINED for one in found)
+    return (
+        f"Of {len(found)} numbers of the paper, {within} are within 2 SE of ours, {len(found) - within - unexplained} "
+        f"are not and have a known difference, and {unexplained} are unexplained."
+    )
+
+
+def _shown(item: PaperItem, studies: Mapping[str, Results]) -> ShownItem:
+    if item.study not in studies:
+        return ShownItem(item, missing=f"The study {item.study} has not run yet.")
+    results, figures, not_drawn = studies[item.study], list[DrawnPlot](), list[str]()
+    for make in item.figures:
+        try:
+            plot = make(results)
+        except NothingToDraw as nothing:
+            not_drawn.append(f"Figure not drawn: {nothing}.")
+        else:
+            figures.append(DrawnPlot(plot, render(plot, source_line(results))))
+    return ShownItem(item, tuple(make(results) for make in item.tables), tuple(figures), tuple(not_drawn))
+
+
+def _studies_table(studies: Mapping[str, Results]) -> Table:
+    """What each study is, and what it cost."""
+    rows = []
+    for name, results in studies.items():
+        cost = cost_of(results.every_trial)
+        here = cost_of(trial for trial in results.every_trial if not trial.reused_from)
+        rows.append(
+            {
+                "study": name,
+                "preset": results.study.preset,
+                "seed": results.study.seed,
+                "trials": len(results.every_trial),
+                "reused": sum(bool(trial.reused_from) for trial in results.every_trial),
+                "device_seconds": cost.device_seconds,
+                "here": here.device_seconds,
+                "fingerprint": results.study.fingerprint,
+            }
+        )
+    columns = [
+        Column("study", "Study"),
+        Column("preset", "Preset"),
+        Column("seed", "Seed", "count"),
+        Column("trials", "All", "count", "Trials"),
+        Column("reused", "Reused", "count", "Trials"),
+        Column("device_seconds", "Counted", "seconds", "Device s"),
+        Column("here", "Spent in it", "seconds", "Device s"),
+        Column("fingerprint", "Fingerprint"),
+    ]
+    notes = [f"{name}: {text}" for name, one in studies.items() if (text := reuse_sentence(one.every_trial))]
+    text = "Each study with its report lies in a folder of its own. A reused trial counts as what it cost where it ran."
+    return Table("studies", "The studies", text, columns, rows, notes)
+
+
+def _markdown(paper: Paper) -> str:
+    parts = [f"# {to_md(paper.title)}", f"**Data: {to_md(paper.data)}.**"]
+    if paper.warnings:
+        lines = "\n".join(f"> - {to_md(line)}" for line in paper.warnings)
+        parts.append(f"> **This is not complete or not clean.**\n>\n{lines}")
+    parts += [to_md(paper.question), to_md(paper.lead), "\n".join(f"- {to_md(line)}" for line in paper.reasons)]
+    parts.append(markdown(paper.overview))
+    for shown in paper.items:
+        parts.append(f"## {to_md(shown.item.label)}: {to_md(shown.item.shows)}")
+        parts += [to_md(shown.missing), *map(markdown, shown.tables)]
+        parts += [
+            f"![{to_md(figure.plot.alt)}](figures/{figure.plot.name}.png)\n\n"
+            f"**{to_md(figure.plot.title)}.** {to_md(figure.plot.caption)}"
+            for figure in shown.figures
+        ]
+        parts += [f"*{to_md(line)}*" for line in shown.not_drawn]
+    parts += ["## All values beside the published ones", markdown(paper.differences)]
+    parts += ["## Studies", markdown(paper.studies)]
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"

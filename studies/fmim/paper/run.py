@@ -1,0 +1,81 @@
+"""Runs the studies of the paper one after the other, and writes the report of the whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from fmim.exit_codes import DONE, INTERRUPTED, SOME_FAILED
+from fmim.options import Options
+from fmim.paper.studies import PAPER_STUDIES, PaperStudy
+from fmim_core.records import in_terminal
+
+
+@dataclass(frozen=True)
+class PaperOptions:
+    """What the command line says of the whole paper.
+
+    out: the folder in which each study has a folder of its own, beside the report of all.
+    each: the options of every study, but for its name and folder.
+    """
+
+    out: Path
+    each: Options
+
+    def of(self, study: PaperStudy) -> Options:
+        """The options of one study; with the winners of another one as soon as that has any."""
+        selected = self.out / study.selected_from
+        takes = bool(study.selected_from) and (selected / "selection.json").is_file()
+        return replace(
+            self.each,
+            study=study.name,
+            out=self.out / study.name,
+            studies=self.out.absolute().parent,
+            selected=selected if takes else None,
+        )
+
+    def check(self) -> None:
+        """Look up every name and file of every study.
+
+        Raises:
+            ValueError: one is not there; or the folder is a study's, or a folder in it another study's.
+        """
+        if (self.out / "study.json").exists():
+            raise ValueError(f"--out {self.out} is a study's folder: give another one for the studies of the paper")
+        for study in PAPER_STUDIES:
+            self.of(study).check()
+
+
+def run_paper(options: PaperOptions, console: Console) -> int:
+    """Run, or go on with, every study; returns the exit code: the first that is not 0, of an interruption at once.
+
+    Where a study cannot be run any more (its arms take winners that another study has not got, for example), the
+    others are, and it is told.
+
+    Raises:
+        ValueError: bad input; nothing has started.
+    """
+    from fmim.runner.run_study import plan_of, run_plan
+    from fmim_reports.whole_paper.build import build_paper
+
+    for study in PAPER_STUDIES:
+        plan_of(options.of(study))  # raises where one cannot be made
+    codes = []
+    for number, study in enumerate(PAPER_STUDIES, start=1):
+        console.print(f"\n[bold]{number} of {len(PAPER_STUDIES)}: {study.name}[/] ({study.shows})", highlight=False)
+        try:
+            of_it = options.of(study)
+            codes.append(run_plan(plan_of(of_it), of_it, console))
+        except ValueError as error:
+            if not codes:  # of the first one: nothing has started
+                raise
+            console.print(f"[red]error:[/] {study.name}: {in_terminal(str(error))}", highlight=False, soft_wrap=True)
+            codes.append(SOME_FAILED)
+        if codes[-1] == INTERRUPTED:
+            console.print("interrupted: the same fmim paper goes on with all studies", highlight=False)
+            return INTERRUPTED
+    page = build_paper(options.out)
+    console.print(f"\nreport of the whole paper: {in_terminal(page)}", highlight=False, soft_wrap=True)
+    return next((code for code in codes if code != DONE), DONE)

@@ -1,0 +1,109 @@
+"""The studies of the paper: their order, what they share, and where they lie."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fmim import catalogue
+from fmim.options import Options
+from fmim.paper.run import PaperOptions
+from fmim.paper.studies import PAPER_STUDIES, SELECTION
+from fmim.plan import Plan
+from fmim_core.data.bank.bank import Bank
+from fmim_reports.whole_paper.items import ITEMS, PUBLISHED_NUMBERS
+from tests.support.factories import make_out
+from tests.support.file_contents import by_arm, selection_content, write
+
+OF_PAPER = {study.name: study for study in PAPER_STUDIES}
+WINNERS = {  # of the selection's arms, those that baselines take
+    "softtriple_grid": {"margin": 0.1},
+    "arcface_grid": {"margin_degrees": 28.6},
+    "sct_grid": {"lam": 0.5},
+    "wat_grid": {"beta": 0.25},
+    "contrastive_grid": {"m_neg": 1.0, "m_pos": 0.25},
+    "triplet_grid": {"epsilon": 0.5},
+    "adatriplet_automargin": {"k_delta": 4, "k_an": 2},
+}
+
+
+def paper_in(root: Path) -> PaperOptions:
+    return PaperOptions(root / "runs" / "paper", Options(study=SELECTION.name, backend="inline"))
+
+
+def test_what_takes_winners_comes_after_the_study_that_has_them() -> None:
+    names = [study.name for study in PAPER_STUDIES]
+    assert set(names) <= set(catalogue.names())
+    taking = [study for study in PAPER_STUDIES if study.selected_from]
+    assert [study.name for study in taking] == ["baselines"]
+    for study in taking:
+        assert names.index(study.selected_from) < names.index(study.name)
+        arms = {arm.name for arm in catalogue.find(study.selected_from).arms}
+        assert {arm.selected_from for arm in catalogue.find(study.name).arms} <= arms
+
+
+def test_the_report_has_every_study_and_no_other() -> None:
+    assert {item.study for item in ITEMS} == set(OF_PAPER)
+    assert {numbers.study for numbers in PUBLISHED_NUMBERS} <= set(OF_PAPER)
+
+
+def test_each_study_has_a_folder_and_shares_banks_and_mlflow_with_those_beside_the_paper(tmp_path: Path) -> None:
+    paper, runs = paper_in(tmp_path), tmp_path / "runs"
+    beside = Options(study="baselines", out=runs / "baselines")
+    for study in PAPER_STUDIES:
+        options = paper.of(study)
+        assert options.folder == runs / "paper" / study.name
+        assert (options.banks_folder, str(options.tracking)) == (beside.banks_folder, str(beside.tracking))
+        assert options.studies_folder == beside.studies_folder == runs
+
+
+def test_baselines_take_the_winners_once_there_are_any(tmp_path: Path) -> None:
+    paper, baselines = paper_in(tmp_path), OF_PAPER["baselines"]
+    assert paper.of(baselines).selected is None
+    chosen = {arm: selection_content(values, 0, 0.5) for arm, values in WINNERS.items()}
+    folder = tmp_path / "runs" / "paper" / SELECTION.name
+    folder.mkdir(parents=True)
+    write(folder / "selection.json", by_arm(chosen))
+    assert paper.of(baselines).selected == folder
+    study, _ = paper.of(baselines).declared()
+    assert [next(arm.space.configurations()) for arm in study.arms] == list(WINNERS.values())
+    assert paper.of(SELECTION).selected is None
+
+
+def test_a_folder_that_is_a_studys_or_holds_another_one_is_refused(tmp_path: Path) -> None:
+    paper = paper_in(tmp_path)
+    paper.check()
+    make_out(paper.out, folds=2, replicates=1, arms=("triplet_q1",))
+    with pytest.raises(ValueError, match="runs/paper is a study's folder: give another one"):
+        paper.check()
+    shutil.rmtree(paper.out)
+    make_out(paper.out / "baselines", folds=2, replicates=1, arms=("triplet_q1",))
+    with pytest.raises(ValueError, match="belongs to the study 'automargin_vs_grid', not to 'baselines'"):
+        paper.check()
+
+
+def test_what_the_studies_of_the_paper_share(tiny_bank: Bank) -> None:
+    """Trials with the fingerprint of one of an earlier study, as each is trained once."""
+    seen: set[str] = set()
+    shared: dict[str, dict[str, tuple[int, int]]] = {}
+    for name in OF_PAPER:
+        study = catalogue.find(name)
+        plan = Plan(study, study.preset("quick"), seed=0)
+        specs = plan.possible(tiny_bank, lambda arm, search_split: ())
+        stages = {stage: [spec for spec in specs if spec.stage == stage] for stage in ("search", "replicate")}
+        shared[name] = {
+            stage: (sum(spec.fingerprint in seen for spec in found), len(found)) for stage, found in stages.items()
+        }
+        seen |= {spec.fingerprint for spec in specs}
+    assert {name: found["search"] for name, found in shared.items()} == {
+        "hyperparameter_selection": (0, 174),
+        "automargin_vs_grid": (96, 108),
+        "lambda_sweep": (3, 12),
+        "margin_sensitivity": (6, 48),
+        "training_dynamics": (0, 0),
+        "baselines": (0, 0),
+    }
+    # Replicates of the published values; of those that are selected as many, where three of ten seeds are tested.
+    assert shared["baselines"]["replicate"] == (35, 70)
