@@ -10,6 +10,7 @@ from fmim_core.records.document import Document
 from fmim_core.records.files import write_text
 from fmim_core.records.record import Record
 from fmim_core.records.study import CalibrationFile, ProposalsFile, SelectionFile, StudyFile
+from fmim_core.records.summary import ReportSummary
 
 FOLDER = Path(__file__).parent / "schema"
 DOCUMENTS: dict[str, type[Document]] = {
@@ -18,6 +19,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "selection": SelectionFile,
     "proposals": ProposalsFile,
     "calibration": CalibrationFile,
+    "summary": ReportSummary,
 }
 
 

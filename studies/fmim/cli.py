@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from typer.core import TyperGroup
 
+from fmim.across.commands import overview
 from fmim.data.commands import app as data_app
 from fmim.exit_codes import BAD_INPUT, INTERRUPTED
 from fmim.matching.commands import embed, match
@@ -225,11 +226,14 @@ def status(out: StudyFolder) -> None:
 def report(out: StudyFolder) -> None:
     """Build a study's report again, from its records alone."""
     folder = _study_folder(out)
+    from fmim.across.overview import update_overview
     from fmim_reports.build import build_report
 
     Console().print(f"report: {in_terminal(build_report(folder))}", highlight=False, soft_wrap=True)
+    update_overview(folder.absolute().parent, lambda text: _tell(text, "[yellow]warning:[/]"))
 
 
+app.command()(overview)
 app.command()(embed)
 app.command()(match)
 app.command()(mirror)

@@ -161,6 +161,18 @@ def locked(out: Path) -> Iterator[str]:
         yield ""
 
 
+def in_use(out: Path) -> bool:
+    """Whether a process is running in the folder, as far as its drive has locks."""
+    try:
+        with (out / LOCK).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # nobody has ever run there, or there are no locks
+        return False
+    return False
+
+
 def move_aside(out: Path) -> Path | None:
     """Rename an existing folder to `OUT.until-TIME`; nothing is deleted. Returns its new place, if there was one.
 

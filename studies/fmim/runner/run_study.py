@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from fmim.across.overview import update_overview
 from fmim.data.banks import bank_of
 from fmim.data.sources import find_source
 from fmim.data.subject_check import check_subject_counts
@@ -149,6 +150,7 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
             warn_of_folds(checked.folds, bank.interval, console)
             study = write_study(out, plan, bank, checked.folds, _execution(options, backend))
             write_surfaces(out, plan)
+            update_overview(out.parent, warn)
             tracker = Tracker(options.tracking, Identity.of(study), partial(read_records, out), warn)
             return StudyRun(plan, bank, out, backend, outcomes, tracker, console, begun).execute()
 
@@ -233,6 +235,10 @@ class StudyRun:
 
         write_shown_images(self.out, self.bank, shown_rows(read_results(self.out)))
         self.console.print(f"report: {in_terminal(build_report(self.out))}", highlight=False, soft_wrap=True)
+        update_overview(self.out.parent, self._warn)
+
+    def _warn(self, text: str) -> None:
+        self.console.print(f"[yellow]{in_terminal(text)}[/]", highlight=False, soft_wrap=True)
 
     def _close(self, code: int) -> None:
         self.tracker.close(STATUS_OF_STUDY[code], artifacts_of(self.out))
