@@ -1,0 +1,149 @@
+"""`fmim list`, `new`, `plan`, `run`, `status` and `report`: from a study's declaration to its report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from fmim.commands.arguments import (
+    Address,
+    BackendName,
+    Banks,
+    Changes,
+    Cohort,
+    CpusPerTrial,
+    DataName,
+    DataRoot,
+    Epochs,
+    GpusPerTrial,
+    Out,
+    PresetName,
+    Replicates,
+    SearchSplits,
+    Seed,
+    StudyFolder,
+    StudyName,
+    options_of,
+    study_folder,
+)
+from fmim.commands.program import warn
+from fmim_core.records import in_terminal
+
+
+def list_studies(
+    files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="Python files of your own.")] = None,
+) -> None:
+    """The studies, one line each."""
+    from fmim import catalogue
+
+    table = Table("study", "question", box=None)
+    for name in (*catalogue.names(), *map(str, files or ())):
+        table.add_row(in_terminal(name), in_terminal(catalogue.find(name).question))
+    Console().print(table)
+
+
+def new(study: Annotated[str, typer.Argument(metavar="NAME", help="Of the study, e.g. my_study.")]) -> None:
+    """Write a study of your own to begin with, NAME.py, with a loss, a schedule, and their test."""
+    from fmim.own.skeleton import write_skeleton
+
+    for path in write_skeleton(study, Path()):
+        Console().print(f"wrote {path}", highlight=False)
+    Console().print(f"try it: fmim run {study}.py --preset smoke", highlight=False)
+
+
+def plan(
+    study: StudyName,
+    preset: PresetName = "quick",
+    data: DataName = "phantom",
+    data_root: DataRoot = None,
+    replicates: Replicates = None,
+    seed: Seed = 0,
+    cohort: Cohort = None,
+    epochs: Epochs = None,
+    changes: Changes = None,
+    search_splits: SearchSplits = 1,
+    calibrate: Annotated[
+        bool,
+        typer.Option("--calibrate", help="Time a few steps here and predict the run; writes OUT/calibration.json."),
+    ] = False,
+    out: Out = None,
+    banks: Banks = None,
+    backend: BackendName = "ray",
+    address: Address = None,
+    gpus_per_trial: GpusPerTrial = None,
+    cpus_per_trial: CpusPerTrial = 1.0,
+) -> None:
+    """What a study would run: arms, N_s, trials, epochs, images. Everything is checked, no trial is started.
+
+    With --calibrate, on the devices of the options that `fmim run` has too: how long it would take.
+    """
+    options = options_of(locals(), but="calibrate")
+    if calibrate:
+        from fmim.runner.forecast.predict import predict
+
+        predict(options, Console())
+    else:
+        from fmim.runner.run_study import prepare
+        from fmim.runner.show import show_plan
+
+        show_plan(prepare(options), options.folder, Console())
+
+
+def run(
+    study: StudyName,
+    preset: PresetName = "quick",
+    data: DataName = "phantom",
+    data_root: DataRoot = None,
+    out: Out = None,
+    replicates: Replicates = None,
+    seed: Seed = 0,
+    cohort: Cohort = None,
+    epochs: Epochs = None,
+    changes: Changes = None,
+    search_splits: SearchSplits = 1,
+    backend: BackendName = "ray",
+    address: Address = None,
+    gpus_per_trial: GpusPerTrial = None,
+    cpus_per_trial: CpusPerTrial = 1.0,
+    banks: Banks = None,
+    tracking_uri: Annotated[
+        str | None, typer.Option(help="MLflow's database or server; default mlflow.db beside the study's folder.")
+    ] = None,
+    selected: Annotated[
+        Path | None, typer.Option(help="Take the arms' configurations from what this study's folder selected.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and print the plan only.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Move an existing folder aside and start over.")] = False,
+) -> None:
+    """Run a study, or go on with it: the plan minus the trials that are done. Ctrl-C is safe."""
+    options = options_of(locals(), but="dry_run")
+    from fmim.runner.run_study import prepare, run_study
+    from fmim.runner.show import show_plan
+
+    console = Console()
+    if dry_run:
+        show_plan(prepare(options), options.folder, console)
+        return
+    raise typer.Exit(run_study(options, console))
+
+
+def status(out: StudyFolder) -> None:
+    """How far a study is: trials by arm and status."""
+    folder = study_folder(out)
+    from fmim.runner.status import show_status
+
+    show_status(folder, Console())
+
+
+def report(out: StudyFolder) -> None:
+    """Build a study's report again, from its records alone."""
+    folder = study_folder(out)
+    from fmim.across.overview import update_overview
+    from fmim_reports.build import build_report
+
+    Console().print(f"report: {in_terminal(build_report(folder))}", highlight=False, soft_wrap=True)
+    update_overview(folder.absolute().parent, warn)
