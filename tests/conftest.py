@@ -18,10 +18,11 @@ from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.machine import cores
 from fmim_core.training.config import TrainConfig
+from tests.support.browser import browser
 from tests.support.program import fmim_here
 from tests.support.registering import own_code
 
-__all__ = ["fmim_here", "own_code"]  # fixtures for all
+__all__ = ["browser", "fmim_here", "own_code"]  # fixtures for all
 
 # The same examples in every run; `--hypothesis-profile=default` draws others, to look for more.
 settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fmim_reports.parts.cautions import cautions
 from fmim_reports.parts.comparisons import Comparison, comparisons, corrected
-from fmim_reports.parts.comparisons.words import comparison_cautions, estimate_text, finding, interpretation
+from fmim_reports.parts.comparisons.words import capital, comparison_cautions, estimate_text, finding, interpretation
 from fmim_reports.parts.training.learning_curves import trailing_cautions
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, chance_name, test_fact
@@ -81,8 +81,8 @@ def _card(one: Comparison, searched: bool) -> tuple[tuple[str, str], ...]:
     interval = f" [{points(found.low)}, {points(found.high)}]" if found.low is not None else ""
     difference = points(one.paired.difference) + interval if one.paired.n else "n/a"
     facts = (
-        (f"{_capital(a)}, test {label}", estimate_text(one.a.test)),
-        (f"{_capital(b)}, test {label}", estimate_text(one.b.test)),
+        (f"{capital(a)}, test {label}", estimate_text(one.a.test)),
+        (f"{capital(b)}, test {label}", estimate_text(one.b.test)),
         (f"Difference, percentage points [95 % CI over {one.over}]", difference),
     )
     if not searched:
@@ -101,7 +101,3 @@ def _seconds(found: CostRatio) -> str:
     if found.low is None or found.high is None:
         return f"{decimal(found.ratio, 2)} × [n/a]"
     return f"{decimal(found.ratio, 2)} × [{decimal(found.low, 2)}, {decimal(found.high, 2)}]"
-
-
-def _capital(name: str) -> str:
-    return f"{name[0].upper()}{name[1:]}"

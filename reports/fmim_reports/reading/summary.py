@@ -62,6 +62,11 @@ class ArmSummary:
         """Its name among the arms of its group: how its values are set, or its label where there is no such word."""
         return self.search or self.label
 
+    @property
+    def search_is_over(self) -> bool:
+        """Whether its search has started every configuration and selected one (a failed trial has its cost, too)."""
+        return self.configuration is not None and self.cost.n_s == self.planned_n_s
+
 
 def completed(trials: list[PlannedTrial], metric: str, time: int | None = None) -> dict[int, float]:
     """replicate → metric of the completed trials."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,7 @@ from fmim_reports.reading.results import read_results
 from fmim_reports.stats import crossed_difference, equivalence, holm, paired_difference
 from tests.support.factories import make_out
 from tests.support.file_contents import edit
-from tests.support.out_folders import edit_cost, record
+from tests.support.out_folders import edit_cost, record, set_differences
 from tests.support.query_files import write_query_files
 from tests.support.replicate_studies import rows
 
@@ -26,15 +24,6 @@ PAIRS = (("triplet_automargin.c00", "triplet_grid.c02"), ("adatriplet_automargin
 def out(tmp_path: Path) -> Path:
     """A finished study of the arms that are compared."""
     return make_out(tmp_path / "out", arms=[name.partition(".")[0] for pair in PAIRS for name in pair])
-
-
-def shift(out: Path, pair: tuple[str, str], values: Sequence[float]) -> None:
-    """Make the differences of a declared pair these."""
-    for seed, value in enumerate(values):
-        for name, mean in zip(pair, (0.7 + value, 0.7), strict=True):
-            path = record(out, f"{name}.seed{seed}")
-            test = json.loads(path.read_text())["metrics"]["test"]
-            edit(path, metrics={"validation": None, "test": test | {"mAP": mean}})
 
 
 def test_the_verdict_goes_by_the_interval_over_seeds_and_subjects_where_queries_are_known(out: Path) -> None:
@@ -72,8 +61,8 @@ def test_without_the_queries_of_a_seed_it_goes_by_the_one_over_seeds_and_says_so
 
 def test_the_sentence_goes_by_holm_over_the_differences_and_over_the_equivalences(out: Path) -> None:
     clear, near = [0.030, 0.034, 0.036, 0.040, 0.035], [0.0, 0.03, 0.05, 0.01, 0.03]
-    shift(out, PAIRS[0], clear)
-    shift(out, PAIRS[1], near)
+    set_differences(out, PAIRS[0], clear)
+    set_differences(out, PAIRS[1], near)
     none = [0.0] * 5
     raw = [paired_difference(values, none).p for values in (clear, near)]
     assert max(p or 1 for p in raw) < 0.06
@@ -89,7 +78,7 @@ def test_a_difference_that_the_correction_takes_away_is_not_claimed(out: Path) -
     values = [0.012, 0.001, 0.010, 0.016, 0.004]
     assert 0.02 < (paired_difference(values, [0.0] * 5).p or 1) < 0.05
     for pair in PAIRS:
-        shift(out, pair, values)
+        set_differences(out, pair, values)
     said = verdict_of_comparisons(read_results(out))
     assert "neither is shown to be better, nor the two to be equivalent" in said.findings[0]
     assert "the interval excludes 0, but it is one of 2 comparisons, and corrected for that" in said.cautions[0]

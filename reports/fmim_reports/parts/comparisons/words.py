@@ -18,6 +18,11 @@ def estimate_text(value: Estimate) -> str:
     return f"{mean_se_text(value.stat)} % (n = {value.n_text} {value.unit}{plural})"
 
 
+def capital(name: str) -> str:
+    """A name as a sentence or a line begins with it."""
+    return f"{name[0].upper()}{name[1:]}"
+
+
 def margin_text(margin: float) -> str:
     """A margin of equivalence in words: `1 percentage point`, `2.5 percentage points`."""
     return f"{100 * margin:g} percentage point{'' if 100 * margin == 1 else 's'}"
@@ -86,7 +91,7 @@ def _costs(one: Comparison) -> str:
     text = f"In its search {a} trained {_n_s(one.a)}, {b} {_n_s(one.b)}; "
     if one.epochs_ratio is None:
         return f"{text}the ratio of their search costs is not known."
-    over = all(map(_search_is_over, (one.a, one.b)))
+    over = one.a.search_is_over and one.b.search_is_over
     unfinished = "" if over else "; a search is not finished, so this will change"
     return (
         f"{text}{b} took {decimal(one.epochs_ratio, 2)} times the epochs of {a} ({one.b.cost.epochs} against "
@@ -102,11 +107,6 @@ def _seconds(found: CostRatio) -> str:
     if found.low is None or found.high is None:
         return f"{text} ({found.note})"
     return f"{text} (95 % CI {decimal(found.low, 2)} to {decimal(found.high, 2)})"
-
-
-def _search_is_over(arm: ArmSummary) -> bool:
-    """Whether a search has started every configuration and selected one (a failed trial has its cost, too)."""
-    return arm.configuration is not None and arm.cost.n_s == arm.planned_n_s
 
 
 def _n_s(arm: ArmSummary) -> str:
