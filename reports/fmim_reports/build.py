@@ -14,6 +14,7 @@ from markupsafe import Markup
 from fmim_core.records import flat, summary_path, visible, write_bytes
 from fmim_reports.across.summary import summary_of
 from fmim_reports.contents import contents_of
+from fmim_reports.parts.comparisons.plain import plain_sentences
 from fmim_reports.parts.verdict import Verdict
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.reading.summary import selection_problems
@@ -46,7 +47,7 @@ def build_report(out: Path) -> Path:
     warnings = status_lines(results)
     write_bytes(report / "report.md", _markdown(results, verdict, warnings, tables, figures).encode())
     write_bytes(report / "index.html", _page(results, verdict, warnings, tables, figures).encode())
-    summary_of(results, verdict.findings, warnings).write(summary_path(Path(out)))
+    summary_of(results, plain_sentences(results) or verdict.findings, warnings).write(summary_path(Path(out)))
     return report / "index.html"
 
 

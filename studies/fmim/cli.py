@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from fmim.across.commands import overview
+from fmim.across.commands import compare, overview
 from fmim.commands.program import Program, warn
 from fmim.commands.studies import list_studies, new, plan, report, run, status
 from fmim.data.commands import app as data_app
@@ -27,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("list")(list_studies)
-for command in (new, plan, run, status, report, overview, embed, match, mirror, ui):
+for command in (new, plan, run, status, report, compare, overview, embed, match, mirror, ui):
     app.command()(command)
 app.add_typer(data_app, name="data")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -77,9 +78,33 @@ class Difference:
 
 @dataclass(frozen=True)
 class Differences:
-    """All differences that are shown, and Holm's corrections over them, one for each of the two questions."""
+    """All like arms, and Holm's corrections over their differences, one for each of the two questions."""
 
     all: tuple[Difference, ...]
+
+    @property
+    def numbered(self) -> list[tuple[int, Difference]]:
+        """Those that there are, with their numbers in `all`."""
+        return [(number, one) for number, one in enumerate(self.all) if one.value is not None]
+
+    @property
+    def not_compared(self) -> list[str]:
+        """Why others are not given, one sentence for all arms of a study of which it is true."""
+        labels: dict[tuple[str, str], list[str]] = {}
+        for one in self.all:
+            if one.value is None:
+                labels.setdefault((one.name, one.note), []).append(one.later.arm.label)
+        alike = Counter(one.name for one in self.all)
+        return [
+            f"{name} is not given{'' if len(arms) == alike[name] else ' for ' + ', '.join(arms)}: {why}."
+            for (name, why), arms in labels.items()
+        ]
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know of them, each once: why some are not given, and what could not be computed or was left out."""
+        said = dict.fromkeys(f"{one.name}: {one.note}." for _, one in self.numbered if one.note)
+        return [*self.not_compared, *said]
 
     @cached_property
     def by_holm(self) -> Holm:
@@ -92,7 +117,7 @@ class Differences:
         return holm([one.p_equivalence for one in self.all], ALPHA)
 
     def answer(self, number: int) -> str:
-        """What is shown of a difference, by the corrected p values."""
+        """What is shown of a difference, in a word or two, by the corrected p values."""
         one = self.all[number]
         if one.value is None:
             return "not compared"
@@ -103,14 +128,14 @@ class Differences:
         differs, equivalent = self.by_holm.rejected[number], self.equivalences_by_holm.rejected[number]
         scored = f"{one.later.study.key} {'better' if one.better else 'worse'}"
         if equivalent:
-            return f"equivalent, though {scored}" if differs else "equivalent"
-        return scored if differs else "not shown"
+            return f"equivalent, {scored}" if differs else "equivalent"
+        return scored if differs else "inconclusive"
 
 
 def differences(studies: Sequence[ComparedStudy]) -> Differences:
-    """The later studies' arms minus those of the first that they are like, arm by arm."""
-    first, *others = studies
-    pairs = [(group.of(first.key), group.of(other.key)) for group in arm_groups(studies) for other in others]
+    """The later studies' arms minus those of the first that they are like, study by study."""
+    (first, *others), groups = studies, arm_groups(studies)
+    pairs = [(group.of(first.key), group.of(other.key)) for other in others for group in groups]
     return Differences(tuple(_difference(a, b) for a, b in pairs if a is not None and b is not None))
 
 

@@ -10,6 +10,7 @@ from fmim_core.records import StudyFile, flat
 from fmim_reports.across.studies import ComparedStudy
 
 Settings = Mapping[str, Any]
+_DIGITS = 12  # hexadecimal ones of a SHA-256, which are enough to tell two apart
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def settings_of(study: StudyFile) -> dict[str, Settings]:
         "code": {
             "version of results": study.results_version,
             "git commit": study.environment.get("git_commit", "unknown"),
-            **{file.path: file.sha256 for file in (study.code.files if study.code else ())},
+            **{file.path: file.sha256[:_DIGITS] for file in (study.code.files if study.code else ())},
         },
         "environment": {
             **{name: value for name, value in study.environment.items() if name != "git_commit"},
@@ -63,7 +64,7 @@ def _data(study: StudyFile) -> Iterator[tuple[str, Any]]:
     yield from {
         "data set": data.name,
         "release": data.release,
-        "fingerprint": data.fingerprint,
+        "fingerprint": data.fingerprint[:_DIGITS],
         "image size": data.image_size,
         "interval": data.interval,
     }.items()
@@ -80,9 +81,9 @@ def _data(study: StudyFile) -> Iterator[tuple[str, Any]]:
 def differing(studies: Sequence[ComparedStudy]) -> list[Setting]:
     """The settings that are not the same in all studies."""
     found = {one.key: settings_of(one.results.study) for one in studies}
-    names = dict.fromkeys(
-        (about, name) for groups in found.values() for about, group in groups.items() for name in group
-    )
+    abouts = dict.fromkeys(about for groups in found.values() for about in groups)
+    abouts = dict.fromkeys(about for groups in found.values() for about in groups)
+    names = dict.fromkeys((about, name) for about in abouts for groups in found.values() for name in groups[about])
     settings = [
         Setting(about, name, {key: groups[about][name] for key, groups in found.items() if name in groups[about]})
         for about, name in names

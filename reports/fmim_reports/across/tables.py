@@ -108,15 +108,13 @@ def differences_table(found: Differences) -> Table:
         Column("se", "SE", "percent", "Test, percentage points"),
         Column("low", "Low", "points", "95 % CI"),
         Column("high", "High", "points", "95 % CI"),
-        Column("over", "Over", "text", "95 % CI"),
+        Column("sample", "Over", "text", "95 % CI"),
         Column("pairing", "Paired by"),
-        Column("sample", "Sample"),
         Column("p", "t test", "p", "p, difference"),
         Column("p_holm", "Holm", "p", "p, difference"),
         Column("p_equivalence", "TOST", "p", "p, equivalence"),
         Column("p_equivalence_holm", "Holm", "p", "p, equivalence"),
-        Column("answer", "Shown"),
-        Column("note", "Note"),
+        Column("result", "Result"),
     ]
     rows = [
         {
@@ -127,17 +125,15 @@ def differences_table(found: Differences) -> Table:
             "se": one.uncertainty.se,
             "low": one.uncertainty.low,
             "high": one.uncertainty.high,
-            "over": one.over,
-            "pairing": one.pairing or ("" if one.value is None else "not paired"),
+            "pairing": one.pairing or "nothing",
             "sample": one.sample,
             "p": one.p,
             "p_holm": _defined(found.by_holm.adjusted[number]),
             "p_equivalence": one.p_equivalence,
             "p_equivalence_holm": _defined(found.equivalences_by_holm.adjusted[number]),
-            "answer": found.answer(number),
-            "note": one.note,
+            "result": found.answer(number),
         }
-        for number, one in enumerate(found.all)
+        for number, one in found.numbered
     ]
     text = (
         "The later study’s arm minus that of A, on the test set. Where the data and the seeds agree, it is paired by "

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from fmim_core.config import did_you_mean
+from fmim_core.records import study_path
+
 if TYPE_CHECKING:
     from fmim.options import Options
 
@@ -64,8 +67,23 @@ def study_folder(out: Path) -> Path:
     """The folder, if it is a study's.
 
     Raises:
-        ValueError: it has no study.json.
+        ValueError: it has no study.json; the message names a folder of like name that has one.
     """
-    if not (out / "study.json").is_file():
-        raise ValueError(f"{out} is not a study's folder: it has no study.json")
+    if not study_path(out).is_file():
+        near = did_you_mean(str(out), (str(path.parent) for path in out.parent.glob("*/study.json")))
+        raise ValueError(f"{out} is not a study's folder: it has no study.json{near}")
     return out
+
+
+def new_folder(option: str, path: Path) -> Path:
+    """The folder that an option names, if there is nothing in it yet.
+
+    Raises:
+        ValueError: it is a file, or something is in it.
+    """
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise ValueError(
+            f"{option} {path} is there already, and nothing is overwritten: give the name of a new folder, or an empty "
+            "one"
+        )
+    return path
