@@ -34,7 +34,7 @@ def studies_table(studies: Sequence[ComparedStudy]) -> Table:
             "study": study.study,
             "preset": study.preset,
             "seed": study.seed,
-            "data": study.data.phrase,
+            "data": study.data.name,
             "subjects": study.data.test.subjects,
             "queries": study.data.test.queries,
             "created": study.created_at[:10],
