@@ -25,7 +25,7 @@ def write_overview(folder: Path) -> Path:
     """
     page = folder / "index.html"
     if is_foreign(page):
-        raise ValueError(f"{page} is no overview of studies, so it stays as it is: move it for an overview there")
+        raise ValueError(f"{page} is somebody else's and stays as it is: move it to have an overview there")
     with _one_after_the_other(folder):
         studies = read_overview(folder, in_use)
         write_text(page, overview_page(folder.absolute().name, studies, datetime.now(UTC)))

@@ -33,7 +33,7 @@ def edit_replicates(out: Path, shifts: tuple[float, ...] = (0.0,) * 5, seed: int
 
 @pytest.fixture(scope="session")
 def studies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """By what is different from `first`: the code and its numbers, the seeds, the data, the metric."""
+    """By what is different from `first`: code and numbers, seeds, data, metric, or how well a random ranking scores."""
     root = tmp_path_factory.mktemp("studies")
     made = {
         name: make_out(root / name, folds=1, arms=ARMS)
