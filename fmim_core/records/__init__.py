@@ -13,6 +13,7 @@ from fmim_core.records.files import (
     write_json,
     write_text,
 )
+from fmim_core.records.progress import ProgressFile, RunningTrial, TrialLengths, progress_path
 from fmim_core.records.queries import (
     QUERIES_ENDING,
     QUERY_COLUMNS,
@@ -87,6 +88,7 @@ __all__ = [
     "Metrics",
     "DocumentPart",
     "PlannedTrials",
+    "ProgressFile",
     "Proposal",
     "ProposalsFile",
     "QUERIES_ENDING",
@@ -95,6 +97,7 @@ __all__ = [
     "Record",
     "ReferenceEntry",
     "ReportSummary",
+    "RunningTrial",
     "SCHEMA",
     "Score",
     "SearcherFacts",
@@ -109,12 +112,14 @@ __all__ = [
     "TestProtocol",
     "Time",
     "TrialError",
+    "TrialLengths",
     "calibration_path",
     "flat",
     "json_text",
     "in_csv",
     "in_terminal",
     "now",
+    "progress_path",
     "queries_path",
     "read_json",
     "read_queries",

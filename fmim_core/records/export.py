@@ -8,6 +8,7 @@ from typing import Any
 
 from fmim_core.records.document import Document
 from fmim_core.records.files import write_text
+from fmim_core.records.progress import ProgressFile
 from fmim_core.records.record import Record
 from fmim_core.records.study import CalibrationFile, ProposalsFile, SelectionFile, StudyFile
 from fmim_core.records.summary import ReportSummary
@@ -20,6 +21,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "proposals": ProposalsFile,
     "calibration": CalibrationFile,
     "summary": ReportSummary,
+    "progress": ProgressFile,
 }
 
 

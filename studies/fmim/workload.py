@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 
 from fmim.declare import Arm
 from fmim.plan import Plan
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.splits import Fold
 from fmim_core.models.base import multiply_adds
+from fmim_core.records import TrialLengths
 from fmim_core.training.config import TrainConfig
 from fmim_spaces.domain import Configuration
 
@@ -88,6 +90,13 @@ class Workload:
             embedded += len(self.trainings(None)) * test_images
         passes = FORWARD_AND_BACKWARD * self.trial(config, fold, search_split).images + embedded
         return passes * (multiply_adds(config.model, config.augmentation.crop) if self._networks_differ else 1)
+
+    def lengths(self, arm: Arm, test_images: int) -> TrialLengths:
+        """The lengths of an arm's trials, whose configurations are all alike in what they cost."""
+        config = self.plan.train_config(arm, _configurations(arm)[0])
+        folds = range(self.plan.preset.folds if self.plan.study.search else 0)
+        search = [self.length(config, fold, test_images) for fold in folds]
+        return TrialLengths(search=fmean(search or (0.0,)), replicate=self.length(config, None, test_images))
 
     @cached_property
     def _networks_differ(self) -> bool:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from rich.console import Console
 
-from fmim.runner.status import show_status
+from fmim.terminal.status import show_status
 from fmim_core.records import in_csv, in_terminal, visible
 from fmim_reports.build import build_report
 from fmim_reports.writing.formats import to_figure, to_md, to_tex
@@ -115,7 +115,7 @@ def test_a_terminal_shows_names_as_they_are(fmim_here: Program, tmp_path: Path) 
     edit(out / "study.json", arms=[arm | {"label": "[/] \x1b[31m[red]x[/]"}])
     console = Console(file=io.StringIO(), width=200, force_terminal=True)
     show_status(out, console)
-    assert "│ [/] �[31m[red]x[/]" in console.file.getvalue()  # type: ignore[attr-defined]
+    assert "\n[/] �[31m[red]x[/]" in console.file.getvalue()  # type: ignore[attr-defined]
     study = "from fmim import catalogue\nSTUDY = catalogue.find('margin_sensitivity').model_copy(update="
     study += "{'name': 'nasty', 'question': '[/] [bold]\\x1b[2J'})\n"
     (tmp_path / "nasty.py").write_text(study)

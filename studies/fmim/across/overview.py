@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fmim.runner.ownership import in_use
+from fmim.runner.ownership import owner
 from fmim_core.records import write_text
 from fmim_reports.across.overview import is_foreign, overview_page, read_overview
 
@@ -27,7 +27,7 @@ def write_overview(folder: Path) -> Path:
     if is_foreign(page):
         raise ValueError(f"{page} is somebody else's and stays as it is: move it to have an overview there")
     with _one_after_the_other(folder):
-        studies = read_overview(folder, in_use)
+        studies = read_overview(folder, lambda out: owner(out) is not None)
         write_text(page, overview_page(folder.absolute().name, studies, datetime.now(UTC)))
     return page
 

@@ -41,6 +41,7 @@ Changes = Annotated[
 Banks = Annotated[
     Path | None, typer.Option("--banks", help="Folder of decoded images; default banks beside the study's folder.")
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output, and nothing else.")]
 Out = Annotated[Path | None, typer.Option(help="The study's folder; default runs/STUDY.")]
 BackendName = Annotated[Literal["ray", "inline"], typer.Option(help="inline: one by one in this process.")]
 Address = Annotated[str | None, typer.Option(help="A running Ray cluster, e.g. auto.")]

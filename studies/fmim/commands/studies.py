@@ -11,6 +11,7 @@ from rich.table import Table
 
 from fmim.commands.arguments import (
     Address,
+    AsJson,
     BackendName,
     Banks,
     Changes,
@@ -88,7 +89,7 @@ def plan(
         predict(options, Console())
     else:
         from fmim.runner.run_study import prepare
-        from fmim.runner.show import show_plan
+        from fmim.terminal.plan import show_plan
 
         show_plan(prepare(options), options.folder, Console())
 
@@ -122,7 +123,7 @@ def run(
     """Run a study, or go on with it: the plan minus the trials that are done. Ctrl-C is safe."""
     options = options_of(locals(), but="dry_run")
     from fmim.runner.run_study import prepare, run_study
-    from fmim.runner.show import show_plan
+    from fmim.terminal.plan import show_plan
 
     console = Console()
     if dry_run:
@@ -131,12 +132,23 @@ def run(
     raise typer.Exit(run_study(options, console))
 
 
-def status(out: StudyFolder) -> None:
-    """How far a study is: trials by arm and status."""
+def status(
+    out: StudyFolder,
+    watch: Annotated[bool, typer.Option("--watch", help="Again and again, as long as a process runs it.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """How far a study is: each arm's trials and best fold, what runs now, in which process, and the time left."""
     folder = study_folder(out)
-    from fmim.runner.status import show_status
+    from fmim.terminal.status import StudyStatus, show_status, watch_status
 
-    show_status(folder, Console())
+    if watch and as_json:
+        raise ValueError("--json is printed once, and --watch again and again: leave one of them out")
+    if as_json:
+        print(StudyStatus.of(folder).as_json)
+    elif watch:
+        watch_status(folder, Console())
+    else:
+        show_status(folder, Console())
 
 
 def report(out: StudyFolder) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import fcntl
 import os
 import platform
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
+from typing import TextIO
 
 from fmim_core.records import (
     CalibrationFile,
@@ -34,9 +36,10 @@ WITHOUT = {
     "selection.json": "winners are found again from the records, and their time of selection is lost",
 }
 """What becomes of a study without a document that says what was decided; a damaged one is not made again unasked."""
-FILES = (*DOCUMENTS, "surfaces.json", LOCK)
+FILES = (*DOCUMENTS, "progress.json", "surfaces.json", LOCK)
 FOLDERS = ("records", "checkpoints", "report", "samples")
 SYSTEM_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")  # which file managers leave in any folder
+OWNER_ASKS_S = 0.1  # more than it takes `owner` to see whether a folder is in use
 NAMED = 3  # foreign files in a message
 
 
@@ -138,6 +141,29 @@ def _half_written(name: str) -> bool:
     return name.startswith(".nfs") or (name.startswith(".") and name.endswith(".part"))
 
 
+def owner(out: Path) -> str | None:
+    """Who runs a study in this folder now, `process 12 on host, since TIME`; None if nobody, or if it cannot be known.
+
+    Nothing is written.
+    """
+    path = out / LOCK
+    if not path.is_file():
+        return None
+    with path.open(encoding="utf-8", errors="replace") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _named(file)
+        except OSError:  # a network drive without locks
+            return None
+    return None
+
+
+def _named(lock: TextIO) -> str:
+    """Who holds a lock, by what it holds."""
+    return lock.read().removeprefix(LOCKED_BY).strip().rstrip(",") or "another process"
+
+
 @contextmanager
 def locked(out: Path) -> Iterator[str]:
     """Nobody else runs in this folder for the block; yields a warning where that cannot be known, else nothing.
@@ -148,10 +174,9 @@ def locked(out: Path) -> Iterator[str]:
     out.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(out / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+", encoding="utf-8") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(file)
         except BlockingIOError:
-            owner = file.read().removeprefix(LOCKED_BY).strip() or "another process"
-            raise ValueError(f"{owner} is running in {out}: wait for it, or give another --out") from None
+            raise ValueError(f"{_named(file)}, is running in {out}: wait for it, or give another --out") from None
         except OSError as error:  # a network drive without locks
             yield f"{out} cannot be locked ({error.strerror}): see to it that nobody else runs a study in it"
             return
@@ -161,16 +186,13 @@ def locked(out: Path) -> Iterator[str]:
         yield ""
 
 
-def in_use(out: Path) -> bool:
-    """Whether a process is running in the folder, as far as its drive has locks."""
+def _lock(file: TextIO) -> None:
+    """Lock for oneself alone. `owner` may hold the lock for an instant, so that once is not enough to be refused."""
     try:
-        with (out / LOCK).open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return True
-    except OSError:  # nobody has ever run there, or there are no locks
-        return False
-    return False
+        time.sleep(OWNER_ASKS_S)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def move_aside(out: Path) -> Path | None:

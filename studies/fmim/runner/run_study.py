@@ -31,10 +31,12 @@ from fmim.runner.folder import (
     write_surfaces,
 )
 from fmim.runner.ownership import locked, move_aside
-from fmim.runner.progress import Progress
 from fmim.runner.selection import Outcome
 from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity, artifacts_of
 from fmim.runner.tracking.tracker import Tracker
+from fmim.terminal.progress import Progress
+from fmim.terminal.study_progress import StudyProgress
+from fmim.workload import Workload
 from fmim_core.config import Refused
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import development_index
@@ -152,7 +154,7 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
             write_surfaces(out, plan)
             update_overview(out.parent, warn)
             tracker = Tracker(options.tracking, Identity.of(study), partial(read_records, out), warn)
-            return StudyRun(plan, bank, out, backend, outcomes, tracker, console, begun).execute()
+            return StudyRun(plan, bank, out, study, backend, outcomes, tracker, console, begun).execute()
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,7 @@ class StudyRun:
     plan: Plan
     bank: Bank
     out: Path
+    study: StudyFile
     backend: Backend
     outcomes: Mapping[str, Outcome]
     tracker: Tracker
@@ -216,7 +219,7 @@ class StudyRun:
     def _train(self) -> int:
         """All trials; wall_s in study.json counts from the start of the program's work to the end of the last trial."""
         code = DONE
-        with Progress(self.plan, self.backend.slots, self._done, self.console) as progress:
+        with Progress(self._study_progress(), self._done.values(), self.out, self.console) as progress:
             dispatcher = Dispatcher(self.plan, self.bank, self.out, self._done, [progress, self.tracker])
             try:
                 self.backend.run(dispatcher, self.out, self.plan.trials)
@@ -227,6 +230,11 @@ class StudyRun:
         wall_s = time.perf_counter() - self.begun
         end_execution(self.out, wall_s, dispatcher.handed_out, exit_code=code)
         return code
+
+    def _study_progress(self) -> StudyProgress:
+        workload, test_images = Workload(self.plan, self.bank.development()), int(self.bank.summary["test"]["images"])
+        lengths = {arm.name: workload.lengths(arm, test_images) for arm in self.plan.arms}
+        return StudyProgress(self.study, lengths, self.backend.slots)
 
     def _report(self) -> None:
         from fmim_reports.build import build_report

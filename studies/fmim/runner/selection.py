@@ -16,7 +16,7 @@ class Outcome:
     """What is read of a record once its trial is over; ten thousand whole ones, an epoch a row, would be a GB.
 
     validation: metric → value on the held-out fold. history: of a trial that its search may stop, as long as its
-    stopping rule has not seen it.
+    stopping rule has not seen it. startup_s, wall_s, epochs: what it cost.
     """
 
     arm: str
@@ -25,12 +25,24 @@ class Outcome:
     status: Status
     validation: Mapping[str, float] | None
     history: Sequence[EpochRow] = ()
+    startup_s: float = 0.0
+    wall_s: float = 0.0
+    epochs: int = 0
 
     @classmethod
     def of(cls, record: Record, with_history: bool = False) -> Outcome:
         """That of a record."""
-        history = record.history if with_history else ()
-        return cls(record.arm, record.search_split, record.fold, record.status, record.metrics.validation, history)
+        return cls(
+            arm=record.arm,
+            search_split=record.search_split,
+            fold=record.fold,
+            status=record.status,
+            validation=record.metrics.validation,
+            history=record.history if with_history else (),
+            startup_s=record.cost.startup_s,
+            wall_s=record.cost.wall_s,
+            epochs=record.cost.epochs,
+        )
 
     @property
     def final(self) -> bool:
@@ -46,6 +58,13 @@ class Outcome:
 def upwards(value: float, metric: Metric) -> float:
     """The value, or its negative where lower is better: of two, the better one is higher."""
     return value if metric.higher_is_better else -value
+
+
+def better(best: float | None, value: float | None, metric: Metric) -> float | None:
+    """The better one of the best so far and a value; not-a-number never is."""
+    if value is None or value != value:
+        return best
+    return value if best is None or upwards(value, metric) > upwards(best, metric) else best
 
 
 def select(

@@ -11,15 +11,18 @@ import pytest
 from rich.console import Console
 
 from fmim.plan import Plan
-from fmim.runner.progress import ArmState, Progress
+from fmim.runner.folder import write_study
 from fmim.runner.run_study import DONE, run_plan
 from fmim.runner.search.tpe import TPE
-from fmim.runner.selection import Outcome
+from fmim.runner.selection import Outcome, better
+from fmim.terminal.progress import Progress
+from fmim.terminal.study_progress import StudyProgress
 from fmim_core.data.bank.bank import Bank
 from fmim_core.metric_names import METRICS, Metric
 from fmim_core.records import ProposalsFile, SelectionFile, StudyFile, read_records
 from fmim_spaces.searchers import Random
 from tests.studies.runner.forecast.test_calibrate import invented, predicted
+from tests.support.documents import execution, fold_entry
 from tests.support.mini_study import mini_plan, options_in
 from tests.support.simulation import Simulation, arm, hill, plan_of
 
@@ -32,10 +35,10 @@ def by_cmc(plan: Plan) -> Plan:
 
 @pytest.mark.parametrize(("metric", "best"), [(METRICS["mAP"], 0.5), (DISTANCE, 0.2)])
 def test_the_best_of_a_fold_is_the_lowest_where_lower_is_better(metric: Metric, best: float) -> None:
-    state = ArmState("x", total=4, screens=False)
-    for value in (math.nan, 0.4, 0.2, 0.5, math.nan, 0.3):
-        state.consider(value, metric)
-    assert state.best == best
+    so_far = None
+    for value in (math.nan, 0.4, None, 0.2, 0.5, math.nan, 0.3):
+        so_far = better(so_far, value, metric)
+    assert so_far == best
 
 
 def test_selection_search_and_progress_go_by_the_studys_metric(tiny_bank: Bank, tmp_path: Path) -> None:
@@ -49,9 +52,9 @@ def test_selection_search_and_progress_go_by_the_studys_metric(tiny_bank: Bank, 
     last = ProposalsFile.read(tmp_path / "proposals.json").arms["tpe"][-1]
     assert last.values == pytest.approx([simulation.mean("tpe", number) for number in range(5)])
     screen = Console(record=True, width=200, file=(tmp_path / "screen.txt").open("w"), force_terminal=True)
-    outcomes = {trial: Outcome.of(record) for trial, record in simulation.records.items()}
-    with Progress(plan, 1, outcomes, screen) as progress:
-        screen.print(progress.table())
+    study = write_study(tmp_path, plan, tiny_bank, [fold_entry(0), fold_entry(1)], execution())
+    outcomes = map(Outcome.of, simulation.records.values())
+    screen.print(Progress(StudyProgress(study, {}, slots=1), outcomes, tmp_path, screen).shown())
     best = max(hill(spec, 9) for spec in simulation.started if (spec.arm, spec.stage) == ("random", "search"))
     shown = screen.export_text()
     assert "best CMC top-1 of a fold" in shown

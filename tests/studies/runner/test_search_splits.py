@@ -14,7 +14,7 @@ from fmim.plan import Plan
 from fmim.runner.dispatcher import Dispatcher
 from fmim.runner.folder import outcomes_of_plan, write_study
 from fmim.runner.search.tpe import TPE
-from fmim.runner.status import show_status
+from fmim.terminal.status import show_status
 from fmim.workload import Workload
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import PlannedTrials, ProposalsFile, Record, SelectionFile, StudyFile

@@ -14,7 +14,7 @@ from fmim.runner.folder import set_damaged_forecast_aside
 from fmim.runner.forecast.calibrate import calibrate
 from fmim.runner.forecast.forecast import Forecast, forecast
 from fmim.runner.run_study import backend_of, check_plan, open_bank, plan_of
-from fmim.runner.show import show_forecast, show_plan
+from fmim.terminal.plan import show_forecast, show_plan
 from fmim.workload import Workload
 from fmim_core.records import CalibrationFile, ForecastEntry, calibration_path, now
 

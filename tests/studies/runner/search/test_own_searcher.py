@@ -12,8 +12,9 @@ from rich.console import Console
 
 from fmim.plan import Plan
 from fmim.runner.folder import write_study
-from fmim.runner.progress import Progress
-from fmim.runner.status import show_status
+from fmim.terminal.progress import Progress
+from fmim.terminal.status import show_status
+from fmim.terminal.study_progress import StudyProgress
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import ProposalsFile, StudyFile
 from fmim_spaces.domain import Configuration
@@ -111,8 +112,9 @@ def test_a_searcher_with_a_stopping_rule_is_stopped_screened_and_counted(tiny_ba
     plan = plan_of(arm("demanding", Demanding(samples=12)))
     assert (plan.exact, plan.rungs_of(plan.arms[0]), plan.warnings) == (False, (2,), [])
     screen = Console(record=True, width=200, file=(tmp_path / "screen.txt").open("w"))
-    progress = Progress(plan, 1, {}, screen)
     simulation = run(plan, tiny_bank, tmp_path / "out", slots=3)
+    study = StudyFile.read(tmp_path / "out" / "study.json")
+    progress = Progress(StudyProgress(study, {}, slots=1), [], tmp_path / "out", screen)
     searched = [record for record in simulation.records.values() if record.stage == "search"]
     first = {spec.number: spec for spec in simulation.started if spec.fold == 0 and spec.stage == "search"}
     good = {number for number, spec in first.items() if hill(spec, 2) >= 0.6}
@@ -128,7 +130,7 @@ def test_a_searcher_with_a_stopping_rule_is_stopped_screened_and_counted(tiny_ba
     assert progress.line().startswith(f"{total} of {total} trials")
     show_status(tmp_path / "out", screen)
     assert f"{total} of {total} trials are over" in screen.export_text()
-    facts = StudyFile.read(tmp_path / "out" / "study.json").arms[0].searcher_facts.model_dump()
+    facts = study.arms[0].searcher_facts.model_dump()
     assert facts == {"uses_results": False, "screens": True, "ordered": True}
 
 

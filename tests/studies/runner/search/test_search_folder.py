@@ -15,7 +15,7 @@ from fmim.plan import Plan
 from fmim.runner.folder import outcomes_of_plan, write_study
 from fmim.runner.run_study import run_plan
 from fmim.runner.search.tpe import TPE
-from fmim.runner.status import show_status
+from fmim.terminal.status import show_status
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import (
     Metrics,

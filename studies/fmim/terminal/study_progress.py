@@ -1,0 +1,177 @@
+"""How far a study is: counted from what is over and what runs, alike for the process that runs it and for others."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from fmim.runner.selection import Outcome, better
+from fmim.terminal.time_left import Durations, Waiting, makespan
+from fmim_core.metric_names import METRICS
+from fmim_core.records import ArmEntry, ReferenceEntry, RunningTrial, Stage, StudyFile, TrialLengths
+
+DECIDED = 5  # configurations that a search has stopped or not, before anything follows from their share
+NO_LENGTH = TrialLengths(search=0.0, replicate=0.0)  # of what trains nothing, or is not known
+
+
+@dataclass
+class ArmProgress:
+    """How far an arm is, or a reference: its trials by status, and its best validation value of a fold so far.
+
+    search, replicates: the most trials there can be as far as is known: where the first fold screens, a configuration
+    that does not survive it has that one trial. The replicate that ends another search split is there only if its
+    winner is not the study's, so it counts when it is over.
+    """
+
+    name: str
+    label: str
+    search: int
+    replicates: int
+    folds: int = 0
+    screens: bool = False
+    n_s: int = 0
+    reference: bool = False
+    statuses: Counter[str] = field(default_factory=Counter)
+    best: float | None = None
+    searched: int = 0  # trials of the search that are over
+    first_folds: list[float] = field(default_factory=list)  # share of its epochs that each trial of fold 0 has trained
+
+    @classmethod
+    def of_arm(cls, arm: ArmEntry, study: StudyFile) -> ArmProgress:
+        """An arm of which nothing is over."""
+        folds = len(study.folds)  # none where nothing is searched
+        search = arm.n_s * folds * study.search_splits
+        screens = arm.searcher_facts.screens
+        return cls(arm.name, arm.label, search, arm.replicates, folds, screens, arm.n_s * study.search_splits)
+
+    @classmethod
+    def of_reference(cls, reference: ReferenceEntry) -> ArmProgress:
+        """A reference of which nothing is over."""
+        return cls(reference.name, reference.label, 0, reference.replicates, reference=True)
+
+    @property
+    def total(self) -> int:
+        """Its trials."""
+        return self.search + self.replicates
+
+    @property
+    def done(self) -> int:
+        """Those that are over."""
+        return self.statuses.total()
+
+    @property
+    def bad(self) -> int:
+        """Those that came to no end."""
+        return self.done - self.statuses["completed"] - self.statuses["stopped"]
+
+    def count(self, outcome: Outcome, share: float) -> None:
+        """Take in a trial that is over, after this share of its epochs."""
+        self.statuses[outcome.status] += 1
+        self.replicates += outcome.ends_another_split
+        self.searched += outcome.fold is not None
+        if self.screens and outcome.fold == 0:
+            self.first_folds.append(share)
+            self.search -= 0 if outcome.status == "completed" else self.folds - 1
+
+    @property
+    def predictable(self) -> bool:
+        """Whether it is known how long its search is; where it stops trials, once it has decided on a few."""
+        return not self.screens or len(self.first_folds) >= min(DECIDED, self.n_s)
+
+    def waiting_in_search(self, running: int) -> int:
+        """Trials of its search that have not begun; where it stops trials, as many whole ones as their epochs make."""
+        left = self.search - self.searched - running
+        if not self.first_folds:
+            return left
+        undecided = self.n_s - len(self.first_folds)  # configurations, of each of which all folds count so far
+        surviving = sum(share == 1 for share in self.first_folds) / len(self.first_folds)
+        expected = sum(self.first_folds) / len(self.first_folds) + surviving * (self.folds - 1)
+        return max(0, math.ceil(left - undecided * (self.folds - expected)))
+
+
+class StudyProgress:
+    """How far a study is.
+
+    lengths: of trials, by arm. slots: trials at once.
+    """
+
+    def __init__(self, study: StudyFile, lengths: Mapping[str, TrialLengths], slots: int) -> None:
+        self.metric, self.slots, self.lengths = METRICS[study.metric], slots, lengths
+        self._epochs, self._models = int(study.train["epochs"]), study.models_per_replicate
+        self.arms = {arm.name: ArmProgress.of_arm(arm, study) for arm in study.arms}
+        self.arms |= {one.name: ArmProgress.of_reference(one) for one in study.references}
+        self.running: dict[str, RunningTrial] = {}
+        self._durations = Durations()
+
+    def models(self, stage: Stage) -> int:
+        """How many models a trial trains."""
+        return self._models if stage == "replicate" else 1
+
+    @property
+    def done(self) -> int:
+        """Trials that are over."""
+        return sum(arm.done for arm in self.arms.values())
+
+    @property
+    def total(self) -> int:
+        """All trials, as far as is known."""
+        return sum(arm.total for arm in self.arms.values())
+
+    def count(self, outcome: Outcome) -> None:
+        """Take in a trial that is over; one of another plan does not count."""
+        arm = self.arms.get(outcome.arm)
+        if arm is None:
+            return
+        share = 1.0 if outcome.status == "completed" else min(1.0, outcome.epochs / self._epochs)
+        arm.count(outcome, share)
+        if share and outcome.status in ("completed", "stopped"):
+            stage: Stage = "replicate" if outcome.fold is None else "search"
+            seconds = max(0.0, outcome.wall_s - outcome.startup_s)
+            self._durations.add(arm.name, stage, share * self._length(arm.name, stage), outcome.startup_s, seconds)
+        arm.best = better(arm.best, (outcome.validation or {}).get(self.metric.name), self.metric)
+
+    def seconds_left(self, now: datetime) -> float | None:
+        """Until the last trial is over; None with nothing to go by, such as a trial that is over."""
+        durations = deepcopy(self._durations)
+        for one in self.running.values():
+            if one.epoch > 1 and one.epoch_s is not None and not durations.knows(one.arm, one.stage):
+                durations.add(one.arm, one.stage, self._length(one.arm, one.stage) / one.epochs, 0.0, one.epoch_s)
+        if not durations or not all(arm.predictable for arm in self.arms.values()):
+            return None
+        by_stage = Counter((one.arm, one.stage) for one in self.running.values())
+        waiting = {}
+        for arm in sorted(self.arms.values(), key=self._order):
+            searching = by_stage[arm.name, "search"]
+            stage: Stage = "reference" if arm.reference else "replicate"
+            tested = sum(arm.statuses.values()) - arm.searched
+            waiting[arm.name] = Waiting(
+                search=arm.waiting_in_search(searching),
+                search_s=durations.of(arm.name, "search", self._length(arm.name, "search")),
+                searching=searching,
+                replicates=max(0, arm.replicates - tested - by_stage[arm.name, stage]),
+                replicate_s=durations.of(arm.name, "replicate", self._length(arm.name, stage)),
+                reference=arm.reference,
+            )
+        running = [(one.arm, self._left(one, durations, now)) for one in self.running.values()]
+        return makespan(running, waiting, self.slots)
+
+    def _left(self, one: RunningTrial, durations: Durations, now: datetime) -> float:
+        """Seconds of a running trial that are left: by the clock, as far as the epochs that are over allow."""
+        whole = durations.of(one.arm, one.stage, self._length(one.arm, one.stage))
+        by_clock = whole - (now - datetime.fromisoformat(one.started_at)).total_seconds()
+        if not one.epochs:
+            return max(0.0, by_clock)
+        most, least = (whole * max(0, one.epochs - over) / one.epochs for over in (one.epoch, one.epoch + 1))
+        return min(most, max(least, by_clock))
+
+    def _order(self, arm: ArmProgress) -> tuple[float, int]:
+        """As the dispatcher hands out trials of searches: the longest first, of equals those of the largest budget."""
+        return -self._length(arm.name, "search") - self._length(arm.name, "replicate"), -arm.n_s
+
+    def _length(self, arm: str, stage: Stage) -> float:
+        lengths = self.lengths.get(arm, NO_LENGTH)
+        return lengths.search if stage == "search" else lengths.replicate
