@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from fmim_core.records import StudyFile, flat
 from fmim_reports.across.studies import ComparedStudy
 
 Settings = Mapping[str, Any]
-_DIGITS = 12  # hexadecimal ones of a SHA-256, which are enough to tell two apart
+_SHA = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{32,56}\b")  # of a commit or a content: eight digits tell two apart
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def settings_of(study: StudyFile) -> dict[str, Settings]:
         "code": {
             "version of results": study.results_version,
             "git commit": study.environment.get("git_commit", "unknown"),
-            **{file.path: file.sha256[:_DIGITS] for file in (study.code.files if study.code else ())},
+            **{file.path: file.sha256 for file in (study.code.files if study.code else ())},
         },
         "environment": {
             **{name: value for name, value in study.environment.items() if name != "git_commit"},
@@ -64,7 +65,7 @@ def _data(study: StudyFile) -> Iterator[tuple[str, Any]]:
     yield from {
         "data set": data.name,
         "release": data.release,
-        "fingerprint": data.fingerprint[:_DIGITS],
+        "fingerprint": data.fingerprint,
         "image size": data.image_size,
         "interval": data.interval,
     }.items()
@@ -101,4 +102,4 @@ def _text(value: Any) -> str:
         return ", ".join(f"{name} = {_text(one)}" for name, one in flat(value)) or "nothing"
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value)) or "none"
-    return {None: "none", "": "not given"}.get(value, str(value))
+    return _SHA.sub(r"\1", {None: "none", "": "not given"}.get(value, str(value)))

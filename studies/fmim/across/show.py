@@ -1,105 +1,112 @@
-"""What `fmim compare` prints, in 80 columns: what differs, the arms side by side, and the differences."""
+"""What `fmim compare` prints, in 80 columns if it can: what differs, the arms side by side, and the differences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Column, Table
+from rich.console import Console, RenderableType
+from rich.text import Text
 
-from fmim_core.records import in_terminal
+from fmim.terminal.tables import Listing, show
+from fmim_core.records import visible
 from fmim_reports.across.differences import Difference, Differences
 from fmim_reports.across.settings import differing
 from fmim_reports.across.studies import ComparedStudy, arm_groups
 from fmim_reports.writing.formats import NOTHING, configuration_text, duration, mean_se_text, p_text, points
 
-LONG = 40  # letters of a setting's value; of a longer one the beginning is shown
+LONG = 40  # characters of a setting's value; of a longer one the beginning is shown
 
 
 def show_comparison(studies: Sequence[ComparedStudy], found: Differences, console: Console) -> None:
     """The studies by letter, then what differs, their arms, and the differences."""
-    for show in (_show_studies, _show_settings, _show_arms):
-        show(studies, console)
-        console.print()
-    _show_differences(found, console)
+    for parts in (_studies(studies, console), _settings(studies, console), _arms(studies, console)):
+        show(console, *parts, "")
+    show(console, *_differences(found, console))
 
 
-def _show_studies(studies: Sequence[ComparedStudy], console: Console) -> None:
-    table = _table("", Column("folder", overflow="fold"), "study", "preset", "data")
-    for one in studies:
-        study = one.results.study
-        table.add_row(*map(in_terminal, (one.key, one.folder, study.study, study.preset, study.data.name)))
-    console.print(table)
+def _studies(studies: Sequence[ComparedStudy], console: Console) -> Iterator[RenderableType]:
+    rows = [
+        (one.key, str(one.folder), study.study, study.preset, study.data.name)
+        for one in studies
+        for study in [one.results.study]
+    ]
+    yield Listing(("", "folder", "study", "preset", "data"), rows).fitting(console)
 
 
-def _show_settings(studies: Sequence[ComparedStudy], console: Console) -> None:
-    settings = differing(studies)
-    if not settings:
-        console.print("No setting differs.", highlight=False)
-        return
-    table = _table("what differs", *(Column(one.key, overflow="fold") for one in studies))
-    for about, group in groupby(settings, lambda setting: setting.about):
-        table.add_row(f"[bold]{in_terminal(about)}[/]")
-        for setting in group:
-            texts = (_shortened(setting.text(one.key)) or NOTHING for one in studies)
-            table.add_row(*map(in_terminal, (f" {setting.name}", *texts)))
-    console.print(table)
-
-
-def _table(*columns: str | Column, **others: Any) -> Table:
-    return Table(*columns, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, **others)
+def _settings(studies: Sequence[ComparedStudy], console: Console) -> Iterator[RenderableType]:
+    rows = [
+        (f"{one.about}: {one.name}", *(_shortened(one.text(study.key)) or NOTHING for study in studies))
+        for one in differing(studies)
+    ]
+    if rows:
+        yield Listing(("what differs", *(one.key for one in studies)), rows).fitting(console)
+    else:
+        yield "No setting differs."
 
 
 def _shortened(text: str) -> str:
     return text if len(text) <= LONG else f"{text[: LONG - 1]}…"
 
 
-def _show_arms(studies: Sequence[ComparedStudy], console: Console) -> None:
+def _arms(studies: Sequence[ComparedStudy], console: Console) -> Iterator[RenderableType]:
     labels = " or ".join(dict.fromkeys(one.results.metric.label for one in studies))
-    numbers = (Column(name, justify="right") for name in ("N_s", "search", "validation", "test (n)"))
-    about = f"{labels} in %, mean ± SE; search: device time"
-    table = _table("", "configuration", *numbers, caption=about, caption_justify="left")
+    yield Text(f"Arms: {labels} in %, mean ± SE; search: device time")
+    numbers = ("N_s", "search", "validation", "test (n)")
     for group in arm_groups(studies):
-        table.add_row("", f"[bold]{in_terminal(group.label)}[/]")
-        for one in group.members:
-            arm = one.arm
-            cells = (configuration_text(arm.configuration), str(arm.cost.n_s), duration(arm.cost.device_seconds))
-            scores = (mean_se_text(arm.validation.stat), f"{mean_se_text(arm.test.stat)} ({arm.test.n_text})")
-            last = one is group.members[-1]
-            table.add_row(one.study.key, *map(in_terminal, (*cells, *scores)), end_section=last)
-    console.print(table)
+        rows = [
+            (
+                one.study.key,
+                configuration_text(arm.configuration),
+                str(arm.cost.n_s),
+                duration(arm.cost.device_seconds),
+                mean_se_text(arm.validation.stat),
+                f"{mean_se_text(arm.test.stat)} ({arm.test.n_text})",
+            )
+            for one in group.members
+            for arm in [one.arm]
+        ]
+        yield _heading(group.label)
+        yield Listing(("", "configuration", *numbers), rows, frozenset(numbers)).fitting(console)
 
 
-def _show_differences(found: Differences, console: Console) -> None:
+def _differences(found: Differences, console: Console) -> Iterator[RenderableType]:
     for (name, way, note), group in groupby(found.numbered, lambda pair: _way(pair[1])):
-        console.print(f"[bold]{name}[/]: {in_terminal(way)}", highlight=False)
+        yield _heading(f"{name}, {way}")
         if note:
-            console.print(in_terminal(note), highlight=False)
-        _show_like_differences(found, list(group), console)
-        console.print()
-    for line in found.not_compared:
-        console.print(in_terminal(line), highlight=False)
+            yield Text(visible(note))
+        yield _like_differences(found, list(group)).fitting(console)
+        yield ""
+    yield from map(Text, map(visible, found.not_compared))
+    if not found.all:
+        yield "No two arms of these studies are alike, so there is no difference to show."
     if found.numbered:
-        tested = f"p is corrected by Holm over all {found.by_holm.family} tested. --json has all numbers."
-        console.print(tested, highlight=False)
+        yield Text(f"p is corrected by Holm over all {found.by_holm.family} tested. --json has all numbers.")
 
 
 def _way(one: Difference) -> tuple[str, str, str]:
     """What neighbours share: of which studies they are, how they are paired over how many, and what to know of it."""
     way = f"paired by {one.pairing}" if one.pairing else "not paired, since seeds differ"
-    return one.name, f"{way}; over {one.sample}", one.note
+    return one.name, f"{way}, over {one.sample}", one.note
 
 
-def _show_like_differences(found: Differences, group: Sequence[tuple[int, Difference]], console: Console) -> None:
-    metric = group[0][1].metric.label
-    numbers = (Column(name, justify="right") for name in (f"{metric}, points", "95 % CI", "p"))
-    table = _table("arm", *numbers, "result")
-    for number, one in group:
-        low, high = one.uncertainty.low, one.uncertainty.high
-        interval = NOTHING if low is None else f"{points(low)} to {points(high)}"
-        p = p_text(found.by_holm.adjusted[number]).removeprefix("p ").removeprefix("= ")
-        table.add_row(*map(in_terminal, (one.later.arm.label, points(one.value), interval, p, found.answer(number))))
-    console.print(table)
+def _like_differences(found: Differences, group: Sequence[tuple[int, Difference]]) -> Listing:
+    numbers = (f"{group[0][1].metric.label}, points", "95 % CI", "p")
+    rows = [
+        (one.later.arm.label, points(one.value), _interval(one), _p(found, number), found.answer(number))
+        for number, one in group
+    ]
+    return Listing(("arm", *numbers, "result"), rows, frozenset(numbers))
+
+
+def _interval(one: Difference) -> str:
+    low, high = one.uncertainty.low, one.uncertainty.high
+    return NOTHING if low is None else f"{points(low)} to {points(high)}"
+
+
+def _p(found: Differences, number: int) -> str:
+    return p_text(found.by_holm.adjusted[number]).removeprefix("p ").removeprefix("= ")
+
+
+def _heading(text: str) -> Text:
+    return Text(visible(text), style="bold")

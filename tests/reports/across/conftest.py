@@ -40,7 +40,10 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         for name in ("first", "code", "seeds", "data", "metric", "knees")
     }
     edit_replicates(made["code"], SHIFTS)
-    edit(made["code"] / "study.json", environment=of_study(made["code"], "environment", git_commit="badc0de"))
+    edit(
+        made["code"] / "study.json",
+        environment=of_study(made["code"], "environment", git_commit="badc0de1" * 5 + "-dirty"),
+    )
     edit_replicates(made["seeds"], seed=70)
     edit(made["seeds"] / "study.json", seed=7)
     edit(made["data"] / "study.json", data=of_study(made["data"], "data", fingerprint="f" * 64, images=900))

@@ -27,8 +27,8 @@ def test_every_setting_that_differs_is_named_with_its_values(studies: Studies) -
     assert found == {
         ("study", "seed"): ["0", "0", "7", "0", "0"],
         ("study", "primary metric"): ["mAP", "mAP", "mAP", "mAP", "CMC_1"],
-        ("data", "fingerprint"): ["d" * 12, "d" * 12, "d" * 12, "f" * 12, "d" * 12],
-        ("code", "git commit"): ["c0ffee1", "badc0de", "c0ffee1", "c0ffee1", "c0ffee1"],
+        ("data", "fingerprint"): ["d" * 8, "d" * 8, "d" * 8, "f" * 8, "d" * 8],
+        ("code", "git commit"): ["c0ffee1", "badc0de1-dirty", "c0ffee1", "c0ffee1", "c0ffee1"],
     }
     assert differing(read_studies([studies["first"], studies["knees"]])) == []
 

@@ -36,14 +36,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_terminal_shows_all_within_80_columns(runs: Path) -> None:
     studies = read_studies([runs / name for name in ("quick", "quick_again", "real")])
     said = io.StringIO()
-    show_comparison(studies, differences(studies), Console(file=said, width=80))
+    show_comparison(studies, differences(studies), Console(file=said, width=80, force_terminal=True, color_system=None))
     lines = [line.rstrip() for line in said.getvalue().splitlines()]
     assert max(map(len, lines)) <= 80
     cells = [" ".join(line.split()) for line in lines]
-    assert "seed 0 1 0" in cells
-    assert "preset quick quick paper" in cells
+    assert "study: seed 0 1 0" in cells
+    assert "study: preset quick quick paper" in cells
     assert "A ε = 0.5, β = 0.5 16 3 min 12 s 79.00 ± n/a 75.00 ± 0.71 (5)" in cells
-    assert "B − A: not paired, since seeds differ; over 5 and 5 seeds" in cells
+    assert "B − A, not paired, since seeds differ, over 5 and 5 seeds" in cells
     assert "AdaTriplet + grid search +0.00 −2.31 to +2.31 1.000 inconclusive" in cells
     assert "C − A is not given: another test set: of oai, not of phantom." in cells
 
