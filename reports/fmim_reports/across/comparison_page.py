@@ -8,13 +8,13 @@ from pathlib import Path
 
 from fmim_core.records import write_text
 from fmim_reports.across.differences import Difference, Differences
-from fmim_reports.across.pages import environment
 from fmim_reports.across.studies import ComparedStudy
 from fmim_reports.across.tables import arms_table, differences_table, settings_table, studies_table
+from fmim_reports.page.render import environment_with_tables
 from fmim_reports.parts.comparisons.words import capital
 from fmim_reports.writing.formats import p_text, points
 from fmim_reports.writing.latex import latex
-from fmim_reports.writing.tables import html_rows, markdown, to_csv
+from fmim_reports.writing.tables import markdown, to_csv
 
 
 def write_comparison(folder: Path, studies: Sequence[ComparedStudy], found: Differences) -> Path:
@@ -23,14 +23,13 @@ def write_comparison(folder: Path, studies: Sequence[ComparedStudy], found: Diff
     for table in tables:
         for suffix, write in (("csv", to_csv), ("md", markdown), ("tex", latex)):
             write_text(folder / "tables" / f"{table.name}.{suffix}", write(table))
-    template = environment().get_template("comparison.html.j2")
+    template = environment_with_tables().get_template("comparison.html.j2")
     page = template.render(
         studies=studies,
         reports={one.key: _report(one, folder) for one in studies},
         sentences=[_sentence(found, number, one) for number, one in found.numbered],
         not_compared=found.not_compared,
         tables=tables,
-        html_rows=html_rows,
     )
     write_text(folder / "index.html", page)
     return folder / "index.html"

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from fmim_core.records import Execution, ReportSummary, StudyFile, study_path, summary_path
-from fmim_reports.across.pages import environment
+from fmim_reports.page.environment import page_environment
 from fmim_reports.writing.formats import duration
 
 MARK = '<meta name="generator" content="fmim overview">'
@@ -154,7 +154,7 @@ def overview_page(title: str, studies: Sequence[StudyOverview], written: datetim
     """The page of an overview."""
     counts = Counter(one.state for one in studies)
     return (
-        environment()
+        page_environment()
         .get_template("overview.html.j2")
         .render(
             title=title,

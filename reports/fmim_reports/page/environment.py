@@ -1,0 +1,23 @@
+"""What every page is made with: templates that escape, with filters for the names and symbols of reports."""
+
+from __future__ import annotations
+
+import jinja2
+from markupsafe import Markup
+
+from fmim_core.records import visible
+from fmim_reports.writing.formats import to_html
+
+
+def page_environment() -> jinja2.Environment:
+    """Templates of this folder; names are text in them, and a value that is not there is an error."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("fmim_reports", "page"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: visible(value) if type(value) is str else value,  # not of markup, which has been made so
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["sym"] = lambda text: Markup(to_html(text))
+    return environment
