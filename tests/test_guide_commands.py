@@ -107,7 +107,7 @@ def test_every_command_works(place: Path, fmim_here: Program, published_weights:
             assert arguments.pop(0) == "studies/run.py", line
         else:
             assert program == "fmim", (where, line)
-        if arguments[0] not in ("new", "match", "embed", "data", "mirror"):
+        if arguments[0] not in ("new", "match", "embed", "data", "mirror", "compare", "overview"):
             arguments.append("--dry-run")
         if "--to" in arguments:  # guides use a name more than once
             arguments[arguments.index("--to") + 1] = f"{number}-{arguments[arguments.index('--to') + 1]}"

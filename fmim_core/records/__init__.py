@@ -61,6 +61,7 @@ from fmim_core.records.study import (
     calibration_path,
     study_path,
 )
+from fmim_core.records.summary import ReportSummary, summary_path
 from fmim_core.records.text import in_csv, in_terminal, visible
 
 __all__ = [
@@ -93,6 +94,7 @@ __all__ = [
     "QueryColumn",
     "Record",
     "ReferenceEntry",
+    "ReportSummary",
     "ReusedFrom",
     "RunningTrial",
     "SCHEMA",
@@ -128,6 +130,7 @@ __all__ = [
     "replacing",
     "set_aside",
     "study_path",
+    "summary_path",
     "trial_name",
     "visible",
     "write_bytes",

@@ -11,6 +11,7 @@ from fmim_core.records.files import write_text
 from fmim_core.records.progress import ProgressFile
 from fmim_core.records.record import Record
 from fmim_core.records.study import CalibrationFile, ProposalsFile, SelectionFile, StudyFile
+from fmim_core.records.summary import ReportSummary
 
 FOLDER = Path(__file__).parent / "schema"
 DOCUMENTS: dict[str, type[Document]] = {
@@ -19,6 +20,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "selection": SelectionFile,
     "proposals": ProposalsFile,
     "calibration": CalibrationFile,
+    "summary": ReportSummary,
     "progress": ProgressFile,
 }
 

@@ -87,6 +87,11 @@ class DataEntry(DocumentPart):
     development: SubsetSummary = Field(description="the side that is trained on")
     test: SubsetSummary = Field(description="the side that is read once, at the end")
 
+    @property
+    def phrase(self) -> str:
+        """What captions call it: its name, but for images that are drawn."""
+        return "phantom images - synthetic, not radiographs" if self.synthetic else self.name
+
 
 class FoldEntry(DocumentPart):
     """Who is where in a fold, and which times after baseline it cannot score though others can."""

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fmim_core.records import flat, write_bytes
+from fmim_core.records import flat, summary_path, write_bytes
+from fmim_reports.across.summary import summary_of
 from fmim_reports.contents import contents_of
 from fmim_reports.page.render import DrawnFigure, Tables, render_page
 from fmim_reports.parts.methods import Methods, methods
@@ -47,6 +48,7 @@ def build_report(out: Path) -> Path:
         report / "report.md", _markdown(results, verdict, warnings, tables, figures, not_drawn, written).encode()
     )
     write_bytes(report / "index.html", page.encode())
+    summary_of(results, verdict.findings, warnings).write(summary_path(Path(out)))
     return report / "index.html"
 
 

@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
+from fmim.across.commands import compare, overview
 from fmim.commands.paper import paper
-from fmim.commands.program import Program, tell
+from fmim.commands.program import Program, warn
 from fmim.commands.studies import list_studies, new, plan, report, run, status
 from fmim.data.commands import app as data_app
 from fmim.matching.commands import embed, match
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("list")(list_studies)
-for command in (new, plan, run, paper, status, report, embed, match, mirror, ui):
+for command in (new, plan, run, paper, status, report, compare, overview, embed, match, mirror, ui):
     app.command()(command)
 app.add_typer(data_app, name="data")
 
@@ -51,5 +52,5 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what a terminal has no letters for is no error
             stream.reconfigure(errors="replace")
-    with ends_as_by_ctrl_c(), usable_home(lambda text: tell(text, "[yellow]warning:[/]")):
+    with ends_as_by_ctrl_c(), usable_home(warn):
         app(prog_name="fmim")

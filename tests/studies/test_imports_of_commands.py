@@ -78,6 +78,8 @@ def test_what_reads_no_data_imports_no_package_that_takes_seconds(tmp_path: Path
         ("run", STUDY, "--epochs", "0"),
         ("status", "nowhere"),
         ("report", "nowhere"),
+        ("compare", "nowhere", "nowhere"),
+        ("overview", "nowhere"),
         ("ui", "nowhere"),
         ("mirror", "nowhere"),
         ("embed", "nowhere", "t.csv", "--arm", "a", "--to", "e.csv"),

@@ -7,7 +7,16 @@ why; a value that is not a number stays visible.
 
 from fmim_reports.stats.budget import BestSoFar, ExpectedBest, area_under, best_so_far, expected_best
 from fmim_reports.stats.crossed import Crossed, Uncertainty, Variances, crossed_difference, crossed_mean
-from fmim_reports.stats.differences import Equivalence, Holm, PairedDifference, equivalence, holm, paired_difference
+from fmim_reports.stats.differences import (
+    Equivalence,
+    Holm,
+    PairedDifference,
+    UnpairedDifference,
+    equivalence,
+    holm,
+    paired_difference,
+    unpaired_difference,
+)
 from fmim_reports.stats.effects import EffectSize, Superiority, effect_size, superiority
 from fmim_reports.stats.means import (
     FOLD_LABELS,
@@ -42,6 +51,7 @@ __all__ = [
     "SelectionVariance",
     "Superiority",
     "Uncertainty",
+    "UnpairedDifference",
     "Values",
     "Variances",
     "area_under",
@@ -63,4 +73,5 @@ __all__ = [
     "selection_variance",
     "smallest_difference",
     "superiority",
+    "unpaired_difference",
 ]

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import ttest_ind
 from statsmodels.stats.weightstats import DescrStatsW
 
-from fmim_reports.stats.means import Values
-from fmim_reports.stats.pairs import above_zero, check_share, pair, smallest_note
+from fmim_reports.stats.means import Values, by_replicate
+from fmim_reports.stats.pairs import above_zero, check_share, no_variance, pair, smallest_note
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,22 @@ class PairedDifference:
     correlation: float | None = None
     unpaired_se: float | None = None
     missing: tuple[Hashable, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class UnpairedDifference:
+    """The mean of `n_a` values less that of `n_b` others; `df` are the degrees of freedom of its t interval."""
+
+    difference: float
+    n_a: int
+    n_b: int
+    level: float
+    se: float | None = None
+    df: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
     note: str = ""
 
 
@@ -100,6 +117,33 @@ def paired_difference(a: Values, b: Values, level: float = 0.95) -> PairedDiffer
         missing=pairs.missing,
         note=pairs.note(found),
     )
+
+
+def unpaired_difference(a: Values, b: Values, level: float = 0.95) -> UnpairedDifference:
+    """Mean of a − b of independent replicates, with Welch's (1947) `level` t interval and two-sided p value.
+
+    se² = s_a²/n_a + s_b²/n_b, with Satterthwaite's degrees of freedom. Where one of the two has fewer than two
+    replicates, neither varies, or a value is not a number, there is no interval and no p value, and `note` says why.
+
+    Raises:
+        ValueError: `level` outside (0, 1).
+    """
+    check_share("level", level)
+    x, y = (np.array(list(by_replicate(values).values()), dtype=float) for values in (a, b))
+    difference = float(x.mean() - y.mean()) if len(x) and len(y) else math.nan
+    none = UnpairedDifference(difference, len(x), len(y), level)
+    broken = int((~np.isfinite(np.concatenate([x, y]))).sum())
+    if min(len(x), len(y)) < 2:
+        return replace(none, note=f"too few replicates ({len(x)} and {len(y)}): no interval and no p value")
+    if broken:
+        return replace(none, note=f"{broken} of {len(x) + len(y)} values are not a number")
+    if no_variance(x, x) and no_variance(y, y):
+        return replace(none, se=0.0, note="no variance: neither of the two varies, so there is no interval")
+    found = ttest_ind(x, y, equal_var=False)
+    low, high = map(float, found.confidence_interval(level))
+    p = above_zero(found.pvalue)
+    se = math.sqrt(x.var(ddof=1) / len(x) + y.var(ddof=1) / len(y))
+    return replace(none, se=se, df=float(found.df), low=low, high=high, p=p, note=smallest_note(p))
 
 
 def equivalence(a: Values, b: Values, margin: float, alpha: float = 0.05) -> Equivalence:

@@ -13,8 +13,7 @@ FEW_QUERIES = 30
 
 def data_phrase(results: Results) -> str:
     """Which data the numbers are on, as every caption says it."""
-    data = results.study.data
-    return "phantom images - synthetic, not radiographs" if data.synthetic else data.name
+    return results.study.data.phrase
 
 
 def source_line(results: Results) -> str:

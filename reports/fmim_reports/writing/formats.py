@@ -7,10 +7,12 @@ import math
 import re
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fmim_core.records import visible
-from fmim_reports.stats import MeanSE
+
+if TYPE_CHECKING:
+    from fmim_reports.stats import MeanSE
 
 SYMBOLS = {"epsilon": "ε", "beta": "β", "lam": "λ", "k_delta": "K_Δ", "k_an": "K_an", "margin_degrees": "margin"}
 UNITS = {"margin_degrees": "°"}

@@ -92,3 +92,17 @@ def options_of(arguments: dict[str, Any], but: Collection[str]) -> Options:
     options = Options(**given | {"changes": given["changes"] or ()})
     options.check()
     return options
+
+
+def new_folder(option: str, path: Path) -> Path:
+    """The folder that an option names, if there is nothing in it yet.
+
+    Raises:
+        ValueError: it is a file, or something is in it.
+    """
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise ValueError(
+            f"{option} {path} is there already, and nothing is overwritten: give the name of a new folder, or an empty "
+            "one"
+        )
+    return path

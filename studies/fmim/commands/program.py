@@ -58,3 +58,8 @@ def _check_study(name: str, commands: Iterable[str]) -> None:
 def tell(problem: str, word: str = "[red]error:[/]") -> None:
     """Say on standard error what is wrong."""
     Console(stderr=True).print(f"{word} {in_terminal(problem)}", highlight=False, soft_wrap=True)
+
+
+def warn(problem: str) -> None:
+    """Say on standard error what to know of, though nothing ends by it."""
+    tell(problem, "[yellow]warning:[/]")

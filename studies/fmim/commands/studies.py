@@ -32,6 +32,7 @@ from fmim.commands.arguments import (
     TrackingUri,
     options_of,
 )
+from fmim.commands.program import warn
 from fmim.runner.ownership import study_folder
 from fmim.terminal.stages import say
 from fmim_core.records import in_terminal
@@ -177,6 +178,8 @@ def status(
 def report(out: StudyFolder) -> None:
     """Build a study's report again, from its records alone."""
     folder = study_folder(out)
+    from fmim.across.overview import update_overview
     from fmim_reports.build import build_report
 
     Console().print(f"report: {in_terminal(build_report(folder))}", highlight=False, soft_wrap=True)
+    update_overview(folder.absolute().parent, warn)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
-from fmim.commands.arguments import StudyFolder
+from fmim.commands.arguments import StudyFolder, new_folder
 from fmim_core.records import in_terminal
 
 if TYPE_CHECKING:
@@ -92,10 +92,7 @@ def match(
     from fmim.matching.find import find_replicate
 
     replicate = find_replicate(out, arm, seed)
-    from fmim.matching.files import check_new_folder
-
-    if to is not None:
-        check_new_folder(to)
+    folder = None if to is None else new_folder("--to", to)
     asked = _query(query, replicate, data_root, side or "")
     searched = _gallery(gallery, replicate, data_root, side or "", all_images)
     if split is not None:
@@ -110,10 +107,10 @@ def match(
         ranking = model.ranking(asked, searched, top, progress)
     show_ranking(ranking, console)
     console.print(in_terminal(replicate.sentence), highlight=False, soft_wrap=True)
-    if to is not None:
-        _write(to, ranking, sheets, replicate.sentence)
+    if folder is not None:
+        _write(folder, ranking, sheets, replicate.sentence)
         console.print(
-            f"candidates, and pictures of the first queries: {in_terminal(str(to))}", highlight=False, soft_wrap=True
+            f"candidates, and pictures of the first queries: {in_terminal(folder)}", highlight=False, soft_wrap=True
         )
 
 

@@ -20,14 +20,6 @@ def check_embeddings_file(path: Path) -> None:
         raise ValueError(f"--to {path} is there already, and nothing is overwritten: give another name or move it")
 
 
-def check_new_folder(path: Path) -> None:
-    """Raise a `ValueError` where the folder has anything in it, or is none."""
-    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise ValueError(
-            f"--to {path} is there already, and nothing is overwritten: give the name of a new folder, or an empty one"
-        )
-
-
 def write_embeddings(path: Path, about: pd.DataFrame, embeddings: np.ndarray, sentence: str) -> None:
     """One row an image: what is known of it, and its embedding `(N, D)`, by the ending of `path`.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,10 +11,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from fmim.across.overview import update_overview
 from fmim.data.banks import bank_of
 from fmim.data.sources import find_source
 from fmim.data.subject_check import check_subject_counts
-from fmim.exit_codes import DONE, INTERRUPTED, SOME_FAILED
 from fmim.options import Options, selection_file
 from fmim.own.faults import located, place_of
 from fmim.plan import Plan
@@ -22,28 +22,18 @@ from fmim.runner.backends.backend import Backend, open_backend
 from fmim.runner.backends.room import Resources
 from fmim.runner.cluster.start import RayStart, starting
 from fmim.runner.data_warnings import warn_of_data, warn_of_folds
-from fmim.runner.dispatcher import Dispatcher
-from fmim.runner.ending.signals import announced
 from fmim.runner.folder import (
-    end_execution,
     outcomes_of_plan,
     set_damaged_forecast_aside,
-    write_shown_images,
     write_study,
     write_surfaces,
 )
 from fmim.runner.ownership import locked, move_aside
-from fmim.runner.reuse.earlier import EarlierTrials, earlier_of
-from fmim.runner.reuse.known import there_already
-from fmim.runner.reuse.reusing import Reusing
-from fmim.runner.selection import Outcome
-from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity
+from fmim.runner.reuse.earlier import earlier_of
+from fmim.runner.study_run import StudyRun, warn
+from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker
-from fmim.runner.workload import Workload
-from fmim.terminal.next_steps import show_next
-from fmim.terminal.progress import Progress
 from fmim.terminal.stages import say
-from fmim.terminal.study_progress import StudyProgress
 from fmim_core.config import Refused
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import development_index
@@ -154,139 +144,19 @@ def _run(plan: Plan, options: Options, start: RayStart | None, console: Console)
         if options.fresh and (aside := move_aside(out)):
             console.print(f"moved {in_terminal(out)} to {in_terminal(aside)}", highlight=False, soft_wrap=True)
         with locked(out) as unlocked:
-            warn = partial(_warn, console)
+            tell = partial(warn, console)
             if unlocked:
-                warn(unlocked)
-            set_damaged_forecast_aside(out, warn)
-            outcomes = outcomes_of_plan(out, plan, bank, warn)
+                tell(unlocked)
+            set_damaged_forecast_aside(out, tell)
+            outcomes = outcomes_of_plan(out, plan, bank, tell)
             warn_of_folds(checked.folds, bank.interval, console)
             study = write_study(out, plan, bank, checked.folds, _execution(options, backend))
             write_surfaces(out, plan)
-            tracker = Tracker(options.tracking, Identity.of(study), partial(read_records, out), warn)
+            update_overview(out.parent, tell)
+            tracker = Tracker(options.tracking, Identity.of(study), partial(read_records, out), tell)
             earlier, command = earlier_of(options, plan, bank).without(out), options.command
             run = StudyRun(plan, bank, out, study, backend, outcomes, earlier, tracker, console, begun, command)
             return run.execute()
-
-
-@dataclass(frozen=True)
-class StudyRun:
-    """One execution of a plan in its study's folder.
-
-    outcomes: of the plan's trials that have a record, by trial.
-    earlier: what other studies have completed.
-    begun: `time.perf_counter` when the program's work began. command: goes on with the study, where there is one.
-    """
-
-    plan: Plan
-    bank: Bank
-    out: Path
-    study: StudyFile
-    backend: Backend
-    outcomes: Mapping[str, Outcome]
-    earlier: EarlierTrials
-    tracker: Tracker
-    console: Console
-    begun: float
-    command: str | None = None
-
-    def execute(self) -> int:
-        """All trials that are missing, and the report; returns the exit code."""
-        code = SOME_FAILED
-        try:
-            self._say_what_will_happen()
-            code = self._train()
-            self._report(code)
-        except KeyboardInterrupt:
-            code = INTERRUPTED
-            raise
-        except OSError as error:  # a full disk
-            code = SOME_FAILED
-            said = f"{error}. Records so far are safe: the same command resumes from them"
-            self.console.print(f"[red]error:[/] {in_terminal(said)}", highlight=False, soft_wrap=True)
-        finally:  # whatever becomes of trials and report, no run may stay RUNNING
-            self._close(code)
-        return code
-
-    def _say_what_will_happen(self) -> None:
-        plan, backend, splits, winners = self.plan, self.backend, "", ""
-        if plan.search_splits > 1:
-            splits, winners = f" × {plan.search_splits} splits", " and other splits' winners"
-        for warning in plan.warnings:
-            self.console.print(f"[yellow]{in_terminal(warning)}[/]", highlight=False)
-        self.console.print(
-            f"[bold]{in_terminal(plan.study.title)}[/] ({plan.preset.name}: {in_terminal(plan.preset.about)})\n"
-            f"{'' if plan.exact else 'at most '}{plan.search_trials} search trials "
-            f"({sum(arm.budget for arm in plan.arms)} configurations × "
-            f"{plan.preset.folds} folds{splits}), {plan.replicate_trials} replicates of {len(plan.arms)} "
-            f"arms{winners} and {plan.reference_trials} trials of {len(plan.references)} references; "
-            f"{backend.slots} at once on {backend.device}",
-            highlight=False,
-        )
-        if self.outcomes:
-            done, failed = len(self._done), len(self.outcomes) - len(self._done)
-            self.console.print(f"resuming: {done} trials are done, {failed} failed and run again", highlight=False)
-        if (known := there_already(plan, self.bank, self.earlier, self._done)).trials:
-            self.console.print(in_terminal(known.sentence), highlight=False, soft_wrap=True)
-
-    @property
-    def _done(self) -> dict[str, Outcome]:
-        return {trial: outcome for trial, outcome in self.outcomes.items() if outcome.final}
-
-    def _train(self) -> int:
-        """All trials; wall_s in study.json counts from the start of the program's work to the end of the last trial."""
-        code = DONE
-        with Progress(self._study_progress(), self._done.values(), self.out, self.console, self.command) as progress:
-            dispatcher = Dispatcher(self.plan, self.bank, self.out, self._done, [progress, self.tracker])
-            trials = Reusing(dispatcher, self.earlier, self.out, bool(self.backend.gpus), partial(_warn, self.console))
-            try:
-                with announced(self._say_stopping):
-                    self.backend.run(trials, self.out, self.plan.trials)
-            except KeyboardInterrupt:
-                code = INTERRUPTED
-        if code == DONE and not dispatcher.complete:
-            code = SOME_FAILED
-        wall_s = time.perf_counter() - self.begun
-        end_execution(self.out, wall_s, trials.handed_out, exit_code=code)
-        if trials.reused:
-            folders = ", ".join(f"{folder} ({number})" for folder, number in sorted(trials.reused.items()))
-            said = f"{trials.reused.total()} trials reused from {folders}; {trials.handed_out} trained here"
-            self.console.print(in_terminal(said), highlight=False, soft_wrap=True)
-        return code
-
-    def _say_stopping(self) -> None:
-        self.console.print("stopping … (running trials keep their last checkpoint)", highlight=False, soft_wrap=True)
-
-    def _study_progress(self) -> StudyProgress:
-        workload, test_images = Workload(self.plan, self.bank.development()), int(self.bank.summary["test"]["images"])
-        lengths = {arm.name: workload.lengths(arm, test_images) for arm in self.plan.arms}
-        return StudyProgress(self.study, lengths, self.backend.slots)
-
-    def _report(self, code: int) -> None:
-        from fmim.terminal.ending import show_results
-        from fmim_reports.build import build_report
-        from fmim_reports.parts.queries.shown import shown_rows
-        from fmim_reports.reading.results import read_results
-
-        say("building the report", self.console)
-        results = read_results(self.out)
-        write_shown_images(self.out, self.bank, shown_rows(results))
-        page = build_report(self.out)
-        if code != INTERRUPTED:
-            show_results(results, self.console)
-        self.console.print(f"report: {in_terminal(page)}", highlight=False, soft_wrap=True)
-
-    def _close(self, code: int) -> None:
-        say("bringing MLflow up to date", self.console)
-        self.tracker.close(STATUS_OF_STUDY[code], self.out)
-        if code == INTERRUPTED:
-            again = self.command or "the same call"
-            self.console.print(f"interrupted; to go on: {in_terminal(again)}", highlight=False, soft_wrap=True)
-        else:
-            show_next(self.out, self.console)
-
-
-def _warn(console: Console, text: str) -> None:
-    console.print(f"[yellow]{in_terminal(text)}[/]", highlight=False, soft_wrap=True)
 
 
 def _check_selected_on(bank: Bank, selected: Path | None) -> None:

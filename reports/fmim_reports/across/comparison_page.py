@@ -1,0 +1,51 @@
+"""A comparison of studies as a page, with its tables as files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from fmim_core.records import write_text
+from fmim_reports.across.differences import Difference, Differences
+from fmim_reports.across.studies import ComparedStudy
+from fmim_reports.across.tables import arms_table, differences_table, settings_table, studies_table
+from fmim_reports.page.environment import page_environment
+from fmim_reports.parts.comparisons.words import capital
+from fmim_reports.writing.formats import p_text, points
+from fmim_reports.writing.latex import latex
+from fmim_reports.writing.tables import markdown, to_csv
+
+
+def write_comparison(folder: Path, studies: Sequence[ComparedStudy], found: Differences) -> Path:
+    """Write `folder`/index.html, and each table under tables/ as CSV, Markdown and LaTeX; returns the page."""
+    tables = [studies_table(studies), settings_table(studies), arms_table(studies), differences_table(found)]
+    for table in tables:
+        for suffix, write in (("csv", to_csv), ("md", markdown), ("tex", latex)):
+            write_text(folder / "tables" / f"{table.name}.{suffix}", write(table))
+    template = page_environment().get_template("comparison.html.j2")
+    page = template.render(
+        studies=studies,
+        reports={one.key: _report(one, folder) for one in studies},
+        sentences=[_sentence(found, number, one) for number, one in found.numbered],
+        not_compared=found.not_compared,
+        tables=tables,
+    )
+    write_text(folder / "index.html", page)
+    return folder / "index.html"
+
+
+def _report(one: ComparedStudy, folder: Path) -> str:
+    """Where a study's report lies, seen from the folder of the comparison; empty where there is none."""
+    report = one.folder / "report" / "index.html"
+    return Path(os.path.relpath(report.resolve(), folder.resolve())).as_posix() if report.is_file() else ""
+
+
+def _sentence(found: Differences, number: int, one: Difference) -> str:
+    """`Triplet + Q1, B − A: +0.50 percentage points of test mAP (95 % CI …). Inconclusive; paired by seed, 5 seeds.`"""
+    low, high = one.uncertainty.low, one.uncertainty.high
+    interval = "" if low is None else f" (95 % CI over {one.over} {points(low)} to {points(high)}"
+    interval += f"; {p_text(found.by_holm.adjusted[number])} by Holm over {found.by_holm.family})" if interval else ""
+    way = f"paired by {one.pairing}" if one.pairing else "not paired, since seeds differ"
+    size = f"{points(one.value)} percentage points of test {one.metric.label}{interval}"
+    return f"{one.later.arm.label}, {one.name}: {size}. {capital(found.answer(number))}; {way}, {one.sample}."

@@ -1,0 +1,177 @@
+"""All studies of a folder at a glance: `index.html` beside them, from a few small files of each."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from functools import cached_property
+from pathlib import Path
+
+from fmim_core.records import Execution, ReportSummary, StudyFile, study_path, summary_path
+from fmim_reports.page.environment import page_environment
+from fmim_reports.writing.formats import duration
+
+MARK = '<meta name="generator" content="fmim overview">'
+"""What an overview has in its head; a page without it is somebody else's."""
+_HEAD = 2000  # bytes in which the mark stands
+_SENTENCES = 4  # of a study, before the others are folded
+
+
+class State(Enum):
+    """How a study stands, in words."""
+
+    COMPLETE = "complete"
+    RUNNING = "running"
+    INTERRUPTED = "interrupted"
+    FAILED = "trials failed"
+    DAMAGED = "damaged"
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether somebody has to do something about it."""
+        return self not in (State.COMPLETE, State.RUNNING)
+
+
+_AT_THE_END = {0: State.COMPLETE, 1: State.FAILED}
+"""By the exit code of a study's last start; any other, or none, is of one that did not come to its end."""
+
+
+@dataclass(frozen=True)
+class StudyOverview:
+    """One study as its folder has it.
+
+    Args:
+        running: whether its last start has not ended, and its process lives.
+        trouble: why it cannot be read; empty where it can. Then there is no `study`.
+        summary: of its report; None where there is none that can be read.
+        records: trials that are over, one way or the other.
+        has_report: whether there is a page to look at.
+    """
+
+    folder: str
+    running: bool
+    study: StudyFile | None
+    summary: ReportSummary | None
+    records: int
+    has_report: bool
+    trouble: str = ""
+
+    @property
+    def last(self) -> Execution | None:
+        """The study's last start; None before the first."""
+        return self.study.executions[-1] if self.study and self.study.executions else None
+
+    @property
+    def state(self) -> State:
+        """How it stands; one that neither runs nor has ended was killed."""
+        if self.study is None:
+            return State.DAMAGED
+        if self.running:
+            return State.RUNNING
+        code = self.last.exit_code if self.last else None
+        return State.INTERRUPTED if code is None else _AT_THE_END.get(code, State.INTERRUPTED)
+
+    @cached_property
+    def date(self) -> datetime | None:
+        """When it last ended, or began if it has not ended since; None where nothing says so."""
+        last = self.last
+        return None if last is None else datetime.fromisoformat(last.ended_at or last.started_at)
+
+    @property
+    def title(self) -> str:
+        """The study's title; the name of its folder where it cannot be read."""
+        return self.study.title if self.study else self.folder
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What is said of it in numbers and names, as far as it is known."""
+        study, summary, date = self.study, self.summary, self.date
+        if study is None:
+            return [("Records", str(self.records))]
+        found = [
+            ("Last ended" if self.last and self.last.ended_at else "Started", date and f"{date:%Y-%m-%d %H:%M} UTC"),
+            ("Study", f"{study.study}, preset {study.preset}, seed {study.seed}"),
+            ("Data", study.data.phrase),
+            ("Trials", f"{self.records} of {self._planned(study)}"),
+            ("Device time", summary and duration(summary.device_seconds)),
+        ]
+        return [(name, text) for name, text in found if text]
+
+    def _planned(self, study: StudyFile) -> str:
+        """How many trials there are to be; at most so many where no report says how many searches have stopped."""
+        if self.up_to_date and self.summary:
+            return str(self.summary.planned)
+        return f"at most {study.plan.search_trials + study.plan.replicate_trials + study.plan.reference_trials}"
+
+    @property
+    def up_to_date(self) -> bool:
+        """Whether the report was built after the study's last start."""
+        study, summary = self.study, self.summary
+        return bool(study and summary and summary.study_id == study.id and summary.executions == len(study.executions))
+
+
+def read_overview(folder: Path, in_use: Callable[[Path], bool]) -> list[StudyOverview]:
+    """The studies that lie directly in a folder, the latest first; `in_use` says whether a process works in one.
+
+    A study is read from its study.json, its report/summary.json and the number of its records: none of these is
+    opened, so that hundreds of studies take less than a second.
+    """
+    found = [_read(out, in_use) for out in study_folders(folder)]
+    return sorted(found, key=lambda one: one.date.timestamp() if one.date else math.inf, reverse=True)
+
+
+def study_folders(folder: Path) -> list[Path]:
+    """The folders of studies directly in a folder, by name."""
+    return [path for path in sorted(folder.iterdir()) if study_path(path).is_file()]
+
+
+def _read(out: Path, in_use: Callable[[Path], bool]) -> StudyOverview:
+    names = os.listdir(out / "records") if (out / "records").is_dir() else []
+    count, has_report = sum(name.endswith(".json") for name in names), (out / "report" / "index.html").is_file()
+    try:
+        study = StudyFile.read(study_path(out), "study.json")
+    except (ValueError, OSError) as error:
+        return StudyOverview(out.name, False, None, None, count, has_report, str(error))
+    running = any(one.ended_at is None for one in study.executions[-1:]) and in_use(out)
+    return StudyOverview(out.name, running, study, _summary(out), count, has_report)
+
+
+def _summary(out: Path) -> ReportSummary | None:
+    """None where there is none, or none that can be read: the next report writes it anew."""
+    path = summary_path(out)
+    try:
+        return ReportSummary.read(path) if path.is_file() else None
+    except ValueError:
+        return None
+
+
+def overview_page(title: str, studies: Sequence[StudyOverview], written: datetime) -> str:
+    """The page of an overview."""
+    counts = Counter(one.state for one in studies)
+    return (
+        page_environment()
+        .get_template("overview.html.j2")
+        .render(
+            title=title,
+            studies=studies,
+            counts=[(state, counts[state]) for state in State if counts[state]],
+            written=written,
+            mark=MARK,
+            most=_SENTENCES,
+        )
+    )
+
+
+def is_foreign(page: Path) -> bool:
+    """Whether there is a page that no overview is, so that it must stay as it is."""
+    if not os.path.lexists(page):
+        return False
+    if not page.is_file():
+        return True
+    with page.open("rb") as file:
+        return MARK.encode() not in file.read(_HEAD)

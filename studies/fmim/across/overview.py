@@ -1,0 +1,52 @@
+"""The overview of all studies in a folder, kept current by whoever starts, ends or reports on one of them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fmim.runner.ownership import owner
+from fmim_core.records import write_text
+from fmim_reports.across.overview import is_foreign, overview_page, read_overview
+
+
+def write_overview(folder: Path) -> Path:
+    """Write `folder`/index.html, the overview of the studies in it, and return its path.
+
+    Others may do so at the same time: one after the other reads and writes, so that the last one has seen all.
+
+    Raises:
+        ValueError: there is an index.html that is somebody else's, which stays as it is.
+        OSError: it cannot be written.
+    """
+    page = folder / "index.html"
+    if is_foreign(page):
+        raise ValueError(f"{page} is somebody else's and stays as it is: move it to have an overview there")
+    with _one_after_the_other(folder):
+        studies = read_overview(folder, lambda out: owner(out) is not None)
+        write_text(page, overview_page(folder.absolute().name, studies, datetime.now(UTC)))
+    return page
+
+
+def update_overview(folder: Path, warn: Callable[[str], None]) -> None:
+    """As `write_overview`, for those to whom it is not the main thing: what stands in its way is told to `warn`."""
+    try:
+        write_overview(folder)
+    except (ValueError, OSError) as error:
+        warn(f"the overview of studies is not up to date: {error}")
+
+
+@contextmanager
+def _one_after_the_other(folder: Path) -> Iterator[None]:
+    """Nobody else is in this block for the same folder, where its drive has locks."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a drive without locks: the page is whole all the same, and the next one is current
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

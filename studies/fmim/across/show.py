@@ -1,0 +1,112 @@
+"""What `fmim compare` prints, in 80 columns if it can: what differs, the arms side by side, and the differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from fmim.terminal.tables import Listing, show
+from fmim_core.records import visible
+from fmim_reports.across.differences import Difference, Differences
+from fmim_reports.across.settings import differing
+from fmim_reports.across.studies import ComparedStudy, arm_groups
+from fmim_reports.writing.formats import NOTHING, configuration_text, duration, mean_se_text, p_text, points
+
+LONG = 40  # characters of a setting's value; of a longer one the beginning is shown
+
+
+def show_comparison(studies: Sequence[ComparedStudy], found: Differences, console: Console) -> None:
+    """The studies by letter, then what differs, their arms, and the differences."""
+    for parts in (_studies(studies, console), _settings(studies, console), _arms(studies, console)):
+        show(console, *parts, "")
+    show(console, *_differences(found, console))
+
+
+def _studies(studies: Sequence[ComparedStudy], console: Console) -> Iterator[RenderableType]:
+    rows = [
+        (one.key, str(one.folder), study.study, study.preset, study.data.name)
+        for one in studies
+        for study in [one.results.study]
+    ]
+    yield Listing(("", "folder", "study", "preset", "data"), rows).fitting(console)
+
+
+def _settings(studies: Sequence[ComparedStudy], console: Console) -> Iterator[RenderableType]:
+    rows = [
+        (f"{one.about}: {one.name}", *(_shortened(one.text(study.key)) or NOTHING for study in studies))
+        for one in differing(studies)
+    ]
+    if rows:
+        yield Listing(("what differs", *(one.key for one in studies)), rows).fitting(console)
+    else:
+        yield "No setting differs."
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONG else f"{text[: LONG - 1]}…"
+
+
+def _arms(studies: Sequence[ComparedStudy], console: Console) -> Iterator[RenderableType]:
+    labels = " or ".join(dict.fromkeys(one.results.metric.label for one in studies))
+    yield Text(f"Arms: {labels} in %, mean ± SE; search: device time")
+    numbers = ("N_s", "search", "validation", "test (n)")
+    for group in arm_groups(studies):
+        rows = [
+            (
+                one.study.key,
+                configuration_text(arm.configuration),
+                str(arm.cost.n_s),
+                duration(arm.cost.device_seconds),
+                mean_se_text(arm.validation.stat),
+                f"{mean_se_text(arm.test.stat)} ({arm.test.n_text})",
+            )
+            for one in group.members
+            for arm in [one.arm]
+        ]
+        yield _heading(group.label)
+        yield Listing(("", "configuration", *numbers), rows, frozenset(numbers)).fitting(console)
+
+
+def _differences(found: Differences, console: Console) -> Iterator[RenderableType]:
+    for (name, way, note), group in groupby(found.numbered, lambda pair: _way(pair[1])):
+        yield _heading(f"{name}, {way}")
+        if note:
+            yield Text(visible(note))
+        yield _like_differences(found, list(group)).fitting(console)
+        yield ""
+    yield from map(Text, map(visible, found.not_compared))
+    if not found.all:
+        yield "No two arms of these studies are alike, so there is no difference to show."
+    if found.numbered:
+        yield Text(f"p is corrected by Holm over all {found.by_holm.family} tested. --json has all numbers.")
+
+
+def _way(one: Difference) -> tuple[str, str, str]:
+    """What neighbours share: of which studies they are, how they are paired over how many, and what to know of it."""
+    way = f"paired by {one.pairing}" if one.pairing else "not paired, since seeds differ"
+    return one.name, f"{way}, over {one.sample}", one.note
+
+
+def _like_differences(found: Differences, group: Sequence[tuple[int, Difference]]) -> Listing:
+    numbers = (f"{group[0][1].metric.label}, points", "95 % CI", "p")
+    rows = [
+        (one.later.arm.label, points(one.value), _interval(one), _p(found, number), found.answer(number))
+        for number, one in group
+    ]
+    return Listing(("arm", *numbers, "result"), rows, frozenset(numbers))
+
+
+def _interval(one: Difference) -> str:
+    low, high = one.uncertainty.low, one.uncertainty.high
+    return NOTHING if low is None else f"{points(low)} to {points(high)}"
+
+
+def _p(found: Differences, number: int) -> str:
+    return p_text(found.by_holm.adjusted[number]).removeprefix("p ").removeprefix("= ")
+
+
+def _heading(text: str) -> Text:
+    return Text(visible(text), style="bold")
