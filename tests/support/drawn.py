@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis, Tick
 from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 from fmim_reports.writing.plotting import Plot
 
@@ -54,6 +57,50 @@ def intervals(axes: Axes) -> list[Ends]:
         known = [segment for segment in segments if len(segment) and not np.isnan(segment).any()]
         found.append({float(s[0, 0]): (float(s[:, 1].min()), float(s[:, 1].max())) for s in known})
     return found
+
+
+def touching(figure: Figure) -> list[tuple[str, str]]:
+    """The pairs of texts of a figure of which the boxes overlap."""
+    boxes = _boxes(figure)
+    return [
+        (one, other)
+        for place, (one, box) in enumerate(boxes)
+        for other, against in boxes[place + 1 :]
+        if box.overlaps(against)
+    ]
+
+
+def cut_off(figure: Figure) -> list[str]:
+    """The texts that leave the figure."""
+    whole = figure.bbox.padded(0.5)
+    return [
+        text
+        for text, box in _boxes(figure)
+        if box.x0 < whole.x0 or box.y0 < whole.y0 or box.x1 > whole.x1 or box.y1 > whole.y1
+    ]
+
+
+def _boxes(figure: Figure) -> list[tuple[str, Bbox]]:
+    """Every text that is shown, with its box in pixels, less a pixel on each side."""
+    figure.draw_without_rendering()
+    axes = [axis for panel in figure.findobj(Axes) for axis in (panel.xaxis, panel.yaxis)]
+    ticks = {id(label) for axis in axes for tick in (*axis.majorTicks, *axis.minorTicks) for label in _labels(tick)}
+    shown = [label for axis in axes for tick in _ticks_in_view(axis) for label in _labels(tick)]
+    shown += [text for text in figure.findobj(Text) if id(text) not in ticks]
+    found = [text for text in shown if text.get_visible() and text.get_text().strip()]
+    return [(text.get_text(), text.get_window_extent().padded(-1)) for text in found]
+
+
+def _labels(tick: Tick) -> tuple[Text, Text]:
+    return tick.label1, tick.label2
+
+
+def _ticks_in_view(axis: Axis) -> list[Tick]:
+    low, high = sorted(axis.get_view_interval())
+    room = 1e-9 * (high - low)
+    every = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
+    there = axis.get_visible() and axis.axes.axison  # type: ignore[attr-defined]
+    return [tick for tick in every if there and low - room <= tick.get_loc() <= high + room]
 
 
 def _floats(values: Any) -> list[float]:

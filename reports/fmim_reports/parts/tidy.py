@@ -1,21 +1,23 @@
-"""The tidy table of a study, `tables/STUDY.csv`: one row per value, the published one beside it, all as fractions."""
+"""The tidy tables of a study: each mean, the published one beside it, and each single value; all as fractions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from fmim_core.metric_names import METRICS as EVERY_METRIC
 from fmim_core.records import ArmEntry
 from fmim_reports.reading.published import PublishedRow, ablation_value
 from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import Estimate, on_test, query_times
+from fmim_reports.sections import Section, in_every_study
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.cells import Named
-from fmim_reports.writing.columns import ALL_TIMES, ARM, time_column
+from fmim_reports.writing.columns import ALL_TIMES, ARM, configuration_column, time_column
 from fmim_reports.writing.formats import configuration_text
-from fmim_reports.writing.references import reference_row
+from fmim_reports.writing.references import reference_row, row_name
 from fmim_reports.writing.tables import Column, Table
 
 METRICS = ("mAP", "mAP_at_R", "CMC_1", "CMC_1_all_shots")
@@ -122,3 +124,53 @@ def tidy_table(results: Results, rows: Sequence[Mapping[str, Any]], unit: str) -
     name = results.study.study
     timed = [{interval.unit: row["time"], **row} for row in rows]
     return Table(name, "Every value", caption(results, text), columns, timed)
+
+
+@in_every_study(Section.DATA)
+def per_replicate_table(results: Results) -> Table:
+    """One row per trial, metric and time after baseline that its record has."""
+    columns = [
+        ARM,
+        Column("stage", "Stage: search is measured on validation, replicate and reference on the test set"),
+        Column("search_split", "The split into folds that its search is on; 0 is the study's own", "value"),
+        Column("replicate", "The fold in the search, the number of the seed in other stages", "value"),
+        Column("seed", "The seed of its training", "value"),
+        configuration_column(results),
+        Column("status", "How the trial ended: only completed ones enter a mean"),
+        Column("metric", "Metric"),
+        time_column(results),
+        Column("queries", "Queries that the value is the mean over", "count"),
+        Column("value", "The metric", "number", unit="that of the row"),
+        Column("unit", "The unit of the value"),
+        Column("record", "The file of its record in records/"),
+    ]
+    text = "Every metric of every trial that measured one, over all queries and by the time after baseline."
+    return Table(
+        "per_replicate", "Every metric of every trial", caption(results, text), columns, list(_values(results))
+    )
+
+
+def _values(results: Results) -> Iterator[dict[str, Any]]:
+    for trial in results.every_trial:
+        if trial.record is None or trial.record.measured is None:
+            continue
+        of_trial = {
+            "arm": row_name(results, trial.arm),
+            "stage": trial.stage,
+            "search_split": trial.search_split,
+            "replicate": trial.replicate,
+            "seed": trial.record.seed,
+            "configuration": trial.configuration,
+            "status": trial.status,
+            "record": trial.file,
+        }
+        for metric in EVERY_METRIC.values():
+            for time in (*trial.times, None):
+                queries = trial.metric("queries", time)
+                yield of_trial | {
+                    "metric": metric.name,
+                    results.interval.unit: ALL_TIMES if time is None else str(time),
+                    "queries": int(queries) if queries >= 0 else None,
+                    "value": trial.metric(metric.name, time),
+                    "unit": metric.unit,
+                }

@@ -147,7 +147,7 @@ def drawn(plot: Plot, source: str) -> Figure:
     with _style():
         figure = Figure(figsize=(COLUMN_INCHES, plot.height), dpi=PNG_DPI, layout="constrained")
         _fill(figure, plot, source)
-        rows = sum(math.ceil(len(legend.get_texts()) / legend._ncols) for legend in figure.legends)
+        rows = sum(math.ceil(len(one.get_texts()) / one._ncols) for one in figure.legends)  # type: ignore[attr-defined]
         figure.set_size_inches(COLUMN_INCHES, plot.height + _LEGEND_ROW * max(0, rows - _FREE_ROWS))
     return figure
 

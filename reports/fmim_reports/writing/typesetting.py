@@ -22,7 +22,7 @@ COLUMN, PAGE = 227.0, 345.0
 SIZES = (8, 7)
 """Points of letters, as papers have them in tables; none is smaller than 7."""
 GAP = 6.0  # points between columns
-_HEIGHT = 520.0  # points that a float may be high: LNCS has 549
+_HEIGHT = 490.0  # points that a float may be high: LNCS has 549, and captions are estimated
 _OPTICAL = {8: 1.0625, 7: 1.139}  # letters of small sizes are wider than those of 10 points reduced
 _OTHER_LETTER = 0.85  # em, of a letter that the font has in mathematics or not at all
 _DIFFERENT = {"<": 0.78, ">": 0.78, "–": 0.5, "_": 0.6, "{": 0.5, "}": 0.5, "|": 0.3, "\\": 0.5, "−": 0.78, "±": 0.78}
