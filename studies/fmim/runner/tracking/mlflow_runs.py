@@ -38,7 +38,7 @@ ENVIRONMENT = {
 
 
 def client_of(address: TrackingAddress) -> Any:
-    """An MLflow client, and MLflow's settings: it prints nothing, which may hold the whole address; errors are raised."""
+    """An MLflow client, with our settings: errors are raised, and nothing is printed, since it may hold secrets."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     os.environ["MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"] = "true"

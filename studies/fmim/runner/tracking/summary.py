@@ -53,12 +53,11 @@ class Summary:
         """Markdown that the parent run's page shows; links are within the UI, whatever its address."""
         from fmim_reports.writing.formats import to_md
 
-        study = self.study
-        links = (
-            f"[Arms side by side]({arms_page(experiment, study.id)}) · "
-            f"[report]({run_page(experiment, parent, 'artifacts', 'report', 'index.html')})"
+        links = (  # first: MLflow folds away all but some lines
+            f"[Arms side by side]({arms_page(experiment, self.study.id)}) · "
+            f"[Report]({run_page(experiment, parent, 'artifacts', 'report', 'index.html')})"
         )
-        head = [f"**{to_md(study.title)}** ({to_md(study.preset)})", to_md(study.question), links]
+        head = [links, to_md(self.study.question)]
         answer = "\n".join(f"- {to_md(sentence)}" for sentence in self.sentences)
         return _whole_lines("\n\n".join([*head, answer, self.table]), LONGEST_TAG)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from base64 import b64encode
 from pathlib import Path
 
@@ -91,5 +92,12 @@ def test_a_studys_tracker_is_where_it_was_mirrored_to(tmp_path: Path) -> None:
     assert address_of(f"sqlite:///{tmp_path}/mlflow.db").own  # and is made anew where it is gone
     with pytest.raises(ValueError, match=f"{tmp_path}/other.db, to which .* is not there: put it back"):
         address_of(f"sqlite:///{tmp_path}/other.db")
-    (tmp_path / "mlflow.db").touch()  # which has moved with the folder
-    assert address_of("sqlite:////nowhere/mlflow.db") == TrackingAddress.beside(out)
+    assert address_of("sqlite:////nowhere/mlflow.db") == TrackingAddress.beside(out)  # where it is made anew
+    (tmp_path / "before").mkdir()
+    (tmp_path / "before" / "mlflow.db").touch()
+    before = TrackingAddress.of(f"sqlite:///{tmp_path}/before/mlflow.db")
+    (tmp_path / "mlflow.db").touch()
+    assert address_of("sqlite:////nowhere/other.db") == TrackingAddress.beside(out)  # it has moved with the folder
+    assert address_of(before.shown) == before  # somebody named it
+    shutil.copytree(out, tmp_path / "before" / "x")
+    assert address_of(before.shown) == TrackingAddress.beside(out)  # both were copied
