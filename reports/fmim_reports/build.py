@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from fmim_core.records import flat, write_bytes
 from fmim_reports.contents import contents_of
-from fmim_reports.page.environment import page_environment
+from fmim_reports.page.render import DrawnFigure, Tables, render_page
+from fmim_reports.parts.methods import Methods, methods
 from fmim_reports.parts.verdict import Verdict
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.reading.summary import selection_problems
@@ -19,11 +20,8 @@ from fmim_reports.writing.captions import data_phrase, protocol_sentence, source
 from fmim_reports.writing.columns import columns_table
 from fmim_reports.writing.formats import to_md
 from fmim_reports.writing.latex import latex
-from fmim_reports.writing.plotting import Drawing, NothingToDraw, Plot, render
+from fmim_reports.writing.plotting import NothingToDraw, Plot, render
 from fmim_reports.writing.tables import Table, markdown, to_csv
-
-Tables = Mapping[Section, Sequence[Table]]
-
 
 _STAGES = (("search", "search trials"), ("replicate", "test replicates"), ("reference", "reference trials"))
 
@@ -38,11 +36,16 @@ def build_report(out: Path) -> Path:
     """
     results = read_results(Path(out))
     contents, report = contents_of(results), Path(out) / "report"
-    verdict, tables = contents.verdict(results), write_tables(results, report)
-    figures = [_figure(part, results, report) for part in contents.parts(results)[Section.FIGURES]]
+    verdict, tables, written = contents.verdict(results), write_tables(results, report), methods(results)
+    figures, not_drawn = _figures(contents.parts(results)[Section.FIGURES], results, report)
     warnings = status_lines(results)
-    write_bytes(report / "report.md", _markdown(results, verdict, warnings, tables, figures).encode())
-    write_bytes(report / "index.html", _page(results, verdict, warnings, tables, figures).encode())
+    page = render_page(results, verdict, warnings, tables, figures, not_drawn, written, provenance(results))
+    write_bytes(report / "methods.tex", written.latex.encode())
+    write_bytes(report / "methods.md", written.markdown.encode())
+    write_bytes(
+        report / "report.md", _markdown(results, verdict, warnings, tables, figures, not_drawn, written).encode()
+    )
+    write_bytes(report / "index.html", page.encode())
     return report / "index.html"
 
 
@@ -101,16 +104,20 @@ def status_lines(results: Results) -> list[str]:
     return lines
 
 
-def _figure(part: Part[Plot], results: Results, report: Path) -> dict[str, Any]:
-    """A drawn figure and its files, or why there is none."""
-    try:
-        plot = part(results)
-    except NothingToDraw as nothing:
-        return {"plot": None, "why": f"{part.name.removesuffix('_plot')} figure not drawn: {nothing}"}
-    drawing: Drawing = render(plot, source_line(results))
-    write_bytes(report / "figures" / f"{plot.name}.png", drawing.png)
-    write_bytes(report / "figures" / f"{plot.name}.svg", drawing.svg)
-    return {"plot": plot, "svg": drawing.inline, "why": ""}
+def _figures(parts: Iterable[Part[Plot]], results: Results, report: Path) -> tuple[list[DrawnFigure], list[str]]:
+    """Draws figures and writes their files; and why some are not drawn."""
+    drawn, missing = [], []
+    for part in parts:
+        try:
+            plot = part(results)
+        except NothingToDraw as nothing:
+            missing.append(f"{part.name.removesuffix('_plot')} figure not drawn: {nothing}")
+            continue
+        drawing = render(plot, source_line(results))
+        write_bytes(report / "figures" / f"{plot.name}.png", drawing.png)
+        write_bytes(report / "figures" / f"{plot.name}.svg", drawing.svg)
+        drawn.append(DrawnFigure(plot, drawing.inline))
+    return drawn, missing
 
 
 def _markdown(
@@ -118,7 +125,9 @@ def _markdown(
     verdict: Verdict,
     warnings: list[str],
     tables: Tables,
-    figures: list[dict[str, Any]],
+    figures: list[DrawnFigure],
+    not_drawn: list[str],
+    written: Methods,
 ) -> str:
     study = results.study
     parts = [f"# {to_md(study.title)}", f"**Data: {to_md(data_phrase(results))}.**"]
@@ -128,18 +137,17 @@ def _markdown(
         )
     parts += [to_md(study.question), to_md(verdict.lead), _bullets(verdict.findings)]
     parts += ["What this does and does not show:", _bullets(verdict.cautions)]
+    for heading, facts in verdict.details:
+        listed = "\n".join(f"- {to_md(name)}: {to_md(text)}" for name, text in facts)
+        parts += [f"**{to_md(heading)}**", listed]
     parts += ["## Tables", *map(markdown, tables[Section.TABLES]), "## Figures"]
-    for figure in figures:
-        plot: Plot | None = figure["plot"]
-        if plot is None:
-            parts.append(f"*{to_md(figure['why'])}*")
-        else:
-            parts.append(
-                f"![{to_md(plot.alt)}](figures/{plot.name}.png)\n\n**{to_md(plot.title)}.** {to_md(plot.caption)}"
-            )
+    for plot in (figure.plot for figure in figures):
+        parts.append(f"![{to_md(plot.alt)}](figures/{plot.name}.png)\n\n**{to_md(plot.title)}.** {to_md(plot.caption)}")
+    parts += [f"*{to_md(why)}*" for why in not_drawn]
     costs = [*tables[Section.COSTS], *tables[Section.COST_DETAILS]]
     parts += ["## Trials and cost", *map(markdown, costs)]
-    parts += ["## More tables", *map(markdown, tables[Section.MORE]), "## Provenance"]
+    parts += ["## More tables", *map(markdown, tables[Section.MORE])]
+    parts += ["## Methods", written.markdown, "## Provenance"]
     parts.append("\n".join(f"- {to_md(name)}: {to_md(value)}" for name, value in provenance(results)))
     parts.append("Every planned trial with the name of its record: [tables/trials.csv](tables/trials.csv).")
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
@@ -180,36 +188,3 @@ def _shortened(values: Sequence[Any], limit: int = 12) -> str:
     """At most a dozen values, and how many there are."""
     text = ", ".join(map(str, values[:limit]))
     return text if len(values) <= limit else f"{text}, … ({len(values)} in all; see tables/trials.csv)"
-
-
-def _page(
-    results: Results,
-    verdict: Verdict,
-    warnings: list[str],
-    tables: Tables,
-    figures: list[dict[str, Any]],
-) -> str:
-    named = [(arm.name, arm.label) for arm in results.arms]
-    named += [(reference.name, reference.label) for reference in results.references]
-    files = [(label, _record_files(results, name)) for name, label in named]
-    return (
-        page_environment()
-        .get_template("page.html.j2")
-        .render(
-            study=results.study,
-            data_phrase=data_phrase(results),
-            verdict=verdict,
-            warnings=warnings,
-            tables={section.name: found for section, found in tables.items()},
-            figures=figures,
-            provenance=provenance(results),
-            record_files=files,
-        )
-    )
-
-
-def _record_files(results: Results, arm: str) -> list[tuple[str, str, str]]:
-    """(file, stage and replicate, status) of the records of an arm or a reference, in plan order."""
-    trials = [trial for stage, _ in _STAGES for trial in results.of(arm, stage)]
-    trials += [trial for trial in results.other_splits if trial.arm == arm]
-    return [(trial.file, trial.unit, trial.status) for trial in trials if trial.file]

@@ -14,8 +14,9 @@ import pytest
 from fmim_core.metric_names import METRICS, Metric
 from fmim_reports.build import build_report, status_lines
 from fmim_reports.parts.budget import CONFIGURATIONS, Curve, area, curves
-from fmim_reports.parts.comparisons import comparisons
-from fmim_reports.parts.verdict import findings, verdict_of_comparisons
+from fmim_reports.parts.comparisons import comparisons, corrected
+from fmim_reports.parts.comparisons.plain import plain_sentence
+from fmim_reports.parts.verdict import verdict_of_comparisons
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import best_so_far, expected_best, optimism
 from tests.support.factories import best, level, make_out
@@ -69,8 +70,9 @@ def test_captions_figures_and_sentences_say_the_metric_and_no_other(out: Path) -
     assert all("during training" in caption for caption in others), "only mAP is validated during training"
     assert len(others) == 1
     said = verdict_of_comparisons(read_results(out))
-    assert "Test CMC top-1: AutoMargin 65.50 ± 0.71 %" in said.findings[0]
-    assert "mAP" not in " ".join((said.lead, *said.findings, *said.cautions))
+    ((_, facts),) = said.details
+    assert dict(facts)["Test CMC top-1"].startswith("AutoMargin 65.50 ± 0.71 %")
+    assert "mAP" not in " ".join((said.lead, *said.findings, *said.cautions, *dict(facts).values()))
     assert {"cmc_1_by_year", "cmc_1_vs_search_cost"} <= {path.stem for path in (out / "report/figures").iterdir()}
     assert status_lines(read_results(out)) == []  # the recorded selection scores are of this metric
 
@@ -122,10 +124,11 @@ def test_better_and_worse_follow_the_direction(out: Path) -> None:
     results = read_results(out)
     (one,) = comparisons(results)
     assert one.better
-    assert "AutoMargin scored better." in findings(results, [one])[0]
+    assert "which is shown to be better" in plain_sentence(one, corrected([one]), searched=True)
     other = replace(one, metric=LOWER)
     assert not other.better
-    assert "AutoMargin scored worse. Test error rate:" in findings(results, [other])[0]
+    assert "higher than grid search in error rate (lower is better" in plain_sentence(other, corrected([other]), True)
+    assert "which is shown to be worse" in plain_sentence(other, corrected([other]), searched=True)
 
 
 def test_a_budget_curve_goes_on_downwards_where_lower_is_better(out: Path) -> None:

@@ -8,13 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fmim_core.losses.triplet import Triplet
 from fmim_core.margins.base import MARGINS
+from fmim_core.margins.fixed import FixedMargins
 from fmim_core.records import SCHEMA, Record, write_json
+from fmim_core.training.config import TrainConfig
 
 YEARS = {1: 40, 2: 38, 4: 30, 6: 22, 8: 16}
 EPOCHS = 6
 PHANTOM = "phantom images: drawn by a program, a body per subject that ages with the years"
 COMPARISONS = [["triplet_automargin", "triplet_grid"], ["adatriplet_automargin", "adatriplet_grid"]]
+TRAIN = TrainConfig(loss=Triplet(), margins=FixedMargins(epsilon=0.25), epochs=EPOCHS)
 FACTS = {"uses_results": False, "screens": False, "ordered": False}
 """What a grid or random search may know: nothing of earlier results."""
 
@@ -92,7 +96,7 @@ def study_content(arms: list[dict[str, Any]], folds: int, replicates: int, synth
         "arms": [{"replicates": replicates} | arm for arm in arms],
         "plan": {"search_trials": search, "replicate_trials": replicates * len(arms), "reference_trials": 0},
         "references": [],
-        "train": {"epochs": EPOCHS, "batch_size": 128, "keep": "last"},
+        "train": TRAIN.model_dump(mode="json", exclude={"loss", "margins"}),
         "environment": {
             "python": "3.12.3",
             "torch": "2.14.0",

@@ -29,7 +29,7 @@ def arms_table(results: Results) -> Table:
     columns = [
         Column("arm", "Arm"),
         Column("configuration", chosen_word(results).capitalize()),
-        *(Column(m.name, m.label, "estimate", group, "test_n") for m in METRICS.values()),
+        *(Column(m.name, m.label, "estimate", group, "test_n", metric=m) for m in METRICS.values()),
     ]
     text = f"Every metric on the test set, of each arm's {chosen_word(results)} configuration trained with fresh seeds."
     notes = [references_note(results)]
@@ -57,8 +57,8 @@ def configurations_table(results: Results) -> Table:
     columns = [
         Column("arm", "Arm"),
         Column("configuration", "Configuration"),
-        Column(f"validation_{metric.name}", "Mean of folds ± SE (n)", "estimate", group, "validation_n"),
-        Column("pooled", "Pooled over queries", "percent", group),
+        Column(f"validation_{metric.name}", "Mean of folds ± SE (n)", "estimate", group, "validation_n", metric=metric),
+        Column("pooled", "Pooled over queries", "percent", group, metric=metric),
         Column("selected", "Selected or stopped"),
     ]
     text = (

@@ -52,8 +52,8 @@ def search_cost_table(results: Results) -> Table:
         Column("trials", "Trials", "count", "Search stage"),
         Column("epochs", "Epochs", "count", "Search stage"),
         Column("device_seconds", "Device s", "seconds", "Search stage"),
-        Column(f"validation_{metric.name}", "Validation (folds)", "estimate", group, "validation_n"),
-        Column(f"test_{metric.name}", "Test (seeds)", "estimate", group, "test_n"),
+        Column(f"validation_{metric.name}", "Validation (folds)", "estimate", group, "validation_n", metric=metric),
+        Column(f"test_{metric.name}", "Test (seeds)", "estimate", group, "test_n", metric=metric),
     ]
     text = (
         "What each arm's search cost and what it bought. N_s is the number of distinct configurations trained, if "

@@ -68,8 +68,8 @@ def optimism_table(results: Results) -> Table:
     columns = [
         Column("arm", "Arm"),
         Column("n_s", "N_s", "count"),
-        Column("validation", "Validation (folds)", "estimate", group, "validation_n"),
-        Column("test", "Test (fresh seeds)", "estimate", group, "test_n"),
+        Column("validation", "Validation (folds)", "estimate", group, "validation_n", metric=results.metric),
+        Column("test", "Test (fresh seeds)", "estimate", group, "test_n", metric=results.metric),
         Column("optimism", "Difference", "points", both),
         Column("low", "95 % CI, low", "points", both),
         Column("high", "high", "points", both),

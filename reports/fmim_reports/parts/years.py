@@ -34,7 +34,9 @@ def by_year_table(results: Results) -> Table:
     )
     group = f"{interval.after_baseline.capitalize()} (queries), mean ± SE (n)"
     columns = [Column("arm", "Arm")]
-    columns += [Column(interval.name(time), _heading(results, time), "estimate", group) for time in times]
+    columns += [
+        Column(interval.name(time), _heading(results, time), "estimate", group, metric=metric) for time in times
+    ]
     text = (
         f"Test {metric.label} in %, mean ± SE over seeds (n), by the {interval.plural} between a query and its "
         "subject's baseline image."

@@ -13,7 +13,7 @@ from fmim_reports.parts.cautions import cautions
 from fmim_reports.parts.comparisons import ALPHA, Comparison, Corrected, comparisons, corrected, different_tasks_note
 from fmim_reports.parts.comparisons.words import estimate_text
 from fmim_reports.parts.tidy import every_value_table
-from fmim_reports.parts.verdict import Verdict, cards, lead
+from fmim_reports.parts.verdict import Verdict, details, lead
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, completed, on_test
 from fmim_reports.stats import ENOUGH, mean_se, smallest_difference
@@ -159,7 +159,7 @@ def ablation_verdict(results: Results) -> Verdict:
         *_answer(found, label),
     )
     caveats = (*filter(None, [different_tasks_note(found)]), *cautions(results))
-    return Verdict(lead(results), answers, caveats, cards(results, found))
+    return Verdict(lead(results), answers, caveats, details(results))
 
 
 def _answer(found: Sequence[Comparison], label: str) -> list[str]:

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
+from fmim_core.metric_names import METRICS
 from fmim_reports.contents import Contents
 from fmim_reports.parts.tidy import every_value_table
 from fmim_reports.parts.training.margins import varying_margins_plot
@@ -77,17 +78,18 @@ def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Tabl
         lambda one: {f"test_{metric}": on_reference(results, one, metric) for metric in ("mAP", "CMC_1_all_shots")},
         column="search",
     )
+    cmc = METRICS["CMC_1_all_shots"]
     loss = next((arm.loss for arm in arms), loss_kind)
     columns = [
         Column("search", "Search"),
         Column("n_s", "N_s", "count"),
         Column("configuration", "Selected"),
-        Column("validation_mAP", "mAP", "estimate", _VALIDATION, "validation_n"),
-        Column("validation_CMC_1_all_shots", "CMC top-1", "estimate", _VALIDATION, "validation_n"),
-        Column("test_mAP", "mAP", "estimate", _TEST, "test_n"),
-        Column("test_CMC_1_all_shots", "CMC top-1", "estimate", _TEST, "test_n"),
-        Column("published_mAP_percent", "mAP", "published", published.LABEL),
-        Column("published_CMC_1_all_shots_percent", "CMC top-1", "published", published.LABEL),
+        Column("validation_mAP", "mAP", "estimate", _VALIDATION, "validation_n", metric=METRICS["mAP"]),
+        Column("validation_CMC_1_all_shots", "CMC top-1", "estimate", _VALIDATION, "validation_n", metric=cmc),
+        Column("test_mAP", "mAP", "estimate", _TEST, "test_n", metric=METRICS["mAP"]),
+        Column("test_CMC_1_all_shots", "CMC top-1", "estimate", _TEST, "test_n", metric=cmc),
+        Column("published_mAP_percent", "mAP", "published", published.LABEL, metric=METRICS["mAP"]),
+        Column("published_CMC_1_all_shots_percent", "CMC top-1", "published", published.LABEL, metric=cmc),
     ]
     text = (
         f"{loss} loss, as in {paper} of the paper. Ours: the configuration selected on validation, then trained "
@@ -127,9 +129,9 @@ def grid_table(results: Results) -> Table:
     columns = [
         Column("search", "Search"),
         Column("configuration", "Configuration"),
-        Column("validation_mAP", "Validation mAP", "estimate", "Ours, %, mean ± SE (n)", "n"),
-        Column("published_oai_percent", "OAI", "published_mean", "Published mAP, %"),
-        Column("published_cxr_percent", "CXR", "published_mean", "Published mAP, %"),
+        Column("validation_mAP", "Validation mAP", "estimate", "Ours, %, mean ± SE (n)", "n", metric=METRICS["mAP"]),
+        Column("published_oai_percent", "OAI", "published_mean", "Published mAP, %", metric=METRICS["mAP"]),
+        Column("published_cxr_percent", "CXR", "published_mean", "Published mAP, %", metric=METRICS["mAP"]),
     ]
     text = (
         "Every AdaTriplet configuration, as in Suppl. Table 3 of the paper. In a configuration's row n counts folds; "

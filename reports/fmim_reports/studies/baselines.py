@@ -14,9 +14,10 @@ from fmim_core.records import ArmEntry
 from fmim_reports.contents import Contents
 from fmim_reports.parts.cautions import cautions, epochs_caution
 from fmim_reports.parts.comparisons import comparisons
+from fmim_reports.parts.comparisons.plain import plain_sentences
 from fmim_reports.parts.comparisons.words import comparison_cautions, estimate_text
 from fmim_reports.parts.tidy import reference_tidy_rows, tidy_row, tidy_table
-from fmim_reports.parts.verdict import Verdict, cards, findings, lead
+from fmim_reports.parts.verdict import Verdict, details, lead
 from fmim_reports.parts.years import by_year_table, year_plot
 from fmim_reports.reading import published
 from fmim_reports.reading.references import on_reference
@@ -67,7 +68,8 @@ def ours_table(results: Results) -> Table:
     of = f"{interval.after_baseline.capitalize()} (queries)" if results.dated else "Queries"
     group = f"{of}: test, %, mean ± SE over seeds (n)"
     columns = [Column("metric", "Metric"), Column("loss", "Loss")]
-    columns += [Column(interval.name(time), _head(results, time), "estimate", group, "n", digits=1) for time in times]
+    shared: dict[str, Any] = {"n_key": "n", "digits": 1, "metric": results.metric}
+    columns += [Column(interval.name(time), _head(results, time), "estimate", group, **shared) for time in times]
     between = f" by the {interval.plural} between a query and its subject's baseline image" if results.dated else ""
     text = (
         f"Every loss on the test set{between}, in the form of Suppl. Tables 4 and 5 of the paper. {_given(results)} "
@@ -241,9 +243,9 @@ def baselines_verdict(results: Results) -> Verdict:
         f"lowest with {results.arm(worst).group}, {estimate_text(known[worst])}."
     )
     found = comparisons(results)
-    answers = (first, *_fall(results, known), *_paper(results), *findings(results, found))
+    answers = (*plain_sentences(results), first, *_fall(results, known), *_paper(results))
     caveats = (*comparison_cautions(found, results.selects), *caveats)
-    return Verdict(lead(results), answers, caveats, cards(results, found))
+    return Verdict(lead(results), answers, caveats, details(results))
 
 
 def _extremes(values: Mapping[str, float]) -> tuple[str, str]:

@@ -12,6 +12,7 @@ import seaborn
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fmim_core.metric_names import METRICS
 from fmim_reports.contents import Contents
 from fmim_reports.parts.cautions import cautions, epochs_caution
 from fmim_reports.parts.tidy import tidy_row, tidy_table
@@ -96,7 +97,7 @@ def selection_table(results: Results) -> Table:
         Column("values", "Values scanned"),
         Column("n_s", "N_s", "count"),
         Column("selected", "Selected", group=group),
-        Column("validation_mAP", "mAP", "estimate", group, "validation_n"),
+        Column("validation_mAP", "mAP", "estimate", group, "validation_n", metric=METRICS["mAP"]),
         Column("spread", "Spread", "percent", group),
         Column("published_oai", "OAI", group="Selected, published"),
         Column("published_cxr", "CXR", group="Selected, published"),

@@ -12,14 +12,16 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fmim_core.metric_names import METRICS as DECLARED_METRICS
 from fmim_core.metric_names import YEAR
 from fmim_reports.contents import Contents
 from fmim_reports.parts.cautions import cautions
 from fmim_reports.parts.comparisons import comparisons
+from fmim_reports.parts.comparisons.plain import plain_sentences
 from fmim_reports.parts.comparisons.words import comparison_cautions, estimate_text
 from fmim_reports.parts.tidy import tidy_row, tidy_table
 from fmim_reports.parts.training.learning_curves import trailing_cautions
-from fmim_reports.parts.verdict import Verdict, cards, findings, lead
+from fmim_reports.parts.verdict import Verdict, details, lead
 from fmim_reports.reading import published
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import Estimate, estimate, estimate_from_time, from_time
@@ -89,12 +91,14 @@ def lambda_table(results: Results) -> Table:
                 row[f"published_{_key(metric, apart)}"] = _published(results, weight.lam, metric, apart)
             rows.append(row)
     columns = [Column("on", "On"), Column("lam", "λ")]
-    for apart, metric in product((True, False), METRICS):
-        group = f"{_label(results, apart).capitalize()}, %, mean ± SE (n)"
-        columns.append(Column(_key(metric, apart), METRICS[metric], "estimate", group, f"n{'_6y' * apart}"))
-    for apart, metric in product((True, False), METRICS):
-        group = f"{_label(results, apart).capitalize()}, {published.LABEL}"
-        columns.append(Column(f"published_{_key(metric, apart)}", METRICS[metric], "published", group))
+    shares = list(product((True, False), METRICS))
+    for apart, metric in shares:
+        key, group = _key(metric, apart), f"{_label(results, apart).capitalize()}, %, mean ± SE (n)"
+        n_key = f"n{'_6y' * apart}"
+        columns.append(Column(key, METRICS[metric], "estimate", group, n_key, metric=DECLARED_METRICS[metric]))
+    for apart, metric in shares:
+        key, group = f"published_{_key(metric, apart)}", f"{_label(results, apart).capitalize()}, {published.LABEL}"
+        columns.append(Column(key, METRICS[metric], "published", group, metric=DECLARED_METRICS[metric]))
     text = (
         "AdaTriplet with AutoMargin by the weight λ of its negative-pair term, as in Table 1(a) of the paper: over "
         f"queries at least {APART} {results.interval.after_baseline}, and over all. Validation: mean over folds; test: "
@@ -188,9 +192,9 @@ def lambda_verdict(results: Results) -> Verdict:
     """Which λ validation prefers, what it reaches on the test set, and what leaving the term out costs."""
     shown, found = weights(results), comparisons(results)
     paper = _paper(results, shown) if results.interval == YEAR else []
-    answers = (*_preferred(results, shown), *_difference(results, shown), *paper, *findings(results, found))
+    answers = (*plain_sentences(results), *_preferred(results, shown), *_difference(results, shown), *paper)
     caveats = (*comparison_cautions(found, results.selects), *trailing_cautions(results), *cautions(results))
-    return Verdict(lead(results), answers, caveats, cards(results, found))
+    return Verdict(lead(results), answers, caveats, details(results))
 
 
 def _preferred(results: Results, shown: list[Weight]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from fmim_core.metric_names import METRICS
 from fmim_reports.contents import Contents
 from fmim_reports.parts.budget import budget_plot
 from fmim_reports.parts.cautions import cautions, epochs_caution
@@ -100,8 +101,8 @@ def margin_table(results: Results) -> Table:
     group = "Validation, %, mean ± SE over folds (n)"
     columns = [
         Column("epsilon", "ε"),
-        Column("validation_mAP", "mAP", "estimate", group, "validation_n"),
-        Column("validation_CMC_1", "CMC top-1", "estimate", group, "validation_n"),
+        Column("validation_mAP", "mAP", "estimate", group, "validation_n", metric=METRICS["mAP"]),
+        Column("validation_CMC_1", "CMC top-1", "estimate", group, "validation_n", metric=METRICS["CMC_1"]),
         Column("to_best", "Minus the best mAP, percentage points", "points"),
         Column("active_share", "Active triplets, %", "percent"),
         Column("published_mAP_percent", "mAP, %", "published", LABEL),

@@ -27,7 +27,7 @@ def reference_rows(
 ) -> list[dict[str, Any]]:
     """A row for each reference, to stand below the arms' and a line; its name is in the column that names the arms."""
     return [
-        {"rule": number == 0, column: f"Reference: {reference.label}", **of(reference)}
+        {"rule": number == 0, "reference": True, column: f"Reference: {reference.label}", **of(reference)}
         for number, reference in enumerate(results.references)
     ]
 

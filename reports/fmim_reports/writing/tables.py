@@ -12,10 +12,11 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from fmim_core.metric_names import Metric
 from fmim_core.records import in_csv
 from fmim_reports.reading.summary import Estimate
 from fmim_reports.stats import MeanSE
-from fmim_reports.writing.formats import NOTHING, decimal, mean_se_text, percent, points, to_html, to_md
+from fmim_reports.writing.formats import NOTHING, decimal, mean_se_text, percent, points, to_md
 
 Kind = Literal[
     "text", "count", "percent", "points", "seconds", "p", "number", "published", "published_mean", "estimate"
@@ -28,7 +29,7 @@ class Column:
 
     An `estimate` takes three CSV columns: KEY_mean, KEY_se and, once for neighbours that share it, `n_key`.
     Published values are in percent as printed; a `published_mean` also takes a mean ± SE in percent. `digits` are
-    those of a mean ± SE.
+    those of a mean ± SE. Of a `metric` the best value is marked.
     """
 
     key: str
@@ -37,6 +38,7 @@ class Column:
     group: str = ""
     n_key: str = ""
     digits: int = 2
+    metric: Metric | None = None
 
     @property
     def numeric(self) -> bool:
@@ -69,6 +71,13 @@ class Column:
             return mean_se_text(value, self.digits, scale=1)
         return value if isinstance(value, str) else _SHOW[self.kind](value)
 
+    def number(self, row: Mapping[str, Any]) -> float:
+        """The cell's number at full precision, a mean without its SE; not-a-number for text and for what is missing."""
+        value = row.get(self.key)
+        stat = value.stat if isinstance(value, Estimate) else value
+        number = stat.mean if isinstance(stat, MeanSE) else stat
+        return float(number) if isinstance(number, int | float) else math.nan
+
     def n_text(self, row: Mapping[str, Any]) -> str:
         value = row.get(self.key)
         return value.n_text if isinstance(value, Estimate) else ""
@@ -96,7 +105,7 @@ _SHOW: dict[str, Callable[[Any], str]] = {
 class Table:
     """A table of the report, which says `empty` without rows.
 
-    A row with `rule` has a line above it; one with `total` is bold as well.
+    A row with `rule` has a line above it; one with `total` is bold as well; a `reference` is no arm.
     """
 
     name: str
@@ -115,6 +124,47 @@ class Table:
     @property
     def grouped(self) -> bool:
         return any(column.group for column in self.columns)
+
+    @property
+    def row_groups(self) -> list[list[int]]:
+        """The numbers of the rows between two lines."""
+        groups: list[list[int]] = []
+        for number, row in enumerate(self.rows):
+            if not groups or row.get("rule"):
+                groups.append([])
+            groups[-1].append(number)
+        return groups
+
+    def best_rows(self, column: Column) -> frozenset[int]:
+        """The rows of each group with the best value of a metric's column, and all that are shown with the same digits.
+
+        Totals and references take no part. Nothing is best without a metric, or where no value is worse.
+        """
+        if column.metric is None:
+            return frozenset()
+        best = max if column.metric.higher_is_better else min
+        found: set[int] = set()
+        for group in self.row_groups:
+            numbers = {i: column.number(self.rows[i]) for i in group if _competes(self.rows[i])}
+            known = {i: number for i, number in numbers.items() if not math.isnan(number)}
+            shown = {i: column.text(self.rows[i]).partition(" ± ")[0] for i in known}
+            if len(set(shown.values())) > 1:
+                found |= {i for i in known if shown[i] == shown[best(known, key=lambda i: known[i])]}
+        return frozenset(found)
+
+    @property
+    def best_note(self) -> str:
+        """What the mark of the best values means; empty where none is marked."""
+        if not any(map(self.best_rows, self.columns)):
+            return ""
+        several = sum(any(_competes(self.rows[i]) for i in group) for group in self.row_groups) > 1
+        between = " between two lines" if several else ""
+        apart = ", references apart" if any(row.get("reference") for row in self.rows) else ""
+        return f"Bold: the best value of a column{between}{apart}."
+
+
+def _competes(row: Mapping[str, Any]) -> bool:
+    return not row.get("total") and not row.get("reference")
 
 
 def to_csv(table: Table) -> str:
@@ -172,23 +222,3 @@ def markdown(table: Table) -> str:
 def _md_cell(column: Column, row: Mapping[str, Any]) -> str:
     n = column.n_text(row)
     return to_md(column.text(row)) + (f" (n = {n})" if n else "")
-
-
-def html_rows(table: Table) -> list[dict[str, Any]]:
-    """Rows for the page's template: cells with text, n and classes, all escaped."""
-    return [
-        {
-            "kind": "total" if row.get("total") else "rule" if row.get("rule") else "",
-            "cells": [
-                {
-                    "html": to_html(column.text(row)),
-                    "n": column.n_text(row),
-                    "short": column.short(row),
-                    "numeric": column.numeric,
-                    "whole": len(column.text(row)) <= 26,
-                }
-                for column in table.columns
-            ],
-        }
-        for row in table.rows
-    ]

@@ -75,7 +75,8 @@ def test_an_arm_scored_on_another_task_is_compared_and_not_tested(out: Path) -> 
     assert second["p_holm"] == second["p"]  # alone in its family
     assert "scored on another task" in table.notes[1]
     said = verdict_of_comparisons(read_results(out))
-    assert "scored on different tasks, so not tested" in said.findings[0]
+    assert "on a task of another difficulty" in said.findings[0]
+    assert dict(said.details[0][1])["Test of the difference"].startswith("Not tested")
 
 
 def relabelled(out: Path) -> Path:
@@ -108,9 +109,9 @@ def test_renaming_a_label_changes_displayed_text_alone(tmp_path: Path) -> None:
     before, after = (contents_of(r).verdict(r) for r in results)
     assert len(after.findings) == 2
     assert after.findings == tuple(said.replace("grid search", "raster scan") for said in before.findings)
-    assert [name for name, _ in after.cards[0][1]][1] == "Raster scan, test mAP"
+    assert "raster scan 73.00" in dict(after.details[0][1])["Test mAP"]
     assert after.cautions == tuple(said.replace("grid search", "raster scan") for said in before.cautions)
-    assert len(after.cards) == len(before.cards) == 2
+    assert len(after.details) == len(before.details) == 2
     figures = [figure_names(r) for r in results]
     assert figures[0]
     assert figures[0] == figures[1]
@@ -136,8 +137,8 @@ def test_both_automargin_arms_are_compared_with_all_four_searches(tmp_path: Path
     assert by_pair["automargin_k2", "grid"] == pytest.approx(0.79 - 0.75)
     assert by_pair["automargin_k2", "asha"] == pytest.approx(0.79 - (0.75 - 0.45 / 10 - 0.5 / 10))
     said = contents_of(read_results(out)).verdict(read_results(out))
-    assert len(said.findings) == len(said.cards) == 8
-    assert said.findings[4].startswith("AdaTriplet: AutoMargin (K = 2) against grid search: ")
+    assert len(said.findings) == len(said.details) == 8
+    assert said.findings[4].startswith("AdaTriplet: AutoMargin (K = 2) scored 4.0 percentage points higher than grid")
     published = {row["arm"] for row in table(out, "automargin_vs_search") if row["published_mean"]}
     assert published == {"grid", "automargin"}
 
@@ -186,12 +187,12 @@ def test_a_study_of_ones_own_with_a_baseline_has_the_whole_comparison(tmp_path: 
     assert power.pop("least_se") == ""  # subjects are not known
     assert all(power.values())
     said = verdict_of_comparisons(read_results(out))
-    assert said.findings[1].startswith("Triplet: AutoMargin against Q2: AutoMargin scored better.")
-    assert [heading for heading, _ in said.cards] == [
-        "Triplet: grid search vs Q2",
-        "Triplet: AutoMargin vs Q2",
+    assert said.findings[1].startswith("Triplet: AutoMargin scored 15.5 percentage points higher than Q2 in mAP")
+    assert [heading for heading, _ in said.details] == [
+        "Triplet: grid search against Q2",
+        "Triplet: AutoMargin against Q2",
     ]
-    assert "Triplet: AutoMargin vs Q2" in page
+    assert "Triplet: AutoMargin against Q2" in page
     figures = {path.stem for path in (out / "report/figures").iterdir()}
     assert {"map_by_year", "expected_best", "map_vs_search_cost"} <= figures
     tidy = table(out, "mine")
@@ -205,7 +206,7 @@ def test_a_study_without_comparisons_shows_none(tmp_path: Path) -> None:
     assert not (out / "report/tables/paired_differences.csv").exists()
     assert not (out / "report/tables/cost_ratios.csv").exists()
     said = verdict_of_comparisons(read_results(out))
-    assert said.cards == ()
+    assert said.details == ()
     assert said.findings[1] == "Triplet + grid search (ε = 0.5): test mAP 73.00 ± 0.71 % (n = 5 seeds)."
 
 

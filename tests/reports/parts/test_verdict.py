@@ -43,11 +43,10 @@ def test_the_verdict_goes_by_the_interval_over_seeds_and_subjects_where_queries_
     assert float(row["p_equivalence"]) == pytest.approx(expected.over_both.equivalence_p(expected.mean, 0.01))
     assert one.variances == expected.variances
     said = verdict_of_comparisons(results)
-    assert "Paired by seed and query, AutoMargin minus grid search" in said.findings[0]
-    assert "95 % CI over seeds and subjects" in said.findings[0]
-    assert "n = 5 seeds × 40 subjects" in said.findings[0]
-    assert "this much variation over seeds and subjects" in said.cautions[0]
-    assert said.cards[0][1][2][0] == "Difference, percentage points [95 % CI over seeds and subjects]"
+    facts = dict(said.details[0][1])
+    assert facts["Mean difference"].startswith("AutoMargin minus grid search is +0.50 percentage points, 95 % CI −")
+    assert "over seeds and subjects (n = 5 seeds × 40 subjects)" in facts["Mean difference"]
+    assert "With 5 seeds and this variation over seeds and subjects" in facts["Power"]
 
 
 def test_without_the_queries_of_a_seed_it_goes_by_the_one_over_seeds_and_says_so(out: Path) -> None:
@@ -56,7 +55,8 @@ def test_without_the_queries_of_a_seed_it_goes_by_the_one_over_seeds_and_says_so
     (first, second) = rows(paired_table(read_results(out)))
     assert (first["over"], first["se_both"]) == ("seeds", "")
     assert second["over"] == "seeds and subjects"
-    assert "SE 1.14 over seeds, not known over subjects" in verdict_of_comparisons(read_results(out)).findings[0]
+    facts = dict(verdict_of_comparisons(read_results(out)).details[0][1])
+    assert facts["Standard error"] == "1.14 percentage points over seeds; not known over subjects."
 
 
 def test_the_sentence_goes_by_holm_over_the_differences_and_over_the_equivalences(out: Path) -> None:
@@ -80,13 +80,15 @@ def test_a_difference_that_the_correction_takes_away_is_not_claimed(out: Path) -
     for pair in PAIRS:
         set_differences(out, pair, values)
     said = verdict_of_comparisons(read_results(out))
-    assert "neither is shown to be better, nor the two to be equivalent" in said.findings[0]
-    assert "the interval excludes 0, but it is one of 2 comparisons, and corrected for that" in said.cautions[0]
+    assert "so neither a difference nor equivalence is shown" in said.findings[0]
+    shown = dict(said.details[0][1])["Test of the difference"]
+    assert "by Holm over 2): the interval excludes 0, but not once it is corrected for all comparisons" in shown
     edit(out / "study.json", comparisons=[["triplet_automargin", "triplet_grid"]])
     said = verdict_of_comparisons(read_results(out))
-    assert "AutoMargin scored better." in said.findings[0]
-    assert "AutoMargin is better for other seeds, on this test set, with these configurations." in said.cautions[0]
-    assert "by Holm" not in said.findings[0]  # alone in its family
+    assert "which is shown to be better" in said.findings[0]
+    shown = dict(said.details[0][1])["Test of the difference"]
+    assert shown.endswith("AutoMargin is better for other seeds, on this test set, with these configurations.")
+    assert "by Holm" not in shown  # alone in its family
 
 
 def test_a_ratio_of_device_seconds_stands_with_its_interval_beside_that_of_epochs(out: Path) -> None:
@@ -98,18 +100,14 @@ def test_a_ratio_of_device_seconds_stands_with_its_interval_beside_that_of_epoch
     assert one.seconds.high is not None
     assert one.seconds.ratio is not None
     ratio, low, high = (f"{value:.2f}" for value in (one.seconds.ratio, one.seconds.low, one.seconds.high))
-    assert (
-        "grid search took 2.00 times the epochs of AutoMargin (72 against 36, which is exact) and" in said.findings[0]
-    )
-    assert f"{ratio} times its device-seconds (95 % CI {low} to {high})." in said.findings[0]
-    card = dict(said.cards[0][1])
-    assert card["Search epochs, grid search ÷ AutoMargin"] == "2.00 ×"
-    assert card["Search device-seconds, grid search ÷ AutoMargin [95 % CI]"] == f"{ratio} × [{low}, {high}]"
+    cost = dict(said.details[0][1])["Search cost"]
+    assert "grid search took 2.00 times the epochs of AutoMargin (72 against 36) and" in cost
+    assert cost.endswith(f"{ratio} times its device-seconds (95 % CI {low} to {high}).")
 
 
 def test_where_subjects_alone_leave_too_much_no_number_of_seeds_is_enough(out: Path) -> None:
     write_query_files(out)
     edit(out / "study.json", equivalence_margin=0.0005)
-    (caution, *_) = verdict_of_comparisons(read_results(out)).cautions
-    assert "for 80 % no number of seeds is enough" in caution or "no number of seeds is enough for 80 %" in caution
-    assert "since these subjects alone leave an SE of" in caution
+    power = dict(verdict_of_comparisons(read_results(out)).details[0][1])["Power"]
+    assert "for 80 % no number of seeds is enough" in power or "no number of seeds is enough for 80 %" in power
+    assert "since these subjects alone leave an SE of" in power

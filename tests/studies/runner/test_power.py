@@ -28,7 +28,7 @@ def test_before_a_run_a_plan_goes_by_the_declared_spread(tmp_path: Path) -> None
     spread = ASSUMED["quick"]
     found = power_of(Variances(spread.seeds**2, 50 * spread.subjects**2, subjects=50), 5, 0.01)
     assert line == f"power, assumed from {spread.source}: {power_sentence(found, 'seeds and subjects')}"
-    assert "pass the test of equivalence with a probability of 0.2 %" in line
+    assert "two equal arms are found equivalent with a probability of 0.2 %" in line
     assert "no number of seeds is enough for 80 %, since these subjects alone leave an SE of 0.40 percentage" in line
 
 
@@ -39,7 +39,7 @@ def test_after_a_run_a_plan_goes_by_what_that_measured(tmp_path: Path) -> None:
     assert one.variances is not None
     expected = power_sentence(power_of(one.variances, 60, 0.01), "seeds")
     assert first == f"power, measured in out, Triplet: AutoMargin against grid search: {expected}"
-    assert "With 60 seeds and this much variation over seeds, two truly equal arms" in second
+    assert "With 60 seeds and this variation over seeds, two equal arms are found" in second
     assert "measured" not in power_lines(plan("full"), out)[0]  # another preset varies otherwise
 
 
