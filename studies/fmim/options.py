@@ -120,9 +120,8 @@ class Options:
     @property
     def starting(self) -> str:
         """What begins first, in words."""
-        if self.backend == "inline":
-            return "loading PyTorch"
-        return f"loading PyTorch, and joining the Ray cluster at {self.address}" if self.address else "starting Ray"
+        ray = f", and joining the Ray cluster at {self.address}" if self.address else ", and starting Ray"
+        return "loading PyTorch" + (ray if self.backend == "ray" else "")
 
     def check(self) -> None:
         """Look up every name and file.

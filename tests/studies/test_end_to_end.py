@@ -59,7 +59,7 @@ def on_ray(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert stop_after(8, signal.SIGKILL, folder) == -signal.SIGKILL
     assert KILLED in screen(folder)
     assert stop_after(14, signal.SIGINT, folder) == 130
-    assert screen(folder).count("interrupted: the same command resumes it") == 2
+    assert screen(folder).count(f"interrupted; to go on: fmim run {STUDY} --preset smoke") == 2
     process = start((STUDY, "--preset", "smoke", "--backend", "inline"), folder, str(folder))
     assert process.wait(timeout=300) == 0, screen(folder)
     return folder

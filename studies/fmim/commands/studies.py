@@ -36,6 +36,8 @@ from fmim.runner.ownership import study_folder
 from fmim.terminal.stages import say
 from fmim_core.records import in_terminal
 
+CHECKING = "loading PyTorch, and checking the plan: one batch of every network and loss"
+
 
 def list_studies(
     files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="Python files of your own.")] = None,
@@ -90,14 +92,14 @@ def plan(
 
     With --calibrate, on the devices of the options that `fmim run` has too: how long it would take.
     """
-    options, console = options_of(locals(), but=("calibrate", "as_json")), Console(quiet=as_json)
+    options = options_of(locals(), but=("calibrate", "as_json"))
     if calibrate and as_json:
         raise ValueError("--calibrate writes calibration.json, and --json prints the plan: leave one of them out")
-    say("loading PyTorch, and checking the plan: one batch of every network and loss", console)
+    say(CHECKING)
     if calibrate:
         from fmim.runner.forecast.predict import predict
 
-        predict(options, console)
+        predict(options, Console())
         return
     from fmim.runner.run_study import prepare
     from fmim.terminal.plan import plan_as_json, show_plan
@@ -106,7 +108,7 @@ def plan(
     if as_json:
         print(plan_as_json(checked))
     else:
-        show_plan(checked, options, console)
+        show_plan(checked, options, Console())
 
 
 def run(
@@ -136,22 +138,22 @@ def run(
     fresh: Annotated[bool, typer.Option("--fresh", help="Move an existing folder aside and start over.")] = False,
 ) -> None:
     """Run a study, or go on with it: the plan minus the trials that are done. Ctrl-C is safe."""
-    arguments, console = locals(), Console()
-    say(f"looking up {study}", console)
-    options = options_of(arguments, but=("dry_run",))
+    say(f"looking up {study}")
+    options = options_of(locals(), but=("dry_run",))
     if dry_run:
+        say(CHECKING)
         from fmim.runner.run_study import prepare
         from fmim.terminal.plan import show_plan
 
-        show_plan(prepare(options), options, console)
+        show_plan(prepare(options), options, Console())
         return
     from fmim.runner.cluster.start import starting
 
-    say(options.starting, console)
+    say(options.starting)
     with starting(options.backend, options.address) as start:  # Ray starts while torch is imported, which takes seconds
         from fmim.runner.run_study import run_study
 
-        code = run_study(options, start, console)
+        code = run_study(options, start, Console())
     raise typer.Exit(code)
 
 

@@ -32,11 +32,14 @@ from fmim_core.trial.spec import TrialSpec
 PLAIN_EVERY_S = 15.0  # between two lines where there is no terminal to redraw
 LOOKED_EVERY_S = 2.0  # between two estimates of the time that is left, and two versions of progress.json
 
+PAUSE_SHARE = 50.0  # pauses are so many times as long as looking takes, which is longer the more trials are left
+
 
 class Progress:
     """A table that redraws itself on a terminal, and a line now and then elsewhere.
 
-    A thread beside the trials' own work says and writes how far they are, so that it is known in long epochs, too.
+    A thread beside the trials' own work says and writes how far they are, so that it is known in long epochs, too. What
+    is drawn waits for no lock: a signal may interrupt whoever has one, and draws as well.
     """
 
     def __init__(
@@ -45,7 +48,7 @@ class Progress:
         self._study, self._out, self._console, self._command = study, out, console, command
         for outcome in done:
             study.count(outcome)
-        self._lock, self._over = threading.RLock(), threading.Event()  # a signal may come within
+        self._lock, self._over = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._look_now_and_then, daemon=True)
         self._printed, self._said = time.monotonic(), study.done
         self._redraws = console.is_terminal and not console.is_dumb_terminal
@@ -64,7 +67,7 @@ class Progress:
         self._over.set()
         self._thread.join()
         self._study.running.clear()
-        self._write()
+        self.write()
 
     def started(self, spec: TrialSpec) -> None:
         """A trial runs from now on; where it is tried again, anew."""
@@ -95,8 +98,11 @@ class Progress:
             self._console.print(f"[yellow]{spec.id} {record.status}[/]: {said}", highlight=False, soft_wrap=True)
 
     def _look_now_and_then(self) -> None:
-        while not self._over.wait(LOOKED_EVERY_S):
+        pause = LOOKED_EVERY_S
+        while not self._over.wait(pause):
+            begun = time.monotonic()
             self._look()
+            pause = max(LOOKED_EVERY_S, PAUSE_SHARE * (time.monotonic() - begun))
             if not self._redraws and self._said < self._study.done and time.monotonic() - self._printed > PLAIN_EVERY_S:
                 self._printed, self._said = time.monotonic(), self._study.done
                 self._console.print(self.line(), highlight=False, soft_wrap=True)
@@ -105,9 +111,10 @@ class Progress:
         """Estimate how long it will take, and write how far it is."""
         with self._lock:
             self._looked, self._left = time.monotonic(), self._study.seconds_left(datetime.now(UTC))
-        self._write()
+        self.write()
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Write progress.json as it is now."""
         with self._lock:
             running = list(self._study.running.values())
         file = ProgressFile(at=now(), command=self._command, running=running, lengths=dict(self._study.lengths))
@@ -121,8 +128,7 @@ class Progress:
 
     def shown(self) -> RenderableType:
         """The whole by arm, and the trials that run."""
-        with self._lock:
-            tables = (arms_of(self._study), running_of(self._study))
+        tables = (arms_of(self._study), running_of(self._study))
         return Group(self.line(), *(table.fitting(self._console) for table in tables if table.rows))
 
 
@@ -149,7 +155,7 @@ def arms_of(study: StudyProgress) -> Listing:
 
 def running_of(study: StudyProgress) -> Listing:
     """Each running trial with its epoch and its best value so far."""
-    rows = [(one.trial, f"{one.epoch}/{one.epochs}", percent(one.best)) for one in study.running.values()]
+    rows = [(one.trial, f"{one.epoch}/{one.epochs}", percent(one.best)) for one in list(study.running.values())]
     return Listing(("running", "epoch", "best validation mAP"), rows)
 
 

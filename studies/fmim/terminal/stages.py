@@ -7,6 +7,6 @@ from rich.console import Console
 from fmim_core.records import in_terminal
 
 
-def say(stage: str, console: Console) -> None:
-    """Say what begins now, e.g. `starting Ray …`."""
-    console.print(f"[dim]{in_terminal(stage)} …[/]", highlight=False, soft_wrap=True)
+def say(stage: str, console: Console | None = None) -> None:
+    """Say what begins now, e.g. `starting Ray …`; on standard error where no console is given."""
+    (console or Console(stderr=True)).print(f"[dim]{in_terminal(stage)} …[/]", highlight=False, soft_wrap=True)

@@ -135,7 +135,7 @@ def test_data_alone_lists_names_and_commands(fmim: Fmim, clinic: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("describe", "nope.csv"), "unknown data set 'nope.csv': give one of phantom"),
+        (("describe", "nope.csv"), "no such file: nope.csv"),
         (("describe", "chestxray"), "the path of a manifest (a CSV file). Did you mean 'chestxray14'?"),
         (("check", "phantom", "--preset", "tiny"), "unknown preset 'tiny'; there are smoke, quick, full, paper"),
         (("prepare", "clinic"), "clinic needs --data-root"),

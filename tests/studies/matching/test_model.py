@@ -190,7 +190,7 @@ def test_a_device_that_is_not_there_is_refused(single: Path, device: str) -> Non
         (np.zeros((0, 28, 28), np.uint8), "there is no image"),
         ([], "there is no image"),
         (["nothing.png", "neither.png"], "no image file nothing.png and 1 more"),
-        ("nothing.csv", "unknown data set 'nothing.csv'"),
+        ("nothing.csv", "no such file: nothing.csv"),
     ],
 )
 def test_images_that_cannot_be_used_are_refused(single: Path, images: object, message: str) -> None:

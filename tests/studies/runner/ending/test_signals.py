@@ -12,7 +12,7 @@ import pytest
 from mlflow import MlflowClient
 
 from fmim.exit_codes import INTERRUPTED
-from fmim.runner.ending.signals import ends_as_by_ctrl_c
+from fmim.runner.ending.signals import announced, ends_as_by_ctrl_c
 from fmim_core.records import StudyFile
 from tests.support.paths import ROOT
 from tests.support.services import wait_for
@@ -68,3 +68,26 @@ def test_a_program_under_nohup_does_not_end_with_its_terminal() -> None:
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_ends_a_block_is_announced_at_once(number: signal.Signals) -> None:
+    said: list[str] = []
+    with ends_as_by_ctrl_c():
+        before = signal.getsignal(number)
+        with pytest.raises(KeyboardInterrupt), announced(lambda: said.append("stopping")):
+            signal.raise_signal(number)
+        said.append("over")
+        assert signal.getsignal(number) is before
+    assert said == ["stopping", "over"]
+
+
+def test_what_is_ignored_is_not_announced() -> None:
+    said: list[str] = []
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with announced(lambda: said.append("stopping")):
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert said == []
