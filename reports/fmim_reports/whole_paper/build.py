@@ -9,6 +9,7 @@ from pathlib import Path
 from fmim_core.records import study_path, write_bytes
 from fmim_reports.build import status_lines
 from fmim_reports.page.environment import page_environment
+from fmim_reports.page.render import DrawnFigure
 from fmim_reports.reading.cost import cost_of, reuse_sentence
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.whole_paper.differences import (
@@ -24,24 +25,11 @@ from fmim_reports.whole_paper.items import ITEMS, PaperItem
 from fmim_reports.writing.captions import data_phrase, source_line
 from fmim_reports.writing.formats import to_md
 from fmim_reports.writing.latex import latex
-from fmim_reports.writing.plotting import Drawing, NothingToDraw, Plot, render
+from fmim_reports.writing.plotting import NothingToDraw, render
 from fmim_reports.writing.tables import Column, Table, markdown, to_csv
 
 TITLE = "AdaTriplet and AutoMargin (MICCAI 2022), every table and figure again"
 QUESTION = "Which numbers of the paper come out here, and what may explain those that do not?"
-
-
-@dataclass(frozen=True)
-class DrawnPlot:
-    """A figure and its drawing."""
-
-    plot: Plot
-    drawing: Drawing
-
-    @property
-    def svg(self) -> str:
-        """As it goes into the page."""
-        return self.drawing.inline
 
 
 @dataclass(frozen=True)
@@ -50,7 +38,7 @@ class ShownItem:
 
     item: PaperItem
     tables: tuple[Table, ...] = ()
-    figures: tuple[DrawnPlot, ...] = ()
+    figures: tuple[DrawnFigure, ...] = ()
     not_drawn: tuple[str, ...] = ()
     missing: str = ""
 
@@ -91,20 +79,18 @@ def build_paper(out: Path) -> Path:
     studies = {name: read_results(out / name) for name in names if study_path(out / name).is_file()}
     if not studies:
         raise ValueError(f"{out} holds none of the studies {', '.join(names)}: fmim paper runs them")
-    paper = _paper(studies, names)
+    paper = _paper(studies, names, out)
     for table in paper.tables:
         for suffix, write in (("csv", to_csv), ("md", markdown), ("tex", latex)):
             write_bytes(out / "tables" / f"{table.name}.{suffix}", write(table).encode())
-    for figure in (figure for shown in paper.items for figure in shown.figures):
-        write_bytes(out / "figures" / f"{figure.plot.name}.png", figure.drawing.png)
-        write_bytes(out / "figures" / f"{figure.plot.name}.svg", figure.drawing.svg)
     write_bytes(out / "paper.md", _markdown(paper).encode())
     page = page_environment().get_template("whole_paper.html.j2").render(paper=paper)
     write_bytes(out / "index.html", page.encode())
     return out / "index.html"
 
 
-def _paper(studies: Mapping[str, Results], names: list[str]) -> Paper:
+def _paper(studies: Mapping[str, Results], names: list[str], out: Path) -> Paper:
+    """The report, of which the figures are written as they are drawn."""
     found = differences(studies)
     any_study = next(iter(studies.values()))
     missing = [name for name in names if name not in studies]
@@ -117,7 +103,7 @@ def _paper(studies: Mapping[str, Results], names: list[str]) -> Paper:
         lead=_lead(found),
         reasons=tuple(reason_sentences(found)),
         overview=overview_table(found),
-        items=tuple(_shown(item, studies) for item in ITEMS),
+        items=tuple(_shown(item, studies, out) for item in ITEMS),
         differences=differences_table(found),
         studies=_studies_table(studies),
     )
@@ -135,17 +121,20 @@ def _lead(found: list[Difference]) -> str:
     )
 
 
-def _shown(item: PaperItem, studies: Mapping[str, Results]) -> ShownItem:
+def _shown(item: PaperItem, studies: Mapping[str, Results], out: Path) -> ShownItem:
     if item.study not in studies:
         return ShownItem(item, missing=f"The study {item.study} has not run yet.")
-    results, figures, not_drawn = studies[item.study], list[DrawnPlot](), list[str]()
+    results, figures, not_drawn = studies[item.study], list[DrawnFigure](), list[str]()
     for make in item.figures:
         try:
             plot = make(results)
         except NothingToDraw as nothing:
             not_drawn.append(f"Figure not drawn: {nothing}.")
-        else:
-            figures.append(DrawnPlot(plot, render(plot, source_line(results))))
+            continue
+        drawing = render(plot, source_line(results))
+        write_bytes(out / "figures" / f"{plot.name}.png", drawing.png)
+        write_bytes(out / "figures" / f"{plot.name}.svg", drawing.svg)
+        figures.append(DrawnFigure(plot, drawing.inline))
     return ShownItem(item, tuple(make(results) for make in item.tables), tuple(figures), tuple(not_drawn))
 
 

@@ -155,13 +155,14 @@ def overview_table(found: list[Difference]) -> Table:
         Column("within", "Within 2 SE", "count"),
         Column("known", "Known difference", "count"),
         Column("unexplained", "Unexplained", "count"),
-        Column("median", "Median distance, points", "number"),
-        Column("order", "Order, Spearman's ρ", "number"),
+        Column("median", "Distance, points", "number"),
+        Column("order", "Order, ρ", "number"),
     ]
     text = (
         "How far our numbers are from the published ones, and how many of them something known may explain. Where few "
-        "seeds or folds make an SE wide, within 2 SE says little. Order: the rank correlation of our mAP over all "
-        "times with the published one over that table's or figure's rows, 1 where both have the same order."
+        "seeds or folds make an SE wide, within 2 SE says little. Distance: the median. Order: Spearman's rank "
+        "correlation of our mAP over all times with the published one over that table's or figure's rows, 1 where both "
+        "have the same order."
     )
     return Table("agreement", "Agreement with the paper", text, columns, rows, empty="No value is there yet.")
 
