@@ -14,6 +14,7 @@ from fmim_reports.across.differences import differences
 from fmim_reports.across.settings import differing
 from fmim_reports.across.studies import read_studies
 from fmim_reports.across.tables import arms_table
+from tests.reports.across.conftest import of_study
 from tests.support.factories import make_out
 from tests.support.file_contents import edit
 from tests.support.replicate_studies import rows
@@ -35,12 +36,12 @@ def test_every_setting_that_differs_is_named_with_its_values(studies: Studies) -
 
 def test_a_setting_that_one_study_alone_has_differs(studies: Studies, tmp_path: Path) -> None:
     other = make_out(tmp_path / "other", folds=1, arms=["triplet_grid"])
-    train = {"epochs": 6, "batch_size": 128, "keep": "last", "model": {"kind": "small"}}
-    edit(other / "study.json", train=train, changed={"model.kind": "small"})
+    train = of_study(other, "train", scheduler={"warm_up": 3})
+    edit(other / "study.json", train=train, changed={"scheduler.warm_up": 3})
     found = differing(read_studies([studies["first"], other]))
     assert [(one.name, one.text("A"), one.text("B")) for one in found] == [
-        ("changed from the preset", "nothing", "model.kind = small"),
-        ("model.kind", "", "small"),
+        ("changed from the preset", "nothing", "scheduler.warm_up = 3"),
+        ("scheduler.warm_up", "", "3"),
     ]
 
 
@@ -86,6 +87,7 @@ def test_names_are_text_on_the_page(tmp_path: Path) -> None:
         edit(out / "study.json", arms=[study["arms"][0] | {"label": "<script>alert(1)</script>"}], title="<i>t</i>")
     read = read_studies(made)
     text = write_comparison(tmp_path / "page", read, differences(read)).read_text(encoding="utf-8")
-    assert "<script" not in text
+    assert "<script>alert" not in text
     assert "<i>t" not in text
+    assert "&lt;script&gt;alert(1)" in text
     assert "/&lt;b&gt;" in text
