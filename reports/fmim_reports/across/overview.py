@@ -28,7 +28,7 @@ class State(Enum):
     COMPLETE = "complete"
     RUNNING = "running"
     INTERRUPTED = "interrupted"
-    FAILED = "trials failed"
+    FAILED = "with failed trials"
     DAMAGED = "damaged"
 
     @property

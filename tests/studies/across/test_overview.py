@@ -87,7 +87,7 @@ def test_every_study_has_its_state_its_trials_and_its_date(runs: Path) -> None:
     }
     assert (facts["killed"]["Started"], facts["killed"]["Trials"]) == ("2026-02-01 00:00 UTC", "5 of at most 6")
     words = page_words(runs / "index.html")
-    assert "6 studies: 1 complete, 1 running, 2 interrupted, 1 trials failed, 1 damaged." in words
+    assert "6 studies: 1 complete, 1 running, 2 interrupted, 1 with failed trials, 1 damaged." in words
     assert "3 of 4 search trials completed: 1 failed." in words
     assert "study.json is not readable JSON" in words
     assert "A scored better." in words
