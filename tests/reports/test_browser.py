@@ -1,22 +1,110 @@
-"""The report as a person sees it: in a real browser, without a screen."""
+"""The report as a person sees it, presses it and prints it: in a real browser, without a screen."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from pathlib import Path
 
+import pypdfium2
 import pytest
 from playwright.sync_api import Browser
 
+from fmim_reports.build import tables_of
+from fmim_reports.page.render import latex
+from fmim_reports.reading.results import read_results
 from tests.support.browser import DESK, PHONE, visited
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("width", [PHONE, DESK])
-def test_the_report_fits_the_window_and_shows_its_figures(browser: Browser, reported: Path, width: int) -> None:
-    with visited(browser, (reported / "report" / "index.html").as_uri(), width) as visit:
+@pytest.fixture(scope="module")
+def url(reported: Path) -> str:
+    return (reported / "report" / "index.html").as_uri()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(PHONE, "dark"), (DESK, "light")])
+def test_the_report_fits_the_window_and_has_no_barriers(browser: Browser, url: str, width: int, scheme: str) -> None:
+    with visited(browser, url, width, color_scheme=scheme) as visit:
+        page = visit.page
+        assert page.locator("figure svg:visible").count() == 9
+        assert visit.barriers() == []
+        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         scrolled, shown = visit.widest()
         assert scrolled <= shown
-        assert visit.page.locator("figure svg:visible").count() == 9
-        assert visit.barriers() == []
+        ids = page.locator(".table, figure").evaluate_all("all => all.map((one) => one.id)")
+        anchors = page.locator(".table .anchor, figure .anchor").evaluate_all("all => all.map((one) => one.hash)")
+        assert anchors == [f"#{name}" for name in ids]
         assert visit.errors == []
+
+
+def test_everything_that_can_be_pressed_does_what_it_says(browser: Browser, url: str, reported: Path) -> None:
+    permissions = ["clipboard-read", "clipboard-write"]
+    with visited(browser, url, permissions=permissions) as visit:
+        page = visit.page
+        costs = page.locator("#search_cost")
+        heading = costs.locator("thead tr").last.locator("th").nth(7)
+        first = "costs => [...costs.tBodies[0].rows].map((row) => Number(row.cells[7].dataset.value))"
+        before = costs.locator("table").evaluate(first)
+        heading.get_by_role("button").focus()
+        for direction, expected in (
+            ("ascending", sorted(before)),
+            ("descending", sorted(before, reverse=True)),
+            (None, before),
+        ):
+            page.keyboard.press("Enter")
+            assert heading.get_attribute("aria-sort") == direction
+            assert costs.locator("table").evaluate(first) == expected
+        sums = page.locator("#grid_vs_automargin")
+        sums.get_by_role("button", name="Validation mAP").click()
+        last = "table => [...table.tBodies].map((body) => body.rows[body.rows.length - 1].className)"
+        assert sums.locator("table").evaluate(last) == ["total", "total"]  # means stay below what they are of
+        tables = {table.name: table for found in tables_of(read_results(reported)).values() for table in found}
+        for name in ("search_cost", "power"):
+            page.goto(f"{url}#{name}")
+            assert page.locator(f"#{name} table").is_visible()  # also where it was folded
+            page.locator(f"#{name} button.copy").click()
+            assert page.get_by_role("status").inner_text() == "Copied"
+            assert page.evaluate("navigator.clipboard.readText()") == latex(tables[name])
+        for summary in page.locator("summary").all():
+            summary.click()
+        links = page.locator("a").evaluate_all("all => all.map((one) => one.href)")
+        files = [Path(link.removeprefix("file://")) for link in links if not link.startswith(f"{url}#")]
+        assert len(files) > 100
+        assert [str(file) for file in files if not file.exists()] == []
+        assert visit.errors == []
+
+
+def test_without_scripts_everything_is_there(browser: Browser, url: str, tmp_path: Path, reported: Path) -> None:
+    alone = tmp_path / "index.html"
+    alone.write_bytes((reported / "report" / "index.html").read_bytes())
+    with visited(browser, alone.as_uri(), java_script_enabled=False) as visit:
+        assert visit.page.locator("figure svg:visible").count() == 9
+        assert visit.page.locator("button:visible").count() == 0
+        visit.page.goto(f"{alone.as_uri()}#power")
+        assert visit.page.locator("#power table").is_visible()
+        assert visit.errors == []
+
+
+def words(text: str) -> str:
+    """A text as a printed page holds it: without its spaces, breaks and ligatures."""
+    return re.sub(r"[\s\u00ad\ufffe-]+", "", unicodedata.normalize("NFKC", text))
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_paper_has_every_cell_and_cuts_nothing(browser: Browser, url: str, scripts: bool) -> None:
+    with visited(browser, url, java_script_enabled=scripts) as visit:
+        printed = pypdfium2.PdfDocument(visit.page.pdf(prefer_css_page_size=True))
+        visit.page.locator("nav, .unseen").evaluate_all("all => all.forEach((one) => one.remove())")  # not for paper
+        shown = visit.page.locator("th, td, summary, dt, dd, .verdict li").all_text_contents()
+    found, outside = [], 0
+    for sheet in map(printed.get_page, range(len(printed))):
+        width, height = sheet.get_size()
+        assert sorted((round(width), round(height))) == [595, 842]  # A4 in points
+        text = sheet.get_textpage()
+        found.append(text.get_text_range())
+        boxes = (text.get_charbox(number) for number in range(text.count_chars()))
+        outside += sum(left < 0 or bottom < 0 or right > width or top > height for left, bottom, right, top in boxes)
+    assert outside == 0
+    paper = words("".join(found))
+    assert [text for text in dict.fromkeys(map(words, shown)) if text not in paper] == []

@@ -37,8 +37,9 @@ def test_verdict_says_numbers_data_and_what_is_not_shown(out: Path) -> None:
         "Pairing by seed": "Does not make the SE smaller (1.14 instead of 1.00); the arms' seeds have a correlation of "
         "−0.30.",
         "Power": "With 5 seeds and this variation over seeds, two equal arms are found equivalent with a probability "
-        "of 0.7 %, and a true difference of 1 percentage point is found with one of 10.5 %; for 80 % these need about 58 and "
-        "53 seeds. The smallest difference found with 80 % is 4.29 percentage points.",
+        "of 0.7 %, and a true difference of 1 percentage point is found with one of 10.5 %; "
+        "for 80 % these need about 58 "
+        "and 53 seeds. The smallest difference found with 80 % is 4.29 percentage points.",
         "Search cost": "AutoMargin trained N_s = 4, grid search N_s = 16; grid search took 4.00 times the epochs of "
         "AutoMargin (288 against 72) and 4.00 times its device-seconds (no variance: the ratio is 4 in all 3 pairs, so "
         "there is no interval).",

@@ -86,7 +86,7 @@ def _data(results: Results) -> Iterable[str]:
     data = results.study.data
     development, test = data.development, data.test
     release = f", release {data.release}" if data.release else ""
-    yield f"Data ({data.name}{release}): {data.about.rstrip('.')}."
+    yield f"The data ({data.name}{release}) are: {data.about.rstrip('.')}."
     yield (
         f"Of {data.images} images of {data.image_size} × {data.image_size} pixels, {development.images} of "
         f"{development.subjects} subjects were used for development, and {test.images} of {test.subjects} other "
@@ -133,7 +133,7 @@ def _searches(arms: Iterable[ArmEntry]) -> Iterable[str]:
     """How each arm with something to select was searched."""
     found = [f"{arm.label}: {_search(arm)}" for arm in arms if arm.n_s > 1]
     if found:
-        yield f"Searches: {'; '.join(found)} (N_s: configurations)."
+        yield f"The searches, with N_s configurations each, were: {'; '.join(found)}."
 
 
 def _search(arm: ArmEntry) -> str:
@@ -153,20 +153,20 @@ def _range(name: str, values: Any) -> str:
 
 def _training(results: Results) -> Iterable[str]:
     losses = {arm.loss: _source("loss", arm.loss_kind) for arm in results.arms}
-    yield f"Losses: {_listed([' '.join(filter(None, (name, one.cited))) for name, one in losses.items()])}."
+    yield f"The losses were {_listed([' '.join(filter(None, (name, one.cited))) for name, one in losses.items()])}."
     kinds = dict.fromkeys(arm.margins_kind for arm in results.arms if arm.margins_kind != "none")
     if kinds:
-        yield f"Margins: {_listed([_source('margins', kind).cited for kind in kinds])}."
+        yield f"Margins were set by {_listed([_source('margins', kind).cited for kind in kinds])}."
     found = _settings(results)
     networks = [_source("model", str(kind)).cited for kind in found["model.kind"]]
     values = {name.replace(".", "_"): _value(given) for name, given in found.items()}
-    yield f"Network: {_listed(networks, 'or')}, embeddings of {values['model_embedding_dim']} dimensions."
+    yield f"The network was {_listed(networks, 'or')}, with embeddings of {values['model_embedding_dim']} dimensions."
     yield (
-        "Training: {adam}, learning rate {learning_rate}, weight decay {weight_decay}, {epochs} epochs, batches of "
-        "{batches_subjects_per_batch} subjects × {batches_images_per_subject} images."
+        "It was trained by {adam} with a learning rate of {learning_rate} and a weight decay of {weight_decay}, for "
+        "{epochs} epochs of batches of {batches_subjects_per_batch} subjects × {batches_images_per_subject} images."
     ).format(adam=_source("optimizer", "adam").cited, **values)
     yield (
-        "Augmentation: Gaussian noise (probability {augmentation_noise_p}, standard deviation up to "
+        "Images were augmented by Gaussian noise (probability {augmentation_noise_p}, standard deviation up to "
         "{augmentation_noise_std}), rotation by up to {augmentation_rotation}°, random crop to {augmentation_crop} "
         "pixels, gamma of {augmentation_gamma} (probability {augmentation_gamma_p}); in validation and test a centre "
         "crop."

@@ -1,0 +1,39 @@
+"""Which values of a table are marked as the best."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fmim_core.metric_names import METRICS, Metric
+from fmim_reports.writing.tables import Column, Table
+
+MAP = METRICS["mAP"]
+ERROR = Metric("error", "error rate", higher_is_better=False)
+
+
+def best(values: list[float | None], metric: Metric | None = MAP, **flags: list[int]) -> set[int]:
+    """The rows that are marked; `flags` are the rows that have one, as `rule=[2]`."""
+    rows: list[dict[str, Any]] = [
+        {"value": value} | {flag: number in which for flag, which in flags.items()}
+        for number, value in enumerate(values)
+    ]
+    column = Column("value", "Value", "percent", metric=metric)
+    return set(Table("t", "T", "", [column], rows).best_rows(column))
+
+
+def test_the_best_is_that_of_the_metrics_direction() -> None:
+    assert best([0.5, 0.7, 0.6]) == {1}
+    assert best([0.5, 0.7, 0.6], ERROR) == {0}
+    assert best([0.5, 0.7, 0.6], None) == set()
+
+
+def test_what_is_shown_alike_is_as_good_and_what_is_no_number_is_not() -> None:
+    assert best([0.70001, 0.70004, 0.6]) == {0, 1}  # both are shown as 70.00
+    assert best([0.7, 0.7]) == best([0.7]) == best([math.nan, None]) == set()
+    assert best([math.nan, 0.5, None, 0.6]) == {3}
+
+
+def test_groups_have_their_own_and_totals_and_references_have_none() -> None:
+    assert best([0.5, 0.6, 0.9, 0.8], rule=[2]) == {1, 2}
+    assert best([0.5, 0.6, 0.9], total=[2]) == best([0.5, 0.6, 0.9], rule=[2], reference=[2]) == {1}
