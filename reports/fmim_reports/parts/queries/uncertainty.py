@@ -51,7 +51,7 @@ def uncertainty_by_year_table(results: Results) -> Table:
     unit, of_scored = interval.unit, scored[interval.unit]
     times = sorted(of_scored.dropna().unique().tolist())
     rows = [
-        {"arm": arm, unit: time, "rule": time == times[0]}
+        {"arm": arm, unit: int(time), "rule": time == times[0]}
         | uncertainty_of(results, arm.name, scored.index[of_scored == time])
         for arm in known_arms(results)
         for time in times
