@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import urlencode
 
 TRAINING = {"workflowType": "machine_learning"}
+NAMES = "attributes.`Run Name`"  # the column of runs' names
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 """Tell versions of MLflow that go by it that the experiment is one of training."""
 
@@ -29,7 +30,7 @@ def arms_view(study_id: str, name: str, at: int, metric: str, arms: Iterable[str
         metric: the test metric in MLflow's name, e.g. `test/mAP`.
         varied: parameters that have a column.
     """
-    columns = [f"metrics.`{one}`" for one in dict.fromkeys([metric, "test/CMC_1", "system/device_seconds"])]
+    columns = [f"metrics.`{one}`" for one in dict.fromkeys([metric, "test/CMC_1"])]
     state = {
         "searchFilter": f"tags.`fmim.study_id` = '{study_id}' and tags.`fmim.stage` = 'replicate'",
         "orderByKey": columns[0],
@@ -39,6 +40,8 @@ def arms_view(study_id: str, name: str, at: int, metric: str, arms: Iterable[str
         "datasetsFilter": [],
         "modelVersionFilter": "All Runs",
         "selectedColumns": [*columns, *(f"params.`{one}`" for one in varied)],
+        "columnOrder": [NAMES],
+        "columnWidths": {NAMES: 300},  # pixels; MLflow's own would cut the names of arms
         "groupBy": {"aggregateFunction": "average", "groupByKeys": [{"mode": "param", "groupByData": "arm"}]},
         "groupsExpanded": {f"param.arm.{arm}": False for arm in arms},
     }
