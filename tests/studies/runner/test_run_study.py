@@ -7,7 +7,7 @@ import math
 import shutil
 from collections import Counter
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any
 
 import pytest
@@ -26,6 +26,7 @@ from fmim_core.records import (
     Record,
     SelectionFile,
     StudyFile,
+    flat,
     queries_path,
     read_json,
     read_records,
@@ -207,14 +208,16 @@ def test_every_trial_is_a_child_run_with_parameters_steps_cost_and_its_record(fi
     assert {run.data.tags["mlflow.parentRunId"] for run in runs.values()} == {parent.info.run_id}
     run = runs["adatriplet_automargin.c00.fold1"]
     record = Record.read(record_path(finished / "study", "adatriplet_automargin.c00.fold1"))
-    assert run.data.params == {
-        "arm": "adatriplet_automargin",
-        "stage": "search",
-        "replicate": "1",
-        "k_delta": "2",
-        "k_an": "2",
-        "initial_margins": "measured",
-    }
+    told = {"arm": record.arm, "stage": "search", "replicate": 1, "seed": record.seed, "k_delta": 2, "k_an": 2}
+    assert run.data.params == {name: str(value) for name, value in [*flat(record.config), *told.items()]}
+    (read,) = client.get_run(run.info.run_id).inputs.dataset_inputs
+    data = StudyFile.read(finished / "study" / "study.json").data
+    assert (read.dataset.name, read.dataset.digest) == ("phantom", data.fingerprint[:32])
+    tested = [
+        r.metrics.test["mAP"] for r in read_records(finished / "study") if r.trial.startswith(f"{record.arm}.c00.s")
+    ]
+    assert parent.data.metrics[f"test_mAP/{record.arm}"] == pytest.approx(fmean(tested), abs=1e-12)
+    assert parent.data.metrics[f"test_mAP_se/{record.arm}"] == pytest.approx(stdev(tested) / len(tested) ** 0.5)
     first, empty = record.history[0], sum(row.empty_batches for row in record.history)
     assert (run.data.metrics["initial_epsilon"], run.data.metrics["initial_beta"]) == (first.epsilon, first.beta)
     assert run.data.metrics["empty_batches_share"] == empty / sum(row.batches for row in record.history)

@@ -151,7 +151,8 @@ def all_runs(client: MlflowClient) -> dict[str, Any]:
     (experiment,) = [one for one in client.search_experiments() if one.name == "automargin_vs_grid"]
     found = {}
     for run in client.search_runs([experiment.experiment_id]):
-        tags = {name: value for name, value in run.data.tags.items() if name != "mlflow.parentRunId"}
+        ids = ("mlflow.parentRunId", "mlflow.note.content")  # the description links to pages by them
+        tags = {name: value for name, value in run.data.tags.items() if name not in ids}
         trial, number = tags.get("fmim.trial", ""), run.info.run_id
         curves = {name: [(m.step, m.value) for m in client.get_metric_history(number, name)] for name in CURVES}
         files = sorted(item.path for folder in ("", "report") for item in client.list_artifacts(number, folder or None))
