@@ -15,7 +15,7 @@ from fmim.data.banks import bank_of
 from fmim.data.sources import find_source
 from fmim.data.subject_check import check_subject_counts
 from fmim.exit_codes import DONE, INTERRUPTED, SOME_FAILED
-from fmim.options import Options, selection_file
+from fmim.options import Options
 from fmim.own.faults import located, place_of
 from fmim.plan import Plan
 from fmim.runner.backends.backend import Backend, open_backend
@@ -36,7 +36,7 @@ from fmim.runner.ownership import locked, move_aside
 from fmim.runner.reuse.earlier import EarlierTrials, earlier_of
 from fmim.runner.reuse.known import there_already
 from fmim.runner.reuse.reusing import Reusing
-from fmim.runner.selection import Outcome
+from fmim.runner.selection import Outcome, check_selected_on
 from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity, artifacts_of
 from fmim.runner.tracking.tracker import Tracker
 from fmim.runner.workload import Workload
@@ -150,7 +150,7 @@ def _run(plan: Plan, options: Options, start: RayStart | None, console: Console)
         say(f"reading the images of {checked.source.description.name}", console)
         bank = open_bank(checked, options, console)
         backend.check(bank)
-        _check_selected_on(bank, options.selected)
+        check_selected_on(bank.fingerprint, options.selected)
         if options.fresh and (aside := move_aside(out)):
             console.print(f"moved {in_terminal(out)} to {in_terminal(aside)}", highlight=False, soft_wrap=True)
         with locked(out) as unlocked:
@@ -163,8 +163,8 @@ def _run(plan: Plan, options: Options, start: RayStart | None, console: Console)
             study = write_study(out, plan, bank, checked.folds, _execution(options, backend))
             write_surfaces(out, plan)
             tracker = Tracker(options.tracking, Identity.of(study), partial(read_records, out), warn)
-            earlier, command = earlier_of(options, plan, bank).without(out), options.command
-            run = StudyRun(plan, bank, out, study, backend, outcomes, earlier, tracker, console, begun, command)
+            earlier, again = earlier_of(options, plan, bank).without(out), options.command
+            run = StudyRun(plan, bank, out, study, backend, outcomes, earlier, tracker, console, begun, again)
             return run.execute()
 
 
@@ -248,9 +248,7 @@ class StudyRun:
         wall_s = time.perf_counter() - self.begun
         end_execution(self.out, wall_s, trials.handed_out, exit_code=code)
         if trials.reused:
-            folders = ", ".join(f"{folder} ({number})" for folder, number in sorted(trials.reused.items()))
-            said = f"{trials.reused.total()} trials reused from {folders}; {trials.handed_out} trained here"
-            self.console.print(in_terminal(said), highlight=False, soft_wrap=True)
+            self.console.print(in_terminal(trials.sentence), highlight=False, soft_wrap=True)
         return code
 
     def _say_stopping(self) -> None:
@@ -289,24 +287,10 @@ def _warn(console: Console, text: str) -> None:
     console.print(f"[yellow]{in_terminal(text)}[/]", highlight=False, soft_wrap=True)
 
 
-def _check_selected_on(bank: Bank, selected: Path | None) -> None:
-    """Raise a `ValueError` if the selection was made on another data set, perhaps on these test subjects."""
-    if selected is None:
-        return
-    data = StudyFile.read(selection_file(selected, "study.json")).data
-    if data.fingerprint != bank.fingerprint:
-        raise ValueError(f"--selected {selected} was selected on other data ({data.name}): select on the same first")
-
-
 def _execution(options: Options, backend: Backend) -> Execution:
     """What study.json says of this execution now; the rest follows when it has ended."""
-    return Execution(
-        started_at=now(),
-        slots=backend.slots,
-        backend=options.backend,
-        device=backend.device,
-        tracking_uri=options.tracking.shown,
-    )
+    where = {"slots": backend.slots, "backend": options.backend, "device": backend.device}
+    return Execution.model_validate({"started_at": now(), "tracking_uri": options.tracking.shown} | where)
 
 
 def open_bank(checked: Checked, options: Options, console: Console) -> Bank:
