@@ -115,9 +115,7 @@ class StudyRun:
         wall_s = time.perf_counter() - self.begun
         end_execution(self.out, wall_s, trials.handed_out, exit_code=code)
         if trials.reused:
-            folders = ", ".join(f"{folder} ({number})" for folder, number in sorted(trials.reused.items()))
-            said = f"{trials.reused.total()} trials reused from {folders}; {trials.handed_out} trained here"
-            self.console.print(in_terminal(said), highlight=False, soft_wrap=True)
+            self.console.print(in_terminal(trials.sentence), highlight=False, soft_wrap=True)
         return code
 
     def _say_stopping(self) -> None:

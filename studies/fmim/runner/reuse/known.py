@@ -54,7 +54,7 @@ class ThereAlready:
 def there_already(plan: Plan, bank: Bank, earlier: EarlierTrials, done: Collection[str] = ()) -> ThereAlready:
     """What of a plan has records; trials in `done` are left out. Configurations yet to be proposed are not known."""
     found: dict[str, list[tuple[TrialSpec, Path]]] = {stage: [] for stage in UNITS}
-    for spec in plan.possible(bank, lambda arm, search_split: ()):
+    for spec in plan.possible(bank, lambda arm, search_split: ()) if earlier.records else ():
         if spec.id not in done and (records := earlier.of(spec)):
             found[spec.stage].append((spec, records[0]))
     found["replicate"] = list(_of_one_winner(found["replicate"]))

@@ -34,6 +34,12 @@ class Reusing:
         self.handed_out = 0
 
     @property
+    def sentence(self) -> str:
+        """How many trials were reused from where, and how many trained."""
+        folders = ", ".join(f"{folder} ({number})" for folder, number in sorted(self.reused.items()))
+        return f"{self.reused.total()} trials reused from {folders}; {self.handed_out} trained here"
+
+    @property
     def exhausted(self) -> bool:
         """Whether no trial is left and none can follow."""
         return self._trials.exhausted
