@@ -264,6 +264,8 @@ class StudyRun:
         if code != INTERRUPTED:
             show_results(results, self.console)
         self.console.print(f"report: {in_terminal(page)}", highlight=False, soft_wrap=True)
+        if code != INTERRUPTED:
+            show_next(self.out, self.console)
 
     def _close(self, code: int) -> None:
         say("bringing MLflow up to date", self.console)
@@ -271,8 +273,6 @@ class StudyRun:
         if code == INTERRUPTED:
             again = self.command or "the same call"
             self.console.print(f"interrupted; to go on: {in_terminal(again)}", highlight=False, soft_wrap=True)
-        else:
-            show_next(self.out, self.console)
 
 
 def _check_selected_on(bank: Bank, selected: Path | None) -> None:
