@@ -139,6 +139,8 @@ class StudyRun:
         if code != INTERRUPTED:
             show_results(results, self.console)
         self.console.print(f"report: {in_terminal(page)}", highlight=False, soft_wrap=True)
+        if code != INTERRUPTED:
+            show_next(self.out, self.console)
         update_overview(self.out.parent, partial(warn, self.console))
 
     def _close(self, code: int) -> None:
@@ -147,8 +149,6 @@ class StudyRun:
         if code == INTERRUPTED:
             again = self.command or "the same call"
             self.console.print(f"interrupted; to go on: {in_terminal(again)}", highlight=False, soft_wrap=True)
-        else:
-            show_next(self.out, self.console)
 
 
 def warn(console: Console, text: str) -> None:

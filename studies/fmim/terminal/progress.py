@@ -32,7 +32,7 @@ from fmim_core.trial.spec import TrialSpec
 PLAIN_EVERY_S = 15.0  # between two lines where there is no terminal to redraw
 LOOKED_EVERY_S = 2.0  # between two estimates of the time that is left, and two versions of progress.json
 
-PAUSE_SHARE = 50.0  # pauses are so many times as long as looking takes, which is longer the more trials are left
+PAUSE_SHARE = 50.0  # pauses are so many times as long as the CPU time of looking, which grows with the trials left
 
 
 class Progress:
@@ -100,9 +100,9 @@ class Progress:
     def _look_now_and_then(self) -> None:
         pause = LOOKED_EVERY_S
         while not self._over.wait(pause):
-            begun = time.monotonic()
+            begun = time.thread_time()
             self._look()
-            pause = max(LOOKED_EVERY_S, PAUSE_SHARE * (time.monotonic() - begun))
+            pause = max(LOOKED_EVERY_S, PAUSE_SHARE * (time.thread_time() - begun))
             if not self._redraws and self._said < self._study.done and time.monotonic() - self._printed > PLAIN_EVERY_S:
                 self._printed, self._said = time.monotonic(), self._study.done
                 self._console.print(self.line(), highlight=False, soft_wrap=True)

@@ -37,10 +37,15 @@ def options(root: Path, out: Path, **more: object) -> Options:
     return Options(**{"study": "lambda_sweep", "out": out, "tracking_uri": uri, **parts, **more})  # type: ignore[arg-type]
 
 
+def run_inline(options: Options, console: Console) -> int:
+    """A run for which nothing was started beforehand."""
+    return run_study(options, None, console)
+
+
 def refused(root: Path, out: Path, message: str, **more: object) -> None:
     """Running, planning and calibrating are refused, and nothing is written anywhere."""
     before = content(root)
-    for how in (run_study, predict):
+    for how in (run_inline, predict):
         with pytest.raises(ValueError, match=message):
             how(options(root, out, **more), Console(quiet=True))
     with pytest.raises(ValueError, match=message):
@@ -245,6 +250,6 @@ def test_the_mirrors_database_may_lie_in_the_folder_if_it_is_this_one(tmp_path: 
 def test_fresh_moves_any_studys_folder_aside(tmp_path: Path) -> None:
     out = make_out(tmp_path / "x", arms=("triplet_q1",))
     before = content(out)
-    assert run_study(options(tmp_path, out, fresh=True, replicates=1), None, Console(quiet=True)) == 0
+    assert run_inline(options(tmp_path, out, fresh=True, replicates=1), Console(quiet=True)) == 0
     (aside,) = tmp_path.glob("x.until-*")
     assert {name: value for name, value in content(aside).items() if name != ".lock"} == before
