@@ -68,7 +68,7 @@ class Paper:
 
 
 def build_paper(out: Path) -> Path:
-    """Write OUT/index.html, paper.md, tables and figures from the studies in OUT; return the page.
+    """Write OUT/report from the studies in OUT, with page, report.md, tables and figures; return the page.
 
     A study that is not there, or only in part, is reported as far as it goes. Nothing is deleted.
 
@@ -79,17 +79,18 @@ def build_paper(out: Path) -> Path:
     studies = {name: read_results(out / name) for name in names if study_path(out / name).is_file()}
     if not studies:
         raise ValueError(f"{out} holds none of the studies {', '.join(names)}: fmim paper runs them")
-    paper = _paper(studies, names, out)
+    report = out / "report"
+    paper = _paper(studies, names, report)
     for table in paper.tables:
         for suffix, write in (("csv", to_csv), ("md", markdown), ("tex", latex)):
-            write_bytes(out / "tables" / f"{table.name}.{suffix}", write(table).encode())
-    write_bytes(out / "paper.md", _markdown(paper).encode())
+            write_bytes(report / "tables" / f"{table.name}.{suffix}", write(table).encode())
+    write_bytes(report / "report.md", _markdown(paper).encode())
     page = page_environment().get_template("whole_paper.html.j2").render(paper=paper)
-    write_bytes(out / "index.html", page.encode())
-    return out / "index.html"
+    write_bytes(report / "index.html", page.encode())
+    return report / "index.html"
 
 
-def _paper(studies: Mapping[str, Results], names: list[str], out: Path) -> Paper:
+def _paper(studies: Mapping[str, Results], names: list[str], report: Path) -> Paper:
     """The report, of which the figures are written as they are drawn."""
     found = differences(studies)
     any_study = next(iter(studies.values()))
@@ -103,7 +104,7 @@ def _paper(studies: Mapping[str, Results], names: list[str], out: Path) -> Paper
         lead=_lead(found),
         reasons=tuple(reason_sentences(found)),
         overview=overview_table(found),
-        items=tuple(_shown(item, studies, out) for item in ITEMS),
+        items=tuple(_shown(item, studies, report) for item in ITEMS),
         differences=differences_table(found),
         studies=_studies_table(studies),
     )
@@ -121,7 +122,7 @@ def _lead(found: list[Difference]) -> str:
     )
 
 
-def _shown(item: PaperItem, studies: Mapping[str, Results], out: Path) -> ShownItem:
+def _shown(item: PaperItem, studies: Mapping[str, Results], report: Path) -> ShownItem:
     if item.study not in studies:
         return ShownItem(item, missing=f"The study {item.study} has not run yet.")
     results, figures, not_drawn = studies[item.study], list[DrawnFigure](), list[str]()
@@ -132,8 +133,8 @@ def _shown(item: PaperItem, studies: Mapping[str, Results], out: Path) -> ShownI
             not_drawn.append(f"Figure not drawn: {nothing}.")
             continue
         drawing = render(plot, source_line(results))
-        write_bytes(out / "figures" / f"{plot.name}.png", drawing.png)
-        write_bytes(out / "figures" / f"{plot.name}.svg", drawing.svg)
+        write_bytes(report / "figures" / f"{plot.name}.png", drawing.png)
+        write_bytes(report / "figures" / f"{plot.name}.svg", drawing.svg)
         figures.append(DrawnFigure(plot, drawing.inline))
     return ShownItem(item, tuple(make(results) for make in item.tables), tuple(figures), tuple(not_drawn))
 

@@ -25,8 +25,6 @@ from fmim.commands.arguments import (
     TrackingUri,
 )
 
-PaperFolder = Annotated[Path, typer.Option(help="The folder of the paper, in which each study has a folder.")]
-
 
 def paper(
     preset: PresetName = "quick",

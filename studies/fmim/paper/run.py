@@ -10,6 +10,7 @@ from rich.console import Console
 from fmim.exit_codes import DONE, INTERRUPTED, SOME_FAILED
 from fmim.options import Options
 from fmim.paper.studies import PAPER_STUDIES, PaperStudy
+from fmim.runner.cluster.start import RayStart, starting
 from fmim_core.records import in_terminal
 
 
@@ -49,7 +50,8 @@ class PaperOptions:
 
 
 def run_paper(options: PaperOptions, console: Console) -> int:
-    """Run, or go on with, every study; returns the exit code: the first that is not 0, of an interruption at once.
+    """Run, or go on with, every study, all on one cluster; returns the exit code: the first that is not 0, of an
+    interruption at once.
 
     Where a study cannot be run any more (its arms take winners that another study has not got, for example), the
     others are, and it is told.
@@ -57,25 +59,36 @@ def run_paper(options: PaperOptions, console: Console) -> int:
     Raises:
         ValueError: bad input; nothing has started.
     """
-    from fmim.runner.run_study import plan_of, run_plan
+    from fmim.runner.run_study import plan_of
     from fmim_reports.whole_paper.build import build_paper
 
     for study in PAPER_STUDIES:
         plan_of(options.of(study))  # raises where one cannot be made
-    codes = []
+    with starting(options.each.backend, options.each.address) as start:
+        codes = _run_each(options, start, console)
+    if INTERRUPTED in codes:
+        console.print("interrupted: the same fmim paper goes on with all studies", highlight=False)
+        return INTERRUPTED
+    page = build_paper(options.out)
+    console.print(f"\nreport of the whole paper: {in_terminal(page)}", highlight=False, soft_wrap=True)
+    return next((code for code in codes if code != DONE), DONE)
+
+
+def _run_each(options: PaperOptions, start: RayStart | None, console: Console) -> list[int]:
+    """The exit code of each study, up to one that is interrupted."""
+    from fmim.runner.run_study import plan_of, run_started
+
+    codes: list[int] = []
     for number, study in enumerate(PAPER_STUDIES, start=1):
         console.print(f"\n[bold]{number} of {len(PAPER_STUDIES)}: {study.name}[/] ({study.shows})", highlight=False)
         try:
             of_it = options.of(study)
-            codes.append(run_plan(plan_of(of_it), of_it, console))
+            codes.append(run_started(plan_of(of_it), of_it, start, console))
         except ValueError as error:
             if not codes:  # of the first one: nothing has started
                 raise
             console.print(f"[red]error:[/] {study.name}: {in_terminal(str(error))}", highlight=False, soft_wrap=True)
             codes.append(SOME_FAILED)
         if codes[-1] == INTERRUPTED:
-            console.print("interrupted: the same fmim paper goes on with all studies", highlight=False)
-            return INTERRUPTED
-    page = build_paper(options.out)
-    console.print(f"\nreport of the whole paper: {in_terminal(page)}", highlight=False, soft_wrap=True)
-    return next((code for code in codes if code != DONE), DONE)
+            break
+    return codes

@@ -117,7 +117,7 @@ def run_study(options: Options, start: RayStart | None, console: Console) -> int
     Raises:
         ValueError: bad input; nothing has started.
     """
-    return _run(plan_of(options), options, start, console)
+    return run_started(plan_of(options), options, start, console)
 
 
 def run_plan(plan: Plan, options: Options, console: Console) -> int:
@@ -127,10 +127,11 @@ def run_plan(plan: Plan, options: Options, console: Console) -> int:
         ValueError: bad input; nothing has started.
     """
     with starting(options.backend, options.address) as start:
-        return _run(plan, options, start, console)
+        return run_started(plan, options, start, console)
 
 
-def _run(plan: Plan, options: Options, start: RayStart | None, console: Console) -> int:
+def run_started(plan: Plan, options: Options, start: RayStart | None, console: Console) -> int:
+    """As `run_plan`, where `start` has begun to prepare it, or several plans one after the other."""
     begun = time.perf_counter()
     say("checking the plan: one batch of every network and loss", console)
     checked, out = check_plan(plan, options), options.folder

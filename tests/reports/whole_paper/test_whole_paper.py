@@ -64,7 +64,7 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(paper: Path, name: str) -> list[dict[str, str]]:
-    with (paper / "tables" / f"{name}.csv").open(encoding="utf-8") as stream:
+    with (paper / "report" / "tables" / f"{name}.csv").open(encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
 
 
@@ -91,7 +91,7 @@ def test_the_order_is_compared_by_ranks() -> None:
 
 
 def test_the_page_has_every_item_in_the_papers_order_and_says_what_is_missing(paper: Path) -> None:
-    page, text = (paper / "index.html").read_text(), (paper / "paper.md").read_text()
+    page, text = (paper / "report/index.html").read_text(), (paper / "report/report.md").read_text()
     for whole, head in ((page, "<h2 id="), (text, "\n## ")):
         places = [whole.find(f"{item.label}: ") for item in ITEMS]
         assert -1 not in places
@@ -99,10 +99,10 @@ def test_the_page_has_every_item_in_the_papers_order_and_says_what_is_missing(pa
         assert whole.count(head) >= len(ITEMS)
     assert "The study lambda_sweep has not run yet." in page
     assert "Not run yet: baselines, training_dynamics, margin_sensitivity, lambda_sweep" in page
-    assert 'href="automargin_vs_grid/report/index.html"' in page
+    assert 'href="../automargin_vs_grid/report/index.html"' in page
     assert "Other training (Tables 1(b) and 1(c)): ours, and in brackets the paper" in text
     assert "epochs 6 (100)" in text
-    assert (paper / "figures" / "validation_heatmap.png").read_bytes().startswith(b"\x89PNG")
+    assert (paper / "report" / "figures" / "validation_heatmap.png").read_bytes().startswith(b"\x89PNG")
     before = {path: path.read_bytes() for path in paper.rglob("*") if path.is_file()}
     build_paper(paper)
     assert {path: path.read_bytes() for path in before} == before

@@ -31,7 +31,7 @@ def own_cluster(head: Head) -> Iterator[Path]:
     Raises:
         ValueError: it cannot start on this machine.
     """
-    address, logs = head.ready()
+    address, logs = head.ready
     late = f"Ray has not let this program in within {START_S:g} s, see {logs}; --backend inline needs no Ray"
     with own_token(head.token), _connection():
         try:

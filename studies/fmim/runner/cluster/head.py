@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import fmim.runner.cluster.settings  # noqa: F401
@@ -40,8 +41,9 @@ class Head:
     _process: subprocess.Popen[str]
     _began: float
 
+    @cached_property
     def ready(self) -> tuple[str, Path]:
-        """Wait until the cluster is there; its address, and the folder of its logs.
+        """The cluster's address and the folder of its logs, as soon as it is there.
 
         Raises:
             ValueError: it cannot start here, or takes longer than `START_S`.
