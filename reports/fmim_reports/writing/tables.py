@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 from typing import Any, Literal
 
@@ -61,7 +62,7 @@ class Column:
     def numeric(self) -> bool:
         return self.kind not in _TEXTS
 
-    @property
+    @cached_property
     def csv_columns(self) -> list[CsvColumn]:
         """The columns that it takes in a CSV file."""
         holds = f"{self.group}: {self.header}" if self.group else self.header

@@ -39,6 +39,7 @@ def _letters() -> dict[str, float]:
     return {letter: units / font.units_per_EM for letter, units in in_units.items()} | {" ": 1 / 3} | _DIFFERENT
 
 
+@cache
 def width_of(text: str, size: int) -> float:
     """Points that a line of text takes."""
     letters = _letters()
