@@ -74,7 +74,7 @@ def _of_study(results: Results, numbers: PublishedNumbers) -> Iterator[Differenc
     for row in table.rows:
         if row["published_mean"] is None or row["mean"] is None or math.isnan(row["mean"]):
             continue
-        arm = row["arm"]
+        arm = results.arm(row["arm"].name)
         of = Compared(results, numbers, arm)
         told = {reason.name: reason.about(of) for reason in REASONS}
         yield Difference(
