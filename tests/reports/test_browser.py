@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser
 
 from fmim_reports.build import tables_of
-from fmim_reports.page.render import latex
 from fmim_reports.reading.results import read_results
+from fmim_reports.writing.latex import latex
 from tests.support.browser import DESK, PHONE, visited
 
 pytestmark = pytest.mark.slow

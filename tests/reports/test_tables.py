@@ -56,6 +56,7 @@ def test_every_column_of_every_file_is_described_with_its_unit(reported: Path) -
         "column": "test_n",
         "holds": "replicates of the mean",
         "unit": "count",
+        "type": "integer",
     }
     assert "" not in {row["holds"] for row in described.values()}
 

@@ -144,7 +144,8 @@ def per_replicate_table(results: Results) -> Table:
         Column("unit", "The unit of the value"),
         Column("record", "The file of its record in records/"),
     ]
-    text = "Every metric of every trial that measured one, over all queries and by the time after baseline."
+    times = " and by the time after baseline" if results.dated else ""
+    text = f"Every metric of every trial that measured one, over all queries{times}."
     return Table(
         "per_replicate", "Every metric of every trial", caption(results, text), columns, list(_values(results))
     )

@@ -32,7 +32,8 @@ def configuration_column(
 def time_column(results: Results) -> Column:
     """The time after baseline of a tidy file's rows, called after the data set's interval."""
     interval = results.interval
-    holds = f"{interval.after_baseline.capitalize()}; {ALL_TIMES}: over every query together"
+    together = f"{ALL_TIMES}: over every query together"
+    holds = f"{interval.after_baseline.capitalize()}; {together}" if results.dated else together.capitalize()
     return Column(interval.unit, holds, unit=interval.plural)
 
 

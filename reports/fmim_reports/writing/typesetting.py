@@ -28,6 +28,7 @@ _OTHER_LETTER = 0.85  # em, of a letter that the font has in mathematics or not 
 _DIFFERENT = {"<": 0.78, ">": 0.78, "–": 0.5, "_": 0.6, "{": 0.5, "}": 0.5, "|": 0.3, "\\": 0.5, "−": 0.78, "±": 0.78}
 _PIECE = 14  # letters of a word that stay together
 _HEADING_LINES = 3
+_SPARE = 2.0  # points of a line: widths of letters are added up, without what TeX puts between some
 _COLUMN_LINES = 5  # of a cell in a table of a column's width; if there were more, it takes the page's
 
 
@@ -169,7 +170,7 @@ def _panel(contents: Sequence[Content], columns: Sequence[int], limit: float, si
         for widths in (natural, least):
             widths[at + count - 1] += max(0.0, room - sum(widths[at : at + count]))
         at += count
-    room = limit - GAP * (len(columns) - 1)
+    room = limit - GAP * (len(columns) - 1) - _SPARE
     if sum(least) > room:
         return None
     widths = _shared(natural, least, room)

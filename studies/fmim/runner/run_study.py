@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from rich.console import Console
 
@@ -14,7 +15,7 @@ from fmim.across.overview import update_overview
 from fmim.data.banks import bank_of
 from fmim.data.sources import find_source
 from fmim.data.subject_check import check_subject_counts
-from fmim.options import Options
+from fmim.options import Options, selection_file
 from fmim.own.faults import located, place_of
 from fmim.plan import Plan
 from fmim.runner.backends.backend import Backend, open_backend
@@ -29,7 +30,6 @@ from fmim.runner.folder import (
 )
 from fmim.runner.ownership import locked, move_aside
 from fmim.runner.reuse.earlier import earlier_of
-from fmim.runner.selection import check_selected_on
 from fmim.runner.study_run import StudyRun, warn
 from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker
@@ -39,7 +39,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import development_index
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.source import Source
-from fmim_core.records import Execution, FoldEntry, in_terminal, now, read_records
+from fmim_core.records import Execution, FoldEntry, StudyFile, in_terminal, now, read_records
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def run_started(plan: Plan, options: Options, start: RayStart | None, console: C
         say(f"reading the images of {checked.source.description.name}", console)
         bank = open_bank(checked, options, console)
         backend.check(bank)
-        check_selected_on(bank.fingerprint, options.selected)
+        _check_selected_on(bank.fingerprint, options.selected)
         if options.fresh and (aside := move_aside(out)):
             console.print(f"moved {in_terminal(out)} to {in_terminal(aside)}", highlight=False, soft_wrap=True)
         with locked(out) as unlocked:
@@ -158,6 +158,15 @@ def run_started(plan: Plan, options: Options, start: RayStart | None, console: C
             earlier, command = earlier_of(options, plan, bank).without(out), options.command
             run = StudyRun(plan, bank, out, study, backend, outcomes, earlier, tracker, console, begun, command)
             return run.execute()
+
+
+def _check_selected_on(data_fingerprint: str, selected: Path | None) -> None:
+    """Raise a `ValueError` if the selection was made on another data set, perhaps on these test subjects."""
+    if selected is None:
+        return
+    data = StudyFile.read(selection_file(selected, "study.json")).data
+    if data.fingerprint != data_fingerprint:
+        raise ValueError(f"--selected {selected} was selected on other data ({data.name}): select on the same first")
 
 
 def _execution(options: Options, backend: Backend) -> Execution:

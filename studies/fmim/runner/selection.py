@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
 
-from fmim.options import selection_file
 from fmim_core.metric_names import METRICS, Metric
-from fmim_core.records import EpochRow, Record, Score, Selection, Status, StudyFile
+from fmim_core.records import EpochRow, Record, Score, Selection, Status
 from fmim_spaces.domain import Configuration
 
 
@@ -110,12 +108,3 @@ def score(number: int, configuration: Configuration, folds: int, outcomes: Seque
         of=folds,
         excluded=None if complete else reason,
     )
-
-
-def check_selected_on(data_fingerprint: str, selected: Path | None) -> None:
-    """Raise a `ValueError` if the selection was made on another data set, perhaps on these test subjects."""
-    if selected is None:
-        return
-    data = StudyFile.read(selection_file(selected, "study.json")).data
-    if data.fingerprint != data_fingerprint:
-        raise ValueError(f"--selected {selected} was selected on other data ({data.name}): select on the same first")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -27,7 +28,9 @@ from fmim_core.records import (
     now,
     progress_path,
 )
-from fmim_core.trial.spec import TrialSpec
+
+if TYPE_CHECKING:  # `fmim status` shows what this writes, and needs no torch
+    from fmim_core.trial.spec import TrialSpec
 
 PLAIN_EVERY_S = 15.0  # between two lines where there is no terminal to redraw
 LOOKED_EVERY_S = 2.0  # between two estimates of the time that is left, and two versions of progress.json

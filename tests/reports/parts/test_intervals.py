@@ -81,7 +81,7 @@ def test_weeks_are_called_weeks_everywhere(tmp_path: Path) -> None:
     expected = np.mean([t.record.metrics.test["mAP/week_4"] for t in results.of("triplet_q1", "replicate")])
     assert float(row["week_4_mean"]) == pytest.approx(expected, abs=1e-12)
     values = table(out, "automargin_vs_grid")
-    assert list(values[0])[3] == "week"
+    assert list(values[0])[4] == "week"
     assert {value["week"] for value in values} == {*map(str, YEARS), "all"}
 
 

@@ -217,7 +217,7 @@ def test_a_study_without_a_search_shows_nothing_of_one(tmp_path: Path, name: str
     for path in [out / "study.json", *(out / "records").iterdir()]:
         edit(path, study=name)
     text = build_report(with_queries(out)).read_text(encoding="utf-8")
-    assert not re.search(r"[Vv]alidation|figure not drawn|search \(folds\)|n = 0", text)
+    assert not re.search(r"[Vv]alidation|figure not drawn|search \(folds\)|\bn = 0", text)
     assert "not complete or not clean" not in text
     written = {path.stem for path in (out / "report").rglob("*.*")}
     assert not written & {"search_cost", "configurations", "expected_best", "map_vs_search_cost"}

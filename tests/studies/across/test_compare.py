@@ -63,7 +63,7 @@ def test_json_stands_alone_on_standard_output_and_the_page_beside_it(
     [
         (["quick"], "a comparison needs at least two studies: give two or more folders, e.g. runs/a runs/b"),
         (["quick", "./quick"], "quick is given twice: give each study once"),
-        (["quick", "reel"], "reel is not a study's folder: it has no study.json. Did you mean 'real'?"),
+        (["quick", "reel"], "no such folder: reel. Did you mean 'real'?"),
         (["quick", "empty"], "empty is not a study's folder: it has no study.json"),
         (["quick", "real", "--out", "."], "--out . is there already, and nothing is overwritten"),
     ],

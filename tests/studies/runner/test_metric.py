@@ -10,9 +10,10 @@ from statistics import fmean
 import pytest
 from rich.console import Console
 
+from fmim.exit_codes import DONE
 from fmim.plan import Plan
 from fmim.runner.folder import write_study
-from fmim.runner.run_study import DONE, run_plan
+from fmim.runner.run_study import run_plan
 from fmim.runner.search.tpe import TPE
 from fmim.runner.selection import Outcome, better
 from fmim.terminal.progress import Progress

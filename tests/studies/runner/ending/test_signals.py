@@ -73,12 +73,16 @@ def test_a_program_under_nohup_does_not_end_with_its_terminal() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_what_ends_a_block_is_announced_at_once(number: signal.Signals) -> None:
     said: list[str] = []
-    with ends_as_by_ctrl_c():
-        before = signal.getsignal(number)
-        with pytest.raises(KeyboardInterrupt), announced(lambda: said.append("stopping")):
-            signal.raise_signal(number)
-        said.append("over")
-        assert signal.getsignal(number) is before
+    as_found = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has it ignored in the background
+    try:
+        with ends_as_by_ctrl_c():
+            before = signal.getsignal(number)
+            with pytest.raises(KeyboardInterrupt), announced(lambda: said.append("stopping")):
+                signal.raise_signal(number)
+            said.append("over")
+            assert signal.getsignal(number) is before
+    finally:
+        signal.signal(signal.SIGINT, as_found)
     assert said == ["stopping", "over"]
 
 

@@ -71,7 +71,7 @@ def test_tracker_trouble_never_stops_training_and_no_secret_is_told(
     out = tmp_path / "study"
     assert Counter(record.status for record in read_records(out)) == {"completed": 11}
     screen = capfd.readouterr()
-    told = [line for line in screen.out.splitlines() if "MLflow" in line]
+    told = [line for line in screen.out.splitlines() if line.startswith("MLflow at")]
     assert len(told) == 1
     assert told[0].startswith(f"MLflow at http://{address}: MlflowException: ")
     assert "401" in told[0]
