@@ -168,8 +168,8 @@ def _training(results: Results) -> Iterable[str]:
     yield (
         "Images were augmented by Gaussian noise (probability {augmentation_noise_p}, standard deviation up to "
         "{augmentation_noise_std}), rotation by up to {augmentation_rotation}°, random crop to {augmentation_crop} "
-        "pixels, gamma of {augmentation_gamma} (probability {augmentation_gamma_p}); in validation and test a centre "
-        "crop."
+        "pixels, gamma of {augmentation_gamma} (probability {augmentation_gamma_p}); evaluated images had a "
+        "centre crop."
     ).format(**values)
 
 

@@ -129,9 +129,10 @@ def tidy_table(results: Results, rows: Sequence[Mapping[str, Any]], unit: str) -
 @in_every_study(Section.DATA)
 def per_replicate_table(results: Results) -> Table:
     """One row per trial, metric and time after baseline that its record has."""
+    searched = "search is measured on validation, " if results.searched else ""
     columns = [
         ARM,
-        Column("stage", "Stage: search is measured on validation, replicate and reference on the test set"),
+        Column("stage", f"Stage: {searched}replicate and reference on the test set"),
         Column("search_split", "The split into folds that its search is on; 0 is the study's own", "value"),
         Column("replicate", "The fold in the search, the number of the seed in other stages", "value"),
         Column("seed", "The seed of its training", "value"),
