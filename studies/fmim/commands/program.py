@@ -45,6 +45,18 @@ class Program(TyperGroup):
         except (ValueError, OSError) as error:
             tell(str(error))
             raise typer.Exit(BAD_INPUT) from error
+        except Exception as error:
+            if not _from_interrupt(error):
+                raise
+            tell("interrupted: the same command goes on")
+            raise typer.Exit(INTERRUPTED) from error
+
+
+def _from_interrupt(error: BaseException | None) -> bool:
+    """Whether it followed from an interruption: one within a lock of Python's own raises "release unlocked lock"."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _check_study(name: str, commands: Iterable[str]) -> None:

@@ -9,8 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 from mlflow import MlflowClient
+from typer.testing import CliRunner
 
+from fmim.commands.program import Program
 from fmim.exit_codes import INTERRUPTED
 from fmim.runner.ending.signals import announced, ends_as_by_ctrl_c
 from fmim_core.records import StudyFile
@@ -95,3 +98,21 @@ def test_what_is_ignored_is_not_announced() -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     assert said == []
+
+
+@pytest.mark.parametrize(("context", "code"), [(KeyboardInterrupt(), INTERRUPTED), (KeyError(), None)])
+def test_what_follows_from_an_interruption_is_one(context: BaseException, code: int | None) -> None:
+    """As where a signal comes within a lock of Python's own."""
+    program = typer.Typer(cls=Program)
+
+    @program.command()
+    def one() -> None:
+        try:
+            raise context
+        except BaseException:
+            raise RuntimeError("release unlocked lock")  # noqa: B904
+
+    program.command("two")(lambda: None)
+    result = CliRunner().invoke(program, ["one"])
+    assert isinstance(result.exception, SystemExit if code else RuntimeError)
+    assert result.exit_code == (code or 1)
