@@ -11,6 +11,7 @@ from typing import Any
 from fmim_core.records import flat, summary_path, write_bytes
 from fmim_reports.across.summary import summary_of
 from fmim_reports.contents import contents_of
+from fmim_reports.page.files import write_figure
 from fmim_reports.page.render import DrawnFigure, Tables, render_page
 from fmim_reports.parts.methods import Methods, methods
 from fmim_reports.parts.verdict import Verdict
@@ -21,7 +22,7 @@ from fmim_reports.writing.captions import data_phrase, protocol_sentence, source
 from fmim_reports.writing.columns import columns_table
 from fmim_reports.writing.formats import to_md
 from fmim_reports.writing.latex import latex
-from fmim_reports.writing.plotting import NothingToDraw, Plot, render
+from fmim_reports.writing.plotting import NothingToDraw, Plot
 from fmim_reports.writing.tables import Table, markdown, to_csv
 
 _FORMATS = (("csv", to_csv), ("md", markdown), ("tex", latex))
@@ -117,10 +118,7 @@ def _figures(parts: Iterable[Part[Plot]], results: Results, report: Path) -> tup
         except NothingToDraw as nothing:
             missing.append(f"{part.name.removesuffix('_plot')} figure not drawn: {nothing}")
             continue
-        drawing = render(plot, source_line(results))
-        write_bytes(report / "figures" / f"{plot.name}.png", drawing.png)
-        write_bytes(report / "figures" / f"{plot.name}.svg", drawing.svg)
-        drawn.append(DrawnFigure(plot, drawing.inline))
+        drawn.append(write_figure(plot, source_line(results), report))
     return drawn, missing
 
 

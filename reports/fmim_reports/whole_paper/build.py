@@ -9,6 +9,7 @@ from pathlib import Path
 from fmim_core.records import study_path, write_bytes
 from fmim_reports.build import status_lines
 from fmim_reports.page.environment import page_environment
+from fmim_reports.page.files import write_figure
 from fmim_reports.page.render import DrawnFigure
 from fmim_reports.reading.cost import cost_of, reuse_sentence
 from fmim_reports.reading.results import Results, read_results
@@ -25,7 +26,7 @@ from fmim_reports.whole_paper.items import ITEMS, PaperItem
 from fmim_reports.writing.captions import data_phrase, source_line
 from fmim_reports.writing.formats import to_md
 from fmim_reports.writing.latex import latex
-from fmim_reports.writing.plotting import NothingToDraw, render
+from fmim_reports.writing.plotting import NothingToDraw
 from fmim_reports.writing.tables import Column, Table, markdown, to_csv
 
 TITLE = "AdaTriplet and AutoMargin (MICCAI 2022), every table and figure again"
@@ -132,10 +133,7 @@ def _shown(item: PaperItem, studies: Mapping[str, Results], report: Path) -> Sho
         except NothingToDraw as nothing:
             not_drawn.append(f"Figure not drawn: {nothing}.")
             continue
-        drawing = render(plot, source_line(results))
-        write_bytes(report / "figures" / f"{plot.name}.png", drawing.png)
-        write_bytes(report / "figures" / f"{plot.name}.svg", drawing.svg)
-        figures.append(DrawnFigure(plot, drawing.inline))
+        figures.append(write_figure(plot, source_line(results), report))
     return ShownItem(item, tuple(make(results) for make in item.tables), tuple(figures), tuple(not_drawn))
 
 
