@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fmim_core.metric_names import INTERVALS, METRICS, Interval, Metric, split_key
 from fmim_core.records import (
@@ -22,6 +22,8 @@ from fmim_reports.reading.plan import Key, Records, key_of, trials_of_study, tri
 from fmim_reports.reading.queries import Queries, queries_of
 from fmim_reports.reading.study import Problem, read_by_arm, read_study
 from fmim_reports.reading.validation import read_record, reason_of
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,8 @@ class Results:
 
     Each arm of `study` has the configurations that are known so far: listed beforehand, or proposed by its search.
     `trials` are those of the study's own search and its replicates, on which all results rest. `other_splits` are those
-    of the same searches on other splits into folds, each with the replicate that ends it.
+    of the same searches on other splits into folds, each with the replicate that ends it. `computed` has what functions
+    marked `once` made of them.
     """
 
     out: Path
@@ -89,6 +92,7 @@ class Results:
     superseded: tuple[PlannedTrial, ...]
     queries: Queries
     problems: tuple[Problem, ...]
+    computed: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def arms(self) -> list[ArmEntry]:
@@ -187,6 +191,19 @@ class Results:
     def selected(self, arm: str) -> Mapping[str, Any] | None:
         """The arm's selected configuration; None while none is fixed."""
         return self.selection.winner(arm)
+
+
+def once(make: Callable[[Results], T]) -> Callable[[Results], T]:
+    """Makes a function of results compute only once for each, however many tables, figures and sentences ask for it."""
+
+    @wraps(make)
+    def made(results: Results) -> T:
+        if make not in results.computed:
+            results.computed[make] = make(results)
+        found: T = results.computed[make]
+        return found
+
+    return made
 
 
 def read_results(out: Path) -> Results:

@@ -189,7 +189,7 @@ def _fill(figure: Figure | SubFigure, plot: Plot, source: str) -> None:
     for text in figure.findobj(Text):
         text.set_text(to_figure(text.get_text()))
     # Matplotlib makes and counts ticks when they are shown, by the look of that moment, and makes them like the first.
-    for axes in (axes for axes in figure.canvas.figure.axes if axes not in others):
+    for axes in (axes for axes in figure.canvas.figure.axes if axes not in others and axes.axison):
         for axis in (axes.xaxis, axes.yaxis):
             if isinstance(names := axis.get_major_formatter(), FuncFormatter):  # of ticks with names
                 axis.set_major_formatter(FuncFormatter(_as_text(names)))

@@ -63,15 +63,19 @@ class Column:
         return self.kind not in _TEXTS
 
     @cached_property
+    def _csv_cell(self) -> CsvCell:
+        return _IN_CSV[self.kind](self)
+
+    @cached_property
     def csv_columns(self) -> list[CsvColumn]:
         """The columns that it takes in a CSV file."""
         holds = f"{self.group}: {self.header}" if self.group else self.header
-        found = _IN_CSV[self.kind](self).columns(self.key, holds)
+        found = self._csv_cell.columns(self.key, holds)
         return [replace(column, unit=self.unit or column.unit) for column in found]
 
     def in_csv(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row's value in each of these columns by its name; what does not exist is None."""
-        values = _IN_CSV[self.kind](self).values(row.get(self.key))
+        values = self._csv_cell.values(row.get(self.key))
         return {column.name: value for column, value in zip(self.csv_columns, values, strict=True)}
 
     def text(self, row: Mapping[str, Any]) -> str:
