@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, wraps
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from fmim_core.metric_names import INTERVALS, METRICS, Interval, Metric, split_key
 from fmim_core.records import (
@@ -22,8 +22,6 @@ from fmim_reports.reading.plan import Key, Records, key_of, trials_of_study, tri
 from fmim_reports.reading.queries import Queries, queries_of
 from fmim_reports.reading.study import Problem, read_by_arm, read_study
 from fmim_reports.reading.validation import read_record, reason_of
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -173,12 +171,18 @@ class Results:
             groups.setdefault((trial.arm, trial.stage), []).append(trial)
         return groups
 
+    @cached_property
+    def _by_configuration(self) -> dict[tuple[Any, ...], list[PlannedTrial]]:
+        groups: dict[tuple[Any, ...], list[PlannedTrial]] = {}
+        for trial in self.trials:
+            groups.setdefault((trial.arm, trial.stage, key_of(trial.configuration)), []).append(trial)
+        return groups
+
     def of(self, arm: str, stage: str, configuration: Mapping[str, Any] | None = None) -> list[PlannedTrial]:
         """The planned trials of an arm and stage, of one configuration if given, in plan order."""
-        found = self._by_arm.get((arm, stage), [])
         if configuration is None:
-            return found
-        return [t for t in found if key_of(t.configuration) == key_of(configuration)]
+            return self._by_arm.get((arm, stage), [])
+        return self._by_configuration.get((arm, stage, key_of(configuration)), [])
 
     def unproposed(self, arm: ArmEntry) -> int:
         """Search trials of the arm's configurations that its search has not proposed yet."""
@@ -191,19 +195,6 @@ class Results:
     def selected(self, arm: str) -> Mapping[str, Any] | None:
         """The arm's selected configuration; None while none is fixed."""
         return self.selection.winner(arm)
-
-
-def once(make: Callable[[Results], T]) -> Callable[[Results], T]:
-    """Makes a function of results compute only once for each, however many tables, figures and sentences ask for it."""
-
-    @wraps(make)
-    def made(results: Results) -> T:
-        if make not in results.computed:
-            results.computed[make] = make(results)
-        found: T = results.computed[make]
-        return found
-
-    return made
 
 
 def read_results(out: Path) -> Results:

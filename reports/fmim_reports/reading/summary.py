@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import Any
 
 from fmim_core.records import ArmEntry
+from fmim_reports.once import once
 from fmim_reports.reading.cost import TotalCost, search_cost
-from fmim_reports.reading.results import PlannedTrial, Results, once
+from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.stats import MeanSE, averages_over_folds, mean_se
 
 

@@ -38,6 +38,8 @@ def unbroken(frame: pd.DataFrame) -> list[pd.DataFrame]:
     """
     gaps = np.unique(frame["x"][frame["y"].isna()])
     whole = frame[frame["x"].notna() & ~frame["x"].isin(gaps)]
+    if not len(gaps):
+        return [whole] if len(whole) else []
     return [piece for _, piece in whole.groupby(np.searchsorted(gaps, whole["x"]))]
 
 

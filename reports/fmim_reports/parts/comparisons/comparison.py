@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fmim_core.metric_names import Metric
+from fmim_reports.once import once
 from fmim_reports.parts.comparisons.costs import device_ratio
-from fmim_reports.reading.results import Results, once
+from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries, chance_name, completed
 from fmim_reports.stats import (
     CostRatio,
