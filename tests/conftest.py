@@ -35,7 +35,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 TINY = {
-    "model": {"kind": "small", "widths": (4, 8, 8, 8), "embedding_dim": 16},
+    "model": {"kind": "small", "widths": (4, 8, 8), "embedding_dim": 16},
     "batches": {"subjects_per_batch": 4, "images_per_subject": 4},
     "augmentation": {"crop": 24},
     "epochs": 3,
