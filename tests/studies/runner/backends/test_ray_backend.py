@@ -18,7 +18,8 @@ from rich.console import Console
 from fmim.exit_codes import DONE
 from fmim.options import Options
 from fmim.runner.backends.backend import open_backend
-from fmim.runner.backends.ray_backend import LastReport, record_of_dead_worker, run_ray
+from fmim.runner.backends.dead_workers import LastReport, record_of_dead_worker
+from fmim.runner.backends.ray_backend import run_ray
 from fmim.runner.backends.room import Resources
 from fmim.runner.cluster.start import starting
 from fmim.runner.dispatcher import Dispatcher
@@ -122,6 +123,29 @@ def test_a_record_written_just_before_the_worker_died_stands(tiny_bank: Bank, tm
     Trial(spec, RunSettings(tmp_path, "cpu")).run()
     last = LastReport(AT, Cost())
     assert record_of_dead_worker(spec, "died", tmp_path, last).status == "completed"
+
+
+class DiesBetweenTrials(IdleTrial):
+    """The worker of one trial, which has run others before, is killed when this one is to begin, the first time."""
+
+    def __init__(self, spec: TrialSpec, settings: RunSettings) -> None:
+        super().__init__(spec, settings)
+        died = settings.out / "died"
+        if spec.number == 2 and not died.exists():
+            died.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_a_trial_whose_worker_dies_between_two_trials_is_tried_again(tiny_bank: Bank, tmp_path: Path) -> None:
+    """Tune fails such a trial, which has not begun, at once."""
+    dispatcher, settings = Dispatcher(idle_plan(20), tiny_bank, tmp_path, {}), RunSettings(tmp_path, "cpu")
+    resources = Resources(1.0, 0.0)
+    with starting("ray", None) as start, open_backend(start, resources) as backend:
+        run_ray(dispatcher, settings, resources, backend.slots, 20, tmp_path, trial=DiesBetweenTrials)
+    assert (tmp_path / "died").exists()
+    assert dispatcher.complete
+    assert Counter(record.status for record in read_records(tmp_path)) == {"completed": 20}
 
 
 class FullDisk(Watch):
