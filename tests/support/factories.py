@@ -10,9 +10,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from fmim_core.records import json_text
 from tests.support.file_contents import (
     EPOCHS,
     arm_content,
@@ -79,18 +81,27 @@ def make_out(
     arms: Iterable[str] = tuple(SPACES),
 ) -> Path:
     """Writes study.json, selection.json and every record of a complete run under `out`, and returns `out`."""
-    arms = list(arms)
     (out / "records").mkdir(parents=True)
-    write(out / "study.json", study_content([_arm(arm) for arm in arms], folds, replicates, synthetic))
-    write(out / "selection.json", by_arm({arm: _selected(arm, folds) for arm in arms}))
-    for arm in arms:
-        for number, configuration in enumerate(configurations(arm)):
-            for fold in range(folds):
-                write_record(out, arm, number, "search", fold)
-            if configuration == best(arm):
-                for seed in range(replicates):
-                    write_record(out, arm, number, "replicate", seed)
+    for name, text in _files(tuple(arms), folds, replicates, synthetic).items():
+        (out / name).write_text(text, encoding="utf-8")
     return out
+
+
+@cache
+def _files(arms: tuple[str, ...], folds: int, replicates: int, synthetic: bool) -> Mapping[str, str]:
+    """The text of each file by its path in the folder; made once, since many tests start from the same."""
+    found = {
+        "study.json": json_text(study_content([_arm(arm) for arm in arms], folds, replicates, synthetic)),
+        "selection.json": json_text(by_arm({arm: _selected(arm, folds) for arm in arms})),
+    }
+    records = [
+        _record(arm, number, stage, replicate)
+        for arm in arms
+        for number, configuration in enumerate(configurations(arm))
+        for stage, count in (("search", folds), ("replicate", replicates if configuration == best(arm) else 0))
+        for replicate in range(count)
+    ]
+    return found | {f"records/{record['trial']}.json": json_text(record) for record in records}
 
 
 def write_record(out: Path, arm: str, number: int, stage: str, replicate: int) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import jinja2
 from markupsafe import Markup
 
@@ -11,8 +13,9 @@ from fmim_reports.writing.formats import to_html
 from fmim_reports.writing.latex import latex
 
 
+@cache
 def page_environment() -> jinja2.Environment:
-    """Templates of this folder; names are text in them, and a value that is not there is an error."""
+    """Templates of this folder, compiled once; names are text in them, and a value that is not there is an error."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("fmim_reports", "page"),
         autoescape=True,

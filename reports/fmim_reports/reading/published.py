@@ -71,6 +71,7 @@ PublishedRow = tuple[str, str]
 """A row of Tables 1b and 1c by the names printed there: (loss, setting), e.g. ("Triplet", "Q1")."""
 
 
+@cache  # a report asks for each value several times, and a selection from a table takes milliseconds
 def ablation_value(row: PublishedRow | None, metric: str) -> float | None:
     """Tables 1b and 1c in percent, by row and a record's metric; None where the paper has none."""
     table, name = paper_table("ablation"), METRIC_NAMES.get(metric)
@@ -98,6 +99,7 @@ def grid_mean_se(search: str, dataset: str) -> MeanSE:
     return mean_se(grid_rows(search, dataset)["mAP_percent"].tolist())
 
 
+@cache
 def grid_rows(search: str, dataset: str) -> pd.DataFrame:
     table = paper_table("grid_vs_automargin")
     return table[(table["search"] == search) & (table["dataset"] == dataset)]
@@ -132,7 +134,7 @@ def selected(arm: ArmEntry, names: Iterable[str], dataset: str) -> dict[str, flo
     return {name: float(value) for name, value in found.items() if value is not None}
 
 
-@cache  # a report asks for each value several times, and a selection from a table takes milliseconds
+@cache
 def by_year(loss: str | None, metric: str, year: int | None, dataset: str = "OAI") -> MeanSE | None:
     """Suppl. Tables 4 (OAI) and 5 (CXR) in percent, by the paper's name of a loss, a record's metric and year.
 

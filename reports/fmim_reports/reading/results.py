@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,8 @@ class Results:
 
     Each arm of `study` has the configurations that are known so far: listed beforehand, or proposed by its search.
     `trials` are those of the study's own search and its replicates, on which all results rest. `other_splits` are those
-    of the same searches on other splits into folds, each with the replicate that ends it.
+    of the same searches on other splits into folds, each with the replicate that ends it. `computed` has what functions
+    marked `once` made of them.
     """
 
     out: Path
@@ -89,6 +90,7 @@ class Results:
     superseded: tuple[PlannedTrial, ...]
     queries: Queries
     problems: tuple[Problem, ...]
+    computed: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def arms(self) -> list[ArmEntry]:
@@ -169,12 +171,18 @@ class Results:
             groups.setdefault((trial.arm, trial.stage), []).append(trial)
         return groups
 
+    @cached_property
+    def _by_configuration(self) -> dict[tuple[Any, ...], list[PlannedTrial]]:
+        groups: dict[tuple[Any, ...], list[PlannedTrial]] = {}
+        for trial in self.trials:
+            groups.setdefault((trial.arm, trial.stage, key_of(trial.configuration)), []).append(trial)
+        return groups
+
     def of(self, arm: str, stage: str, configuration: Mapping[str, Any] | None = None) -> list[PlannedTrial]:
         """The planned trials of an arm and stage, of one configuration if given, in plan order."""
-        found = self._by_arm.get((arm, stage), [])
         if configuration is None:
-            return found
-        return [t for t in found if key_of(t.configuration) == key_of(configuration)]
+            return self._by_arm.get((arm, stage), [])
+        return self._by_configuration.get((arm, stage, key_of(configuration)), [])
 
     def unproposed(self, arm: ArmEntry) -> int:
         """Search trials of the arm's configurations that its search has not proposed yet."""

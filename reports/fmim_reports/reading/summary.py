@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from fmim_core.records import ArmEntry
+from fmim_reports.once import once
 from fmim_reports.reading.cost import TotalCost, search_cost
 from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.stats import MeanSE, averages_over_folds, mean_se
@@ -115,9 +116,10 @@ def pooled_over_queries(results: Results, arm: str, configuration: Mapping[str, 
     return averages_over_folds([t.metric(results.metric.name) for t in trials], sizes).pooled
 
 
-def arm_summaries(results: Results) -> list[ArmSummary]:
+@once
+def arm_summaries(results: Results) -> tuple[ArmSummary, ...]:
     """One summary per arm, in plan order."""
-    return [_summary(results, arm) for arm in results.arms]
+    return tuple(_summary(results, arm) for arm in results.arms)
 
 
 def _summary(results: Results, arm: ArmEntry) -> ArmSummary:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -35,9 +36,11 @@ def unbroken(frame: pd.DataFrame) -> list[pd.DataFrame]:
 
     It breaks at an x where any y is not a number.
     """
-    gap = frame["y"].isna().groupby(frame["x"]).any()
-    whole = frame[frame["x"].map(~gap).eq(True)]
-    return [piece for _, piece in whole.groupby(whole["x"].map(gap.cumsum()))]
+    gaps = np.unique(frame["x"][frame["y"].isna()])
+    whole = frame[frame["x"].notna() & ~frame["x"].isin(gaps)]
+    if not len(gaps):
+        return [whole] if len(whole) else []
+    return [piece for _, piece in whole.groupby(np.searchsorted(gaps, whole["x"]))]
 
 
 def mean_line(axes: Axes, frame: pd.DataFrame, *, bars: bool = False, label: str = "_", **style: Any) -> None:

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any, Literal
@@ -15,6 +15,7 @@ import pandas as pd
 
 from fmim_core.metric_names import Metric
 from fmim_core.records import in_csv
+from fmim_reports.once import once
 from fmim_reports.reading.summary import Estimate
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing import cells
@@ -63,16 +64,23 @@ class Column:
         return self.kind not in _TEXTS
 
     @cached_property
+    def _csv_cell(self) -> CsvCell:
+        return _IN_CSV[self.kind](self)
+
+    @cached_property
     def csv_columns(self) -> list[CsvColumn]:
         """The columns that it takes in a CSV file."""
         holds = f"{self.group}: {self.header}" if self.group else self.header
-        found = _IN_CSV[self.kind](self).columns(self.key, holds)
+        found = self._csv_cell.columns(self.key, holds)
         return [replace(column, unit=self.unit or column.unit) for column in found]
+
+    @cached_property
+    def _csv_names(self) -> list[str]:
+        return [column.name for column in self.csv_columns]
 
     def in_csv(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row's value in each of these columns by its name; what does not exist is None."""
-        values = _IN_CSV[self.kind](self).values(row.get(self.key))
-        return {column.name: value for column, value in zip(self.csv_columns, values, strict=True)}
+        return dict(zip(self._csv_names, self._csv_cell.values(row.get(self.key)), strict=True))
 
     def text(self, row: Mapping[str, Any]) -> str:
         """The cell as shown, without n."""
@@ -143,7 +151,7 @@ class Table:
 
     A row with `rule` has a line above it; one with `total` is bold as well; a `reference` is no
     arm. `also` are columns that only the CSV file
-    has, before the others.
+    has, before the others. `computed` keeps what functions marked `once` made of it.
     """
 
     name: str
@@ -154,6 +162,7 @@ class Table:
     notes: Sequence[str] = ()
     empty: str = "No rows yet."
     also: Sequence[Column] = ()
+    computed: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def groups(self) -> list[tuple[str, int]]:
@@ -247,6 +256,7 @@ def _plain(value: Any) -> Any:
     return "nan" if isinstance(value, float) and math.isnan(value) else in_csv(value)
 
 
+@once
 def markdown(table: Table) -> str:
     """A pipe table under its bold title, caption and notes."""
     head = [to_md(f"{c.group}: {c.header}" if c.group else c.header) for c in table.columns]

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import groupby
 from pathlib import Path
 
@@ -77,7 +77,23 @@ class Content:
 
     def natural(self, size: int) -> float:
         """Points of the widest cell in one line, with the heading in at most three."""
-        return max([self.heading_width(size), *(width_of(cell, size) for cell in self.cells)])
+        return self._natural[size]
+
+    def least(self, size: int) -> float:
+        """The least width in which nothing sticks out."""
+        return self._least[size]
+
+    @cached_property
+    def _natural(self) -> dict[int, float]:
+        return {size: max([self.heading_width(size), *(width_of(cell, size) for cell in self.cells)]) for size in SIZES}
+
+    @cached_property
+    def _least(self) -> dict[int, float]:
+        if not self.breaks:
+            return self._natural
+        words = {word for text in (self.heading, *self.cells) for word in text.split(" ")}
+        parts = {piece for word in words for piece in pieces(word)}
+        return {size: max(width_of(part, size) for part in parts) + 1 for size in SIZES}
 
     def heading_width(self, size: int) -> float:
         """The least width in which the heading has few lines."""
@@ -86,13 +102,6 @@ class Content:
         while len(lines_of(self.heading, width, size)) > _HEADING_LINES:
             width += 2
         return width
-
-    def least(self, size: int) -> float:
-        """The least width in which nothing sticks out."""
-        if not self.breaks:
-            return self.natural(size)
-        words = (word for text in (self.heading, *self.cells) for word in text.split(" "))
-        return max(width_of(piece, size) for word in words for piece in pieces(word)) + 1
 
     def lines(self, width: float, size: int) -> list[int]:
         """Of each cell the lines that it takes."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fmim_core.metric_names import Metric
+from fmim_reports.once import once
 from fmim_reports.parts.comparisons.costs import device_ratio
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries, chance_name, completed
@@ -171,10 +172,11 @@ def _defined(found: Holm, one: Comparison) -> float | None:
     return None if math.isnan(p) else p
 
 
-def comparisons(results: Results) -> list[Comparison]:
+@once
+def comparisons(results: Results) -> tuple[Comparison, ...]:
     """Every comparison of the study, in the order in which it declared them."""
     arms = {arm.name: arm for arm in arm_summaries(results)}
-    return [_comparison(results, arms[a], arms[b]) for a, b in results.comparisons]
+    return tuple(_comparison(results, arms[a], arms[b]) for a, b in results.comparisons)
 
 
 def _comparison(results: Results, a: ArmSummary, b: ArmSummary) -> Comparison:

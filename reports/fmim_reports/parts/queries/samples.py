@@ -6,12 +6,12 @@ from textwrap import wrap
 
 from matplotlib.figure import Figure
 
-from fmim_reports.parts.queries.pictures import FOUND, MISSED, images_of, show
+from fmim_reports.parts.queries.pictures import FOUND, MISSED, Picture, Pictures, images_of
 from fmim_reports.parts.queries.shown import sampled_queries
 from fmim_reports.reading.results import Results
 from fmim_reports.sections import Section, in_every_study
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.plotting import COLUMN_INCHES, NothingToDraw, Plot
+from fmim_reports.writing.plotting import NothingToDraw, Plot
 
 _TITLE_LETTERS, _TITLE_LINES = 18, 3
 
@@ -30,17 +30,17 @@ def samples_plot(results: Results) -> Plot:
     labels = {arm.name: arm.label for arm in results.arms}
     first, *_ = found.values()
 
+    grid = Pictures(len(first), 2 + len(found))
+
+    def row_of(number: int) -> list[Picture]:
+        query, ranked = first[number], [queries[number] for queries in found.values()]
+        beside = [Picture(images[one.top_row], f"{one.rank:g}", MISSED if one.missed else FOUND) for one in ranked]
+        time = results.interval.short(query.time)
+        return [Picture(images[query.query_row], time), Picture(images[query.truth_row], ""), *beside]
+
     def draw(figure: Figure) -> None:
-        panels = figure.subplots(len(first), 2 + len(found), squeeze=False)
-        for number, row in enumerate(panels):
-            query = first[number]
-            show(row[0], images[query.query_row], results.interval.short(query.time))
-            show(row[1], images[query.truth_row], "")
-            for axes, queries in zip(row[2:], found.values(), strict=True):
-                one = queries[number]
-                show(axes, images[one.top_row], f"{one.rank:g}", MISSED if one.missed else FOUND)
-        for axes, title in zip(panels[0], ["query", "truth", *(labels[arm] for arm in found)], strict=True):
-            axes.set_title(_wrapped(title), fontsize=7, rotation=90, va="bottom")
+        heads = [_wrapped(head) for head in ("query", "truth", *(labels[arm] for arm in found))]
+        grid.draw(figure.subplots(), heads, map(row_of, range(len(first))), rotation=90, fontweight="bold")
 
     which = f"the latest visit of a test subject (its {results.interval.after_baseline} beneath)"
     text = (
@@ -52,9 +52,8 @@ def samples_plot(results: Results) -> Plot:
     alt = "; ".join(
         f"{labels[arm]}: ranks {', '.join(f'{q.rank:g}' for q in queries)}" for arm, queries in found.items()
     )
-    side = COLUMN_INCHES / (2 + len(found))
     longest = max(len(line) for arm in found for line in _wrapped(labels[arm]).split("\n"))
-    height = len(first) * (side + 0.14) + 0.35 + 0.068 * longest
+    height = grid.height + 0.12 + 0.068 * longest
     return Plot("retrieval_samples", "Retrieval samples", caption(results, text), alt, height, draw)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from fmim_reports.once import once
 from fmim_reports.reading.results import Results
 from fmim_reports.sections import Section, in_every_study, times_of_queries
 from fmim_reports.stats import crossed_mean
@@ -67,7 +68,7 @@ def uncertainty_by_year_table(results: Results) -> Table:
 
 def uncertainty_of(results: Results, arm: str, queries: pd.Index | None = None) -> dict[str, Any]:
     """The cells of `COLUMNS` for an arm's primary metric over these scored queries, or over all; and a `note`."""
-    values = results.queries.values(arm, results.metric)
+    values = _values(results)[arm]
     found = crossed_mean(values if queries is None else values[queries], results.queries.subjects)
     return {
         "seeds": found.seeds,
@@ -81,6 +82,12 @@ def uncertainty_of(results: Results, arm: str, queries: pd.Index | None = None) 
         "high": found.over_both.high,
         "note": found.note,
     }
+
+
+@once
+def _values(results: Results) -> dict[str, pd.DataFrame]:
+    """The primary metric of each of the known arms, seeds × queries."""
+    return {arm.name: results.queries.values(arm.name, results.metric) for arm in known_arms(results)}
 
 
 def known_arms(results: Results) -> list[Any]:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from textwrap import wrap
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fmim_core.metric_names import Interval
-from fmim_reports.parts.queries.pictures import MISSED, images_of, show
+from fmim_reports.parts.queries.pictures import MISSED, Picture, Pictures, images_of
 from fmim_reports.parts.queries.shown import ShownQuery, best_arm, worst_of_all, worst_of_best_arm
 from fmim_reports.reading.results import Results
 from fmim_reports.sections import Section, in_every_study
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.plotting import COLUMN_INCHES, NothingToDraw, Plot
+from fmim_reports.writing.plotting import NothingToDraw, Plot
+
+_HEADS = ("query", "true match", "found first")
+_ABOVE = 14  # points between the pictures and a panel's title, for the heads
 
 
 @in_every_study(Section.FIGURES)
@@ -32,21 +34,14 @@ def worst_queries_plot(results: Results) -> Plot:
     if not blocks:
         raise NothingToDraw("every query was found at once with every seed of every arm")
     images = images_of(results, (query for shown in blocks.values() for query in shown))
-    rows = max(len(shown) for shown in blocks.values())
+    grid = Pictures(max(map(len, blocks.values())), len(blocks) * len(_HEADS))
 
     def draw(figure: Figure) -> None:
-        parts = figure.subfigures(1, len(blocks), squeeze=False)[0]
-        for part, (name, shown) in zip(parts, blocks.items(), strict=True):
-            part.suptitle("\n".join(wrap(name, 26, max_lines=2, placeholder=" …")), fontsize=7, fontweight="bold")
-            panels = part.subplots(rows, 3, squeeze=False)
-            for axes, title in zip(panels[0], ("query", "true match", "found first"), strict=True):
-                axes.set_title(title, fontsize=7, fontweight="normal")
-            for number, row in enumerate(panels):
-                if number < len(shown):
-                    _draw(row, shown[number], images, results.interval)
-                else:
-                    for axes in row:
-                        axes.set_axis_off()
+        panels = figure.subplots(1, len(blocks), squeeze=False)[0]
+        for axes, (name, shown) in zip(panels, blocks.items(), strict=True):
+            grid.draw(axes, _HEADS, (_row(query, images, results.interval) for query in shown))
+            title = "\n".join(wrap(name, 26, max_lines=2, placeholder=" …"))
+            axes.set_title(title, loc="center", fontsize=7, pad=_ABOVE)
 
     label, metric = results.arm(best).label, results.metric.label
     chosen = [f"Test queries that are found worst: those of {label}, the best arm by test {metric}, by AP over seeds"]
@@ -59,8 +54,7 @@ def worst_queries_plot(results: Results) -> Plot:
     alt = ". ".join(
         f"{name}: {'; '.join(_in_words(query, results.interval) for query in shown)}" for name, shown in blocks.items()
     )
-    height = rows * (COLUMN_INCHES / (3 * len(blocks)) + 0.2) + 0.6
-    return Plot("worst_queries", "The worst queries", caption(results, text), alt, height, draw)
+    return Plot("worst_queries", "The worst queries", caption(results, text), alt, grid.height + 0.5, draw)
 
 
 def _blocks(results: Results, best: str) -> dict[str, list[ShownQuery]]:
@@ -71,10 +65,12 @@ def _blocks(results: Results, best: str) -> dict[str, list[ShownQuery]]:
     return {title: shown for title, shown in blocks.items() if shown}
 
 
-def _draw(row: Sequence[Axes], query: ShownQuery, images: Mapping[int, np.ndarray], interval: Interval) -> None:
-    show(row[0], images[query.query_row], interval.short(query.time))
-    show(row[1], images[query.truth_row], f"rank {query.rank:g}")
-    show(row[2], images[query.top_row], f"{query.missed} of {query.of}", MISSED)
+def _row(query: ShownQuery, images: Mapping[int, np.ndarray], interval: Interval) -> tuple[Picture, ...]:
+    return (
+        Picture(images[query.query_row], interval.short(query.time)),
+        Picture(images[query.truth_row], f"rank {query.rank:g}"),
+        Picture(images[query.top_row], f"{query.missed} of {query.of}", MISSED),
+    )
 
 
 def _in_words(query: ShownQuery, interval: Interval) -> str:
