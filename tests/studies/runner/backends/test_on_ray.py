@@ -5,10 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import subprocess
 import tempfile
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -50,6 +48,7 @@ from tests.support.mini_study import NO_TRACKER, mini_plan, options_in
 from tests.support.mlflow_databases import tracked_in
 from tests.support.own_files import my_study
 from tests.support.program import Program
+from tests.support.ray_workers import kill_one_worker
 from tests.support.real_search import REAL, assert_stopped_cleanly, stopped_records
 from tests.support.services import free_port
 
@@ -87,32 +86,6 @@ def running(cluster: RayStart, monkeypatch: pytest.MonkeyPatch) -> RayStart:
     for module in ("fmim.runner.cluster.start", "fmim.runner.forecast.predict", "tests.benchmarks.runner"):
         monkeypatch.setattr(f"{module}.starting", started)
     return cluster
-
-
-def training_workers() -> list[int]:
-    """Process ids of this process's own Ray workers that are in the middle of an epoch."""
-    listing = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
-    rows = [line.split(maxsplit=2) for line in listing.splitlines()]
-    parents = {int(pid): int(parent) for pid, parent, _ in rows}
-
-    def ours(pid: int) -> bool:
-        while pid in parents and pid != os.getpid():
-            pid = parents[pid]
-        return pid == os.getpid()
-
-    return [
-        int(pid) for pid, _, args in rows if args.startswith("ray::") and "Trainable.train" in args and ours(int(pid))
-    ]
-
-
-def kill_one_worker(out: Path, killed: list[int], give_up: threading.Event) -> None:
-    """Kill the first worker that is seen training, once every trial that runs has a checkpoint."""
-    while not killed and not give_up.is_set():
-        time.sleep(0.05)
-        workers = training_workers()
-        if len(list((out / "checkpoints").glob("*.fold*.pt"))) >= len(workers) > 0:
-            os.kill(workers[0], signal.SIGKILL)
-            killed.append(workers[0])
 
 
 def test_a_trial_whose_worker_is_killed_goes_on_from_its_checkpoint_and_the_study_with_it(
