@@ -19,10 +19,11 @@ from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.machine import cores
 from fmim_core.training.config import TrainConfig
 from tests.support.browser import browser
+from tests.support.out_folders import no_figures
 from tests.support.program import fmim_here
 from tests.support.registering import own_code
 
-__all__ = ["browser", "fmim_here", "own_code"]  # fixtures for all
+__all__ = ["browser", "fmim_here", "no_figures", "own_code"]  # fixtures for all
 
 # The same examples in every run; `--hypothesis-profile=default` draws others, to look for more.
 settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True)
@@ -35,7 +36,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 TINY = {
-    "model": {"kind": "small", "widths": (4, 8, 8, 8), "embedding_dim": 16},
+    "model": {"kind": "small", "widths": (4, 8, 8), "embedding_dim": 16},
     "batches": {"subjects_per_batch": 4, "images_per_subject": 4},
     "augmentation": {"crop": 24},
     "epochs": 3,
@@ -63,6 +64,11 @@ def quick_collections() -> Iterator[None]:
     gc.freeze()
     yield
     gc.unfreeze()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers take files in the order below; by itself pytest-xdist gives out those with the most tests first."""
+    config.option.loadscopereorder = False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

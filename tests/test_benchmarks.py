@@ -1,4 +1,4 @@
-"""The benchmarks' own machinery, on sizes of a second."""
+"""The benchmarks' own machinery, on sizes of a second; the runner's is in `studies/runner/backends/test_on_ray.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from tests.benchmarks import __main__ as program
-from tests.benchmarks import bank, retrieval, runner, step
+from tests.benchmarks import bank, retrieval, step
 from tests.benchmarks.measurement import Measurement, fastest
 
 CPU = torch.device("cpu")
@@ -90,18 +90,3 @@ def test_matches_are_those_of_chestxray14() -> None:
     matches = np.bincount(gallery)
     assert (matches.min(), np.median(matches), matches.max()) == (1, 1, 146)
     assert set(query) <= set(gallery)
-
-
-@pytest.mark.slow
-def test_the_runner_is_timed_with_trials_that_do_nothing() -> None:
-    rows = list(runner.measure(CPU, trials=5, large=40))
-    assert rows[0].what.startswith("each of 5 trials that do nothing, in ")
-    assert [row.what for row in rows[1:]] == [
-        "  the same",
-        "  the same",
-        "each of the last 4 of 40",
-        "memory for each of the last 20",
-    ]
-    assert all(0 < row.ours < 60 for row in rows[:4])
-    assert rows[0].theirs == runner.PER_TRIAL_S
-    assert list(runner.measure(torch.device("cuda"))) == []

@@ -12,13 +12,18 @@ import torch
 class Adam(torch.optim.Adam):
     """`torch.optim.Adam`, step for step (Kingma and Ba, ICLR 2015, with torch's L2 weight decay).
 
-    These methods of torch's optimizers import the compiler only to tell it to leave them alone: two seconds of every
-    process that trains. We compile networks, never an optimizer, so that it can be spared.
+    Most of these methods of torch's optimizers import the compiler only to tell it to leave them alone: two seconds of
+    every process that trains. We compile networks, never an optimizer, so that it can be spared.
     """
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> Any:
         return inspect.unwrap(torch.optim.Adam.step)(self, closure)
+
+    def _accelerator_graph_capture_health_check(self) -> None:
+        """Asks CUDA's driver, in every step, for a GPU that is being captured: no question for weights on a CPU."""
+        if self.param_groups[0]["params"][0].device.type != "cpu":
+            super()._accelerator_graph_capture_health_check()
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         inspect.unwrap(torch.optim.Adam.add_param_group)(self, param_group)

@@ -90,16 +90,19 @@ class Augmentation(Config):
         angle = (2 * draws.angle - 1).view(-1) * math.radians(self.rotation)
         top = (draws.top.view(-1) * (height - self.crop + 1)).floor()
         left = (draws.left.view(-1) * (width - self.crop + 1)).floor()
-        # Pixel coordinates of the crop relative to the image's centre, rotated, then scaled to grid_sample's [-1, 1].
+        # Pixel coordinates of the crop relative to the image's centre, in grid_sample's units, then rotated. x and y
+        # are planes of their own: on a CPU both the products and the sampling are several times as fast.
         steps = torch.arange(self.crop, device=grey.device)
-        y = (top[:, None] + steps - (height - 1) / 2)[:, :, None]
-        x = (left[:, None] + steps - (width - 1) / 2)[:, None, :]
-        cos, sin = angle.cos()[:, None, None], angle.sin()[:, None, None]
-        grid = torch.stack([2 * (x * cos - y * sin) / width, 2 * (x * sin + y * cos) / height], dim=-1)
+        y = (2 / height) * (top[:, None] + steps - (height - 1) / 2)[:, None, :, None]
+        x = (2 / width) * (left[:, None] + steps - (width - 1) / 2)[:, None, None, :]
+        cos, sin = angle.cos(), angle.sin()
+        of_x = torch.stack([cos, sin * (width / height)], dim=1)[:, :, None, None]
+        of_y = torch.stack([-sin * (height / width), cos], dim=1)[:, :, None, None]
+        grid = (x * of_x + y * of_y).permute(0, 2, 3, 1)
         return functional.grid_sample(grey, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
 
     def _gamma(self, grey: Tensor, draws: RandomDraws) -> Tensor:
         low, high = self.gamma
         gamma = low + (high - low) * draws.gamma
         gamma = torch.where(draws.gamma_chance < self.gamma_p, gamma, torch.ones_like(gamma))
-        return grey.clamp_(min=0).pow(gamma)
+        return grey.clamp_(min=0).log_().mul_(gamma).exp_()  # half the time of `pow`; log 0 = −∞ gives 0 again

@@ -57,7 +57,7 @@ class TrainingStep:
             [*self.model.parameters(), *self.loss.parameters()],
             lr=config.learning_rate,
             weight_decay=config.weight_decay,
-            fused=device.type == "cuda",
+            fused=device.type in ("cpu", "cuda"),
             capturable=captured,
         )
         self.schedule = config.margins.build()

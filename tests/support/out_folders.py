@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+import pytest
 
 from fmim_reports.build import write_tables
 from fmim_reports.reading.results import read_results
@@ -24,6 +28,20 @@ def table(out: Path, name: str) -> list[dict[str, str]]:
 def tables_alone(out: Path) -> None:
     """Write the report's tables, which takes a fraction of what its figures take."""
     write_tables(read_results(out), out / "report")
+
+
+@contextmanager
+def without_figures() -> Iterator[None]:
+    """Reports of the block have no figures: drawing them takes nine tenths of the time."""
+    with patch("fmim_reports.build._figures", lambda parts, results, report: ([], [])):
+        yield
+
+
+@pytest.fixture(scope="module")
+def no_figures() -> Iterator[None]:
+    """For a file's tests of studies whose figures nobody looks at."""
+    with without_figures():
+        yield
 
 
 def record(out: Path, name: str) -> Path:

@@ -8,6 +8,19 @@ from pathlib import Path
 from fmim.own.skeleton import write_skeleton
 from tests.support.paths import ROOT
 
+ONE_ARM = '''"""One arm alone, of 14 trials in the preset smoke, with a small report."""
+
+from fmim import PRESETS, Arm, Choice, Space, Study
+
+ARM = Arm(
+    name="triplet_grid",
+    search="Grid search",
+    settings=(("loss.kind", "triplet"), ("margins.kind", "fixed")),
+    space=Space(choices=(Choice(path="margins.epsilon", values=(0.1, 0.25, 0.5, 0.75)),)),
+)
+STUDY = Study(name="one_arm", title="One arm", question="Does it end in order?", presets=PRESETS, arms=(ARM,))
+'''
+
 
 def guide_files(guide: str, heading: str, below: str = "##") -> dict[str, str]:
     """The Python files that a section of a guide shows, by name."""

@@ -11,7 +11,7 @@ from torchvision.models import ConvNeXt_Tiny_Weights, ResNet18_Weights, ResNet50
 from fmim_core.models.base import Backbone, multiply_adds
 from fmim_core.models.convnext import ConvNeXtTiny
 from fmim_core.models.resnet import ResNet18, ResNet50
-from fmim_core.models.small import HalvingPool, SmallConvNet
+from fmim_core.models.small import SmallConvNet
 from fmim_core.models.vit import ViTSmall
 from fmim_core.seeding import scoped_torch_seed
 
@@ -35,16 +35,20 @@ def test_every_model_embeds_grey_images_and_draws_nothing_in_training(model: Bac
     assert torch.equal(torch.get_rng_state(), before)
 
 
-@pytest.mark.parametrize("sides", [(8, 6), (7, 9), (2, 3)])
-def test_pooling_is_the_same_with_and_without_gradients(sides: tuple[int, int]) -> None:
-    images = torch.randn(3, 4, *sides, generator=torch.Generator().manual_seed(0))
-    images[0, 0, 0, 0] = torch.nan
-    images = images.contiguous(memory_format=torch.channels_last)
-    pool = HalvingPool(2)
-    expected = torch.nn.functional.max_pool2d(images, 2)
-    assert torch.equal(pool(images).nan_to_num(9), expected.nan_to_num(9))
-    with torch.no_grad():
-        assert torch.equal(pool(images).nan_to_num(9), expected.nan_to_num(9))
+def test_the_small_network_is_strided_convolutions_means_and_a_linear_layer() -> None:
+    """Written out with the same weights: each pixel that a layer has lies in the middle of its kernel's steps."""
+    with scoped_torch_seed("small"):
+        network, images = SmallConvNet(widths=(3, 5, 7), embedding_dim=6, grid=2).build(32), torch.randn(4, 1, 32, 32)
+    state, grey = network.state_dict(), images
+    for first, stride in ((0, 4), (3, 2), (6, 2)):
+        kernels, side = state[f"{first}.weight"], 2 * stride
+        patches = torch.nn.functional.pad(grey, (stride // 2,) * 4).unfold(2, side, stride).unfold(3, side, stride)
+        grey = torch.einsum("bchwij,ocij->bohw", patches, kernels)
+        mean, variance = grey.mean((0, 2, 3)), grey.var((0, 2, 3), correction=0)
+        grey = ((grey - mean[:, None, None]) / (variance[:, None, None] + 1e-5).sqrt()).clamp(min=0)
+    assert grey.shape == (4, 7, 2, 2)  # a grid of 2 × 2 already
+    expected = grey.flatten(1) @ state["11.weight"].T + state["11.bias"]
+    assert torch.allclose(network(images), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("model", EVERY[:2], ids=lambda model: model.kind)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,14 +9,15 @@ import pytest
 
 import fmim
 from fmim_core.records import StudyFile, read_records
+from tests.support.mini_study import NO_TRACKER
 from tests.support.out_folders import table
 from tests.support.program import Program
 
-INLINE = ("--backend", "inline", "--gpus-per-trial", "0")
+INLINE = ("--backend", "inline", "--gpus-per-trial", "0", "--tracking-uri", NO_TRACKER)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("own_code")
+@pytest.mark.usefixtures("no_figures", "own_code")
 def test_what_it_writes_runs_in_smoke_as_it_stands_and_goes_on_only_unchanged(
     tmp_path: Path, fmim_here: Program
 ) -> None:
@@ -50,12 +50,26 @@ def test_what_it_writes_runs_in_smoke_as_it_stands_and_goes_on_only_unchanged(
     assert (type(config.loss).__module__, config.loss.kind) == ("does_it_work", "smooth_triplet")
 
 
-@pytest.mark.slow
-def test_the_test_that_it_writes_passes(tmp_path: Path, fmim_here: Program) -> None:
+class Passed:
+    """A plugin of pytest that counts the tests that pass."""
+
+    number = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.number += report.when == "call" and report.passed
+
+
+@pytest.mark.usefixtures("own_code")
+def test_the_test_that_it_writes_passes(tmp_path: Path, fmim_here: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     fmim_here("new", "my_study", cwd=tmp_path)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_study.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "6 passed" in done.stdout, done.stdout
+    passed = Passed()
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    try:
+        assert pytest.main(["-p", "no:cacheprovider", "-p", "no:terminal", "test_my_study.py"], [passed]) == 0
+    finally:
+        for module in ("my_study", "test_my_study"):
+            sys.modules.pop(module, None)
+    assert passed.number == 6
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import shutil
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -38,7 +40,8 @@ from fmim_reports.parts.queries.shown import shown_rows
 from fmim_reports.reading.results import read_results
 from tests.support.comparison import comparable_records
 from tests.support.mini_study import mini_plan, options_in
-from tests.support.out_folders import table
+from tests.support.mlflow_databases import tracked_in
+from tests.support.out_folders import table, without_figures
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +49,8 @@ pytestmark = pytest.mark.slow
 def run(root: Path, out: str = "study", **changes: Any) -> int:
     """Run the small study inline in a folder of its own."""
     plan = mini_plan(**{key: changes.pop(key) for key in ("seed", "replicates", "epochs") if key in changes})
-    return run_plan(plan, options_in(root, out=root / out, seed=plan.seed, **changes), Console(quiet=True))
+    given = {"out": root / out, "seed": plan.seed, "tracking_uri": tracked_in(root)} | changes
+    return run_plan(plan, options_in(root, **given), Console(quiet=True))
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +62,10 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def copy(finished: Path, tmp_path: Path) -> Path:
-    """A copy of it to change; the folder has moved, and its records do not mind."""
-    return Path(shutil.copytree(finished, tmp_path / "copy"))
+def copy(finished: Path, tmp_path: Path) -> Iterator[Path]:
+    """A copy of it to change, where reports have no figures; the folder has moved, and its records do not mind."""
+    with without_figures():
+        yield Path(shutil.copytree(finished, tmp_path / "copy"))
 
 
 def runs_of(root: Path) -> list[Any]:
@@ -120,18 +125,6 @@ def test_replicates_leave_their_queries_and_the_report_shows_them(finished: Path
     assert {"retrieval_samples.png", "worst_queries.png"} <= figures
 
 
-def test_a_replicate_without_its_queries_runs_again(copy: Path) -> None:
-    out = copy / "study"
-    before = comparable_records(out)
-    path = queries_path(out, "adatriplet_automargin.c00.seed1")
-    content = path.read_bytes()
-    path.unlink()
-    assert run(copy) == DONE
-    assert executions(copy)[-1].trials == 1
-    assert path.read_bytes() == content
-    assert comparable_records(out) == before
-
-
 def test_the_report_has_the_references_of_the_study_with_what_their_records_say(finished: Path) -> None:
     out = finished / "study"
     found = {row["arm_label"]: row for row in table(out, "test_metrics")}
@@ -146,27 +139,63 @@ def test_the_report_has_the_references_of_the_study_with_what_their_records_say(
     assert all(record.test_opened_at >= last_winner for record in tested)
 
 
-def test_the_same_command_again_runs_nothing(copy: Path) -> None:
+def test_resuming_runs_what_is_missing_or_failed_and_gives_the_same_records_and_runs(copy: Path) -> None:
+    out = copy / "study"
+    before = comparable_records(out)
+    record_path(out, "triplet_grid.c00.fold1").unlink()
+    failed = record_path(out, "adatriplet_automargin.c00.seed1")
+    write_json(failed, read_json(failed) | {"status": "failed"})
+    queries = queries_path(out, "adatriplet_automargin.c00.seed0")
+    content = queries.read_bytes()
+    queries.unlink()
+    assert run(copy) == DONE
+    assert executions(copy)[-1].trials == 3
+    assert comparable_records(out) == before
+    assert [attempt.status for attempt in Record.read(failed).attempts] == ["failed"]
+    assert queries.read_bytes() == content
+    runs = runs_of(copy)
+    assert len(runs) == 15
+    assert {run.info.status for run in runs} == {"FINISHED"}
+    client = MlflowClient(f"sqlite:///{copy}/mlflow.db")
+    (again,) = [run for run in runs if run.data.tags.get("fmim.trial") == "triplet_grid.c00.fold1"]
+    assert [metric.step for metric in client.get_metric_history(again.info.run_id, "loss")] == [1, 2]
+
+
+def test_the_same_command_again_runs_nothing_and_more_replicates_extend_a_study(copy: Path) -> None:
     before = comparable_records(copy / "study")
     assert run(copy) == DONE
     assert executions(copy)[-1].trials == 0
     assert comparable_records(copy / "study") == before
-
-
-def test_resuming_runs_what_is_missing_or_failed_and_gives_the_same_records(copy: Path) -> None:
-    before = comparable_records(copy / "study")
-    record_path(copy / "study", "triplet_grid.c00.fold1").unlink()
-    failed = record_path(copy / "study", "adatriplet_automargin.c00.seed1")
-    write_json(failed, read_json(failed) | {"status": "failed"})
-    assert run(copy) == DONE
-    assert executions(copy)[-1].trials == 2
-    assert comparable_records(copy / "study") == before
-    assert [attempt.status for attempt in Record.read(failed).attempts] == ["failed"]
-
-
-def test_more_replicates_extend_a_study(copy: Path) -> None:
     assert run(copy, replicates=3) == DONE
     assert executions(copy)[-1].trials == 3  # one more for each arm, and of the untrained network
+
+
+DAMAGES = {
+    "triplet_grid.c00.fold0": b"",
+    "triplet_grid.c01.fold1": b"\0" * 500,
+    "adatriplet_automargin.c00.fold0": b"[]",
+}
+
+
+def test_damaged_records_and_queries_are_set_aside_and_their_trials_run_again(copy: Path) -> None:
+    out = copy / "study"
+    before = comparable_records(out)
+    damages = {record_path(out, trial): content for trial, content in DAMAGES.items()}
+    changed = record_path(out, "adatriplet_automargin.c00.fold1")
+    damages[changed] = changed.read_bytes().replace(b'"mAP": 0.', b'"mAP": 0.1')  # a digit more
+    queries = queries_path(out, "adatriplet_automargin.c00.seed0")
+    flipped = bytearray(queries.read_bytes())
+    flipped[len(flipped) // 2] ^= 1
+    damages[queries] = bytes(flipped)
+    for path, content in damages.items():
+        path.write_bytes(content)
+    told = io.StringIO()
+    assert run_plan(mini_plan(), options_in(copy), Console(file=told, width=1000)) == DONE
+    assert comparable_records(out) == before
+    for path, content in damages.items():
+        (aside,) = out.glob(f"records/{path.name}.damaged-*")
+        assert aside.read_bytes() == content
+        assert f"moved to {aside.name}, and its trial runs again" in told.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -235,17 +264,6 @@ def test_every_trial_is_a_child_run_with_parameters_steps_cost_and_its_record(fi
     assert {"report/index.html", "report/figures", "report/tables"} <= {
         item.path for item in client.list_artifacts(parent.info.run_id, "report")
     }
-
-
-def test_resuming_goes_on_in_the_same_runs(copy: Path) -> None:
-    record_path(copy / "study", "triplet_grid.c00.fold1").unlink()
-    assert run(copy) == DONE
-    runs = runs_of(copy)
-    assert len(runs) == 15
-    assert {run.info.status for run in runs} == {"FINISHED"}
-    client = MlflowClient(f"sqlite:///{copy}/mlflow.db")
-    (again,) = [run for run in runs if run.data.tags.get("fmim.trial") == "triplet_grid.c00.fold1"]
-    assert [metric.step for metric in client.get_metric_history(again.info.run_id, "loss")] == [1, 2]
 
 
 def test_a_damaged_tracker_of_the_studys_own_is_made_anew_from_the_records(copy: Path) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,11 @@ from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
 
 from fmim.own.code import run_code
+from fmim.runner.backends.dead_workers import LastReport, record_of_dead_worker
 from fmim.runner.backends.room import Resources
 from fmim.runner.cluster.nodes import WORKER_S, last_words
 from fmim.runner.dispatcher import TrialSource
-from fmim_core.records import Attempt, Code, Cost, EpochRow, Record, SoFar, TrialError, now, read_record
-from fmim_core.trial.cost import cut_off, earlier_attempts
+from fmim_core.records import Code, Cost, EpochRow, Record, SoFar, now, read_record
 from fmim_core.trial.reference_trial import trial_of
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
@@ -55,15 +56,15 @@ def run_ray(
         tune.with_parameters(StudyTrainable, trial=trial, settings=settings, threads=threads, code=code),
         tune.PlacementGroupFactory([{"CPU": resources.cpus, "GPU": resources.gpus or 0.0}]),
     )
-    stopping = Stopping(dispatcher)
-    callback = DispatcherCallback(dispatcher, stopping, settings, logs)
+    searcher, stopping = PlanSearcher(dispatcher), Stopping(dispatcher)
+    callback = DispatcherCallback(dispatcher, searcher, stopping, settings, logs)
     with tempfile.TemporaryDirectory(prefix="tune-", dir=scratch) as storage:
         tuner = tune.Tuner(
             trainable,
             tune_config=tune.TuneConfig(
-                search_alg=PlanSearcher(dispatcher),
+                search_alg=searcher,
                 scheduler=stopping,
-                num_samples=trials,
+                num_samples=trials * (1 + RETRIES),  # some may be given again
                 reuse_actors=True,
                 trial_dirname_creator=lambda trial: trial.trial_id,
             ),
@@ -128,15 +129,28 @@ class PlanSearcher(Searcher):
     def __init__(self, dispatcher: TrialSource) -> None:
         super().__init__(metric="done", mode="max")
         self._dispatcher = dispatcher
+        self._again: deque[TrialSpec] = deque()
+        self._given_again: Counter[str] = Counter()
+        self._running = 0
 
     def suggest(self, trial_id: str) -> Any:
-        spec = self._dispatcher.next()
-        if spec is not None:
-            return {"spec": spec.model_dump_json()}  # a string: Tune copies mappings often, and keeps all of them
-        return Searcher.FINISHED if self._dispatcher.exhausted else None
+        spec = self._again.popleft() if self._again else self._dispatcher.next()
+        if spec is None:  # the last ones may have to be given again
+            return Searcher.FINISHED if self._dispatcher.exhausted and not self._running else None
+        self._running += 1
+        return {"spec": spec.model_dump_json()}  # a string: Tune copies mappings often, and keeps all of them
+
+    def give_again(self, spec: TrialSpec) -> bool:
+        """Give Tune a trial once more; False where it has had it as often as it retries one."""
+        if self._given_again[spec.id] == RETRIES:
+            return False
+        self._given_again[spec.id] += 1
+        self._again.append(spec)
+        return True
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """The callback below tells the dispatcher: it also sees why a worker died."""
+        self._running -= 1
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # Tune pickles it for restoring, which we never do: a study resumes from its records
@@ -167,29 +181,21 @@ class Stopping(FIFOScheduler):
         return {}  # as for the searcher
 
 
-@dataclass(frozen=True)
-class LastReport:
-    """The last that was heard of a running trial, and when; `attempts` is None while its worker has said nothing."""
-
-    started_at: str
-    cost: Cost
-    attempts: tuple[Attempt, ...] | None = None
-    at: float = field(default_factory=time.monotonic)
-
-    @classmethod
-    def of(cls, so_far: SoFar) -> LastReport:
-        """Just heard."""
-        return cls(so_far.started_at, so_far.cost, so_far.attempts)
-
-
 class DispatcherCallback(tune.Callback):
     """Tells the dispatcher what happens to Tune's trials.
 
     error: the first of the driver's own, which ends the run. Tune would take it for the trial's, and try that again.
     """
 
-    def __init__(self, dispatcher: TrialSource, stopping: Stopping, settings: RunSettings, logs: Path | None) -> None:
-        self._dispatcher, self._stopping, self._settings = dispatcher, stopping, settings
+    def __init__(
+        self,
+        dispatcher: TrialSource,
+        searcher: PlanSearcher,
+        stopping: Stopping,
+        settings: RunSettings,
+        logs: Path | None,
+    ) -> None:
+        self._dispatcher, self._searcher, self._stopping, self._settings = dispatcher, searcher, stopping, settings
         self._own_logs, self._began, self._has_workers = logs, time.monotonic(), False
         self._last: dict[str, LastReport] = {}  # of running trials
         self._ended: dict[str, Record] = {}
@@ -240,10 +246,14 @@ class DispatcherCallback(tune.Callback):
     def on_trial_recover(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
         if self.error is None:
             self._record_of_dead_worker(trial)  # the attempt that follows finds it
+            self._last.pop(_spec(trial.config).id, None)
 
     def on_trial_error(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
         if self.error is None:
-            self._finished(_spec(trial.config), self._record_of_dead_worker(trial))
+            record, spec = self._record_of_dead_worker(trial), _spec(trial.config)
+            # Tune recovers a trial that runs, but not one whose worker, used before, dies when it is to begin.
+            if spec.id in self._last or not self._searcher.give_again(spec):
+                self._finished(spec, record)
 
     def _nothing(self) -> LastReport:
         return LastReport(now(), Cost(device_share=self._settings.device_share))
@@ -274,23 +284,3 @@ def _error_of(trial: RayTrial) -> str:
 
 def _spec(config: Mapping[str, Any]) -> TrialSpec:
     return TrialSpec.model_validate_json(config["spec"])
-
-
-def record_of_dead_worker(spec: TrialSpec, error: str, out: Path, last: LastReport) -> Record:
-    """The record of a trial that could not write its own; one that it did write just before stands."""
-    written = read_record(out, spec.id)
-    if written is not None and written.final:
-        return written
-    memory = "OutOfMemory" in error or "running low on memory" in error
-    kind = "out of memory" if memory else "worker died"
-    known = earlier_attempts(written, spec.fingerprint) if last.attempts is None else last.attempts
-    record = spec.record(last.started_at).changed(
-        {
-            "ended_at": now(),
-            "attempts": known,
-            "cost": cut_off(last.cost, time.monotonic() - last.at),
-            "error": TrialError(kind=kind, message=error.strip()[:2000], traceback=error),
-        }
-    )
-    record.save(out)
-    return record

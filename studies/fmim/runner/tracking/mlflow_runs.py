@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -46,6 +47,16 @@ def client_of(address: TrackingAddress) -> Any:
 
     logging.getLogger("mlflow").setLevel(logging.CRITICAL)
     return MlflowClient(address.whole)
+
+
+def write_text(text: str, name: str, place: str, address: TrackingAddress) -> None:
+    """Write an artifact of a run whose place for them is known: `MlflowClient.log_text` would read the run for it."""
+    from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+    with tempfile.TemporaryDirectory(prefix="fmim-artifact-") as folder:
+        file = Path(folder) / name
+        file.write_text(text, encoding="utf-8")
+        get_artifact_repository(place, tracking_uri=address.whole).log_artifact(str(file))
 
 
 def artifacts_of(out: Path) -> list[Path]:
@@ -101,6 +112,7 @@ class Runs:
         self._address, self._identity, self._tell = address, identity, tell
         self._found: dict[str, Any] = {}  # trial → what MLflow knew of its run, until its record is caught up with
         self._runs: dict[str, str] = {}  # trial → MLflow run
+        self._artifacts: dict[str, str] = {}  # trial → where its run's artifacts lie
         self._logged: dict[str, int] = {}  # trial → last epoch logged
         self.caught_up: Counter[str] = Counter()  # trials that were created, updated, unchanged or killed
 
@@ -118,6 +130,7 @@ class Runs:
         self._found = self._own_runs()
         self._parent = self._open_parent(self._found.pop("", None))
         self._runs = {trial: info.run_id for trial, info in self._found.items()}
+        self._artifacts = {trial: info.artifact_uri for trial, info in self._found.items()}
         self._logged = {}
         self.caught_up.clear()
 
@@ -192,7 +205,7 @@ class Runs:
         else:
             values += of_the_end(record)
             self._log(self._runs[trial], values, parameters, _tags_of_the_end(record))
-            self._client.log_text(self._runs[trial], record.text, "record.json")
+            write_text(record.text, "record.json", self._artifacts[trial], self._address)
             self._client.set_terminated(self._runs[trial], STATUS[record.status], milliseconds(record.ended_at))
         self._logged[trial] = max([self._logged[trial], *(row.epoch for row in rows)])
 
@@ -213,7 +226,7 @@ class Runs:
         tags = {"fmim.study_id": self._identity.study_id, "mlflow.parentRunId": self._parent, **tags_of(beginning)}
         began, name = milliseconds(beginning.started_at), run_name(beginning, self._identity.labels)
         run = self._client.create_run(self._experiment, start_time=began, tags=tags, run_name=name)
-        self._runs[trial], self._logged[trial] = run.info.run_id, 0
+        self._runs[trial], self._artifacts[trial], self._logged[trial] = run.info.run_id, run.info.artifact_uri, 0
         self._log_data(run.info.run_id, context_of(beginning))
         return parameters
 

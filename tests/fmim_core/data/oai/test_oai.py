@@ -19,6 +19,7 @@ from fmim_core.data.oai.paper import PARTS, QUERIES, differences_from_paper
 from fmim_core.data.splits import subject_folds
 from fmim_core.data.tables.listing import FileSource
 from fmim_core.records import StudyFile
+from tests.support.mini_study import NO_TRACKER
 from tests.support.oai_folders import (
     IDS,
     PEOPLE,
@@ -251,9 +252,11 @@ def test_a_small_folder_differs_from_the_paper(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_figures")
 def test_a_study_runs_on_a_folder(tmp_path: Path, fmim_here: Program) -> None:
     phantom_folder(tmp_path / "oai", train=20, test=12)
     arguments = ("--data", "oai", "--data-root", "oai", "--preset", "smoke", "--backend", "inline", "--epochs", "1")
+    arguments = (*arguments, "--replicates", "1", "--tracking-uri", NO_TRACKER)
     done = fmim_here("lambda_sweep", *arguments, "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     records = [json.loads(path.read_text()) for path in (tmp_path / "out" / "records").glob("*.json")]

@@ -153,6 +153,7 @@ def small_download(root: Path, development: int = 20, test: int = 8) -> Path:
 
 @pytest.mark.slow
 @needs_nih
+@pytest.mark.usefixtures("no_figures")
 def test_a_study_on_it_says_release_and_checksums_everywhere(tmp_path: Path) -> None:
     root = small_download(tmp_path / "download")
     options = options_in(tmp_path, out=tmp_path / "out", data="chestxray14", data_root=root)
@@ -173,3 +174,9 @@ def test_a_study_on_it_says_release_and_checksums_everywhere(tmp_path: Path) -> 
         if record.stage != "reference":
             augmentation = record.config["augmentation"]
             assert (augmentation["mean"], augmentation["std"]) == (0.5, 0.5)
+        if record.stage == "replicate":
+            test = record.metrics.test
+            assert test["queries"] + test["queries_without_match"] == data.test.queries
+    page = (options.folder / "report" / "index.html").read_text(encoding="utf-8")
+    assert "synthetic, not radiographs" not in page
+    assert "8 subjects" in page

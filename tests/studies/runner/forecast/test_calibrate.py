@@ -33,7 +33,6 @@ from tests.support.mini_study import (
     options_in,
     with_epochs,
 )
-from tests.support.program import fmim
 
 TIMING = Timing(startup=1.0, step=0.5, image=0.25, warm_up=2.0, between=0.125, peak_memory=1e9)
 
@@ -259,13 +258,3 @@ def test_a_small_plan_is_predicted_and_nothing_but_the_prediction_is_left(tmp_pa
     assert "14 trials: 6 in the search, 4 replicates and 4 trials of 3 references, which train nothing;" in screen
     assert f"20 epochs and {found.images} training images" in screen
     assert "predicted from 3 short trials" in screen
-
-
-@pytest.mark.slow
-def test_the_command_predicts_on_ray(tmp_path: Path) -> None:
-    done = fmim("plan", "lambda_sweep", "--preset", "smoke", "--calibrate", "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    content = CalibrationFile.read(tmp_path / "out" / "calibration.json")
-    assert (content.backend, len(content.calibration["timings"])) == ("ray", 1)
-    check_prediction(content, Forecast(**content.forecast.model_dump()), Work(20, 32, 7680))
-    assert "for 20 trials" in done.stdout

@@ -40,8 +40,9 @@ from fmim_reports.reading.results import read_results
 from tests.support.comparison import comparable_records
 from tests.support.file_contents import edit
 from tests.support.mini_study import MINI, MINI_STUDY, mini_plan, options_in
+from tests.support.mlflow_databases import tracked_in
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_figures")]
 
 # The small study's arms under other names, the grid with one value more, in another order.
 AUTOMARGIN, GRID = (arm.model_copy(update={"name": f"other_{arm.loss_kind}"}) for arm in MINI_STUDY.arms)
@@ -88,7 +89,8 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Two:
     found = Two(tmp_path_factory.mktemp("two"))
     quiet = Console(quiet=True)
     assert run_plan(mini_plan(), found.options(found.first), quiet) == DONE
-    assert run_plan(other_plan(), found.options(found.reusing, reuse=True), quiet) == DONE
+    tracked = {"tracking_uri": tracked_in(found.root)}
+    assert run_plan(other_plan(), found.options(found.reusing, reuse=True, **tracked), quiet) == DONE
     assert run_plan(other_plan(), found.options(found.anew), quiet) == DONE
     return found
 

@@ -1,4 +1,7 @@
-"""A searched study's folder: what may be resumed, what the report makes of it, and the real thing end to end."""
+"""A searched study's folder: what may be resumed, and what the report makes of it.
+
+Searches with real trainings are in `tests/studies/runner/backends/test_on_ray.py`.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mlflow import MlflowClient
 from rich.console import Console
 
-from fmim.exit_codes import DONE
 from fmim.plan import Plan
 from fmim.runner.folder import outcomes_of_plan, write_study
-from fmim.runner.run_study import run_plan
 from fmim.runner.search.tpe import TPE
 from fmim.terminal.status import show_status
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import (
     SCHEMA,
-    Metrics,
     ProposalsFile,
-    Record,
-    SelectionFile,
     StudyFile,
     read_json,
-    read_records,
     record_path,
     write_json,
 )
@@ -35,9 +31,7 @@ from fmim_reports.reading.summary import arm_summaries
 from fmim_spaces.domain import Choice, Space
 from fmim_spaces.searchers import Grid, Random
 from fmim_spaces.successive_halving import ASHA
-from tests.support.comparison import comparable_records
 from tests.support.documents import execution, fold_entry
-from tests.support.mini_study import options_in
 from tests.support.out_folders import table
 from tests.support.program import Program
 from tests.support.simulation import MIXED, Simulation, arm, plan_of
@@ -221,80 +215,3 @@ def test_plan_prints_the_exact_number_or_the_most(tmp_path: Path, fmim_here: Pro
     assert f"{counts}, which train nothing; at most 436 epochs and 73600 training images in all" in said
     assert "epsilon ∈ [0.05, 1]; beta ∈ [0, 1]" in done.stdout
     assert "AdaTriplet + ASHA: trials of fold 0 may stop after 1 of 2 epochs" in done.stdout
-
-
-# The real thing
-
-
-REAL = plan_of(
-    arm("tpe", TPE(samples=3, startup=1, in_flight=1)),
-    arm("asha", ASHA(samples=6, reduction=3)),
-    epochs=3,
-    replicates=1,
-)
-
-
-def run(root: Path, plan: Plan = REAL, backend: str = "inline") -> int:
-    """Run a plan with real trainings."""
-    return run_plan(plan, options_in(root, study="automargin_vs_search", backend=backend), Console(quiet=True))
-
-
-@pytest.fixture(scope="module")
-def inline(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("inline")
-    assert run(root) == DONE
-    return root
-
-
-def stopped_records(root: Path) -> list[Record]:
-    return [record for record in read_records(root / "study") if record.status == "stopped"]
-
-
-def assert_stopped_cleanly(root: Path) -> None:
-    """Stopped trials have their record and no checkpoint; MLflow shows them as finished, and tagged."""
-    stopped = stopped_records(root)
-    assert stopped
-    for record in stopped:
-        epochs = len(record.history)
-        assert record.metrics == Metrics()
-        assert record.stopped.after_epoch == record.cost.epochs == epochs == 1
-        assert record.stopped.validation["mAP"] == record.history[-1].validation_mAP
-        assert record.cost.train_s > 0
-        assert record.error is None
-        assert not (root / "study" / "checkpoints" / f"{record.trial}.pt").exists()
-    client = MlflowClient(f"sqlite:///{root}/mlflow.db")
-    experiment = client.get_experiment_by_name("searches")
-    runs = {r.data.tags.get("fmim.trial"): r for r in client.search_runs([experiment.experiment_id], max_results=1000)}
-    assert {runs[record.trial].info.status for record in stopped} == {"FINISHED"}
-    assert {runs[record.trial].data.tags["fmim.status"] for record in stopped} == {"stopped"}
-    assert {r.info.status for r in runs.values()} == {"FINISHED"}
-    assert len(runs) == 1 + len(list(read_records(root / "study")))
-
-
-@pytest.mark.slow
-def test_a_real_search_stops_selects_and_is_done(inline: Path) -> None:
-    assert_stopped_cleanly(inline)
-    chosen = SelectionFile.read(inline / "study" / "selection.json").arms["asha"].configuration
-    assert chosen not in [record.configuration for record in stopped_records(inline)]
-    before = comparable_records(inline / "study")
-    assert run(inline) == DONE
-    assert StudyFile.read(inline / "study" / "study.json").executions[-1].trials == 0
-    assert comparable_records(inline / "study") == before
-
-
-@pytest.mark.slow
-def test_ray_proposes_and_trains_the_same(inline: Path, tmp_path: Path) -> None:
-    """Interrupted searches are in `test_search` (with trials that do nothing) and in `test_end_to_end`."""
-    assert run(tmp_path, backend="ray") == DONE
-    assert (
-        ProposalsFile.read(tmp_path / "study" / "proposals.json").arms
-        == ProposalsFile.read(inline / "study" / "proposals.json").arms
-    )
-    ours, theirs = (comparable_records(root / "study") for root in (tmp_path, inline))
-    exact = [trial for trial in theirs if trial.startswith("tpe")]
-    assert {trial: ours[trial] for trial in exact} == {trial: theirs[trial] for trial in exact}
-    assert {trial for trial in ours if trial.startswith("asha") and trial.endswith("fold0")} == {
-        f"asha.c{number:02d}.fold0" for number in range(6)
-    }
-    assert_stopped_cleanly(tmp_path)
-    assert record_path(tmp_path / "study", "tpe.c02.fold1").exists()

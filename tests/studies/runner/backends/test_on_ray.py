@@ -1,0 +1,292 @@
+"""Trials on a real cluster, one for all tests: as in one process, and where a worker, driver or user ends them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from rich.console import Console
+
+from fmim.exit_codes import DONE
+from fmim.runner.backends.backend import open_backend
+from fmim.runner.backends.ray_backend import run_ray
+from fmim.runner.backends.room import Resources
+from fmim.runner.cluster.start import RayStart, starting
+from fmim.runner.dispatcher import Dispatcher
+from fmim.runner.forecast.forecast import Forecast
+from fmim.runner.run_study import run_started
+from fmim.runner.workload import Work
+from fmim_core.data.bank.bank import Bank
+from fmim_core.machine import cores
+from fmim_core.records import (
+    CalibrationFile,
+    ProposalsFile,
+    Record,
+    SelectionFile,
+    StudyFile,
+    read_records,
+    record_path,
+)
+from fmim_core.trial.spec import TrialSpec
+from fmim_core.trial.trial import RunSettings
+from tests.benchmarks import runner
+from tests.benchmarks.idle import IdleTrial, Watch, idle_plan
+from tests.studies.runner.forecast.test_calibrate import check_prediction
+from tests.support.comparison import comparable_records
+from tests.support.mini_study import NO_TRACKER, mini_plan, options_in
+from tests.support.mlflow_databases import tracked_in
+from tests.support.own_files import my_study
+from tests.support.program import Program
+from tests.support.ray_workers import kill_one_worker
+from tests.support.real_search import REAL, assert_stopped_cleanly, stopped_records
+from tests.support.services import free_port
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_figures")]
+
+ALL_CORES = ("--cpus-per-trial", str(cores()))  # one slot, whose worker imports torch once
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[RayStart]:
+    """A cluster of our own, started where Ray has noted one that was killed: by itself it waited for that."""
+    with (
+        tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder,  # short, for sockets
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("RAY_TMPDIR", folder)
+        dead = f"127.0.0.1:{free_port()}"
+        Path(folder, "ray").mkdir()
+        for noted in (Path(folder, "ray_current_cluster"), Path(folder, "ray", "ray_current_cluster")):
+            noted.write_text(dead)
+        with starting("ray", None) as start:
+            assert start is not None
+            assert start.head is not None
+            assert start.head.ready[0] != dead
+            yield start
+
+
+@pytest.fixture
+def running(cluster: RayStart, monkeypatch: pytest.MonkeyPatch) -> RayStart:
+    """The same for whatever starts a cluster of its own: it finds this one started."""
+
+    def started(kind: str, address: str | None) -> nullcontext[RayStart | None]:
+        return nullcontext(cluster if kind == "ray" else None)
+
+    for module in ("fmim.runner.cluster.start", "fmim.runner.forecast.predict", "tests.benchmarks.runner"):
+        monkeypatch.setattr(f"{module}.starting", started)
+    return cluster
+
+
+def test_a_trial_whose_worker_is_killed_goes_on_from_its_checkpoint_and_the_study_with_it(
+    cluster: RayStart, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every_epoch = partial(RunSettings, checkpoint_every_s=0.0)
+    monkeypatch.setattr("fmim.runner.backends.backend.RunSettings", every_epoch)
+    plan = mini_plan(epochs=30, replicates=1)
+    plan = replace(plan, study=plan.study.model_copy(update={"arms": plan.arms[:1]}))
+    killed: list[int] = []
+    give_up = threading.Event()
+    killer = threading.Thread(target=kill_one_worker, args=(tmp_path / "study", killed, give_up))
+    killer.start()
+    try:
+        code = run_started(plan, options_in(tmp_path, backend="ray"), cluster, Console(quiet=True))
+    finally:
+        give_up.set()
+        killer.join()
+    assert len(killed) == 1
+    assert code == DONE
+    records = list(read_records(tmp_path / "study"))
+    assert Counter(record.status for record in records) == {"completed": 2 + 1 + 3}
+    (attempt,) = [attempt for record in records for attempt in record.attempts]
+    assert (attempt.status, attempt.error.kind) == ("failed", "worker died")
+    assert "The actor died unexpectedly" in attempt.error.message
+    assert attempt.cost.wall_s >= attempt.cost.lost_s > 0
+    assert attempt.cost.device_share == 1.0
+    assert attempt.cost.epochs == 0  # those that it had run are the later attempt's, which resumed from them
+
+
+class DiesBetweenTrials(IdleTrial):
+    """The worker of one trial, which has run others before, is killed when this one is to begin, the first time."""
+
+    def __init__(self, spec: TrialSpec, settings: RunSettings) -> None:
+        super().__init__(spec, settings)
+        died = settings.out / "died"
+        if spec.number == 2 and not died.exists():
+            died.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_trial_whose_worker_dies_between_two_trials_is_tried_again(
+    cluster: RayStart, tiny_bank: Bank, tmp_path: Path
+) -> None:
+    """Tune fails such a trial, which has not begun, at once."""
+    dispatcher, settings = Dispatcher(idle_plan(20), tiny_bank, tmp_path, {}), RunSettings(tmp_path, "cpu")
+    resources = Resources(1.0, 0.0)
+    with open_backend(cluster, resources) as backend:
+        run_ray(dispatcher, settings, resources, backend.slots, 20, tmp_path, trial=DiesBetweenTrials)
+    assert (tmp_path / "died").exists()
+    assert dispatcher.complete
+    assert Counter(record.status for record in read_records(tmp_path)) == {"completed": 20}
+
+
+class AtTheThird(Watch):
+    """Does something at the third trial's end."""
+
+    def __init__(self, what: Callable[[], None]) -> None:
+        super().__init__()
+        self._what = what
+
+    def finished(self, spec: TrialSpec, record: Record) -> None:
+        super().finished(spec, record)
+        if len(self.at) == 3:
+            self._what()
+
+
+def full_disk() -> None:
+    """As a disk may be when a selection is to be written."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def ctrl_c() -> None:
+    """As a terminal sends it, at any moment from now on."""
+    threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+
+def test_an_error_of_the_driver_and_ctrl_c_end_the_run_and_are_raised(
+    cluster: RayStart, tiny_bank: Bank, tmp_path: Path
+) -> None:
+    """Tune took the error for the trial's and ran the trial again, for ever; Ray takes SIGTERM for itself."""
+    resources, before = Resources(float(cores()), 0.0), signal.getsignal(signal.SIGTERM)
+    with open_backend(cluster, Resources(1.0, 0.0)) as backend:
+        assert backend.slots == cores()
+        assert signal.getsignal(signal.SIGTERM) is before
+        for name, what, raised in (("full", full_disk, OSError), ("asked", ctrl_c, KeyboardInterrupt)):
+            out, observer = tmp_path / name, AtTheThird(what)
+            dispatcher = Dispatcher(idle_plan(200), tiny_bank, out, {}, [observer])
+            with pytest.raises(raised, match="No space left on device" if raised is OSError else None):
+                run_ray(dispatcher, RunSettings(out, "cpu"), resources, 1, 200, tmp_path, trial=IdleTrial)
+            assert 3 <= len(observer.at) <= (5 if raised is OSError else 100)
+            assert len(list(read_records(out))) >= 3
+
+
+def search(root: Path, start: RayStart | None, backend: str) -> Path:
+    """Run two real searches; returns the study's folder."""
+    options = options_in(root, study="automargin_vs_search", backend=backend, tracking_uri=tracked_in(root))
+    assert run_started(REAL, options, start, Console(quiet=True)) == DONE
+    return root / "study"
+
+
+@pytest.fixture(scope="module")
+def inline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the two searches in one process."""
+    root = tmp_path_factory.mktemp("inline")
+    search(root, None, "inline")
+    return root
+
+
+def test_a_search_in_one_process_stops_selects_and_is_done(inline: Path) -> None:
+    assert_stopped_cleanly(inline)
+    chosen = SelectionFile.read(inline / "study" / "selection.json").arms["asha"].configuration
+    assert chosen not in [record.configuration for record in stopped_records(inline)]
+    before = comparable_records(inline / "study")
+    again = search(inline, None, "inline")
+    assert StudyFile.read(again / "study.json").executions[-1].trials == 0
+    assert comparable_records(again) == before
+
+
+def test_ray_proposes_and_trains_the_same(cluster: RayStart, inline: Path, tmp_path: Path) -> None:
+    """Interrupted searches are in `test_search` (with trials that do nothing)."""
+    out = search(tmp_path, cluster, "ray")
+    assert (
+        ProposalsFile.read(out / "proposals.json").arms == ProposalsFile.read(inline / "study" / "proposals.json").arms
+    )
+    ours, theirs = comparable_records(out), comparable_records(inline / "study")
+    exact = [trial for trial in theirs if trial.startswith("tpe")]
+    assert {trial: ours[trial] for trial in exact} == {trial: theirs[trial] for trial in exact}
+    assert {trial for trial in ours if trial.startswith("asha") and trial.endswith("fold0")} == {
+        f"asha.c{number:02d}.fold0" for number in range(6)
+    }
+    assert_stopped_cleanly(tmp_path)
+    assert record_path(out, "tpe.c02.fold1").exists()
+
+
+def test_the_command_predicts(running: RayStart, tmp_path: Path, fmim_here: Program) -> None:
+    command = ("plan", "lambda_sweep", "--preset", "smoke", "--calibrate", "--gpus-per-trial", "0", "--out", "out")
+    done = fmim_here(*command, *ALL_CORES, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    content = CalibrationFile.read(tmp_path / "out" / "calibration.json")
+    assert (content.backend, len(content.calibration["timings"])) == ("ray", 1)
+    check_prediction(content, Forecast(**content.forecast.model_dump()), Work(20, 32, 7680))
+    assert "for 20 trials" in done.stdout
+
+
+IMPORTS = """import math
+from pathlib import Path
+from typing import Literal
+
+import my_scale
+"""
+TELL = """
+
+with Path({told!r}).open("a") as told:
+    told.write(f"{{__name__}} {{my_scale.__name__}} {{'from disk' if '__file__' in globals() else 'from text'}}\\n")
+
+BASELINE = Arm("""
+
+
+@pytest.mark.usefixtures("own_code", "running")
+def test_workers_have_the_text_of_a_studys_own_files_alone(tmp_path: Path, fmim_here: Program) -> None:
+    """Workers run the files from their text, and find the same as this process does from the disk."""
+    told = tmp_path / "told.txt"
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    home.mkdir()
+    elsewhere.mkdir()
+    (home / "my_scale.py").write_text("TAU = 0.05\n", encoding="utf-8")
+    my_study(
+        home,
+        ("import math\nfrom typing import Literal\n", IMPORTS),
+        ("\n\nBASELINE = Arm(", TELL.format(told=str(told))),
+        ("values=(0.1, 0.25, 0.5, 0.75)", "values=(0.25,)"),
+        ("values=(0.05, 0.1)", "values=(my_scale.TAU,)"),
+        ('baseline="triplet_grid"', 'baseline="triplet_grid", search=False'),
+    )
+    command = ("run", "../home/my_study.py", "--preset", "smoke", "--set", "epochs=1", "--replicates", "1")
+    command = (*command, *ALL_CORES, "--tracking-uri", NO_TRACKER)
+    found = {}
+    for backend in ("ray", "inline"):
+        done = fmim_here(*command, "--backend", backend, "--out", backend, "--gpus-per-trial", "0", cwd=elsewhere)
+        assert done.returncode == 0, done.stderr
+        records = list(read_records(elsewhere / backend))
+        found[backend] = {record.trial: (record.status, record.metrics) for record in records}
+    assert found["ray"] == found["inline"]
+    assert {status for status, _ in found["ray"].values()} == {"completed"}
+    assert len(found["ray"]) == 2 + 3  # replicates, references
+    lines = told.read_text(encoding="utf-8").splitlines()
+    assert lines.count("my_study my_scale from disk") == 2  # this process, once a command
+    assert lines.count("my_study my_scale from text") == len(lines) - 2 > 0
+
+
+@pytest.mark.usefixtures("running")
+def test_the_runner_is_timed_with_trials_that_do_nothing() -> None:
+    rows = list(runner.measure(torch.device("cpu"), trials=5, large=20))
+    assert rows[0].what.startswith("each of 5 trials that do nothing, in ")
+    assert [row.what for row in rows[1:]] == [
+        "  the same",
+        "  the same",
+        "each of the last 2 of 20",
+        "memory for each of the last 10",
+    ]
+    assert all(0 < row.ours < 60 for row in rows[:4])
+    assert rows[0].theirs == runner.PER_TRIAL_S
+    assert list(runner.measure(torch.device("cuda"))) == []
