@@ -19,6 +19,7 @@ from fmim_reports.parts.years import year_plot
 from fmim_reports.reading.results import read_results
 from fmim_reports.sections import parts_of_every_study
 from tests.support.declared import make_declared_out
+from tests.support.drawn import figure_names
 from tests.support.factories import make_out
 from tests.support.file_contents import edit
 from tests.support.out_folders import tables_alone
@@ -67,7 +68,7 @@ def test_the_guide_writes_a_part_and_a_study() -> None:
 
 @pytest.mark.slow
 def test_one_file_adds_a_table_to_every_study(followed: dict[str, str], tmp_path: Path) -> None:
-    out = make_out(tmp_path / "grid")
+    out = make_out(tmp_path / "grid", arms=("triplet_q1", "triplet_q2"))
     edit(out / "records" / "triplet_q1.c00.seed0.json", warnings=["few images"])
     without_search = make_declared_out(tmp_path / "baselines", "baselines", lambda arm, _: 0.5 + len(arm) / 100)
     assert 'id="warnings_by_arm"' in build_report(out).read_text(encoding="utf-8")
@@ -83,8 +84,7 @@ def test_a_studys_file_is_found_by_being_there(followed: dict[str, str], tmp_pat
     out = own(make_out(tmp_path / "out"))
     contents = contents_of(read_results(out))
     assert contents.leaves_out == (year_plot,)
-    build_report(out)
-    figures = {path.stem for path in (out / "report/figures").iterdir()}
+    figures = figure_names(read_results(out))
     assert "margins_over_epochs" in figures
     assert "map_by_year" not in figures
 

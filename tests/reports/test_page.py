@@ -97,7 +97,8 @@ def test_every_caption_says_the_images_are_synthetic(reported: Path) -> None:
 
 
 def test_real_data_are_not_called_synthetic(tmp_path: Path) -> None:
-    text = build_report(make_out(tmp_path / "out", synthetic=False)).read_text(encoding="utf-8")
+    out = make_out(tmp_path / "out", synthetic=False, arms=("triplet_grid", "triplet_automargin"))
+    text = build_report(out).read_text(encoding="utf-8")
     assert "On oai (test set" in text
     assert "phantom" not in text
     assert 'class="badge">Data: oai' in text

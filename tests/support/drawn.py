@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,26 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from fmim_reports.writing.plotting import Plot
+from fmim_reports.contents import contents_of
+from fmim_reports.reading.results import Results
+from fmim_reports.sections import Section
+from fmim_reports.writing.plotting import NothingToDraw, Plot
 
 Ends = dict[float, tuple[float, float]]
+
+
+def plots_of(results: Results) -> list[Plot]:
+    """The figures of a report for which there are data; nothing is drawn yet."""
+    plots: list[Plot] = []
+    for part in contents_of(results).parts(results)[Section.FIGURES]:
+        with suppress(NothingToDraw):
+            plots.append(part(results))
+    return plots
+
+
+def figure_names(results: Results) -> list[str]:
+    """Their names."""
+    return [plot.name for plot in plots_of(results)]
 
 
 def panels(plot: Plot) -> list[Axes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import count, product
 from pathlib import Path
 from string import ascii_uppercase
@@ -22,8 +21,8 @@ class ComparedStudy:
     folder: Path
     results: Results
 
-    @cached_property
-    def arms(self) -> list[ArmSummary]:
+    @property
+    def arms(self) -> Sequence[ArmSummary]:
         """What is said of each arm."""
         return arm_summaries(self.results)
 

@@ -69,8 +69,8 @@ def _draw(axes: Axes, picture: Picture, left: float, top: float) -> None:
     beneath = top + _SIDE + _GAP
     axes.text(left + _SIDE / 2, beneath, picture.text, ha="center", va="top", fontsize=_LETTERS)
     if picture.frame:
-        frame = {"fill": False, "edgecolor": picture.frame, "linewidth": 2, "clip_on": False}
-        axes.add_patch(Rectangle((left, top), _SIDE, _SIDE, **frame))
+        look: dict[str, Any] = {"fill": False, "edgecolor": picture.frame, "linewidth": 2, "clip_on": False}
+        axes.add_patch(Rectangle((left, top), _SIDE, _SIDE, **look))
 
 
 def images_of(results: Results, shown: Iterable[ShownQuery]) -> dict[int, np.ndarray]:

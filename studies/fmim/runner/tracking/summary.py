@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,7 @@ def _whole_lines(text: str, longest: int) -> str:
     return text[: longest - len(note)].rpartition("\n")[0] + note
 
 
-def _metrics(arms: list[Any], metric: str, at: int) -> Iterator[LoggedValue]:
+def _metrics(arms: Sequence[Any], metric: str, at: int) -> Iterator[LoggedValue]:
     """Each arm's means ± SE and what its search cost; nothing of what has no value yet."""
     for arm in arms:
         values = {
@@ -86,7 +86,7 @@ def _metrics(arms: list[Any], metric: str, at: int) -> Iterator[LoggedValue]:
                 yield f"{name}/{arm.name}", float(value), at, 0
 
 
-def _table(results: Any, arms: list[Any]) -> str:
+def _table(results: Any, arms: Sequence[Any]) -> str:
     """The arms with what was selected, their means and what their searches cost."""
     from fmim_reports.writing.formats import configuration_text
     from fmim_reports.writing.tables import Column, Table, markdown
