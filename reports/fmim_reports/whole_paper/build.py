@@ -11,7 +11,7 @@ from fmim_reports.build import status_lines
 from fmim_reports.page.environment import page_environment
 from fmim_reports.page.files import write_figure
 from fmim_reports.page.render import DrawnFigure
-from fmim_reports.reading.cost import cost_of, reuse_sentence
+from fmim_reports.reading.cost import cost_of, reuse_sentence, trained_here
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.whole_paper.differences import (
     UNEXPLAINED,
@@ -142,7 +142,7 @@ def _studies_table(studies: Mapping[str, Results]) -> Table:
     rows = []
     for name, results in studies.items():
         cost = cost_of(results.every_trial)
-        here = cost_of(trial for trial in results.every_trial if not trial.reused_from)
+        here = cost_of(trained_here(results.every_trial))
         rows.append(
             {
                 "study": name,
