@@ -12,7 +12,7 @@ from rich.console import Console
 
 from fmim.runner.ownership import locked
 from fmim.terminal.status import StudyStatus, show_status
-from fmim_core.records import ProgressFile, ReusedFrom, RunningTrial, TrialLengths, now, progress_path, record_path
+from fmim_core.records import ProgressFile, RunningTrial, TrialLengths, now, progress_path, record_path
 from tests.support.factories import make_out
 from tests.support.file_contents import edit, spoil
 from tests.support.program import Program
@@ -79,10 +79,8 @@ def test_a_process_runs_it(out: Path) -> None:
 
 
 def test_what_takes_the_record_of_an_equal_trial_is_counted_and_takes_no_time(out: Path) -> None:
-    equal = ReusedFrom(
-        folder=None, study="automargin_vs_grid", trial="x.c00.seed1", sha256="0" * 64, taken_over_at=now()
-    )
-    edit(record_path(out, "triplet_automargin.c00.seed0"), reused_from=equal.to_json())
+    origin = {"folder": None, "study": "automargin_vs_grid", "trial": "x.c00.seed1", "sha256": "0" * 64}
+    edit(record_path(out, "triplet_automargin.c00.seed0"), reused_from=origin | {"taken_over_at": now()})
     edit(progress_path(out), reused={"triplet_automargin": {"search": 0, "replicate": 2}})
     with locked(out):
         fields = json.loads(StudyStatus.of(out).as_json)
