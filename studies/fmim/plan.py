@@ -200,12 +200,16 @@ class Plan:
             for search_split in range(self.search_splits)
             for arm in self.arms
             for number, configuration in enumerate(arm.listed or proposed(arm.name, search_split))
-            for spec in (
-                *(self.search(arm, number, configuration, bank, search_split) if self.study.search else ()),
-                *self.replicate(arm, number, configuration, bank, search_split),
-            )
+            for spec in self.of_configuration(arm, number, configuration, bank, search_split)
         ]
         return of_arms + [spec for planned in self.references for spec in self.reference(planned, bank)]
+
+    def of_configuration(
+        self, arm: Arm, number: int, configuration: Configuration, bank: Images, search_split: int
+    ) -> list[TrialSpec]:
+        """Every trial there can be of a configuration on a split: those of the search, and as the winner."""
+        searched = self.search(arm, number, configuration, bank, search_split) if self.study.search else []
+        return searched + self.replicate(arm, number, configuration, bank, search_split)
 
     def _spec(
         self,

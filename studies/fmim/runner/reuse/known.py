@@ -13,6 +13,7 @@ from fmim.runner.reuse.earlier import EarlierTrials, earlier_of, study_folders
 from fmim_core.data.bank.building import find_bank
 from fmim_core.data.source import Source, SourceDescription
 from fmim_core.records import THIS_STUDY, Stage, TrialCounts
+from fmim_core.trial.spec import TrialSpec
 
 UNITS = {"search": "search trials", "replicate": "replicates", "reference": "reference trials"}
 
@@ -103,7 +104,7 @@ class EqualTrials:
                 fingerprint=spec.fingerprint,
                 folder=next(map(earlier.name, earlier.of(spec)), ""),
             )
-            for spec in (plan.possible(bank, lambda arm, search_split: ()) if earlier.reuse else ())
+            for spec in _candidates(plan, bank, earlier)
             if earlier.may_stand_for(spec)
         ]
 
@@ -155,6 +156,22 @@ def reused_before(plan: Plan, source: Source, options: Options) -> Reused:
     alone = EarlierTrials(options.studies_folder, reuse=options.reuse)
     others = options.reuse and any(study_folders(options.studies_folder))
     return EqualTrials(plan, Undecoded(source.description), alone).reused(others_known=not others)
+
+
+def _candidates(plan: Plan, bank: Images, earlier: EarlierTrials) -> list[TrialSpec]:
+    """Trials that may be equal to others: where no other study has any, those of trainings that several arms have.
+
+    A plan may have very many trials, and a fingerprint of each takes a while.
+    """
+    if not earlier.reuse:
+        return []
+    if earlier.records:
+        return plan.possible(bank, lambda arm, search_split: ())
+    listed = [(arm, number, one) for arm in plan.arms for number, one in enumerate(arm.listed or ())]
+    arms_of = Counter(plan.train_config(arm, one) for arm, _, one in listed)
+    shared = [entry for entry in listed if arms_of[plan.train_config(entry[0], entry[2])] > 1]
+    splits = range(plan.search_splits)
+    return [spec for split in splits for entry in shared for spec in plan.of_configuration(*entry, bank, split)]
 
 
 def _with_folders(trials: Iterable[_Planned], done: set[str]) -> Iterable[tuple[_Planned, str]]:
