@@ -48,7 +48,7 @@ def mean_line(axes: Axes, frame: pd.DataFrame, *, bars: bool = False, label: str
     pieces = [_means(piece) for piece in unbroken(frame)]
     _draw(axes, pieces, label, style)
     for piece in pieces:
-        x, y, se = piece["x"], piece["y"], piece["se"]
+        x, y, se = (piece[name].to_numpy() for name in ("x", "y", "se"))  # Matplotlib takes long with columns of frames
         if bars:
             axes.errorbar(x, y, se, fmt="none", ecolor=style["color"], **_BARS)
         else:
@@ -71,12 +71,14 @@ def value_line(
     pieces = unbroken(frame)
     _draw(axes, pieces, label, style)
     for piece in pieces if "low" in frame else ():
-        axes.fill_between(piece["x"], piece["low"], piece["high"], color=style["color"], alpha=band_alpha, linewidth=0)
+        x, low, high = (piece[name].to_numpy() for name in ("x", "low", "high"))
+        axes.fill_between(x, low, high, color=style["color"], alpha=band_alpha, linewidth=0)
 
 
 def _means(piece: pd.DataFrame) -> pd.DataFrame:
     """One row (x, y, se) for each x of a frame of `replicates`."""
-    found = [(x, mean_se(group.to_numpy())) for x, group in piece.groupby("x")["y"]]
+    places, values = piece["x"].to_numpy(), piece["y"].to_numpy()
+    found = [(x, mean_se(values[places == x])) for x in np.unique(places)]
     rows = [(x, stat.mean, math.nan if stat.se is None else stat.se) for x, stat in found]
     return pd.DataFrame(rows, columns=["x", "y", "se"])
 
@@ -84,6 +86,6 @@ def _means(piece: pd.DataFrame) -> pd.DataFrame:
 def _draw(axes: Axes, pieces: list[pd.DataFrame], label: str, style: Mapping[str, Any]) -> None:
     """Draws the pieces as one line: its name stands in the legend once, and also where there is no piece."""
     for piece in pieces:
-        axes.plot(piece["x"], piece["y"], label=label if piece is pieces[0] else "_", **style)
+        axes.plot(piece["x"].to_numpy(), piece["y"].to_numpy(), label=label if piece is pieces[0] else "_", **style)
     if not pieces:
         axes.plot([], [], label=label, **style)
