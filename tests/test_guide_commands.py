@@ -29,11 +29,12 @@ from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.models.torchvision_base import TorchvisionBackbone
 from tests.support.image_folders import folder_of
 from tests.support.mini_study import MINI_STUDY, mini_plan, options_in
+from tests.support.mlflow_databases import tracked_in
 from tests.support.nih_folders import longitudinal
 from tests.support.paths import GUIDES, ROOT
 from tests.support.program import Program
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_code")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_figures", "own_code")]
 
 SET_UP = ("python3 -m venv", "pip install", "ruff check", "pytest ", "mkdocs ")
 DOWNLOADS = ("model.weights=pretrained", "model.weights=densenet121-res224-all")
@@ -77,7 +78,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     shutil.copy(folder / "images" / "0.png", folder / "unknown.png")
     longitudinal(folder / "DIR", subjects=60, visits=5)
-    options = options_in(folder, data=str(folder / "images" / "manifest.csv"), out=folder / "runs" / "mine")
+    data, out = folder / "images" / "manifest.csv", folder / "runs" / "mine"
+    out.parent.mkdir()
+    options = options_in(folder, data=str(data), out=out, tracking_uri=tracked_in(out.parent))
     study = MINI_STUDY.model_copy(update={"baseline": "triplet_grid"})
     assert run_plan(replace(mini_plan(epochs=1), study=study), options, Console(quiet=True)) == 0
     shutil.copytree(folder / "runs" / "mine", folder / "runs" / "automargin_vs_grid")

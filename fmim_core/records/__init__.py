@@ -15,7 +15,7 @@ from fmim_core.records.files import (
     write_json,
     write_text,
 )
-from fmim_core.records.progress import ProgressFile, RunningTrial, TrialLengths, progress_path
+from fmim_core.records.progress import ProgressFile, RunningTrial, TrialCounts, TrialLengths, progress_path
 from fmim_core.records.queries import (
     QUERIES_ENDING,
     QUERY_COLUMNS,
@@ -38,7 +38,7 @@ from fmim_core.records.record import (
     record_path,
     trial_name,
 )
-from fmim_core.records.reused import ReusedFrom, completed_trials
+from fmim_core.records.reused import THIS_STUDY, ReusedFrom, trials_with_result
 from fmim_core.records.study import (
     ArmEntry,
     CalibrationFile,
@@ -109,11 +109,12 @@ __all__ = [
     "StudyFile",
     "SubsetSummary",
     "TestProtocol",
+    "THIS_STUDY",
     "Time",
+    "TrialCounts",
     "TrialError",
     "TrialLengths",
     "calibration_path",
-    "completed_trials",
     "flat",
     "json_text",
     "in_csv",
@@ -132,6 +133,7 @@ __all__ = [
     "study_path",
     "summary_path",
     "trial_name",
+    "trials_with_result",
     "visible",
     "write_bytes",
     "write_json",

@@ -30,6 +30,13 @@ class TrialLengths(DocumentPart):
     replicate: float = Field(description="of a fresh seed")
 
 
+class TrialCounts(DocumentPart):
+    """How many trials of an arm, or of a reference."""
+
+    search: int = Field(description="of its search")
+    replicate: int = Field(description="of fresh seeds")
+
+
 class ProgressFile(Document):
     """progress.json: it is no result, and is written again every few seconds while a study runs."""
 
@@ -37,6 +44,9 @@ class ProgressFile(Document):
     command: str | None = Field(None, description="the command that goes on with the study; null where Python ran it")
     running: list[RunningTrial] = Field(description="in the order in which they began")
     lengths: dict[str, TrialLengths] = Field(description="by the arm's name")
+    reused: dict[str, TrialCounts] = Field(
+        description="those that have taken, or will take, the record of an equal one, by the arm's or reference's name"
+    )
 
 
 def progress_path(out: Path) -> Path:

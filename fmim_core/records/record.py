@@ -130,7 +130,7 @@ class Record(Document):
     history: tuple[EpochRow, ...] = Field((), description="of a fold ensemble: its first member's")
     members: tuple[Member, ...] = Field((), description="of a fold ensemble, by fold; none of one model")
     reused_from: ReusedFrom | None = Field(
-        None, description="the trial of another study that was taken over; null where this study ran it itself"
+        None, description="the equal trial whose record was taken over; null where this one ran itself"
     )
     cost: Cost = Field(Cost(), description="of the attempt that ended in this record")
     attempts: tuple[Attempt, ...] = Field((), description="attempts that failed before")
@@ -171,6 +171,11 @@ class Record(Document):
         A stopped one is over, too: its search decided, and that stands.
         """
         return self.status != "failed"
+
+    @property
+    def has_result(self) -> bool:
+        """Whether any equal trial would end in the same way, whichever search it belongs to."""
+        return self.status in ("completed", "diverged")
 
     @property
     def split(self) -> Literal["validation", "test"]:

@@ -1,4 +1,4 @@
-"""Records that a study takes over from another one, and finding them quickly."""
+"""Records that a trial takes over from an equal one, and finding them quickly."""
 
 from __future__ import annotations
 
@@ -15,24 +15,36 @@ HEAD_BYTES = 4096
 """Of a record, enough for its status and fingerprint: the long parts, history and metrics, come after them."""
 
 _STATUS = b'\n "status": '
-_COMPLETED = re.compile(rb'\n "status": "completed",\n "fingerprint": "([0-9a-f]{64})",\n')
+_RESULT = re.compile(rb'\n "status": "(?:completed|diverged)",\n "fingerprint": "([0-9a-f]{64})",\n')
+
+THIS_STUDY = "this study"
+"""What reports call the study's own folder where it stands beside those of others."""
 
 
 class ReusedFrom(DocumentPart):
-    """The trial of another study whose record was taken over, since its training would have been the same.
+    """The trial whose record was taken over, since this one's training would have been the same.
 
     All that was measured, what it cost and when it ran are that trial's; the fingerprint is the same for both.
     """
 
-    folder: str = Field(description="the folder of the study that ran it, from the folder of all studies")
+    folder: str | None = Field(
+        description="the folder of the study that ran it, from the folder of all studies; null if it was this study"
+    )
     study: Name = Field(description="that study's name")
     trial: DottedName = Field(description="its name there")
     sha256: str = Field(description="SHA-256 in its record there")
     taken_over_at: Time = Field(description="when this study took it over, ISO 8601")
 
+    @property
+    def where(self) -> str:
+        """The folder of the study that ran it, or `this study`."""
+        return THIS_STUDY if self.folder is None else self.folder
 
-def completed_trials(out: Path) -> Iterator[tuple[str, Path]]:
-    """Fingerprint and file of each record in a study's folder that says of itself that it is completed.
+
+def trials_with_result(out: Path) -> Iterator[tuple[str, Path]]:
+    """Fingerprint and file of each record in a study's folder that says of itself that it has a result.
+
+    That is a completed or a diverged trial: run again it would end in the same way.
 
     It reads the beginnings of the files alone, to find a few among a hundred thousand in seconds: whether a record is
     whole and true shows when it is read.
@@ -44,5 +56,5 @@ def completed_trials(out: Path) -> Iterator[tuple[str, Path]]:
             head = file.read(HEAD_BYTES)
             if _STATUS not in head:  # behind the values of very many parameters
                 head += file.read()
-        if found := _COMPLETED.search(head):
+        if found := _RESULT.search(head):
             yield found[1].decode(), folder / name

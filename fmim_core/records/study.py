@@ -257,7 +257,8 @@ class ProposalsFile(Document):
 class ForecastEntry(DocumentPart):
     """What a whole plan was predicted to take."""
 
-    trials: int = Field(description="trials there are to run")
+    trials: int = Field(description="trials there are to train")
+    reused: int = Field(description="trials besides that take the record of an equal one")
     epochs: int = Field(description="epochs of all of them")
     images: int = Field(description="training images of all of them")
     wall_s: float = Field(description="from the start of the program's work to the end of the last trial")

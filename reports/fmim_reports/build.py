@@ -11,7 +11,7 @@ from typing import Any
 from fmim_core.records import flat, summary_path, write_bytes
 from fmim_reports.across.summary import summary_of
 from fmim_reports.contents import contents_of
-from fmim_reports.page.files import write_figure
+from fmim_reports.page.files import write_data, write_figure, write_table
 from fmim_reports.page.render import DrawnFigure, Tables, render_page
 from fmim_reports.parts.methods import Methods, methods
 from fmim_reports.parts.verdict import Verdict
@@ -21,11 +21,9 @@ from fmim_reports.sections import Part, Section
 from fmim_reports.writing.captions import data_phrase, protocol_sentence, source_line
 from fmim_reports.writing.columns import columns_table
 from fmim_reports.writing.formats import to_md
-from fmim_reports.writing.latex import latex
 from fmim_reports.writing.plotting import NothingToDraw, Plot
-from fmim_reports.writing.tables import Table, markdown, to_csv
+from fmim_reports.writing.tables import Table, markdown
 
-_FORMATS = (("csv", to_csv), ("md", markdown), ("tex", latex))
 _STAGES = (("search", "search trials"), ("replicate", "test replicates"), ("reference", "reference trials"))
 
 
@@ -57,9 +55,9 @@ def write_tables(results: Results, report: Path) -> Tables:
     """Writes the tables alone, into `report`/tables as CSV, Markdown and LaTeX, data as CSV; returns them."""
     tables = tables_of(results)
     for section, found in tables.items():
+        write = write_data if section is Section.DATA else write_table
         for table in found:
-            for suffix, write in _FORMATS if section is not Section.DATA else _FORMATS[:1]:
-                write_bytes(report / "tables" / f"{table.name}.{suffix}", write(table).encode())
+            write(table, report)
     return tables
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import torch
 
 from fmim.data.fold_sizes import fold_sizes
 from fmim.declare import Arm, Preset, Study
 from fmim.references import PlannedReference, references_of
-from fmim_core.data.bank.bank import Bank, ImageSet
+from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.source import SourceDescription
 from fmim_core.data.splits import Fold, subject_folds
 from fmim_core.records import FoldEntry, Stage
 from fmim_core.training.compiling import check_compile
@@ -22,6 +24,22 @@ from fmim_core.training.sampler import SubjectSampler
 from fmim_core.training.trainer import check_crop
 from fmim_core.trial.spec import TrialSpec, folds_seed
 from fmim_spaces.domain import Assignment, Configuration
+
+
+class Images(Protocol):
+    """What trials say of the images that they are on: their bank."""
+
+    @property
+    def path(self) -> Path:
+        """Where it lies."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the decoded images."""
+
+    @property
+    def description(self) -> SourceDescription:
+        """What the data set is."""
 
 
 @dataclass(frozen=True)
@@ -143,20 +161,20 @@ class Plan:
         return arm.train_config(self.preset, configuration, self.data_settings)
 
     def search(
-        self, arm: Arm, number: int, configuration: Configuration, bank: Bank, search_split: int = 0
+        self, arm: Arm, number: int, configuration: Configuration, bank: Images, search_split: int = 0
     ) -> list[TrialSpec]:
         """The search trials of an arm's configuration, one a fold."""
         folds = range(self.preset.folds)
         return [self._spec(arm, number, configuration, "search", fold, bank, search_split) for fold in folds]
 
     def replicate(
-        self, arm: Arm, number: int, configuration: Configuration, bank: Bank, search_split: int = 0
+        self, arm: Arm, number: int, configuration: Configuration, bank: Images, search_split: int = 0
     ) -> list[TrialSpec]:
         """The replicate trials of an arm's winner: all fresh seeds, or the one that ends another search split."""
         seeds = [search_split] if search_split else range(self.replicates_of(arm))
         return [self._spec(arm, number, configuration, "replicate", seed, bank, search_split) for seed in seeds]
 
-    def reference(self, planned: PlannedReference, bank: Bank) -> list[TrialSpec]:
+    def reference(self, planned: PlannedReference, bank: Images) -> list[TrialSpec]:
         """The trials of a reference, to be run once every arm's winner is known: they read the test set."""
         return [
             self._made_spec(
@@ -172,7 +190,7 @@ class Plan:
             for replicate in range(planned.replicates)
         ]
 
-    def possible(self, bank: Bank, proposed: Callable[[str, int], Sequence[Configuration]]) -> list[TrialSpec]:
+    def possible(self, bank: Images, proposed: Callable[[str, int], Sequence[Configuration]]) -> list[TrialSpec]:
         """Every trial there can be, whichever configurations win.
 
         `proposed` says those of an arm, by its name and search split, where none are listed.
@@ -182,12 +200,16 @@ class Plan:
             for search_split in range(self.search_splits)
             for arm in self.arms
             for number, configuration in enumerate(arm.listed or proposed(arm.name, search_split))
-            for spec in (
-                *(self.search(arm, number, configuration, bank, search_split) if self.study.search else ()),
-                *self.replicate(arm, number, configuration, bank, search_split),
-            )
+            for spec in self.of_configuration(arm, number, configuration, bank, search_split)
         ]
         return of_arms + [spec for planned in self.references for spec in self.reference(planned, bank)]
+
+    def of_configuration(
+        self, arm: Arm, number: int, configuration: Configuration, bank: Images, search_split: int
+    ) -> list[TrialSpec]:
+        """Every trial there can be of a configuration on a split: those of the search, and as the winner."""
+        searched = self.search(arm, number, configuration, bank, search_split) if self.study.search else []
+        return searched + self.replicate(arm, number, configuration, bank, search_split)
 
     def _spec(
         self,
@@ -196,7 +218,7 @@ class Plan:
         configuration: Configuration,
         stage: Stage,
         replicate: int,
-        bank: Bank,
+        bank: Images,
         search_split: int,
     ) -> TrialSpec:
         train = self.train_config(arm, configuration)
@@ -213,7 +235,7 @@ class Plan:
             rungs=_rungs(arm, train) if stoppable else (),
         )
 
-    def _made_spec(self, bank: Bank, train: TrainConfig, **parts: Any) -> TrialSpec:
+    def _made_spec(self, bank: Images, train: TrainConfig, **parts: Any) -> TrialSpec:
         return TrialSpec.model_validate(
             parts
             | {

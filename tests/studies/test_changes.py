@@ -86,6 +86,7 @@ def test_a_fields_value_that_no_training_takes_is_refused_before_anything_starts
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_figures")
 def test_a_change_is_recorded_told_and_part_of_the_plan(tmp_path: Path) -> None:
     preset = with_changes(MINI, read_changes(["epochs=1", "augmentation.crop=20"]))
     plan = mini_plan(replicates=1)

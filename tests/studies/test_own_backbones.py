@@ -63,6 +63,7 @@ def test_the_catalogues_study_is_of_its_own_list() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_figures")
 def test_networks_of_both_libraries_run_to_the_report_and_their_weights_are_in_the_records(tmp_path: Path) -> None:
     files = write_weights(tmp_path)
     plan, options = own_plan(*files), options_in(tmp_path)

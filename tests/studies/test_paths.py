@@ -32,7 +32,7 @@ HERE = Options(
     tracking_uri="sqlite:///results/tracked.db",
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_figures")]
 
 
 def collection(folder: Path) -> None:

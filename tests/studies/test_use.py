@@ -36,6 +36,7 @@ STUDY = fmim.Study(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_figures")
 def test_a_study_declared_in_python_runs_and_its_results_and_models_are_at_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

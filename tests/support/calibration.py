@@ -8,6 +8,7 @@ from fmim_core.records import SCHEMA
 
 FORECAST = {
     "trials": 61,
+    "reused": 0,
     "epochs": 366,
     "images": 491904,
     "wall_s": 1000.0,

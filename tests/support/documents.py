@@ -36,7 +36,7 @@ def trial_record(
     split = "validation" if spec.stage == "search" else "test"
     metrics = Metrics.model_validate({split: values}) if status == "completed" else Metrics()
     stopped = Stopped(after_epoch=len(rows), kept_epoch=len(rows), validation=values) if status == "stopped" else None
-    cost = Cost(epochs=len(rows), train_s=1.0 * len(rows), device_share=1.0)
+    cost = Cost(epochs=len(rows), train_s=1.0 * len(rows), device="cpu", device_share=1.0)
     parts = {"status": status, "metrics": metrics, "stopped": stopped, "history": rows, "cost": cost}
     return spec.record(AT).changed(parts)
 

@@ -5,15 +5,21 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fmim.declare import Arm, Study
 from fmim.plan import Plan
-from fmim.runner.dispatcher import Dispatcher
+from fmim.runner.dispatcher import Dispatcher, TrialSource
+from fmim.runner.reuse.earlier import EarlierTrials
+from fmim.runner.reuse.on_disk import RecordsOnDisk
+from fmim.runner.reuse.reusing import Reusing
 from fmim.runner.selection import Outcome
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import Record, Status
+from fmim_core.records import EpochRow, Record, Status
+from fmim_core.trial import checkpoint
+from fmim_core.trial.checkpoint import checkpoint_path
 from fmim_core.trial.spec import TrialSpec
 from fmim_spaces.domain import Choice, Space, Uniform
 from fmim_spaces.searcher import Searcher
@@ -61,11 +67,30 @@ def record_of(spec: TrialSpec, status: Status, epochs: int, metric: Metric, name
     return trial_record(spec, status, values, history)
 
 
-class Simulation:
-    """A study's folder that is run, killed and resumed; `started` are all trials that ever began."""
+@dataclass(frozen=True)
+class Kept:
+    """Keeps the records of trials, those that ran and those that took the record of an equal one."""
 
-    def __init__(self, plan: Plan, bank: Bank, out: Path, metric: Metric = hill) -> None:
-        self.plan, self._bank, self.out, self._metric = plan, bank, out, metric
+    records: dict[str, Record]
+
+    def started(self, spec: TrialSpec) -> None: ...
+
+    def epoch(self, spec: TrialSpec, row: EpochRow) -> None: ...
+
+    def finished(self, spec: TrialSpec, record: Record) -> None:
+        """As the dispatcher's observer."""
+        self.records[spec.id] = record
+
+
+class Simulation:
+    """A study's folder that is run, killed and resumed; `started` are all trials that ever began.
+
+    With `reuse` equal trials share a record, and trials have checkpoints.
+    """
+
+    def __init__(self, plan: Plan, bank: Bank, out: Path, metric: Metric = hill, reuse: bool = False) -> None:
+        self.plan, self._bank, self.out, self._metric, self._reuse = plan, bank, out, metric, reuse
+        self.told: list[str] = []
         self.records: dict[str, Record] = {}
         self.started: list[TrialSpec] = []
         self.idle_after: list[int] = []  # how many had begun whenever a slot was free and there was nothing for it
@@ -75,28 +100,41 @@ class Simulation:
     ) -> Dispatcher:
         """Run with so many trials at once, whose epochs come in random order, until `kill_after` are over."""
         done = {trial: Outcome.of(record, with_history=True) for trial, record in self.records.items()}
-        dispatcher = Dispatcher(self.plan, self._bank, self.out, done)
+        dispatcher = Dispatcher(self.plan, self._bank, self.out, done, [Kept(self.records)])
+        earlier = EarlierTrials(self.out.parent, reuse=self._reuse)
+        records = RecordsOnDisk(earlier, self.out, False, self.told.append)
+        trials = Reusing(dispatcher, records, records.begun({one for one, outcome in done.items() if outcome.final}))
         rng, running, over = random.Random(seed), dict[str, list[Any]](), 0
         while over != kill_after:
-            while len(running) < slots and (spec := dispatcher.next()) is not None:
+            while len(running) < slots and (spec := trials.next()) is not None:
                 running[spec.id] = [spec, 0]
                 self.started.append(spec)
+                self._checkpoint(spec, complete=False)
             if len(running) < slots:
                 self.idle_after.append(len(self.started))
             if not running:
-                assert dispatcher.exhausted
+                assert trials.exhausted
                 break
             entry = running[rng.choice(sorted(running))]
-            record = self._epoch(dispatcher, entry, (bad or {}).get(entry[0].id, "completed"))
+            record = self._epoch(trials, entry, (bad or {}).get(entry[0].id, "completed"))
             if record is not None:
                 del running[entry[0].id]
                 over += 1
-                self.records[entry[0].id] = record
                 record.save(self.out)
-                dispatcher.finished(entry[0], record)
+                if record.status == "completed":
+                    self._checkpoint(entry[0], complete=True)
+                trials.finished(entry[0], record)
         return dispatcher
 
-    def _epoch(self, dispatcher: Dispatcher, entry: list[Any], status: Status) -> Record | None:
+    def _checkpoint(self, spec: TrialSpec, complete: bool) -> None:
+        """What a trial would resume from, or at its end a replicate's weights."""
+        path = checkpoint_path(self.out, spec.id)
+        if self._reuse and complete and spec.stage != "replicate":
+            path.unlink()
+        elif self._reuse:
+            checkpoint.save(path, {"fingerprint": spec.fingerprint, "complete": complete})
+
+    def _epoch(self, dispatcher: TrialSource, entry: list[Any], status: Status) -> Record | None:
         entry[1] += 1
         (spec, epoch), name = entry, self.plan.study.metric
         if status != "completed":

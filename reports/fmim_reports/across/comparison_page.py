@@ -11,18 +11,16 @@ from fmim_reports.across.differences import Difference, Differences
 from fmim_reports.across.studies import ComparedStudy
 from fmim_reports.across.tables import arms_table, differences_table, settings_table, studies_table
 from fmim_reports.page.environment import page_environment
+from fmim_reports.page.files import write_table
 from fmim_reports.parts.comparisons.words import capital
 from fmim_reports.writing.formats import p_text, points
-from fmim_reports.writing.latex import latex
-from fmim_reports.writing.tables import markdown, to_csv
 
 
 def write_comparison(folder: Path, studies: Sequence[ComparedStudy], found: Differences) -> Path:
     """Write `folder`/index.html, and each table under tables/ as CSV, Markdown and LaTeX; returns the page."""
     tables = [studies_table(studies), settings_table(studies), arms_table(studies), differences_table(found)]
     for table in tables:
-        for suffix, write in (("csv", to_csv), ("md", markdown), ("tex", latex)):
-            write_text(folder / "tables" / f"{table.name}.{suffix}", write(table))
+        write_table(table, folder)
     template = page_environment().get_template("comparison.html.j2")
     page = template.render(
         studies=studies,

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from fmim_core.metric_names import METRICS, Interval
-from fmim_core.records import ArmEntry, Cost, Record
+from fmim_core.records import THIS_STUDY, ArmEntry, Cost, Record
 from fmim_reports.frames.frame import Frame, FrameColumn, field_column
 from fmim_reports.frames.shared import OF_TRIAL, configuration_columns, of_configuration, of_trial
 from fmim_reports.reading.results import PlannedTrial
@@ -51,7 +51,12 @@ _TIMES = (
     FrameColumn("started_at", "datetime64[us, UTC]", "when it began"),
     FrameColumn("ended_at", "datetime64[us, UTC]", "when it ended"),
     FrameColumn("test_opened_at", "datetime64[us, UTC]", "when it opened the test set; NA where it never did"),
-    FrameColumn("reused_from", "string", "the folder of the study that ran it; NA where this study did"),
+    FrameColumn(
+        "reused_from",
+        "string",
+        f"the folder of the study with the equal trial whose record it took, or `{THIS_STUDY}`; NA where it ran itself",
+    ),
+    FrameColumn("reused_trial", "string", "the name of that trial there"),
 )
 
 
@@ -82,7 +87,8 @@ def _of_record(record: Record) -> dict[str, Any]:
         "started_at": _time(record.started_at),
         "ended_at": _time(record.ended_at),
         "test_opened_at": _time(record.test_opened_at),
-        "reused_from": None if record.reused_from is None else record.reused_from.folder,
+        "reused_from": None if record.reused_from is None else record.reused_from.where,
+        "reused_trial": None if record.reused_from is None else record.reused_from.trial,
     }
 
 

@@ -1,4 +1,4 @@
-"""The files of figures beside a page."""
+"""The files of figures and tables beside a page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from pathlib import Path
 
 from fmim_core.records import write_bytes
 from fmim_reports.page.render import DrawnFigure
+from fmim_reports.writing.latex import latex
 from fmim_reports.writing.plotting import Plot, render
+from fmim_reports.writing.tables import Table, markdown, to_csv
 
 
 def write_figure(plot: Plot, source: str, report: Path) -> DrawnFigure:
@@ -15,3 +17,15 @@ def write_figure(plot: Plot, source: str, report: Path) -> DrawnFigure:
     write_bytes(report / "figures" / f"{plot.name}.png", drawing.png)
     write_bytes(report / "figures" / f"{plot.name}.svg", drawing.svg)
     return DrawnFigure(plot, drawing.inline)
+
+
+def write_table(table: Table, folder: Path) -> None:
+    """Write a table into `folder`/tables as CSV, Markdown and LaTeX."""
+    write_data(table, folder)
+    write_bytes(folder / "tables" / f"{table.name}.md", markdown(table).encode())
+    write_bytes(folder / "tables" / f"{table.name}.tex", latex(table).encode())
+
+
+def write_data(table: Table, folder: Path) -> None:
+    """Write a table into `folder`/tables as CSV alone, which programs read."""
+    write_bytes(folder / "tables" / f"{table.name}.csv", to_csv(table).encode())

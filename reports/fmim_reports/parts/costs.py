@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from fmim_reports.parts.trials import OTHER_SPLITS
-from fmim_reports.reading.cost import TotalCost, cost_of
+from fmim_reports.reading.cost import TotalCost, cost_of, reuse_sentence
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
 from fmim_reports.sections import Section, a_choice, a_search_stage, in_every_study
@@ -161,6 +161,7 @@ def accounting_table(results: Results) -> Table:
     resumed = cost_of(results.every_trial).resumed
     lost = "was interrupted and resumed from a checkpoint: the seconds between the two are in no record"
     notes = [f"{resumed} times a trial {lost}."] if resumed else []
+    notes.append(reuse_sentence(results.every_trial))
     return Table("cost_accounting", "Cost by arm and stage", caption(results, text), columns, rows, notes)
 
 

@@ -167,7 +167,7 @@ def winners_table(results: Results) -> Table:
         configuration_column(results),
         Column("wins", "Wins", "count"),
         Column("of", "Of", "count"),
-        Column("splits", "On splits"),
+        Column("splits", "On splits", "listing"),
         Column("test", f"Test {results.metric.label}, %", "percent"),
     ]
     text = (
@@ -175,6 +175,25 @@ def winners_table(results: Results) -> Table:
         "selects. Test: the mean of the pipelines that end in the configuration."
     )
     return Table("winners_by_split", "How often each configuration wins", caption(results, text), columns, rows)
+
+
+@in_every_study(Section.DATA, several_search_splits)
+def winner_of_each_split_table(results: Results) -> Table:
+    """One row per arm and split: the configuration that won, and the test value of the pipeline that ends in it."""
+    rows = [
+        {"arm": arm, "search_split": split, "configuration": winner, "test": found.values.get(split)}
+        for arm in choosing(results)
+        for found in (pipelines(results, arm.name),)
+        for split, winner in found.winners.items()
+    ]
+    columns = [
+        ARM,
+        Column("search_split", "The split into folds that the search is on; 0 is the study's own", "value"),
+        configuration_column(results),
+        Column("test", f"Test {results.metric.label} of the pipeline that ends in the configuration", "percent"),
+    ]
+    text = "The configuration that won on each split of the development subjects."
+    return Table("winner_of_each_split", "Winner of each split", caption(results, text), columns, rows)
 
 
 @in_every_study(Section.FIGURES, several_search_splits)

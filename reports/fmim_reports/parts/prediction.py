@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from fmim_core.records import CalibrationFile, ForecastEntry, calibration_path
-from fmim_reports.reading.cost import cost_of
+from fmim_reports.reading.cost import cost_of, trained_here
 from fmim_reports.reading.results import Results
 from fmim_reports.sections import Section, in_every_study
 from fmim_reports.writing.captions import caption
@@ -17,6 +17,7 @@ _LABELS = {
     "device_seconds": ("Device-seconds", "s"),
     "peak_memory_mb": ("Peak memory of a trial", "MB"),
     "trials": ("Trials", "count"),
+    "reused": ("Reused trials", "count"),
     "epochs": ("Epochs", "count"),
     "images": ("Training images", "count"),
 }
@@ -47,7 +48,8 @@ def prediction_table(results: Results) -> Table:
     text = (
         "Predicted from a few steps of each training, timed before the run; measured over all executions of this "
         "study. Error: measured over predicted, minus 1. A prediction is of a machine as busy as it was then; how many "
-        "trials a search stops is a guess."
+        "trials a search stops, and how many replicates are equal, is a guess. Reused trials took the record of an "
+        "equal one, and count in no other row."
     )
     return Table("prediction", "Predicted and measured", caption(results, text), columns, rows, notes, empty=why)
 
@@ -82,24 +84,28 @@ def _predicted(forecast: ForecastEntry) -> dict[str, float]:
         "device_seconds": forecast.device_seconds,
         "peak_memory_mb": forecast.peak_memory / 1e6,
         "trials": forecast.trials,
+        "reused": forecast.reused,
         "epochs": forecast.epochs,
         "images": forecast.images,
     }
 
 
 def _measured(results: Results) -> dict[str, float | None]:
-    """None for what is not known before every trial has run, and where some were reused instead of run."""
+    """None for what is not known before every trial has run."""
     walls = [execution.wall_s for execution in results.study.executions]
     ended = [wall_s for wall_s in walls if wall_s is not None]
     whole = bool(walls) and all(trial.record is not None for trial in results.every_trial)
-    if not whole or len(ended) < len(walls) or any(trial.reused_from for trial in results.every_trial):
+    if not whole or len(ended) < len(walls):
         return dict.fromkeys(_LABELS)
-    cost = cost_of([*results.every_trial, *results.superseded])
+    every = [*results.every_trial, *results.superseded]
+    trained = trained_here(every)
+    cost = cost_of(trained)
     return {
         "wall_s": math.fsum(ended),
         "device_seconds": cost.device_seconds,
         "peak_memory_mb": cost.peak_memory / 1e6,
         "trials": cost.trials,
+        "reused": len(every) - len(trained),
         "epochs": cost.epochs,
         "images": cost.images,
     }
@@ -112,10 +118,7 @@ def _error_percent(predicted: float, measured: float | None) -> float | None:
 def _sentence(made: CalibrationFile, predicted: float, measured: float | None) -> str:
     text = f"Predicted {duration(predicted)} for {made.slots} trials at once on {made.device}"
     if measured is None:
-        return (
-            f"{text}; not all of it has run yet, or some trials were reused from other studies, or an execution was "
-            "killed before it could say how long it took."
-        )
+        return f"{text}; not all of it has run yet, or an execution was killed before it could say how long it took."
     error = decimal(100 * (measured / predicted - 1), 0)
     return f"{text}, measured {duration(measured)} ({error if error.startswith('−') else f'+{error}'} %)."
 

@@ -124,6 +124,7 @@ def all_trials_table(results: Results) -> Table:
             "device_seconds": t.device_seconds,
             "record": t.file or "",
             "reused_from": t.reused_from,
+            "reused_trial": t.record.reused_from.trial if t.record and t.record.reused_from else "",
         }
         for t in results.every_trial
     ]
@@ -132,6 +133,7 @@ def all_trials_table(results: Results) -> Table:
     columns += [Column("status", "Status")]
     columns += [Column(metric.name, f"{metric.label}, %", "percent"), Column("device_seconds", "Device s", "seconds")]
     columns += [Column("record", "Record"), Column("reused_from", "Reused from")]
+    columns += [Column("reused_trial", "Trial there")]
     where = "on validation in the search stage, on the test set in the others"
-    text = f"Every planned trial; {metric.label} is {where}."
+    text = f"Every planned trial; {metric.label} is {where}. Reused: it took the record of that equal trial."
     return Table("trials", "Every trial", caption(results, text), columns, rows)

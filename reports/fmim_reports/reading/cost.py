@@ -113,26 +113,31 @@ def search_cost(results: Results, arm: str) -> TotalCost:
 
 
 def reuse_sentence(trials: Sequence[PlannedTrial]) -> str:
-    """How many trials were reused from where, and what those that ran here cost; blank where none was reused."""
+    """How many trials took the records of which others, and what those that ran here cost; blank where none did."""
     folders = Counter(trial.reused_from for trial in trials if trial.reused_from)
     if not folders:
         return ""
     named = ", ".join(f"{number} from {folder}" for folder, number in sorted(folders.items()))
-    whole, here = cost_of(trials), cost_of(trial for trial in trials if not trial.reused_from)
+    whole, here = cost_of(trials), cost_of(trained_here(trials))
+    spent = f"{decimal(here.device_seconds, 1)} of {decimal(whole.device_seconds, 1)} device-seconds"
     return (
-        f"{folders.total()} of {whole.trials} trials were reused from other studies ({named}) and count as what they "
-        f"cost there: {decimal(here.device_seconds, 1)} of {decimal(whole.device_seconds, 1)} device-seconds were "
-        "spent in this study."
+        f"{folders.total()} of {whole.trials} trials were not trained, since equal ones were ({named}), and count as "
+        f"what those cost: {spent} were spent in this study."
     )
+
+
+def trained_here(trials: Iterable[PlannedTrial]) -> list[PlannedTrial]:
+    """Those that took no record of an equal one."""
+    return [trial for trial in trials if not trial.reused_from]
 
 
 def utilisation_of(executions: Iterable[Execution], trials: Iterable[PlannedTrial]) -> Utilisation:
     """Utilisation over all executions that have ended: seconds of data + train + evaluation / (slots × wall).
 
-    Trials that were reused from another study took none of these slots.
+    Trials that took the record of an equal one took none of these slots.
     """
     ended = [(execution.wall_s, execution.slots) for execution in executions if execution.wall_s is not None]
-    costs = [cost for trial in trials if trial.record and not trial.reused_from for cost in trial.record.costs]
+    costs = [cost for trial in trained_here(trials) if trial.record for cost in trial.record.costs]
     return Utilisation(
         wall_s=math.fsum(wall_s for wall_s, _ in ended),
         slot_seconds=math.fsum(wall_s * slots for wall_s, slots in ended),

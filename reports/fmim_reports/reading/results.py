@@ -54,8 +54,8 @@ class PlannedTrial:
 
     @property
     def reused_from(self) -> str:
-        """The folder of the study that ran it; blank where this study did, or nobody has."""
-        return self.record.reused_from.folder if self.record and self.record.reused_from else ""
+        """Where the equal trial ran whose record it took; blank where it ran itself, or has not."""
+        return self.record.reused_from.where if self.record and self.record.reused_from else ""
 
     @property
     def times(self) -> list[int]:

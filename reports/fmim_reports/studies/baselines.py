@@ -41,7 +41,7 @@ def ours_table(results: Results) -> Table:
     interval, times = results.interval, every_time(results)
     of = f"{interval.after_baseline.capitalize()} (queries)" if results.dated else "Queries"
     group = f"{of}: test, %, mean ± SE over seeds (n)"
-    columns = [Column("metric", "Metric"), Column("loss", "Loss")]
+    columns = [Column("metric", "Metric", "metric"), Column("loss", "Loss")]
     shared: dict[str, Any] = {"n_key": "n", "digits": 1, "metric": results.metric}
     columns += [Column(interval.name(time), _head(results, time), "estimate", group, **shared) for time in times]
     between = f" by the {interval.plural} between a query and its subject's baseline image" if results.dated else ""
@@ -106,7 +106,7 @@ def published_table(results: Results) -> Table:
         for number, arm in enumerate(results.arms)
     ]
     group = f"Years after baseline: {published.TEST_LABEL}, %, mean ± SE"
-    columns = [Column("metric", "Metric"), Column("loss", "Loss")]
+    columns = [Column("metric", "Metric", "metric"), Column("loss", "Loss")]
     heads = {time: "All" if time is None else str(time) for time in shared}
     columns += [Column(at(time), head, "published_mean", group, digits=1) for time, head in heads.items()]
     text = (

@@ -97,7 +97,7 @@ def selection_table(results: Results) -> Table:
     columns = [
         Column("loss", "Loss"),
         Column("search", "Search"),
-        Column("values", "Values scanned"),
+        Column("values", "Values scanned", "listing"),
         Column("n_s", "N_s", "count"),
         configuration_column(results, "Selected", "selected", group),
         Column("validation_mAP", "mAP", "estimate", group, "validation_n", metric=METRICS["mAP"]),

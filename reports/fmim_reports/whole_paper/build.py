@@ -9,9 +9,9 @@ from pathlib import Path
 from fmim_core.records import study_path, write_bytes
 from fmim_reports.build import status_lines
 from fmim_reports.page.environment import page_environment
-from fmim_reports.page.files import write_figure
+from fmim_reports.page.files import write_figure, write_table
 from fmim_reports.page.render import DrawnFigure
-from fmim_reports.reading.cost import cost_of, reuse_sentence
+from fmim_reports.reading.cost import cost_of, reuse_sentence, trained_here
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.whole_paper.differences import (
     UNEXPLAINED,
@@ -25,9 +25,8 @@ from fmim_reports.whole_paper.differences import (
 from fmim_reports.whole_paper.items import ITEMS, PaperItem
 from fmim_reports.writing.captions import data_phrase, source_line
 from fmim_reports.writing.formats import to_md
-from fmim_reports.writing.latex import latex
 from fmim_reports.writing.plotting import NothingToDraw
-from fmim_reports.writing.tables import Column, Table, markdown, to_csv
+from fmim_reports.writing.tables import Column, Table, markdown
 
 TITLE = "AdaTriplet and AutoMargin (MICCAI 2022), every table and figure again"
 QUESTION = "Which numbers of the paper come out here, and what may explain those that do not?"
@@ -83,8 +82,7 @@ def build_paper(out: Path) -> Path:
     report = out / "report"
     paper = _paper(studies, names, report)
     for table in paper.tables:
-        for suffix, write in (("csv", to_csv), ("md", markdown), ("tex", latex)):
-            write_bytes(report / "tables" / f"{table.name}.{suffix}", write(table).encode())
+        write_table(table, report)
     write_bytes(report / "report.md", _markdown(paper).encode())
     page = page_environment().get_template("whole_paper.html.j2").render(paper=paper)
     write_bytes(report / "index.html", page.encode())
@@ -142,7 +140,7 @@ def _studies_table(studies: Mapping[str, Results]) -> Table:
     rows = []
     for name, results in studies.items():
         cost = cost_of(results.every_trial)
-        here = cost_of(trial for trial in results.every_trial if not trial.reused_from)
+        here = cost_of(trained_here(results.every_trial))
         rows.append(
             {
                 "study": name,

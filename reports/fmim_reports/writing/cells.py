@@ -53,6 +53,10 @@ def single(type_: Type, unit: str = "") -> CsvCell:
     return CsvCell(lambda key, holds: [CsvColumn(key, holds, type_, unit)], lambda value: [value])
 
 
+def _named(key: str, holds: str) -> list[CsvColumn]:
+    return [CsvColumn(key, f"{holds}: its name", "text")]
+
+
 def _arm_columns(key: str, holds: str) -> list[CsvColumn]:
     name = f"{holds}: its name in study.json, or the reference's; empty in a row of several arms"
     return [CsvColumn(key, name, "text"), CsvColumn(f"{key}_label", f"{holds}: what reports call it", "text")]
@@ -105,5 +109,7 @@ def configuration(parameters: Sequence[CsvColumn]) -> CsvCell:
     return CsvCell(columns, values)
 
 
+nothing = CsvCell(lambda key, holds: [], lambda value: [])
+metric = CsvCell(_named, lambda value: [value.name])
 arm = CsvCell(_arm_columns, _arm_values)
 published_mean = CsvCell(_published_columns, _published_values)

@@ -26,7 +26,7 @@ def latex(table: Table) -> str:
     """
     shared = _shared_n(table)
     contents = [_content(table, column, shared) for column in table.columns]
-    notes = [note for note in table.notes if note]
+    notes = table.notes_with_best
     found = layout(contents, f"{table.title}. {table.caption}", notes)
     floats = [_float(table, contents, found, number) for number in range(len(found.rows))]
     return "\n".join([f"{_NEEDS}; {_FITS[found.across]}", *floats, ""])
@@ -35,7 +35,7 @@ def latex(table: Table) -> str:
 def _content(table: Table, column: Column, shared: Mapping[str, str]) -> Content:
     group = column.group.replace("(n)", f"(n = {shared[column.group]})") if column.group in shared else column.group
     cells = [_cell(column, row, shared) for row in table.rows]
-    return Content(column.header, group, cells, breaks=not column.numeric)
+    return Content(column.header, group, cells, breaks=not column.numeric, bold=table.best_rows(column))
 
 
 def _cell(column: Column, row: Mapping[str, Any], shared: Mapping[str, str]) -> str:
@@ -70,7 +70,7 @@ def _float(table: Table, contents: Sequence[Content], found: Layout, number: int
             *_tabular(table, contents, panel, found, found.rows[number]),
         )
     ]
-    notes = [rf"\par\smallskip\raggedright {_broken(note)}\par" for note in table.notes if note and last]
+    notes = [rf"\par\smallskip\raggedright {_broken(note)}\par" for note in table.notes_with_best if last]
     return "\n".join(
         [
             rf"\begin{{{kind}}}[t]",
@@ -89,7 +89,7 @@ def _letter(place: int) -> str:
 
 def _tabular(table: Table, contents: Sequence[Content], panel: Panel, found: Layout, rows: range) -> list[str]:
     chosen = list(zip(panel.columns, panel.widths, strict=True))
-    body = [_row(table.rows[at], [(contents[column].cells[at], width) for column, width in chosen]) for at in rows]
+    body = [_row(table.rows[at], [_set(contents[column], at, width) for column, width in chosen]) for at in rows]
     heads = [_heading(contents[column], width, found.size, table.columns[column].numeric) for column, width in chosen]
     return [
         rf"\begin{{tabular}}{{@{{}}{''.join(_alignment(table.columns[at], width) for at, width in chosen)}@{{}}}}",
@@ -134,10 +134,15 @@ def _stacked(lines: Sequence[str], side: str) -> str:
     return rf"\shortstack[{side}]{{" + r"\\".join(map(to_tex, lines)) + "}"
 
 
-def _row(row: Mapping[str, Any], cells: Sequence[tuple[str, float | None]]) -> str:
+def _row(row: Mapping[str, Any], cells: Sequence[str]) -> str:
     rule = "\\midrule\n" if row.get("rule") or row.get("total") else ""
-    texts = (to_tex(text) if width is None else _broken(text) for text, width in cells)
-    return rule + " & ".join(texts) + r" \\"
+    return rule + " & ".join(cells) + r" \\"
+
+
+def _set(content: Content, at: int, width: float | None) -> str:
+    """A cell as LaTeX, in bold letters where it is marked."""
+    text = to_tex(content.cells[at]) if width is None else _broken(content.cells[at])
+    return rf"\textbf{{{text}}}" if at in content.bold else text
 
 
 def _broken(text: str) -> str:

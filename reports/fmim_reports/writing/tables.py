@@ -31,11 +31,11 @@ from fmim_reports.writing.formats import (
 )
 
 Kind = Literal[
-    "text", "arm", "configuration",
+    "text", "listing", "metric", "arm", "configuration",
     "count", "percent", "points", "seconds", "p", "number", "size", "value", "needed",
     "published", "published_mean", "estimate",
 ]  # fmt: skip
-_TEXTS = ("text", "arm", "configuration")
+_TEXTS = ("text", "listing", "metric", "arm", "configuration")
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class Column:
     """A column: `key` of the row, what it holds, and the heading it shares with its neighbours (`group`).
 
     In a CSV file an `estimate` takes three columns: KEY_mean, KEY_se and, once for neighbours that share it, `n_key`;
-    an `arm` two, its name as KEY and KEY_label; a `configuration` KEY and one for each of the `parameters`. Published
-    values are in percent as printed; a `published_mean` also takes a mean ± SE in percent. `digits` are those of a mean
-    ± SE; `unit` is what a CSV file has instead of the kind's. Of a `metric` the
-    best value is marked.
+    an `arm` two, its name as KEY and KEY_label; a `metric` its name; a `listing`, of several values in a cell, none;
+    a `configuration` KEY and one for each of the `parameters`. Published values are in percent as printed; a
+    `published_mean` also takes a mean ± SE in percent. `digits` are those of a mean ± SE; `unit` is what a CSV file has
+    instead of the kind's. Of a `metric` the best value is marked.
     """
 
     key: str
@@ -112,6 +112,8 @@ class Column:
 
 _IN_CSV: Mapping[Kind, Callable[[Column], CsvCell]] = {
     "text": lambda _: cells.single("text"),
+    "listing": lambda _: cells.nothing,
+    "metric": lambda _: cells.metric,
     "arm": lambda _: cells.arm,
     "configuration": lambda column: cells.configuration(column.parameters),
     "count": lambda _: cells.single("integer", "count"),
@@ -129,6 +131,8 @@ _IN_CSV: Mapping[Kind, Callable[[Column], CsvCell]] = {
 }
 _SHOW: dict[str, Callable[[Any], str]] = {
     "text": str,
+    "listing": str,
+    "metric": lambda value: value.label,
     "arm": lambda value: value.label,
     "configuration": configuration_text,
     "count": lambda value: decimal(value, 0),
@@ -216,6 +220,11 @@ class Table:
         apart = ", references apart" if any(row.get("reference") for row in self.rows) else ""
         return f"Bold: the best value of a column{between}{apart}."
 
+    @property
+    def notes_with_best(self) -> list[str]:
+        """What stands below the table: what the mark of best values means, and the notes."""
+        return [note for note in (self.best_note, *self.notes) if note]
+
 
 def _competes(row: Mapping[str, Any]) -> bool:
     return not row.get("total") and not row.get("reference")
@@ -264,12 +273,16 @@ def markdown(table: Table) -> str:
     if table.rows:
         lines.append(f"| {' | '.join(head)} |")
         lines.append(f"|{'|'.join('---:' if c.numeric else ':---' for c in table.columns)}|")
-        lines += [f"| {' | '.join(_md_cell(c, row) for c in table.columns)} |" for row in table.rows]
+        best = [table.best_rows(column) for column in table.columns]
+        lines += [
+            f"| {' | '.join(_md_cell(c, row, at in b) for c, b in zip(table.columns, best, strict=True))} |"
+            for at, row in enumerate(table.rows)
+        ]
     else:
         lines.append(to_md(table.empty))
-    return "\n".join([*lines, "", *(f"- {to_md(note)}" for note in table.notes if note)]).rstrip() + "\n"
+    return "\n".join([*lines, "", *(f"- {to_md(note)}" for note in table.notes_with_best)]).rstrip() + "\n"
 
 
-def _md_cell(column: Column, row: Mapping[str, Any]) -> str:
-    n = column.n_text(row)
-    return to_md(column.text(row)) + (f" (n = {n})" if n else "")
+def _md_cell(column: Column, row: Mapping[str, Any], best: bool) -> str:
+    text, n = to_md(column.text(row)), column.n_text(row)
+    return (f"**{text}**" if best else text) + (f" (n = {n})" if n else "")

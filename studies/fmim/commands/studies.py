@@ -107,7 +107,7 @@ def plan(
 
     checked = prepare(options)
     if as_json:
-        print(plan_as_json(checked))
+        print(plan_as_json(checked, options))
     else:
         show_plan(checked, options, Console())
 

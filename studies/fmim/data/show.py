@@ -7,16 +7,16 @@ from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from fmim.data.inspection import Inspection
 from fmim.data.sources import PHANTOM
+from fmim.terminal.tables import Listing, show
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.describe import Counts, describe
 from fmim_core.data.roles import Protocol, protocol_of
 from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.data.tables.findings import MAX_SHOWN, Findings
-from fmim_core.data.tables.listing import Listing
+from fmim_core.data.tables.listing import Listing as DataListing
 from fmim_core.metric_names import INTERVALS, Interval
 from fmim_core.records import in_terminal
 
@@ -25,12 +25,10 @@ COLORS = {"error": "red", "warning": "yellow", "note": "blue"}
 
 def show_data_sets(console: Console) -> None:
     """The names there are, each with the first line of what it says of itself."""
-    table = Table("data set", "what", box=None)
-    table.add_row(PHANTOM, "Synthetic knees drawn by a program: needs no download.")
-    for kind in DATA_SETS.kinds():
-        table.add_row(kind, in_terminal(DATA_SETS.find(kind).about()))
-    table.add_row("FILE", "Your own images: a CSV or Parquet table with the columns image, subject, months or role.")
-    console.print(table)
+    rows = [(PHANTOM, "Synthetic knees drawn by a program: needs no download.")]
+    rows += [(kind, DATA_SETS.find(kind).about()) for kind in DATA_SETS.kinds()]
+    rows.append(("FILE", "Your own images: a CSV or Parquet table with the columns image, subject, months or role."))
+    show(console, Listing(("data set", "what"), rows).fitting(console))
 
 
 def as_json(inspection: Inspection) -> str:
@@ -65,28 +63,31 @@ def show_description(inspection: Inspection, console: Console) -> None:
         console.print(f"{in_terminal(name)}: SHA-256 {sha256}", highlight=False, soft_wrap=True)
     for name, value in about.settings.items():
         console.print(f"{name} = {value:g}, unless a preset or an arm says otherwise", highlight=False)
-    splits = describe(inspection.index, INTERVALS[about.interval])
-    console.print(_overview(splits), _by_time(splits, INTERVALS[about.interval], protocol_of(inspection.index)))
+    interval = INTERVALS[about.interval]
+    splits = describe(inspection.index, interval)
+    by_time = _by_time(splits, protocol_of(inspection.index), interval)
+    title = f"Gallery and queries by {interval.unit} after baseline" if _times(splits) else "Gallery and queries"
+    show(console, "Images and subjects", _overview(splits).fitting(console), title, by_time.fitting(console))
     for difference in about.details.get("differences_from_paper", []):
         console.print(f"different from the paper: {in_terminal(difference)}", highlight=False)
     show_findings(inspection.findings, console)
 
 
-def _overview(splits: dict[str, Counts]) -> Table:
-    table = Table("split", title="Images and subjects", title_justify="left")
-    for name in ("images", "subjects", "% male", "images with disease"):
-        table.add_column(name, justify="right")
+def _overview(splits: dict[str, Counts]) -> Listing:
+    numbers, rows = ("images", "subjects", "% male", "images with disease"), []
     for split, counts in splits.items():
         male = "unknown" if counts.male_percent is None else f"{counts.male_percent:.1f}"
         diseased = "unknown" if counts.with_disease is None else f"{counts.with_disease:,}"
-        table.add_row(
-            split,
-            f"{counts.images:,}",
-            f"{counts.subjects:,}",
-            male + _of(counts.sex_known, counts.images),
-            diseased + _of(counts.disease_known, counts.images),
+        rows.append(
+            (
+                split,
+                f"{counts.images:,}",
+                f"{counts.subjects:,}",
+                male + _of(counts.sex_known, counts.images),
+                diseased + _of(counts.disease_known, counts.images),
+            )
         )
-    return table
+    return Listing(("split", *numbers), rows, frozenset(numbers))
 
 
 def _of(known: int, images: int) -> str:
@@ -94,40 +95,35 @@ def _of(known: int, images: int) -> str:
     return f" (of {known:,})" if 0 < known < images else ""
 
 
-def _by_time(splits: dict[str, Counts], interval: Interval, protocol: Protocol) -> Table:
+def _times(splits: dict[str, Counts]) -> list[int]:
+    """After baseline, at which any split has queries."""
+    return sorted({time for counts in splits.values() for time in counts.queries})
+
+
+def _by_time(splits: dict[str, Counts], protocol: Protocol, interval: Interval) -> Listing:
     """A row a year rather than a column a year, as the paper has it: any number of years fits any terminal."""
-    every = splits.values()
-    times = sorted({time for counts in every for time in counts.queries})
-    title = f"Gallery and queries by {interval.unit} after baseline" if times else "Gallery and queries"
-    table = Table("images", title=title, title_justify="left")
-    for split in splits:
-        table.add_column(split, justify="right")
+    every, unit = splits.values(), interval.unit
     rows = {protocol.gallery: [counts.gallery for counts in every]}
-    rows |= {f"queries: {interval.unit} {time}": [counts.queries.get(time, 0) for counts in every] for time in times}
+    rows |= {f"queries: {unit} {time}": [counts.queries.get(time, 0) for counts in every] for time in _times(splits)}
     if any(undated := [counts.queries_undated for counts in every]):
         rows["queries of unknown months"] = undated
     rows["queries without a match"] = [counts.queries_without_match for counts in every]
     rows[protocol.neither] = [counts.not_evaluated for counts in every]
-    for name, values in rows.items():
-        table.add_row(name, *(f"{value:,}" for value in values))
-    return table
+    shown = [(name, *(f"{value:,}" for value in values)) for name, values in rows.items()]
+    return Listing(("images", *splits), shown, frozenset(splits))
 
 
 def show_findings(findings: Findings, console: Console) -> None:
-    """All findings, the worst first: severity, problem, how many places, and the first of them."""
+    """All findings, the worst first: severity, problem, how many places, and below it the first of them."""
     found = sorted(findings, key=lambda finding: tuple(COLORS).index(finding.severity))
-    table = Table("severity", show_lines=True)
-    table.add_column("problem", overflow="fold")
-    table.add_column("count", justify="right")
-    table.add_column("examples", overflow="fold")
     for finding in found:
-        examples = "\n".join(f"• {place}" for place in finding.places[:MAX_SHOWN])
+        said = f"{finding.what}: {len(finding.places):,}"
+        console.print(f"[{COLORS[finding.severity]}]{finding.severity}[/]: {in_terminal(said)}", highlight=False)
+        examples = [f"  • {place}" for place in finding.places[:MAX_SHOWN]]
         if (more := len(finding.places) - MAX_SHOWN) > 0:
-            examples += f"\nand {more:,} more"
-        severity = f"[{COLORS[finding.severity]}]{finding.severity}[/]"
-        table.add_row(severity, in_terminal(finding.what), f"{len(finding.places):,}", in_terminal(examples))
-    if found:
-        console.print(table)
+            examples.append(f"  and {more:,} more")
+        for example in examples:
+            console.print(in_terminal(example), highlight=False)
     if any(len(finding.places) > MAX_SHOWN for finding in found):
         console.print(f"{MAX_SHOWN} places of each are shown: `fmim data check --csv FILE` writes all", highlight=False)
     counts = {severity: sum(len(f.places) for f in found if f.severity == severity) for severity in COLORS}
@@ -151,7 +147,7 @@ def show_bank(bank: Bank, made: bool, seconds: float, console: Console) -> None:
         console.print(f"and {len(bank.warnings) - MAX_SHOWN} more: `fmim data check` names all", highlight=False)
 
 
-def show_manifest(listing: Listing, out: Path, count: int, console: Console) -> None:
+def show_manifest(listing: DataListing, out: Path, count: int, console: Console) -> None:
     """What was written, what is not in it, and what does not come with it."""
     description = listing.description
     console.print(f"{in_terminal(out)}: {count:,} of {len(listing.index):,} images", highlight=False, soft_wrap=True)

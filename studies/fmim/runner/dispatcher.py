@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -72,13 +72,23 @@ class Dispatcher:
     winner is written to selection.json before its first replicate is handed out, and so before the test set is opened;
     that of another split likewise, before the trial that ends it. References read the test set, too: they come last,
     once every search of every arm is over.
+
+    Args:
+        done: outcomes of the trials that have a record.
+        selected: is told the number of each arm's winner in its space, as soon as it is known.
     """
 
     def __init__(
-        self, plan: Plan, bank: Bank, out: Path, done: Mapping[str, Outcome], observers: Iterable[Observer] = ()
+        self,
+        plan: Plan,
+        bank: Bank,
+        out: Path,
+        done: Mapping[str, Outcome],
+        observers: Iterable[Observer] = (),
+        selected: Callable[[str, int], None] = lambda arm, number: None,
     ) -> None:
         self._plan, self._bank, self._out = plan, bank, out
-        self._observers = list(observers)
+        self._observers, self._selected = list(observers), selected
         self._outcomes = {trial: outcome for trial, outcome in done.items() if outcome.final}
         self._workload, self._test_images = Workload(plan, bank.development()), int(bank.summary["test"]["images"])
         self._ready: list[tuple[int, int, int, int, TrialSpec]] = []  # a heap: the longest, arm's rank, replicate
@@ -163,6 +173,8 @@ class Dispatcher:
         selection = search.selection() if search else given(next(arm.space.configurations()), self._plan.study.metric)
         self._selections[split, arm.name] = selection
         self._write_selections()
+        if not split and selection.number is not None:
+            self._selected(arm.name, selection.number)
         for spec in self._replicates(arm):
             self._queue(spec, self._length(spec), self._rank[arm.name])
         if len(self._selections) == len(self._plan.arms) * self._plan.search_splits:

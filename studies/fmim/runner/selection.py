@@ -16,7 +16,7 @@ class Outcome:
     """What is read of a record once its trial is over; ten thousand whole ones, an epoch a row, would be a GB.
 
     validation: metric → value on the held-out fold. history: of a trial that its search may stop, as long as its
-    stopping rule has not seen it. startup_s, wall_s, epochs: what it cost.
+    stopping rule has not seen it. startup_s, wall_s, epochs: what it cost. reused: whether an equal trial ran instead.
     """
 
     arm: str
@@ -28,6 +28,7 @@ class Outcome:
     startup_s: float = 0.0
     wall_s: float = 0.0
     epochs: int = 0
+    reused: bool = False
 
     @classmethod
     def of(cls, record: Record, with_history: bool = False) -> Outcome:
@@ -42,6 +43,7 @@ class Outcome:
             startup_s=record.cost.startup_s,
             wall_s=record.cost.wall_s,
             epochs=record.cost.epochs,
+            reused=record.reused_from is not None,
         )
 
     @property

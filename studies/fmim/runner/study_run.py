@@ -21,7 +21,8 @@ from fmim.runner.folder import (
     write_shown_images,
 )
 from fmim.runner.reuse.earlier import EarlierTrials
-from fmim.runner.reuse.known import there_already
+from fmim.runner.reuse.known import EqualTrials
+from fmim.runner.reuse.on_disk import RecordsOnDisk
 from fmim.runner.reuse.reusing import Reusing
 from fmim.runner.selection import Outcome
 from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY
@@ -32,7 +33,7 @@ from fmim.terminal.progress import Progress
 from fmim.terminal.stages import say
 from fmim.terminal.study_progress import StudyProgress
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import StudyFile, in_terminal
+from fmim_core.records import StudyFile, TrialCounts, in_terminal
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class StudyRun:
     """One execution of a plan in its study's folder.
 
     outcomes: of the plan's trials that have a record, by trial.
-    earlier: what other studies have completed.
+    earlier: what other studies have results of.
     begun: `time.perf_counter` when the program's work began. command: goes on with the study, where there is one.
     """
 
@@ -60,8 +61,9 @@ class StudyRun:
         """All trials that are missing, and the report; returns the exit code."""
         code = SOME_FAILED
         try:
-            self._say_what_will_happen()
-            code = self._train()
+            equal = EqualTrials(self.plan, self.bank, self.earlier)
+            self._say_what_will_happen(equal)
+            code = self._train(equal)
             self._report(code)
         except KeyboardInterrupt:
             code = INTERRUPTED
@@ -74,7 +76,7 @@ class StudyRun:
             self._close(code)
         return code
 
-    def _say_what_will_happen(self) -> None:
+    def _say_what_will_happen(self, equal: EqualTrials) -> None:
         plan, backend, splits, winners = self.plan, self.backend, "", ""
         if plan.search_splits > 1:
             splits, winners = f" × {plan.search_splits} splits", " and other splits' winners"
@@ -92,19 +94,26 @@ class StudyRun:
         if self.outcomes:
             done, failed = len(self._done), len(self.outcomes) - len(self._done)
             self.console.print(f"resuming: {done} trials are done, {failed} failed and run again", highlight=False)
-        if (known := there_already(plan, self.bank, self.earlier, self._done)).trials:
-            self.console.print(in_terminal(known.sentence), highlight=False, soft_wrap=True)
+        for sentence in equal.reused(self._done).sentences:
+            self.console.print(in_terminal(sentence), highlight=False, soft_wrap=True)
 
     @property
     def _done(self) -> dict[str, Outcome]:
         return {trial: outcome for trial, outcome in self.outcomes.items() if outcome.final}
 
-    def _train(self) -> int:
+    def _train(self, equal: EqualTrials) -> int:
         """All trials; wall_s in study.json counts from the start of the program's work to the end of the last trial."""
-        code = DONE
-        with Progress(self._study_progress(), self._done.values(), self.out, self.console, self.command) as progress:
-            dispatcher = Dispatcher(self.plan, self.bank, self.out, self._done, [progress, self.tracker])
-            trials = Reusing(dispatcher, self.earlier, self.out, bool(self.backend.gpus), partial(warn, self.console))
+        code, done, winners = DONE, self._done, dict[str, int]()
+        records = RecordsOnDisk(self.earlier, self.out, bool(self.backend.gpus), partial(warn, self.console))
+        study = self._study_progress(equal.by_arm({}))
+        with Progress(study, done.values(), self.out, self.console, self.command) as progress:
+
+            def selected(arm: str, number: int) -> None:
+                winners[arm] = number
+                progress.expect(equal.by_arm(winners))
+
+            dispatcher = Dispatcher(self.plan, self.bank, self.out, done, [progress, self.tracker], selected)
+            trials = Reusing(dispatcher, records, records.begun(done))
             try:
                 with announced(self._say_stopping):
                     self.backend.run(trials, self.out, self.plan.trials)
@@ -114,17 +123,18 @@ class StudyRun:
             code = SOME_FAILED
         wall_s = time.perf_counter() - self.begun
         end_execution(self.out, wall_s, trials.handed_out, exit_code=code)
-        if trials.reused:
-            self.console.print(in_terminal(trials.sentence), highlight=False, soft_wrap=True)
+        if records.reused:
+            said = f"{records.sentence}; {trials.handed_out} trained here"
+            self.console.print(in_terminal(said), highlight=False, soft_wrap=True)
         return code
 
     def _say_stopping(self) -> None:
         self.console.print("stopping … (running trials keep their last checkpoint)", highlight=False, soft_wrap=True)
 
-    def _study_progress(self) -> StudyProgress:
+    def _study_progress(self, reused: Mapping[str, TrialCounts]) -> StudyProgress:
         workload, test_images = Workload(self.plan, self.bank.development()), int(self.bank.summary["test"]["images"])
         lengths = {arm.name: workload.lengths(arm, test_images) for arm in self.plan.arms}
-        return StudyProgress(self.study, lengths, self.backend.slots)
+        return StudyProgress(self.study, lengths, self.backend.slots, reused)
 
     def _report(self, code: int) -> None:
         from fmim.terminal.ending import show_results

@@ -15,7 +15,7 @@ from fmim.runner.data_warnings import warn_of_data, warn_of_folds
 from fmim.runner.forecast.calibrate import Calibration
 from fmim.runner.forecast.forecast import Forecast
 from fmim.runner.power import power_lines
-from fmim.runner.reuse.known import there_before
+from fmim.runner.reuse.known import Reused, reused_before
 from fmim.runner.run_study import Checked
 from fmim.runner.workload import Workload
 from fmim.terminal.tables import Listing, show
@@ -75,15 +75,16 @@ def show_plan(checked: Checked, options: Options, console: Console) -> None:
         f"{most}{total.epochs} epochs and {total.images} training images in all",
         highlight=False,
     )
-    if there := there_before(plan, source, options):
-        console.print(in_terminal(there), highlight=False)
+    for sentence in reused_before(plan, source, options).sentences:
+        console.print(in_terminal(sentence), highlight=False)
     for line in power_lines(plan, options.folder):  # an earlier run in it may have measured how differences vary
         console.print(in_terminal(line), highlight=False)
 
 
-def plan_as_json(checked: Checked) -> str:
+def plan_as_json(checked: Checked, options: Options) -> str:
     """For programs; the guide says what the fields are."""
     plan, work = checked.plan, Workload(checked.plan, checked.development)
+    reused = reused_before(plan, checked.source, options)
     fields = {
         "study": plan.study.name,
         "preset": plan.preset.name,
@@ -96,6 +97,8 @@ def plan_as_json(checked: Checked) -> str:
         "search_trials": plan.search_trials,
         "replicate_trials": plan.replicate_trials,
         "reference_trials": plan.reference_trials,
+        "to_train": reused.to_train,
+        "reused": _reused_fields(reused),
         "epochs": work.total.epochs,
         "images": work.total.images,
         "arms": [_arm_fields(plan, arm, work) for arm in plan.arms],
@@ -104,6 +107,14 @@ def plan_as_json(checked: Checked) -> str:
         "warnings": plan.warnings,
     }
     return json.dumps(fields, indent=1, ensure_ascii=False)
+
+
+def _reused_fields(reused: Reused) -> dict[str, object]:
+    return {
+        **{f"{stage}_trials": number for stage, number in reused.reused.items()},
+        "by_folder": reused.by_folder,
+        "others_known": reused.others_known,
+    }
 
 
 def _arm_fields(plan: Plan, arm: Arm, work: Workload) -> dict[str, object]:
@@ -136,9 +147,10 @@ def show_forecast(plan: Plan, found: Forecast, calibration: Calibration, slots: 
             f"{timing.peak_memory / 1e9:.2f}",
         )
     console.print(table)
-    about = "" if plan.exact else "about "
+    trials = f"{found.trials} trials" if plan.exact and not found.reused else f"about {found.trials} trials"
+    besides = f" ({found.reused} more are reused)" if found.reused else ""
     console.print(
-        f"predicted from {calibration.trials} short trials: {duration(found.wall_s)} for {about}{found.trials} trials, "
+        f"predicted from {calibration.trials} short trials: {duration(found.wall_s)} for {trials}{besides}, "
         f"{slots} at once; {found.device_seconds / 3600:.3g} device-hours; at most {found.peak_memory / 1e9:.2f} GB "
         "of memory a trial",
         highlight=False,

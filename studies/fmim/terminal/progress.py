@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from fmim_core.records import (
     ProgressFile,
     Record,
     RunningTrial,
+    TrialCounts,
     TrialError,
     in_terminal,
     now,
@@ -72,6 +73,11 @@ class Progress:
         self._study.running.clear()
         self.write()
 
+    def expect(self, reused: Mapping[str, TrialCounts]) -> None:
+        """From now on it is known that so many trials of each arm take the record of an equal one in all."""
+        with self._lock:
+            self._study.reused = dict(reused)
+
     def started(self, spec: TrialSpec) -> None:
         """A trial runs from now on; where it is tried again, anew."""
         with self._lock:
@@ -120,7 +126,13 @@ class Progress:
         """Write progress.json as it is now."""
         with self._lock:
             running = list(self._study.running.values())
-        file = ProgressFile(at=now(), command=self._command, running=running, lengths=dict(self._study.lengths))
+        file = ProgressFile(
+            at=now(),
+            command=self._command,
+            running=running,
+            lengths=dict(self._study.lengths),
+            reused=self._study.reused,
+        )
         with contextlib.suppress(OSError):  # a full disk: this is no result, and the next record says so
             file.write(progress_path(self._out))
 
@@ -137,7 +149,9 @@ class Progress:
 
 def in_one_line(study: StudyProgress, seconds_left: float | None) -> str:
     """How many trials are over, how many run, and for how long."""
-    parts = [f"{study.done} of {study.total} trials are over"]
+    reuse = {"reused": study.reused_so_far, "more to be reused": study.to_reuse}
+    said = ", ".join(f"{number} {what}" for what, number in reuse.items() if number)
+    parts = [f"{study.done} of {study.total} trials are over" + (f" ({said})" if said else "")]
     if study.running:
         parts.append(f"{len(study.running)} running")
     if seconds_left is not None and study.done < study.total:

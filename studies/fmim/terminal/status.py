@@ -60,7 +60,8 @@ class StudyStatus:
         """
         study, running_in = StudyFile.read(study_path(out)), owner(out)
         written = _progress_file(out)
-        progress = StudyProgress(study, written.lengths if written else {}, study.executions[-1].slots)
+        lengths, reused = (written.lengths, written.reused) if written else ({}, {})
+        progress = StudyProgress(study, lengths, study.executions[-1].slots, reused)
         failed = 0
         for outcome in map(Outcome.of, read_records(out)):
             failed += outcome.status == "failed"
@@ -139,7 +140,13 @@ class StudyStatus:
             "preset": self.study.preset,
             "out": str(self.out),
             "complete": self.complete,
-            "trials": {"over": progress.done, "planned": progress.total, "failed": self.failed},
+            "trials": {
+                "over": progress.done,
+                "planned": progress.total,
+                "failed": self.failed,
+                "reused": progress.reused_so_far,
+                "to_reuse": progress.to_reuse,
+            },
             "process": self.owner,
             "seconds_left": self.seconds_left,
             "command": self.command,

@@ -12,10 +12,12 @@ from datetime import datetime
 from fmim.runner.selection import Outcome, better
 from fmim.terminal.time_left import Durations, Waiting, makespan
 from fmim_core.metric_names import METRICS
-from fmim_core.records import ArmEntry, ReferenceEntry, RunningTrial, Stage, StudyFile, TrialLengths
+from fmim_core.records import ArmEntry, ReferenceEntry, RunningTrial, Stage, StudyFile, TrialCounts, TrialLengths
 
 DECIDED = 5  # configurations that a search has stopped or not, before anything follows from their share
 NO_LENGTH = TrialLengths(search=0.0, replicate=0.0)  # of what trains nothing, or is not known
+STAGES: tuple[Stage, ...] = ("search", "replicate")  # a reference's trials are its replicates
+NONE_REUSED = TrialCounts(search=0, replicate=0)
 
 
 @dataclass
@@ -39,6 +41,7 @@ class ArmProgress:
     best: float | None = None
     searched: int = 0  # trials of the search that are over
     first_folds: list[float] = field(default_factory=list)  # share of its epochs that each trial of fold 0 has trained
+    reused: Counter[Stage] = field(default_factory=Counter)  # trials that have taken the record of an equal one
 
     @classmethod
     def of_arm(cls, arm: ArmEntry, study: StudyFile) -> ArmProgress:
@@ -73,6 +76,7 @@ class ArmProgress:
         self.statuses[outcome.status] += 1
         self.replicates += outcome.ends_another_split
         self.searched += outcome.fold is not None
+        self.reused["replicate" if outcome.fold is None else "search"] += outcome.reused
         if self.screens and outcome.fold == 0:
             self.first_folds.append(share)
             self.search -= 0 if outcome.status == "completed" else self.folds - 1
@@ -96,11 +100,18 @@ class ArmProgress:
 class StudyProgress:
     """How far a study is.
 
-    lengths: of trials, by arm. slots: trials at once.
+    lengths: of trials, by arm. slots: trials at once. reused: by arm or reference, as far as is known, how many trials
+    take the record of an equal one in the whole study.
     """
 
-    def __init__(self, study: StudyFile, lengths: Mapping[str, TrialLengths], slots: int) -> None:
-        self.metric, self.slots, self.lengths = METRICS[study.metric], slots, lengths
+    def __init__(
+        self,
+        study: StudyFile,
+        lengths: Mapping[str, TrialLengths],
+        slots: int,
+        reused: Mapping[str, TrialCounts] | None = None,
+    ) -> None:
+        self.metric, self.slots, self.lengths, self.reused = METRICS[study.metric], slots, lengths, dict(reused or {})
         self._epochs, self._models = int(study.train["epochs"]), study.models_per_replicate
         self.arms = {arm.name: ArmProgress.of_arm(arm, study) for arm in study.arms}
         self.arms |= {one.name: ArmProgress.of_reference(one) for one in study.references}
@@ -120,6 +131,20 @@ class StudyProgress:
     def total(self) -> int:
         """All trials, as far as is known."""
         return sum(arm.total for arm in self.arms.values())
+
+    @property
+    def reused_so_far(self) -> int:
+        """Trials that have taken the record of an equal one."""
+        return sum(arm.reused.total() for arm in self.arms.values())
+
+    @property
+    def to_reuse(self) -> int:
+        """Trials that will, as far as is known."""
+        return sum(self._to_reuse(arm, stage) for arm in self.arms.values() for stage in STAGES)
+
+    def _to_reuse(self, arm: ArmProgress, stage: Stage) -> int:
+        known = self.reused.get(arm.name, NONE_REUSED)
+        return max(0, (known.search if stage == "search" else known.replicate) - arm.reused[stage])
 
     def count(self, outcome: Outcome) -> None:
         """Take in a trial that is over; one of another plan does not count."""
@@ -149,10 +174,12 @@ class StudyProgress:
             stage: Stage = "reference" if arm.reference else "replicate"
             tested = sum(arm.statuses.values()) - arm.searched
             waiting[arm.name] = Waiting(
-                search=arm.waiting_in_search(searching),
+                search=max(0, arm.waiting_in_search(searching) - self._to_reuse(arm, "search")),
                 search_s=durations.of(arm.name, "search", self._length(arm.name, "search")),
                 searching=searching,
-                replicates=max(0, arm.replicates - tested - by_stage[arm.name, stage]),
+                replicates=max(
+                    0, arm.replicates - tested - by_stage[arm.name, stage] - self._to_reuse(arm, "replicate")
+                ),
                 replicate_s=durations.of(arm.name, "replicate", self._length(arm.name, stage)),
                 reference=arm.reference,
             )

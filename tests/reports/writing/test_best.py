@@ -6,7 +6,9 @@ import math
 from typing import Any
 
 from fmim_core.metric_names import METRICS, Metric
-from fmim_reports.writing.tables import Column, Table
+from fmim_reports.writing.formats import to_tex
+from fmim_reports.writing.latex import latex
+from fmim_reports.writing.tables import Column, Table, markdown
 
 MAP = METRICS["mAP"]
 ERROR = Metric("error", "error rate", higher_is_better=False)
@@ -37,3 +39,15 @@ def test_what_is_shown_alike_is_as_good_and_what_is_no_number_is_not() -> None:
 def test_groups_have_their_own_and_totals_and_references_have_none() -> None:
     assert best([0.5, 0.6, 0.9, 0.8], rule=[2]) == {1, 2}
     assert best([0.5, 0.6, 0.9], total=[2]) == best([0.5, 0.6, 0.9], rule=[2], reference=[2]) == {1}
+
+
+def test_latex_and_markdown_mark_the_same_cells_as_the_page() -> None:
+    rows = [{"arm": "a", "value": 0.5}, {"arm": "b", "value": 0.7}]
+    table = Table("t", "T", "C.", [Column("arm", "Arm"), Column("value", "mAP", "percent", metric=MAP)], rows)
+    assert markdown(table).splitlines()[4:] == ["| a | 50.00 |", "| b | **70.00** |", "", f"- {table.best_note}"]
+    written = latex(table)
+    assert [line for line in written.splitlines() if line.endswith(r"\\")][1:] == [
+        r"a & 50.00 \\",
+        r"b & \textbf{70.00} \\",
+    ]
+    assert to_tex(table.best_note) in written

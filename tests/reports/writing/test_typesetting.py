@@ -56,6 +56,11 @@ def test_a_table_takes_the_room_that_it_needs(numbers: int, across: bool, panels
     assert all(panel.columns[0] == 0 for panel in found.panels)
 
 
+def test_bold_letters_take_more_room() -> None:
+    plain, bold = column(NUMBERS), Content("mAP", "", NUMBERS, False, bold=frozenset({1}))
+    assert bold.natural(8) >= plain.natural(8) * 0.59375 / 0.53125  # em of a digit in cmbx8 and cmr8
+
+
 def test_long_texts_are_broken_and_long_tables_go_on() -> None:
     names = [f"adatriplet_automargin_without_search.c{number:02d}.fold0.json" for number in range(200)]
     contents = [column(names, "Record", breaks=True), column(["x " * 200] * 200, "Reason", breaks=True)]

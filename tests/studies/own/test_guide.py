@@ -11,12 +11,13 @@ from PIL import Image
 from fmim.presets import SMOKE
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.records import ProposalsFile, StudyFile, read_records
+from tests.support.mini_study import NO_TRACKER
 from tests.support.own_files import guide_files, write_files
 from tests.support.program import Program
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_code")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_figures", "own_code")]
 
-INLINE = ("--preset", "smoke", "--backend", "inline", "--gpus-per-trial", "0")
+INLINE = ("--preset", "smoke", "--backend", "inline", "--gpus-per-trial", "0", "--tracking-uri", NO_TRACKER)
 
 SEARCH = """
 from {module} import {searcher}

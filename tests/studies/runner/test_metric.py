@@ -68,6 +68,7 @@ def test_a_forecast_by_another_metric_is_the_same_one(tiny_bank: Bank) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_figures")
 def test_a_real_study_selects_by_its_metric(tmp_path: Path) -> None:
     options = options_in(tmp_path)
     assert run_plan(by_cmc(mini_plan(replicates=1)), options, Console(quiet=True)) == DONE

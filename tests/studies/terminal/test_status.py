@@ -39,7 +39,7 @@ def out(tmp_path: Path) -> Path:
         best=0.75,
     )
     lengths = dict.fromkeys(ARMS, TrialLengths(search=1.0, replicate=1.0))
-    ProgressFile(at=now(), command=COMMAND, running=[running], lengths=lengths).write(progress_path(folder))
+    ProgressFile(at=now(), command=COMMAND, running=[running], lengths=lengths, reused={}).write(progress_path(folder))
     return folder
 
 
@@ -63,7 +63,7 @@ def test_a_process_runs_it(out: Path) -> None:
         fields = json.loads(StudyStatus.of(out).as_json)
         text = text_of(out)
     assert fields["process"].startswith(f"process {os.getpid()} on ")
-    assert fields["trials"] == {"over": 26, "planned": 28, "failed": 1}
+    assert fields["trials"] == {"over": 26, "planned": 28, "failed": 1, "reused": 0, "to_reuse": 0}
     assert [one["trial"] for one in fields["running"]] == ["triplet_automargin.c00.seed3"]
     assert fields["seconds_left"] == pytest.approx(12, abs=0.5)  # one that waits takes longer than what runs
     assert (fields["complete"], fields["command"], fields["metric"]) == (False, COMMAND, "mAP")
@@ -76,6 +76,18 @@ def test_a_process_runs_it(out: Path) -> None:
     assert "triplet_automargin.c00.seed3   4/6     75.0 %" in text
     assert "Triplet + grid search" in text
     assert "epsilon = 0.5 (78.0 %)" in text
+
+
+def test_what_takes_the_record_of_an_equal_trial_is_counted_and_takes_no_time(out: Path) -> None:
+    origin = {"folder": None, "study": "automargin_vs_grid", "trial": "x.c00.seed1", "sha256": "0" * 64}
+    edit(record_path(out, "triplet_automargin.c00.seed0"), reused_from=origin | {"taken_over_at": now()})
+    edit(progress_path(out), reused={"triplet_automargin": {"search": 0, "replicate": 2}})
+    with locked(out):
+        fields = json.loads(StudyStatus.of(out).as_json)
+        text = text_of(out)
+    assert fields["trials"] == {"over": 26, "planned": 28, "failed": 1, "reused": 1, "to_reuse": 1}
+    assert fields["seconds_left"] == pytest.approx(4, abs=0.5)  # of what runs, two of six epochs
+    assert "26 of 28 trials are over (1 reused, 1 more to be reused), 1 running" in text
 
 
 def test_a_complete_study_and_one_whose_progress_is_damaged(out: Path, tmp_path: Path) -> None:

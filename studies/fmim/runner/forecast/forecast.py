@@ -11,8 +11,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from fmim.plan import Plan
-from fmim.runner.dispatcher import Dispatcher
+from fmim.runner.dispatcher import Dispatcher, TrialSource
 from fmim.runner.forecast.calibrate import Calibration, training_key
+from fmim.runner.forecast.equal import ForecastRecords
+from fmim.runner.reuse.reusing import Reusing
 from fmim.runner.workload import Work, Workload
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import EpochRow, Metrics, now
@@ -25,12 +27,14 @@ class Forecast:
     """A prediction of a whole plan, in the words of the report.
 
     Args:
+        trials: to train. reused: those besides that take the record of an equal one.
         wall_s: from the start of the program's work to the end of the last trial.
         device_seconds: start-up, data, training and evaluation of all trials × the share of a device.
         peak_memory: bytes of the trial that needs most.
     """
 
     trials: int
+    reused: int
     epochs: int
     images: int
     wall_s: float
@@ -46,6 +50,7 @@ def forecast(
     slots: int,
     device_share: float,
     preparation: float,
+    equal: ForecastRecords,
 ) -> Forecast:
     """Run the plan's dispatcher through without training anything.
 
@@ -55,13 +60,15 @@ def forecast(
 
     Args:
         preparation: seconds from the start of the program to the start of the runner.
+        equal: the records that trials take instead of being trained.
     """
     clock = Clock(workload, calibration, int(bank.summary["test"]["images"]))
     with tempfile.TemporaryDirectory(prefix="fmim-forecast-") as folder:
-        dispatcher = Dispatcher(plan, bank, Path(folder), {})
-        makespan = Slots(dispatcher, clock, slots, plan.study.metric).run()
+        trials = Reusing(Dispatcher(plan, bank, Path(folder), {}), equal, {})
+        makespan = Slots(trials, clock, slots, plan.study.metric).run()
     return Forecast(
         **asdict(clock.work),
+        reused=equal.reused,
         wall_s=preparation + calibration.launch + makespan + calibration.finish,
         device_seconds=clock.busy * device_share,
         peak_memory=max(timing.peak_memory for timing in calibration.timings.values()),
@@ -107,7 +114,7 @@ class Clock:
 class Slots:
     """Simulates the runner: trials on slots, in the order in which the dispatcher hands them out."""
 
-    dispatcher: Dispatcher
+    dispatcher: TrialSource
     clock: Clock
     free: int
     metric: str

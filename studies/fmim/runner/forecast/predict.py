@@ -13,7 +13,9 @@ from fmim.plan import Plan
 from fmim.runner.cluster.start import starting
 from fmim.runner.folder import set_damaged_forecast_aside
 from fmim.runner.forecast.calibrate import calibrate
+from fmim.runner.forecast.equal import ForecastRecords
 from fmim.runner.forecast.forecast import Forecast, forecast
+from fmim.runner.reuse.earlier import earlier_of
 from fmim.runner.run_study import backend_of, check_plan, open_bank, plan_of
 from fmim.runner.workload import Workload
 from fmim.terminal.plan import show_forecast, show_plan
@@ -48,7 +50,8 @@ def predict_plan(plan: Plan, options: Options, console: Console) -> Forecast:
             calibration = calibrate(plan, workload.development, bank, backend)
     warn = partial(console.print, style="yellow", markup=False, highlight=False, soft_wrap=True)
     set_damaged_forecast_aside(options.folder, warn)
-    found = forecast(plan, workload, bank, calibration, backend.slots, backend.share, preparation)
+    equal = ForecastRecords(earlier_of(options, plan, bank).without(options.folder), bool(backend.gpus))
+    found = forecast(plan, workload, bank, calibration, backend.slots, backend.share, preparation, equal)
     CalibrationFile(
         made_at=now(),
         study=plan.study.name,

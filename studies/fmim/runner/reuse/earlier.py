@@ -1,35 +1,41 @@
-"""Which trials other studies have completed, by what decides their results."""
+"""Which trials other studies have results of, by what decides these."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fmim.options import Options
 from fmim.plan import Plan
 from fmim.runner.ownership import is_moved_aside
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import StudyFile, completed_trials, study_path
+from fmim_core.records import StudyFile, study_path, trials_with_result
 from fmim_core.trial.spec import RESULTS_VERSION, TrialSpec
 
 
 @dataclass(frozen=True)
 class EarlierTrials:
-    """The records that say of themselves that they are completed, by fingerprint.
+    """The records that say of themselves that they have a result, by fingerprint.
 
     studies: the folder of all studies, by which a study's folder is named.
+    reuse: whether equal trials share a record at all, those of one study too.
     """
 
     studies: Path
     records: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+    reuse: bool = True
 
-    def of(self, spec: TrialSpec) -> Sequence[Path]:
-        """The records that may stand for this trial; none where its search may stop it.
+    def may_stand_for(self, spec: TrialSpec) -> bool:
+        """Whether the record of an equal trial may be this one's, too; never where its search may stop it.
 
         When a search stops a trial depends on the other trials of its arm, so that a whole training is no answer.
         """
-        return () if spec.rungs else self.records.get(spec.fingerprint, ())
+        return self.reuse and not spec.rungs
+
+    def of(self, spec: TrialSpec) -> Sequence[Path]:
+        """The records of other studies that may stand for this trial."""
+        return self.records.get(spec.fingerprint, ()) if self.may_stand_for(spec) else ()
 
     def name(self, record: Path) -> str:
         """The folder of the study that a record lies in."""
@@ -38,18 +44,18 @@ class EarlierTrials:
     def without(self, out: Path) -> EarlierTrials:
         """Those of other folders than this one."""
         others = {key: [path for path in paths if path.parents[1] != out] for key, paths in self.records.items()}
-        return EarlierTrials(self.studies, others)
+        return replace(self, records=others)
 
 
 def earlier_of(options: Options, plan: Plan, bank: Bank) -> EarlierTrials:
-    """The completed trials of all studies beside this one, and its own; none where nothing is to be reused."""
+    """The results of all studies beside this one, and its own; none where nothing is to be reused."""
     if not options.reuse:
-        return EarlierTrials(options.studies_folder)
+        return EarlierTrials(options.studies_folder, reuse=False)
     return earlier_trials(options.studies_folder, bank.fingerprint, plan.seed)
 
 
 def earlier_trials(studies: Path, data_fingerprint: str, seed: int) -> EarlierTrials:
-    """What the studies in a folder, and in folders within it, have completed on these images with this seed.
+    """What the studies in a folder, and in folders within it, have results of, on these images with this seed.
 
     A folder that `--fresh` has moved aside was left on purpose, and one whose study.json cannot be read, or is of other
     results, says nothing: neither counts.
@@ -61,7 +67,7 @@ def earlier_trials(studies: Path, data_fingerprint: str, seed: int) -> EarlierTr
     found: dict[str, list[Path]] = {}
     for out in study_folders(studies):
         if _may_serve(out, data_fingerprint, seed):
-            for key, path in completed_trials(out):
+            for key, path in trials_with_result(out):
                 found.setdefault(key, []).append(path)
     return EarlierTrials(studies, found)
 

@@ -1,4 +1,4 @@
-"""Taking over a completed trial of another study: its record, checked, under this study's name, with its files."""
+"""Taking over the result of an equal trial: its record, checked, under this trial's name, with its files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fmim_core.trial.checkpoint import checkpoint_path, load
 from fmim_core.trial.spec import TrialSpec
 
 OF_THE_STUDY = ("trial", "study", "preset", "arm", "configuration", "search_split", "config", "data")
-"""What a record says of its study; trials of one fingerprint have all other settings in common."""
+"""What a record says of its trial and study; trials of one fingerprint have all other settings in common."""
 
 
 def usable(path: Path, spec: TrialSpec, on_gpu: bool) -> Record:
@@ -30,7 +30,7 @@ def usable(path: Path, spec: TrialSpec, on_gpu: bool) -> Record:
         OSError: a file cannot be read.
     """
     record = Record.read(path)
-    if record.fingerprint != spec.fingerprint or record.status != "completed":
+    if record.fingerprint != spec.fingerprint or not record.has_result:
         raise ValueError(f"{path} is not what its first lines say")
     trained = "the CPU" if record.cost.device == "cpu" else record.cost.device
     if (record.cost.device != "cpu") != on_gpu:
@@ -40,9 +40,14 @@ def usable(path: Path, spec: TrialSpec, on_gpu: bool) -> Record:
     out = path.parents[1]
     if record.queries_sha256 is not None:
         read_queries(queries_path(out, record.trial), record.queries_sha256)
-    if record.stage == "replicate":
+    if _has_weights(record):
         _check_weights(checkpoint_path(out, record.trial), record)
     return record
+
+
+def _has_weights(record: Record) -> bool:
+    """Whether the weights of its model were kept."""
+    return record.stage == "replicate" and record.status == "completed"
 
 
 def _check_weights(path: Path, record: Record) -> None:
@@ -51,25 +56,31 @@ def _check_weights(path: Path, record: Record) -> None:
         raise ValueError(f"{path} does not hold the weights of {record.trial}")
 
 
-def take_over(path: Path, record: Record, spec: TrialSpec, out: Path, folder: str) -> Record:
-    """Write a usable record of another study as this trial's own, after the files that belong to it; returns it.
+def take_over(path: Path, record: Record, spec: TrialSpec, out: Path, folder: str | None) -> Record:
+    """Write a usable record of an equal trial as this trial's own, after the files that belong to it; returns it.
 
     Args:
         path: where the record lies.
-        folder: how the record calls the folder of its study.
+        folder: how the record calls the folder of its study; None if it is this one.
     """
     theirs = path.parents[1]
     if record.queries_sha256 is not None:
         link_or_copy(queries_path(theirs, record.trial), queries_path(out, spec.id))
-    if record.stage == "replicate":
+    if _has_weights(record):
         link_or_copy(checkpoint_path(theirs, record.trial), checkpoint_path(out, spec.id))
-    origin = ReusedFrom(
-        folder=folder, study=record.study, trial=record.trial, sha256=read_json(path)["sha256"], taken_over_at=now()
+    taken = record.changed(
+        {name: value for name, value in dict(spec.record(record.started_at)).items() if name in OF_THE_STUDY}
+        | {"reused_from": _origin(path, record, folder)}
     )
-    if record.reused_from is not None:  # it was taken over there, too: what is named is where it ran
-        origin = record.reused_from.model_copy(update={"taken_over_at": origin.taken_over_at})
-    own = dict(spec.record(record.started_at))
-    here = {name: own[name] for name in OF_THE_STUDY}
-    taken = record.changed(here | {"reused_from": origin})
     taken.save(out)
     return taken
+
+
+def _origin(path: Path, record: Record, folder: str | None) -> ReusedFrom:
+    """Where the trial ran: where its record lies, or where that was taken over from."""
+    before = record.reused_from
+    if before is not None:
+        changes = {"taken_over_at": now()} | ({"folder": folder} if before.folder is None else {})
+        return before.model_copy(update=changes)
+    sha256 = read_json(path)["sha256"]
+    return ReusedFrom(folder=folder, study=record.study, trial=record.trial, sha256=sha256, taken_over_at=now())

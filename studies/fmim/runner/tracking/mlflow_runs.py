@@ -286,7 +286,7 @@ class Runs:
 
 def _tags_of_the_end(record: Record) -> dict[str, str]:
     origin = record.reused_from
-    reused = {} if origin is None else {"fmim.reused_from": f"{origin.folder}: {origin.trial}"}
+    reused = {} if origin is None else {"fmim.reused_from": f"{origin.where}: {origin.trial}"}
     return {"fmim.status": record.status} | reused
 
 

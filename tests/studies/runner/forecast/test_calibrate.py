@@ -12,8 +12,10 @@ from fmim.declare import Arm
 from fmim.plan import Plan
 from fmim.runner.forecast import calibrate as calibration_module
 from fmim.runner.forecast.calibrate import Calibration, Probes, Timing, training_key
+from fmim.runner.forecast.equal import ForecastRecords
 from fmim.runner.forecast.forecast import Forecast, forecast
 from fmim.runner.forecast.predict import predict_plan
+from fmim.runner.reuse.earlier import EarlierTrials
 from fmim.runner.search.tpe import TPE
 from fmim.runner.workload import Work, Workload
 from fmim_core.data.bank.bank import Bank
@@ -46,7 +48,8 @@ def invented(plan: Plan, timing: Timing = TIMING, **around: float) -> Calibratio
 
 def predicted(plan: Plan, bank: Bank, slots: int, calibration: Calibration, preparation: float = 0.0) -> Forecast:
     workload = Workload(plan, bank.development())
-    return forecast(plan, workload, bank, calibration, slots, device_share=0.5, preparation=preparation)
+    equal = ForecastRecords(EarlierTrials(Path()), on_gpu=False)
+    return forecast(plan, workload, bank, calibration, slots, 0.5, preparation, equal)
 
 
 def test_work_is_counted_as_trials_count_it(tiny_bank: Bank, tmp_path: Path) -> None:

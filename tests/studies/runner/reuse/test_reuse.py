@@ -18,7 +18,7 @@ from fmim.exit_codes import DONE
 from fmim.options import Options
 from fmim.plan import Plan
 from fmim.runner.reuse.earlier import earlier_trials
-from fmim.runner.reuse.known import there_before
+from fmim.runner.reuse.known import reused_before
 from fmim.runner.reuse.taking_over import usable
 from fmim.runner.run_study import check_plan, run_plan
 from fmim_core.data.bank.building import find_bank
@@ -145,7 +145,7 @@ def test_costs_count_as_what_they_were_and_the_report_says_what_was_spent_here(t
         len(marked(two.reusing)),
         sum(r.device_seconds for r in read_records(two.reusing) if not r.reused_from),
     )
-    sentence = f"{number} of {len(ours.trials)} trials were reused from other studies ({number} from first)"
+    sentence = f"{number} of {len(ours.trials)} trials were not trained, since equal ones were ({number} from first)"
     assert reuse_sentence(ours.every_trial).startswith(sentence)
     assert f" {spent:.1f} of " in reuse_sentence(ours.every_trial)
     assert reuse_sentence(theirs.every_trial) == ""
@@ -190,13 +190,22 @@ def _link(source: str, place: str) -> None:
 def test_a_plan_says_how_much_is_there(two: Two) -> None:
     options = two.options(two.root / "new", reuse=True)
     checked = check_plan(other_plan(), options)
-    assert there_before(checked.plan, checked.source, options).startswith(
-        "there already: 8 of 8 search trials, up to 4 of 4 replicates, 4 of 4 reference trials, from anew (16)"
+    found = reused_before(checked.plan, checked.source, options)
+    assert (found.reused, found.by_folder, found.to_train) == (
+        {"search": 8, "replicate": 4, "reference": 4},
+        {"anew": 16},
+        0,
     )
+    assert found.sentences == [
+        "reused: 8 of 8 search trials, up to 4 of 4 replicates, 4 of 4 reference trials, which take the records of "
+        "equal trials of anew (16) when their turn comes; 0 or more are trained (--no-reuse: all)"
+    ]
     without = two.options(two.root / "new")
-    assert there_before(checked.plan, checked.source, without) == ""
+    assert reused_before(checked.plan, checked.source, without).sentences == []
     elsewhere = two.options(two.root / "new", reuse=True, banks=two.root / "none")
-    assert there_before(checked.plan, checked.source, elsewhere).startswith("the images are not decoded yet")
+    undecoded = reused_before(checked.plan, checked.source, elsewhere)
+    assert (undecoded.trials, undecoded.others_known) == (0, False)
+    assert undecoded.sentences[0].startswith("the images are not decoded yet")
 
 
 @dataclass(frozen=True)
