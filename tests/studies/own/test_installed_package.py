@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -20,10 +21,18 @@ mine = my_package.{module}
 [fmim.studies]
 my_study = my_package.study:STUDY
 """
-ENVIRONMENT = (
-    "from fmim_core.trial.machine import environment; print(environment()['my-package'])\n"
-    "from fmim_core.losses.base import LOSSES; print(LOSSES.find('smooth_triplet').__module__)"
-)
+PLAN_AND_TELL = """
+import sys
+from fmim.cli import main
+sys.argv = ["fmim", "plan", "my_study", "--preset", "smoke"]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+from fmim_core.losses.base import LOSSES
+from fmim_core.trial.machine import environment
+print(environment()["my-package"], LOSSES.find("smooth_triplet").__module__)
+"""
 
 
 def install(folder: Path, module: str = "study") -> str:
@@ -40,13 +49,11 @@ def install(folder: Path, module: str = "study") -> str:
 
 def test_its_studies_are_listed_and_planned_by_their_name(tmp_path: Path) -> None:
     path = install(tmp_path / "site")
-    done = fmim("plan", "my_study", "--preset", "smoke", cwd=tmp_path, PYTHONPATH=path)
-    assert done.returncode == 0, done.stderr
-    assert "20 trials: 12 in the search, 4 replicates and 4 trials of 3 references" in done.stdout
-    told = subprocess.run(
-        [sys.executable, "-c", ENVIRONMENT], capture_output=True, text=True, check=False, env={"PYTHONPATH": path}
-    )
-    assert told.stdout.split() == ["1.2", "my_package.study"], told.stderr
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([path, *sys.path]), "COLUMNS": "250"}
+    command = [sys.executable, "-c", PLAN_AND_TELL]
+    told = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
+    assert "20 trials: 12 in the search, 4 replicates and 4 trials of 3 references" in told.stdout, told.stderr
+    assert told.stdout.splitlines()[-1].split() == ["1.2", "my_package.study"], told.stderr
 
 
 def test_one_that_cannot_be_imported_is_named(tmp_path: Path) -> None:

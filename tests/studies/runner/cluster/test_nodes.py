@@ -96,7 +96,7 @@ def test_every_node_that_runs_trials_checks_the_bank(banks: tuple[Bank, Bank]) -
         nodes.shutdown()
 
 
-def slots_at(address: str | None, folder: Path) -> str:
+def slots_at(address: str, folder: Path) -> str:
     """What a fresh program says that there is room for on a cluster; `folder` is where Ray notes its clusters."""
     program = (
         "from fmim.runner.backends.backend import open_backend\n"
@@ -133,15 +133,6 @@ def test_a_cluster_that_ray_start_made_is_reached_by_its_address(short: Path) ->
     finally:
         os.killpg(head.pid, signal.SIGKILL)  # `ray start --block` waits on where it is asked to end
         head.wait(timeout=30)
-
-
-@pytest.mark.slow
-def test_a_cluster_that_died_keeps_nobody_waiting(short: Path) -> None:
-    """Ray notes the last cluster on a machine; by itself it waited for one that was killed."""
-    (short / "ray").mkdir()
-    for noted in (short / "ray_current_cluster", short / "ray" / "ray_current_cluster"):
-        noted.write_text(f"127.0.0.1:{free_port()}")
-    assert slots_at(None, short).endswith(" slots\n")
 
 
 def test_without_a_short_temporary_folder_the_limit_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -17,45 +18,51 @@ from fmim.commands.program import Program
 from fmim.exit_codes import INTERRUPTED
 from fmim.runner.ending.signals import announced, ends_as_by_ctrl_c
 from fmim_core.records import StudyFile
+from tests.stress import processes
+from tests.support.own_files import ONE_ARM, write_files
 from tests.support.paths import ROOT
 from tests.support.services import wait_for
 
+STREAMS = ("stdin", "stdout", "stderr")
 COMMAND = (
-    *("lambda_sweep", "--preset", "smoke", "--backend", "inline", "--gpus-per-trial", "0", "--out", "study"),
-    *("--set", "epochs=40", "--set", "phantom.train_subjects=40"),
+    *("one_arm.py", "--preset", "smoke", "--backend", "inline", "--gpus-per-trial", "0", "--out", "study"),
+    *("--set", "epochs=10"),
 )
-
-
-def start(folder: Path, **streams: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, str(ROOT / "studies" / "run.py"), *COMMAND]
-    return subprocess.Popen(command, cwd=folder, start_new_session=True, **streams)
 
 
 @pytest.mark.slow
 def test_it_ends_in_order_when_its_terminal_closes(tmp_path: Path) -> None:
     out, log = tmp_path / "study", tmp_path / "log"
     log.touch()
+    write_files(tmp_path, {"one_arm.py": ONE_ARM})
     terminal, its_end = os.openpty()
-    process = start(tmp_path, stdin=its_end, stdout=its_end, stderr=its_end)
+    command, streams = [sys.executable, str(ROOT / "studies" / "run.py"), *COMMAND], dict.fromkeys(STREAMS, its_end)
+    process = subprocess.Popen(command, cwd=tmp_path, start_new_session=True, **streams)
     os.close(its_end)
-    wait_for(lambda: any((out / "records").glob("*.json")), process, log, seconds=120)
+    os.set_blocking(terminal, False)
+
+    def has_a_record() -> bool:
+        with contextlib.suppress(BlockingIOError):  # there is nothing new; unread, it would stop the program
+            os.read(terminal, 1 << 16)
+        return any((out / "records").glob("*.json"))
+
+    wait_for(has_a_record, process, log, seconds=120)
     os.close(terminal)
     process.send_signal(signal.SIGHUP)
-    assert process.wait(timeout=90) == INTERRUPTED
+    assert process.wait(timeout=180) == INTERRUPTED
     assert StudyFile.read(out / "study.json").executions[-1].exit_code == INTERRUPTED
     assert (out / "report" / "index.html").is_file()
     client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
-    (experiment,) = [one for one in client.search_experiments() if one.name == "lambda_sweep"]
+    (experiment,) = [one for one in client.search_experiments() if one.name == "one_arm"]
     assert "RUNNING" not in {run.info.status for run in client.search_runs([experiment.experiment_id])}
 
 
 @pytest.mark.slow
-def test_it_ends_with_a_word_when_it_is_terminated_before_it_has_begun(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    with log.open("wb") as told:
-        process = start(tmp_path, stdout=told.fileno(), stderr=told.fileno())
+def test_it_ends_with_a_word_when_ctrl_c_comes_before_it_has_begun(tmp_path: Path) -> None:
+    write_files(tmp_path, {"one_arm.py": ONE_ARM})
+    process, log = processes.start(COMMAND, tmp_path, str(tmp_path)), tmp_path / "screen.txt"
     wait_for((tmp_path / "banks").exists, process, log, seconds=120)
-    process.terminate()
+    process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == INTERRUPTED
     assert "interrupted: the same command goes on" in log.read_text()
     assert "Traceback" not in log.read_text()

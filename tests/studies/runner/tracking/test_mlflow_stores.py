@@ -31,12 +31,12 @@ from fmim.runner.tracking.tracker import Tracker
 from fmim.runner.tracking.values import safe_names
 from fmim_core.records import StudyFile, read_records
 from tests.support.mini_study import mini_plan, options_in
+from tests.support.mirroring import mirror_nothing
 from tests.support.services import free_port, wait_for
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_figures")]
 
 SECRET = "S3CR3T"
-NETWORK = ("socket.connect", "socket.getaddrinfo", "socket.sendto")
 CURVES = ("loss", "beta", "validation/mAP", "cost/train_s")
 
 
@@ -161,20 +161,10 @@ def all_runs(client: MlflowClient) -> dict[str, Any]:
     return found
 
 
-def _finish_one(root: str, number: int) -> None:
-    asked: list[str] = []
-    sys.addaudithook(lambda event, given: asked.append(f"{event}{given}") if event in NETWORK else None)
-    for name in ("PYTEST_CURRENT_TEST", "CI"):  # with which MLflow does not report who uses it
-        os.environ.pop(name, None)
-    identity = Identity("race", f"study{number}", "mini")
-    assert Tracker(TrackingAddress.of(f"sqlite:///{root}/new.db"), identity, list).close("FINISHED", Path(root))
-    assert asked == []
-
-
 def test_programs_may_start_at_once_on_a_database_that_does_not_exist(tmp_path: Path) -> None:
     """Of four plain MLflow clients on a new sqlite file, three died. Nobody else is asked or told anything."""
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_finish_one, args=(str(tmp_path), number)) for number in range(2)]
+    processes = [context.Process(target=mirror_nothing, args=(str(tmp_path), number)) for number in range(2)]
     for process in processes:
         process.start()
     for process in processes:

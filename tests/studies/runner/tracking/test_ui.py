@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,13 +24,15 @@ from fmim.exit_codes import BAD_INPUT, DONE
 from fmim.runner.run_study import run_plan
 from fmim.runner.tracking.views import run_page
 from fmim_core.records import Record, read_records
+from tests.stress.processes import MARK, marked, seconds_until
 from tests.support.browser import DESK, PHONE, visited
 from tests.support.mini_study import MINI_STUDY, mini_plan, options_in
+from tests.support.mlflow_databases import tracked_in
 from tests.support.paths import ROOT
 from tests.support.program import Program
 from tests.support.services import free_port, wait_for
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_figures")]
 
 ARM = "adatriplet_automargin"
 PATIENCE_MS = 60_000.0  # on a machine that has other things to do
@@ -61,6 +62,7 @@ def patience() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Mirrored:
     before, folder = (tmp_path_factory.mktemp(name) for name in ("before", "now"))
+    tracked_in(before)
     options = options_in(before, tracking_uri=None)
     assert run_plan(mini_plan(), options, Console(quiet=True)) == DONE
     shutil.move(before, folder / "moved")
@@ -71,14 +73,17 @@ def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Mirrored:
 
 @pytest.fixture(scope="module")
 def page(mirrored: Mirrored, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address that `fmim ui` opens in the user's browser."""
+    """The address that `fmim ui` opens in the user's browser.
+
+    In the end it is killed, and leaves no process: MLflow's server starts others, which outlived it.
+    """
     folder = tmp_path_factory.mktemp("screen")
     browser, opened, log = folder / "browser", folder / "opened", folder / "log"
     browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.part && mv {opened}.part {opened}\n')
     browser.chmod(0o755)
     command = [sys.executable, str(ROOT / "studies" / "run.py"), "ui", str(mirrored.out), "--port", str(free_port())]
     with log.open("w") as file:
-        environment = os.environ | {"BROWSER": f"{browser} %s", "COLUMNS": "300"}
+        environment = os.environ | {"BROWSER": f"{browser} %s", "COLUMNS": "300", MARK: str(folder)}
         process = subprocess.Popen(
             command, stdout=file, stderr=file, env=environment, cwd=folder, start_new_session=True
         )
@@ -86,9 +91,11 @@ def page(mirrored: Mirrored, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         wait_for(opened.exists, process, log, seconds=120)
         assert f"has moved to {mirrored.out.parent}: artifacts are looked for there" in log.read_text()
         yield opened.read_text().strip()
+        assert len(marked(str(folder))) >= 4
     finally:
-        os.killpg(process.pid, signal.SIGINT)
-        process.wait(timeout=90)
+        process.kill()
+        process.wait()
+    assert seconds_until(lambda: not marked(str(folder)), at_most=15) < 15, marked(str(folder))
     assert {path.name for path in folder.iterdir()} == {"browser", "opened", "log"}  # nothing of MLflow's
 
 
