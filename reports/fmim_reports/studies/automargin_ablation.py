@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -17,6 +18,7 @@ from fmim_reports.parts.verdict import Verdict, details, lead
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, completed, on_test
 from fmim_reports.stats import ENOUGH, mean_se, smallest_difference
+from fmim_reports.writing.axes import Extent, Mark, Scale, scale_of, scale_x
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import configuration_text, p_text, percent, points
@@ -95,11 +97,12 @@ def forest_plot(results: Results) -> Plot:
     if not drawn:
         raise NothingToDraw("no seed is completed by both the baseline and another arm yet")
     groups = [group for same in (True, False) if (group := [c for c in drawn if c.same_task is same])]
+    scales = [_scale(group) for group in groups]
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(len(groups), 1, squeeze=False, height_ratios=[len(g) + 0.3 for g in groups])[:, 0]
-        for group, axes in zip(groups, panels, strict=True):
-            _forest(axes, group)
+        for group, scale, axes in zip(groups, scales, panels, strict=True):
+            _forest(axes, group, scale)
         panels[-1].set_xlabel(f"test {label} minus the baseline\n(percentage points)")
 
     text = (
@@ -112,25 +115,43 @@ def forest_plot(results: Results) -> Plot:
             " Open circle, on a scale of its own: scored on another task, with another chance level, so the difference "
             "is not an effect of training."
         )
+    text += next((scale.note for scale in scales if scale.beyond), "")
     alt = "; ".join(f"{one.a.search} {interval_text(one)}" for one in drawn)
     height = 0.9 + 0.36 * len(drawn) + 0.25 * (len(groups) - 1)
     return Plot("forest", "What each setting changes", caption(results, text), alt, height, draw)
 
 
-def _forest(axes: Axes, group: Sequence[Comparison]) -> None:
+def _scale(group: Sequence[Comparison]) -> Scale:
+    """The horizontal axis of a panel: it holds 0, the baseline, and every interval but those far off."""
+    found = scale_of({one.a.name: _extent(one) for one in group})
+    return replace(found, low=min(found.low, 0.0), high=max(found.high, 0.0))
+
+
+def _extent(one: Comparison) -> Extent:
+    value, found = 100 * one.paired.difference, one.uncertainty
+    ends = (value, value) if found.low is None or found.high is None else (100 * found.low, 100 * found.high)
+    return Extent(value, value, value, *ends)
+
+
+def _forest(axes: Axes, group: Sequence[Comparison], scale: Scale) -> None:
+    marks = []
     for place, one in enumerate(group):
         found, same = one.uncertainty, one.same_task
         colour = _SAME if same else _OTHER
+        face = colour if same else "#fdfdfd"
+        style = {"marker": "o", "markersize": 5, "color": colour, "markerfacecolor": face, "markeredgewidth": 1.2}
+        marks.append(Mark(one.a.name, place, points(one.paired.difference, 1), style))
+        if one.a.name in scale.beyond:
+            continue
         if found.low is not None and found.high is not None:
             axes.plot([100 * found.low, 100 * found.high], [place, place], color=colour, lw=1.6, solid_capstyle="butt")
-        face = colour if same else "#fdfdfd"
-        axes.plot(100 * one.paired.difference, place, "o", ms=5, color=colour, mfc=face, mew=1.2)
+        axes.plot(100 * one.paired.difference, place, **style)
     if not group[0].same_task:
         axes.set_title("another task, own scale", fontsize=7, fontweight="normal")
     axes.axvline(0, color=_ZERO, lw=0.8, zorder=1)
     axes.set_yticks(range(len(group)), [f"{c.a.search}\n{interval_text(c)}" for c in group])
     axes.set_ylim(len(group) - 0.5, -0.5)
-    axes.margins(x=0.06)
+    scale_x(axes, marks, scale)
     axes.grid(False, axis="y")
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fmim_core.metric_names import METRICS as EVERY_METRIC
 from fmim_core.metric_names import YEAR
 from fmim_core.records import ArmEntry
 from fmim_reports.reading import published
@@ -24,7 +26,8 @@ from fmim_reports.writing.looks import shared_legend
 from fmim_reports.writing.plotting import INK, NothingToDraw, Plot
 from fmim_reports.writing.references import LINES_NOTE, reference_lines
 
-METRICS = {"mAP": "mAP", "mAP_at_R": "mAP@R", "CMC_1_all_shots": "CMC top-1"}
+METRICS = {name: EVERY_METRIC[name] for name in ("mAP", "mAP_at_R", "CMC_1_all_shots")}
+METRICS["CMC_1_all_shots"] = replace(METRICS["CMC_1_all_shots"], label="CMC top-1")  # as the paper calls it
 
 # By the paper's names of the losses, in Okabe and Ito's colours; marker and dash repeat the difference.
 LOSS_LOOKS: Mapping[str, Mapping[str, Any]] = {
@@ -85,7 +88,7 @@ def years_plot(results: Results) -> Plot:
                 if shared:
                     value_line(row[1], _published_frame(arm, metric, shared), **_style(arm))
             reference_lines(row[0], results, metric, {time: time for time in times}, names)
-            row[0].set_ylabel(f"{METRICS[metric]} (%)")
+            row[0].set_ylabel(f"{METRICS[metric].label} (%)")
             scale_y({row[0]: [_mark(results, arm, metric, times) for arm in results.arms]}, scales[metric])
         for axes, title in zip(panels[0], ("Ours, test", "Published (OAI)"), strict=False):
             axes.set_title(title)

@@ -26,6 +26,7 @@ from fmim_reports.reading import published
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import Estimate, estimate, estimate_from_time, from_time
 from fmim_reports.stats import paired_difference
+from fmim_reports.writing.axes import Mark, Scale, extent_of, range_text, scale_of, scale_y
 from fmim_reports.writing.captions import caption, test_models
 from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import configuration_text, p_text, percent, points
@@ -134,16 +135,19 @@ def lambda_plot(results: Results) -> Plot:
     if not any(weight.values["replicate", "mAP", False].stat.n for weight in shown):
         raise NothingToDraw("no λ has a completed test replicate yet")
 
+    scales = {metric: _scale(shown, metric) for metric in METRICS}
+
     def draw(figure: Figure) -> None:
         panels = figure.subplots(2, 2, sharex=True)
         for column, metric in enumerate(METRICS):
             for apart in (False, True):
-                _ours(panels[0][column], results, shown, metric, apart)
+                _ours(panels[0][column], results, shown, metric, apart, scales[metric])
                 _theirs(panels[1][column], results, shown, metric, apart)
             panels[0][column].set_title(METRICS[metric])
             panels[1][column].set(xlabel="λ")
             panels[1][column].set_xticks(range(len(shown)), [f"{weight.lam:g}" for weight in shown])
             panels[1][column].margins(x=0.12)
+            scale_y({panels[0][column]: _marks(shown, metric)}, scales[metric])
         panels[0][0].set_ylabel("ours, test (%)")
         panels[1][0].set_ylabel("published, OAI (%)")
         shared_legend(figure, panels[:, 0])
@@ -153,6 +157,7 @@ def lambda_plot(results: Results) -> Plot:
         f"queries and those at least {APART} {results.interval.after_baseline}. Below: {published.LABEL}, printed "
         f"without SE, on other images and so on a scale of their own. {published.CMC_NOTE}"
     )
+    text += next((scale.note for scale in scales.values() if scale.beyond), "")
     alt = "Test mAP by λ. " + "; ".join(
         f"{weight.text}: {', '.join(f'{_label(results, a)} {_mean(weight, a)} %' for a in (False, True))}"
         for weight in shown
@@ -170,8 +175,29 @@ def _mean(weight: Weight, apart: bool) -> str:
     return percent(weight.values["replicate", "mAP", apart].stat.mean, 1)
 
 
-def _ours(axes: Axes, results: Results, shown: list[Weight], metric: str, apart: bool) -> None:
-    found = {x + _ASIDE[apart]: weight.values["replicate", metric, apart].values for x, weight in enumerate(shown)}
+def _scale(shown: list[Weight], metric: str) -> Scale:
+    """Of our values of a metric, with what lies far off at the edge."""
+    return scale_of(
+        {one.text: extent_of(one.values["replicate", metric, apart] for apart in (False, True)) for one in shown}
+    )
+
+
+def _marks(shown: list[Weight], metric: str) -> list[Mark]:
+    """What stands at the edge for a λ that is off the scale."""
+    found = []
+    for x, weight in enumerate(shown):
+        means = [100 * weight.values["replicate", metric, apart].stat.mean for apart in (False, True)]
+        style = {"color": _COLOURS[False], "marker": _MARKERS[False]}
+        found.append(Mark(weight.text, x, range_text(means), style))
+    return found
+
+
+def _ours(axes: Axes, results: Results, shown: list[Weight], metric: str, apart: bool, scale: Scale) -> None:
+    found = {}
+    for x, weight in enumerate(shown):
+        values = weight.values["replicate", metric, apart].values
+        hidden = weight.text in scale.beyond  # it has its mark at the edge, and the line a gap
+        found[x + _ASIDE[apart]] = dict.fromkeys(values, math.nan) if hidden else values
     label = f"ours, {_label(results, apart)}"
     frame = replicates(found, scale=100)
     mean_line(axes, frame, bars=True, label=label, color=_COLOURS[apart], marker=_MARKERS[apart])

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
 from fmim_reports.parts.comparisons import comparisons
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import Variances, holm, paired_difference, smallest_difference
 from fmim_reports.studies import automargin_ablation as ablation
+from fmim_reports.writing.axes import RULE
 from fmim_reports.writing.plotting import NothingToDraw
 from fmim_reports.writing.tables import to_csv
 from tests.support.file_contents import arm_content
@@ -105,3 +107,17 @@ def test_a_partial_ablation_says_what_is_missing(settings: Path) -> None:
         ablation.forest_plot(without)
     assert ablation.ablation_verdict(without).findings[-1].startswith("No seed is completed by both")
     assert len(ablation.ablation_table(without).rows) == 4
+
+
+def test_a_setting_that_breaks_training_stands_at_the_edge_of_the_figure(tmp_path: Path) -> None:
+    values, configuration = ABLATION | {"third": (0.49, 0.6, 0.705), "broken": (0.02, 0.05, 0.03)}, {"k_delta": 2}
+    arms = [arm_content(a, "AdaTriplet", a, "automargin", configurations=[configuration]) for a in values]
+    made = [record(a, configuration, seed, v, 0.2) for a, row in values.items() for seed, v in enumerate(row)]
+    out = write_study(tmp_path / "out", "automargin_ablation", arms, made, baseline="reference")
+    plot = ablation.forest_plot(read_results(out))
+    assert RULE in plot.caption
+    figure = Figure()
+    plot.draw(figure)
+    low, high = figure.axes[0].get_xlim()
+    assert -10 < low < -2.48 < 3.25 < high < 5  # the intervals of the others, and room for the mark
+    assert "← −56.7" in {text.get_text() for text in figure.axes[0].texts}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,15 @@ def test_work_is_counted_as_trials_count_it(tiny_bank: Bank, tmp_path: Path) -> 
     search, replicate = (workload.trial(spec.train, spec.fold) for spec in specs)
     assert workload.search(plan.arms[1]).trials == 4
     assert workload.total == Work(10 + 4, 2 * 10, 6 * search.images + 4 * replicate.images)
+
+
+def test_of_equal_trials_one_is_predicted(tiny_bank: Bank) -> None:
+    once = mini_plan()
+    again = tuple(arm.model_copy(update={"name": f"{arm.name}_again", "search": "again"}) for arm in MINI_STUDY.arms)
+    twice = replace(once, study=MINI_STUDY.model_copy(update={"arms": (*MINI_STUDY.arms, *again)}))
+    alone, found = (predicted(plan, tiny_bank, 2, invented(plan)) for plan in (once, twice))
+    assert (twice.trials, found.trials, found.reused) == (24, 14, 10)
+    assert (found.epochs, found.images, found.device_seconds) == (alone.epochs, alone.images, alone.device_seconds)
 
 
 def test_every_member_of_an_ensemble_is_counted(tiny_bank: Bank, tmp_path: Path) -> None:
