@@ -93,9 +93,11 @@ def outcomes_of_plan(
 
 def _has_its_queries(out: Path, record: Record, tell: Callable[[str], None]) -> bool:
     """Whether a record that names a file of queries has it, whole."""
+    if record.queries_sha256 is None:
+        return True
     path = queries_path(out, record.trial)
-    if record.queries_sha256 is None or not path.exists():
-        return record.queries_sha256 is None
+    if not path.exists():
+        return False
     if hashlib.sha256(path.read_bytes()).hexdigest() == record.queries_sha256:
         return True
     tell(f"{path} is damaged (another SHA-256): moved to {set_aside(path).name}, and its trial runs again")
