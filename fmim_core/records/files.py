@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -34,6 +35,19 @@ def set_aside(path: Path) -> Path:
 def now() -> str:
     """The time in UTC, ISO 8601, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Python collects no garbage for the block, or a function that this decorates: where very many objects are made
+    and kept, looking through all of them again and again takes as long as the rest."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 @contextmanager

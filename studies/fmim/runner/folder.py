@@ -38,6 +38,7 @@ from fmim_core.records import (
     read_records,
     set_aside,
     study_path,
+    uncollected,
     write_bytes,
     write_json,
 )
@@ -45,6 +46,7 @@ from fmim_core.trial.machine import environment
 from fmim_core.trial.spec import RESULTS_VERSION
 
 
+@uncollected()
 def outcomes_of_plan(
     out: Path, plan: Plan, bank: Bank, tell: Callable[[str], None] = lambda warning: None
 ) -> dict[str, Outcome]:
@@ -141,6 +143,7 @@ def read_study(out: Path) -> StudyFile | None:
     return StudyFile.read(path) if path.exists() else None
 
 
+@uncollected()
 def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execution: Execution) -> StudyFile:
     """Write study.json with this execution added to those before, and return it; its id stays the same."""
     old, new = read_study(out), _study(plan, bank)
