@@ -9,21 +9,12 @@ from pathlib import Path
 import torch
 
 from tests.benchmarks.measurement import Measurement
+from tests.benchmarks.programs import programs
 from tests.support.factories import make_out
 from tests.support.imports import Imported, imports_of
 
 BARE = ("-c", "import torch")
 SHOWN = 15  # modules, those that take longest
-
-
-def programs(out: Path) -> dict[str, tuple[str, ...]]:
-    """What must begin at once, with Python's arguments; `out` is a study's folder."""
-    return {
-        "fmim --help": ("-m", "fmim", "--help"),
-        "fmim list": ("-m", "fmim", "list"),
-        "fmim status OUT": ("-m", "fmim", "status", str(out)),
-        "a worker of Ray, before its first trial": ("-c", "import fmim.runner.backends.ray_backend"),
-    }
 
 
 def measure(device: torch.device, repeats: int = 5) -> Iterator[Measurement]:
@@ -33,7 +24,7 @@ def measure(device: torch.device, repeats: int = 5) -> Iterator[Measurement]:
     with tempfile.TemporaryDirectory(prefix="fmim-imports-") as folder:
         out = make_out(Path(folder) / "study", arms=["triplet_grid"])
         bare = min(imports_of(BARE, out)["torch"].whole for _ in range(repeats))
-        for name, arguments in programs(out).items():
+        for name, (arguments, _) in programs(out).items():
             fastest = min((imports_of(arguments, out) for _ in range(repeats)), key=_seconds)
             slowest = sorted(fastest.items(), key=lambda entry: -entry[1].whole)[:SHOWN]
             note = ", ".join(f"{module} {1000 * took.whole:.0f} ms" for module, took in slowest)
