@@ -86,9 +86,9 @@ def run(name: str, device: str, report: dict[str, Any], quick: bool = False) -> 
     except Exception as error:
         traceback.print_exc()
         report["failures"].append({"entry": name, "device": device, "error": f"{type(error).__name__}: {error}"})
-        yield
     report["seconds"].append({"entry": name, "device": device, "seconds": time.perf_counter() - begun})
     print(f"{name} on {device}: {report['seconds'][-1]['seconds']:.0f} s", file=sys.stderr, flush=True)
+    yield
 
 
 def _with_note(measurement: Measurement, smaller: Mapping[str, Any]) -> Measurement:

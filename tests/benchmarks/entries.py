@@ -11,8 +11,8 @@ from typing import Any
 class Entry:
     """A module beside this one with `measure(device)`, which returns or yields its measurements; none of some devices.
 
-    seconds: measured on the CPU of a machine of 2 cores with nothing else to do, of the whole entry and of the quick
-    one. quick: the arguments of `measure` that make it quick.
+    seconds: about, on the CPU of a machine of 2 cores with nothing else to do, of the whole entry and of the quick one;
+    the program says at the end of each what it took. quick: the arguments of `measure` that make it quick.
     """
 
     seconds: float
@@ -35,9 +35,9 @@ ENTRIES: dict[str, Entry] = {  # in the order of the table
     "step": Entry(40, 20, {"repeats": 1}),
     "retrieval": Entry(60, 20, {"repeats": 1, "large_size": 20_000}),
     "precision": Entry(60, 20, {"seeds": 2}),
-    "runner": Entry(900, 60, {"trials": 50, "large": 1000}),
-    "scale": Entry(600, 40, {"trials": 5000}),
-    "quick": Entry(420, 60, {"preset": "smoke", "every": 20}),
+    "runner": Entry(1200, 50, {"trials": 50, "large": 500}),
+    "scale": Entry(400, 40, {"trials": 5000}),
+    "quick": Entry(420, 50, {"preset": "smoke", "every": 20}),
 }
 
 

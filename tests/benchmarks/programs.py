@@ -15,5 +15,5 @@ def programs(out: Path) -> dict[str, tuple[tuple[str, ...], frozenset[str]]]:
         "fmim --help": (("-m", "fmim", "--help"), COMMANDS),
         "fmim list": (("-m", "fmim", "list"), COMMANDS),
         "fmim status OUT": (("-m", "fmim", "status", str(out)), COMMANDS),
-        "a trial's worker": (("-c", "import fmim_core.trial.trial"), SLOW | {"ray", "pandas"}),
+        "a trial's worker": (("-c", "import fmim_core.trial.trial"), SLOW | {"ray"}),  # a bank's index is pandas'
     }
