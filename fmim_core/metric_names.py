@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 CMC_RANKS = (1, 5, 10)
@@ -90,6 +91,7 @@ INTERVALS: dict[str, Interval] = {
 """By their units."""
 
 
+@cache
 def split_key(key: str) -> tuple[str, int | None]:
     """The inverse of `Interval.key`: `"mAP/year_4"` -> `("mAP", 4)`; a key over all times: `"mAP"` -> `("mAP", None)`.
 

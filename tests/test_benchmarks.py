@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import torch
 
 from tests.benchmarks import __main__ as program
 from tests.benchmarks import bank, retrieval, step
+from tests.benchmarks.entries import ENTRIES, Entry
 from tests.benchmarks.measurement import Measurement, fastest
 
 CPU = torch.device("cpu")
@@ -43,7 +45,7 @@ def test_an_entry_that_fails_loses_neither_its_own_measurements_nor_the_others(
     for name, measure in entries.items():
         monkeypatch.setitem(sys.modules, f"tests.benchmarks.{name}", module := ModuleType(name))
         module.measure = measure
-    monkeypatch.setattr(program, "ENTRIES", ("broken", "sound"))
+    monkeypatch.setattr(program, "ENTRIES", {"broken": Entry(600, 1, {}), "sound": Entry(30, 1, {})})
     monkeypatch.setattr(sys, "argv", ["benchmarks", "--json", str(tmp_path / "a.json"), "--device", "cpu"])
     assert program.main() == 1
     report = json.loads((tmp_path / "a.json").read_text())
@@ -53,8 +55,28 @@ def test_an_entry_that_fails_loses_neither_its_own_measurements_nor_the_others(
     ]
     assert report["failures"] == [{"entry": "broken", "device": "cpu", "error": "RuntimeError: no such kernel"}]
     assert {"torch", "cpu", "threads", "gpu"} <= set(report["environment"])
-    shown = capsys.readouterr().out
+    assert [one["entry"] for one in report["seconds"]] == ["broken", "sound"]
+    shown, told = capsys.readouterr()
+    assert "2 idle cores this takes about 10 min: broken about 10 min, sound about 30 s." in told
     assert all(word in shown for word in ("2 ms", "8 s", "≤ 0.9", "over", "failed: broken on cpu"))
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_what_quick_makes_smaller_is_an_argument_of_the_entry(name: str) -> None:
+    tree = ast.parse(Path(program.__file__).with_name(f"{name}.py").read_text(encoding="utf-8"))
+    (measure,) = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == "measure"]
+    assert {"device", *ENTRIES[name].quick} <= {argument.arg for argument in measure.args.args}
+
+
+def test_a_quick_entry_says_what_is_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tests.benchmarks.small", module := ModuleType("small"))
+    module.measure = lambda device, count=9: [Measurement("small", f"{count}", 1.0, "a peer", 2.0, note="as it is")]
+    monkeypatch.setattr(program, "ENTRIES", {"small": Entry(2, 1, {"count": 3})})
+    for quick, expected in ((False, ("9", "as it is")), (True, ("3", "as it is; quick: count = 3"))):
+        report = {"measurements": [], "failures": [], "seconds": []}
+        list(program.run("small", "cpu", report, quick))
+        (row,) = report["measurements"]
+        assert (row["what"], row["note"]) == expected
 
 
 def test_a_step_and_its_parts_are_timed(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -34,6 +35,19 @@ def set_aside(path: Path) -> Path:
 def now() -> str:
     """The time in UTC, ISO 8601, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Python collects no garbage for the block, or a function that this decorates: where very many objects are made
+    and kept, looking through all of them again and again takes as long as the rest."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 @contextmanager
@@ -110,6 +124,12 @@ def write_json(path: Path, fields: Mapping[str, Any]) -> None:
     write_text(path, json_text(fields))
 
 
+def json_files(folder: Path) -> list[Path]:
+    """The JSON files in a folder, by name; none where there is no folder."""
+    names = sorted(name for name in os.listdir(folder) if name.endswith(".json")) if folder.is_dir() else ()
+    return [folder / name for name in names]
+
+
 def read_json(path: Path, where: str = "") -> Any:
     """The content of a JSON file, which errors call `where`, or else by its path.
 
@@ -132,6 +152,14 @@ def read_json(path: Path, where: str = "") -> Any:
                 "written"
             )
     return content
+
+
+def whole_body(content: bytes) -> bytes | None:
+    """The content of a file as `json_text` writes it, without its SHA-256; None where that is wrong or elsewhere."""
+    first, _, others = content.partition(b"\n")
+    line, _, rest = others.partition(b"\n")
+    body = b"%b\n%b" % (first, rest)
+    return body if line == f' "{SHA256}": "{hashlib.sha256(body).hexdigest()}",'.encode() else None
 
 
 def sha256_of_text(text: str) -> str:

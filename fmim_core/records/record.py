@@ -12,7 +12,7 @@ from pydantic import Field, field_validator, model_validator
 from fmim_core.metric_names import split_key
 from fmim_core.records.cost import Attempt, Cost, Status, TrialError
 from fmim_core.records.document import Document, DocumentPart, DottedName, Name, Time
-from fmim_core.records.files import Damaged
+from fmim_core.records.files import Damaged, json_files
 from fmim_core.records.reused import ReusedFrom
 
 Stage = Literal["search", "replicate", "reference"]
@@ -152,17 +152,15 @@ class Record(Document):
             raise ValueError(f"completed without {self.split} metrics")
         return self
 
-    @classmethod
-    def of(cls, content: Any, where: str) -> Self:
-        """As of every document. A record's file leaves nothing out: a cost that it does not tell is not zero."""
-        record = super().of(content, where)
-        parts: dict[str, DocumentPart] = {"": record, "cost.": record.cost}
-        parts |= {f"attempts.{number}.cost.": attempt.cost for number, attempt in enumerate(record.attempts)}
+    def checked(self, where: str) -> Self:
+        """A record's file leaves nothing out: a cost that it does not tell is not zero."""
+        parts: dict[str, DocumentPart] = {"": self, "cost.": self.cost}
+        parts |= {f"attempts.{number}.cost.": attempt.cost for number, attempt in enumerate(self.attempts)}
         for at, part in parts.items():
-            lacking = [f"{at}{name}" for name in type(part).model_fields if name not in part.model_fields_set]
-            if lacking:
+            if len(part.model_fields_set) < len(type(part).model_fields):
+                lacking = [f"{at}{name}" for name in type(part).model_fields if name not in part.model_fields_set]
                 raise ValueError(f"{where} is malformed: missing: {', '.join(lacking)}")
-        return record
+        return self
 
     @property
     def final(self) -> bool:
@@ -242,7 +240,7 @@ def read_record(out: Path, trial: str) -> Record | None:
 
 def read_records(out: Path, on_damage: Callable[[Path, Damaged], None] | None = None) -> Iterator[Record]:
     """All records of a study's folder, by name; raises as `read_record`, but where `on_damage` is told of a file."""
-    for path in sorted((out / "records").glob("*.json")):
+    for path in json_files(out / "records"):
         try:
             yield Record.read(path)
         except Damaged as damaged:

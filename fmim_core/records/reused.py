@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from pydantic import Field
 
 from fmim_core.records.document import DocumentPart, DottedName, Name, Time
+from fmim_core.records.files import json_files
 
 HEAD_BYTES = 4096
 """Of a record, enough for its status and fingerprint: the long parts, history and metrics, come after them."""
@@ -49,12 +49,10 @@ def trials_with_result(out: Path) -> Iterator[tuple[str, Path]]:
     It reads the beginnings of the files alone, to find a few among a hundred thousand in seconds: whether a record is
     whole and true shows when it is read.
     """
-    folder = out / "records"
-    names = sorted(name for name in os.listdir(folder) if name.endswith(".json")) if folder.is_dir() else ()
-    for name in names:
-        with open(f"{folder}/{name}", "rb", buffering=0) as file:
+    for path in json_files(out / "records"):
+        with path.open("rb", buffering=0) as file:
             head = file.read(HEAD_BYTES)
             if _STATUS not in head:  # behind the values of very many parameters
                 head += file.read()
         if found := _RESULT.search(head):
-            yield found[1].decode(), folder / name
+            yield found[1].decode(), path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Literal, Self
@@ -66,7 +67,7 @@ class Choice(Parameter):
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
-        repeated = sorted({str(v) for v in self.values if self.values.count(v) > 1})
+        repeated = sorted({str(value) for value, count in Counter(self.values).items() if count > 1})
         if repeated:
             raise ValueError(f"{self.path}: the values {', '.join(repeated)} come more than once; name each once")
         return self
@@ -184,6 +185,11 @@ class Space(Config):
     def corners(self) -> Iterator[Configuration]:
         """All configurations with every range at its bounds: if these are allowed, all are."""
         return _product({parameter.name: parameter.ends for parameter in self.parameters})
+
+    def every_value(self) -> Iterator[Configuration]:
+        """As few of the corners as have every value of every choice, and every bound, among them."""
+        for number in range(max((len(parameter.ends) for parameter in self.parameters), default=1)):
+            yield {parameter.name: parameter.ends[number % len(parameter.ends)] for parameter in self.parameters}
 
     def at(self, point: Sequence[float]) -> Configuration:
         """The configuration at a point of the unit cube, a coordinate in [0, 1) for each parameter."""

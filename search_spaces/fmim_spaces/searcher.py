@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Annotated, Any, ClassVar, Protocol, Self
+from typing import Annotated, Any, ClassVar, Protocol, Self, overload
 
 from pydantic import BeforeValidator, PlainSerializer, PositiveInt, model_validator
 
@@ -36,6 +36,36 @@ class Draws(Protocol):
 
     def order(self, number: int, *parts: object) -> list[int]:
         """The numbers from 0 to `number` − 1 in random order."""
+
+
+class Proposed(Sequence[Configuration]):
+    """Configurations by their numbers; whether one is among them is known at once, however many there are."""
+
+    def __init__(self, configurations: Iterable[Configuration] = ()) -> None:
+        self._all: list[Configuration] = []
+        self._known: set[frozenset[tuple[str, Any]]] = set()
+        for configuration in configurations:
+            self.append(configuration)
+
+    def append(self, configuration: Configuration) -> None:
+        """Add the next one."""
+        self._all.append(configuration)
+        self._known.add(frozenset(configuration.items()))
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @overload
+    def __getitem__(self, number: int) -> Configuration: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[Configuration]: ...
+
+    def __getitem__(self, number: int | slice) -> Configuration | list[Configuration]:
+        return self._all[number]
+
+    def __contains__(self, configuration: object) -> bool:
+        return isinstance(configuration, Mapping) and frozenset(configuration.items()) in self._known
 
 
 @dataclass(frozen=True)
@@ -72,9 +102,10 @@ class History:
     def untried(self) -> Iterator[Configuration]:
         """What is left of a finite space in random order; random configurations of any other."""
         if not self.space.finite:
-            return self.random(self.number, "untried")
+            yield from self.random(self.number, "untried")
+            return
         left = [each for each in self.space.configurations() if each not in self.configurations]
-        return (left[position] for position in self.draws.order(len(left), self.number, "untried"))
+        yield from (left[position] for position in self.draws.order(len(left), self.number, "untried"))
 
 
 class Searcher(Config, ABC):

@@ -79,6 +79,6 @@ class QMC(Sampled):
     kind: Literal["qmc"] = "qmc"
 
     def suggest(self, history: History) -> Iterable[Configuration]:
-        """The sequence from its beginning."""
-        space = history.space
-        return map(space.at, history.draws.sobol(len(space.parameters), history.number + REDRAWS))
+        """The sequence behind its first points, as many as it has given of these proposals at least."""
+        space, given = history.space, max(0, history.number - len(self.start))
+        return map(space.at, history.draws.sobol(len(space.parameters), history.number + REDRAWS)[given:])

@@ -6,6 +6,7 @@ The file is also the model for a stopping rule of one's own: the rule as data, i
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from typing import Annotated, ClassVar, Literal
 
@@ -58,21 +59,23 @@ class Rungs(StoppingState):
     """
 
     def __init__(self, points: Iterable[int], reduction: int, higher_is_better: bool) -> None:
-        self._goodness: dict[int, dict[int, float]] = {point: {} for point in points}  # higher is better
+        self._badness: dict[int, list[float]] = {point: [] for point in points}  # in order, the best first
+        self._seen: dict[int, set[int]] = {point: set() for point in points}
         self._reduction, self._sign = reduction, 1 if higher_is_better else -1
 
     def stops(self, number: int, values: Sequence[float]) -> bool:
         """Whether it is not among the best at a rung that it had not been seen at; it is judged once at each."""
-        fresh = [rung for rung, seen in self._goodness.items() if rung <= len(values) and number not in seen]
-        for rung in fresh:
-            value = values[rung - 1]
-            self._goodness[rung][number] = -math.inf if math.isnan(value) else self._sign * value
-        return not all(self._among_the_best(rung, number) for rung in fresh)
+        fresh = [rung for rung, seen in self._seen.items() if rung <= len(values) and number not in seen]
+        judged = [self._among_the_best(rung, number, values[rung - 1]) for rung in fresh]
+        return not all(judged)
 
-    def _among_the_best(self, rung: int, number: int) -> bool:
-        goodness = self._goodness[rung]
-        better = sum(other > goodness[number] for other in goodness.values())
-        return better < max(1, len(goodness) // self._reduction)
+    def _among_the_best(self, rung: int, number: int, value: float) -> bool:
+        """Take in a configuration's value at a rung, and say whether it goes on from there."""
+        badness, others = math.inf if math.isnan(value) else -self._sign * value, self._badness[rung]
+        insort(others, badness)
+        self._seen[rung].add(number)
+        better = bisect_left(others, badness)
+        return better < max(1, len(others) // self._reduction)
 
 
 class ASHA(Sampled):

@@ -157,8 +157,15 @@ class Plan:
         return self.search_trials + self.replicate_trials + self.reference_trials
 
     def train_config(self, arm: Arm, configuration: Configuration) -> TrainConfig:
-        """The training of one configuration."""
-        return arm.train_config(self.preset, configuration, self.data_settings)
+        """The training of one configuration; asked again, the same object, since making one takes a while."""
+        key = (arm.name, *configuration.items())
+        if key not in self._trainings:
+            self._trainings[key] = arm.train_config(self.preset, configuration, self.data_settings)
+        return self._trainings[key]
+
+    @cached_property
+    def _trainings(self) -> dict[tuple[object, ...], TrainConfig]:
+        return {}
 
     def search(
         self, arm: Arm, number: int, configuration: Configuration, bank: Images, search_split: int = 0
@@ -286,7 +293,8 @@ class Plan:
             for training in [fold.train for split in by_split for fold in split] or [development]:
                 SubjectSampler(torch.from_numpy(training.identities(config.identity == "side")), config.batches)
             rehearse_model(config.model, config.augmentation.crop)
-        for config in {config.model_dump_json(include={"loss", "margins"}): config for config in configs}.values():
+        rehearsed = [self.train_config(arm, each) for arm in self.arms for each in arm.space.every_value()]
+        for config in {config.model_dump_json(include={"loss", "margins"}): config for config in rehearsed}.values():
             rehearse_loss(config)
         return fold_sizes(by_split[0], configs[0].identity == "side") if self.study.search else []
 

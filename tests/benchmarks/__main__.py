@@ -1,9 +1,10 @@
-"""All benchmarks as one table: python -m tests.benchmarks [--json FILE] [--only LEVEL ...] [--device cpu|cuda]
+"""All benchmarks as one table: python -m tests.benchmarks [--quick] [--json FILE] [--only LEVEL ...] [--device DEVICE]
 
 Each number stands beside a peer's or a bound's of the same run on the same machine; what was asked for is a ratio.
-Without --device everything is measured on the CPU and, where there is one, on the GPU; the bank, the runner and the
-quick study have no part on a GPU. On 2 cores it takes half an hour, most of it for the runner's 10,000 trials and the
-quick study; the others take four minutes. The exit code is 1 if an entry failed or a ratio is over what was asked.
+Without --device everything is measured on the CPU and, where there is one, on the GPU; imports, the bank, the runner,
+the scale and the quick study have no part on a GPU. With --quick each entry does less, as its notes say: small counts
+have more noise, and a fixed cost weighs more in them. The exit code is 1 if an entry failed or a ratio is over what was
+asked.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import importlib
 import os
 import platform
 import sys
+import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,26 +28,36 @@ from rich.console import Console
 from rich.table import Table
 
 from fmim_core.records import now, write_json
-
-# Modules beside this one, in the order of the table. Each has `measure(device)`, which returns or yields its
-# measurements; nothing where it has none for that device.
-ENTRIES = ("bank", "loss", "step", "retrieval", "precision", "runner", "quick")
+from tests.benchmarks.entries import ENTRIES, in_words
+from tests.benchmarks.measurement import Measurement
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, help="write everything measured to this file")
-    parser.add_argument("--only", nargs="+", choices=ENTRIES, default=ENTRIES, metavar="LEVEL", help=", ".join(ENTRIES))
+    parser.add_argument(
+        "--only", nargs="+", choices=list(ENTRIES), default=list(ENTRIES), metavar="LEVEL", help=", ".join(ENTRIES)
+    )
     parser.add_argument("--device", choices=("cpu", "cuda"), help="measure on this one only")
+    parser.add_argument("--quick", action="store_true", help="smaller counts: every entry in less than 4 minutes")
     options = parser.parse_args()
     there = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
     if options.device not in (None, *there):
         parser.error(f"--device {options.device}: this machine has no NVIDIA GPU")
-    report: dict[str, Any] = {"started_at": now(), "environment": environment(), "measurements": [], "failures": []}
+    report: dict[str, Any] = {
+        "started_at": now(),
+        "environment": environment(),
+        "measurements": [],
+        "failures": [],
+        "seconds": [],
+    }
     console = Console(width=None if sys.stdout.isatty() else 150)
-    for device in [options.device] if options.device else there:
+    devices = [options.device] if options.device else there
+    if "cpu" in devices:
+        print(expected(options.only, options.quick), file=sys.stderr)
+    for device in devices:
         for entry in options.only:
-            for _ in run(entry, device, report):
+            for _ in run(entry, device, report, options.quick):
                 if options.json:  # every time: what is measured stays, whatever comes next
                     write_json(options.json, report)
         console.print(table(device, report))
@@ -54,18 +67,34 @@ def main() -> int:
     return int(bool(over or report["failures"]))
 
 
-def run(entry: str, device: str, report: dict[str, Any]) -> Iterator[None]:
+def expected(names: Sequence[str], quick: bool) -> str:
+    """How long the entries take on the CPU, one by one and together."""
+    seconds = {name: ENTRIES[name].expected(quick) for name in names}
+    parts = ", ".join(f"{name} {in_words(taken)}" for name, taken in seconds.items())
+    return f"On the CPU of a machine with 2 idle cores this takes {in_words(sum(seconds.values()))}: {parts}."
+
+
+def run(name: str, device: str, report: dict[str, Any], quick: bool = False) -> Iterator[None]:
     """Add an entry's measurements to the report, one by one, and then what it failed with."""
-    print(f"{entry} on {device} ...", file=sys.stderr, flush=True)
+    print(f"{name} on {device} ...", file=sys.stderr, flush=True)
+    smaller, begun = ENTRIES[name].arguments(quick), time.perf_counter()
     try:
-        measured = importlib.import_module(f"tests.benchmarks.{entry}").measure(torch.device(device))
+        measured = importlib.import_module(f"tests.benchmarks.{name}").measure(torch.device(device), **smaller)
         for measurement in measured:
-            report["measurements"].append({"device": device} | measurement.to_json())
+            report["measurements"].append({"device": device} | _with_note(measurement, smaller).to_json())
             yield
     except Exception as error:
         traceback.print_exc()
-        report["failures"].append({"entry": entry, "device": device, "error": f"{type(error).__name__}: {error}"})
-        yield
+        report["failures"].append({"entry": name, "device": device, "error": f"{type(error).__name__}: {error}"})
+    report["seconds"].append({"entry": name, "device": device, "seconds": time.perf_counter() - begun})
+    print(f"{name} on {device}: {report['seconds'][-1]['seconds']:.0f} s", file=sys.stderr, flush=True)
+    yield
+
+
+def _with_note(measurement: Measurement, smaller: Mapping[str, Any]) -> Measurement:
+    """The same, with what was made smaller."""
+    said = "; ".join(f"{name} = {value}" for name, value in smaller.items())
+    return replace(measurement, note="; ".join(filter(None, (measurement.note, said and f"quick: {said}"))))
 
 
 def table(device: str, report: dict[str, Any]) -> Table:

@@ -21,24 +21,24 @@ SUBJECTS, IMAGES, DIMENSIONS, EPSILON = 32, 4, 128, 0.25
 ASKED = 1 / 5
 
 
-def measure(device: torch.device) -> Iterator[Measurement]:
+def measure(device: torch.device, repeats: int = 100) -> Iterator[Measurement]:
     """Batch 32 × 4, D = 128, semi-hard triplets; theirs knows no second term and no statistics.
 
     On a CPU with one thread, as a trial has where nothing else is asked for, and with all.
     """
     if device.type != "cpu":
-        yield from _compare(device, "")
+        yield from _compare(device, "", repeats)
         return
     all_of_them = torch.get_num_threads()
     for threads in sorted({1, all_of_them}):
         torch.set_num_threads(threads)
         try:
-            yield from _compare(device, f", {threads} thread{'s' * (threads > 1)}")
+            yield from _compare(device, f", {threads} thread{'s' * (threads > 1)}", repeats)
         finally:
             torch.set_num_threads(all_of_them)
 
 
-def _compare(device: torch.device, how: str) -> Iterator[Measurement]:
+def _compare(device: torch.device, how: str, repeats: int) -> Iterator[Measurement]:
     labels = torch.arange(SUBJECTS).repeat_interleave(IMAGES).to(device)
     embeddings = _embeddings(labels)
     seconds = fastest(
@@ -47,7 +47,7 @@ def _compare(device: torch.device, how: str) -> Iterator[Measurement]:
             "Triplet": _ours(Triplet(), embeddings, labels),
             "AdaTriplet": _ours(AdaTriplet(), embeddings, labels),
         },
-        repeats=100,
+        repeats=repeats,
     )
     asked = ASKED if device.type == "cpu" else None
     against = "pytorch-metric-learning: TripletMarginMiner + TripletMarginLoss"

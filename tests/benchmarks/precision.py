@@ -18,9 +18,9 @@ from tests.benchmarks.measurement import Measurement
 SEEDS = 5
 
 
-def measure(device: torch.device) -> list[Measurement]:
-    """Ten trainings; on a CPU too, where bfloat16 is not what `auto` means."""
-    return [_compare(device, SEEDS)]
+def measure(device: torch.device, seeds: int = SEEDS) -> list[Measurement]:
+    """Two trainings a seed; on a CPU too, where bfloat16 is not what `auto` means."""
+    return [_compare(device, seeds)]
 
 
 def _compare(device: torch.device, seeds: int, epochs: int | None = None) -> Measurement:

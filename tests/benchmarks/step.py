@@ -64,12 +64,13 @@ SHARED = (
 )
 
 
-def measure(device: torch.device) -> Iterator[Measurement]:
-    """AdaTriplet with AutoMargin, so that loss and statistics are both at work."""
+def measure(device: torch.device, repeats: int | None = None) -> Iterator[Measurement]:
+    """AdaTriplet with AutoMargin, so that loss and statistics are both at work; `repeats` instead of a size's own."""
     on_gpu = device.type == "cuda"
     with tempfile.TemporaryDirectory() as folder:
         for size in ON_GPU if on_gpu else ON_CPU:
-            yield from _compare(size, phantom_bank(size, Path(folder)), device)
+            repeated = replace(size, repeats=repeats or size.repeats)
+            yield from _compare(repeated, phantom_bank(size, Path(folder)), device)
         for size in SHARED if on_gpu else ():
             yield _two_at_once(size, phantom_bank(size, Path(folder)), device)
 

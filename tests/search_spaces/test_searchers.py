@@ -13,8 +13,10 @@ import pytest
 from fmim import catalogue
 from fmim.declare import Arm, Study
 from fmim.plan import Plan
+from fmim.runner.search.draws import TorchDraws
 from fmim.runner.search.tpe import TPE
 from fmim_spaces.domain import Choice, LogUniform, Space, Uniform
+from fmim_spaces.searcher import History, Proposed
 from fmim_spaces.searchers import QMC, Grid, Random
 from fmim_spaces.successive_halving import ASHA, SuccessiveHalving
 from tests.support.mini_study import MINI
@@ -187,3 +189,44 @@ def test_the_page_on_ones_own_search_declares_one() -> None:
     declared = names["ARM"]
     assert isinstance(declared, Arm)
     assert (declared.budget, plan_of(declared, epochs=2).train_configs()[1].margins.epsilon) == (16, 1.0)
+
+
+@pytest.mark.parametrize("searcher", [QMC(samples=4000), Random(samples=4000), ASHA(samples=4000)], ids=str)
+def test_a_late_proposal_looks_at_as_many_configurations_as_an_early_one(searcher, monkeypatch) -> None:
+    looked, at = [], Space.at
+    monkeypatch.setattr(Space, "at", lambda space, point: looked.append(point) or at(space, point))
+    draws, proposed = TorchDraws(0, "arm", 0), Proposed()
+    for number in range(400):
+        configuration = searcher.propose(History(MARGINS, proposed, (), True, draws))
+        assert configuration is not None
+        assert configuration not in proposed
+        proposed.append(configuration)
+        assert (len(proposed), len(looked)) == (number + 1, number + 1)
+
+
+def test_what_is_left_of_a_finite_space_is_looked_for_only_when_draws_are_in_vain(monkeypatch) -> None:
+    listed, configurations = [], Space.configurations
+    monkeypatch.setattr(Space, "configurations", lambda space: listed.append(1) or configurations(space))
+    draws, proposed = TorchDraws(0, "arm", 0), Proposed()
+    for _ in range(GRID.size):
+        proposed.append(Random(samples=GRID.size).propose(History(GRID, proposed, (), True, draws)))
+    assert len(proposed) == GRID.size == len({tuple(one.items()) for one in proposed})
+    assert len(listed) <= 1
+
+
+def test_the_training_of_a_configuration_is_made_once_for_all_its_trials(monkeypatch) -> None:
+    made, train_config = [], Arm.train_config
+    monkeypatch.setattr(Arm, "train_config", lambda arm, *rest: made.append(arm.name) or train_config(arm, *rest))
+    plan = plan_of(arm("plain", Grid(), GRID), folds=5)
+    plan.train_configs()
+    plan.train_configs()
+    assert made == ["plain"] * GRID.size
+
+
+def test_every_value_and_every_bound_is_in_few_configurations() -> None:
+    assert list(MIXED.every_value()) == [
+        {"epsilon": 0.1, "lam": 0.5, "beta": 0.0},
+        {"epsilon": 0.5, "lam": 1.0, "beta": 1.0},
+        {"epsilon": 0.1, "lam": 2.0, "beta": 0.0},
+    ]
+    assert list(Space().every_value()) == [{}]

@@ -12,7 +12,9 @@ import typer
 
 from fmim.cli import app
 from fmim.exit_codes import BAD_INPUT, DONE
+from tests.benchmarks.programs import programs
 from tests.support.factories import make_out
+from tests.support.imports import imports_of
 from tests.support.paths import ROOT
 
 TRAINING = {"torch", "torchvision", "ray", "mlflow", "optuna", "matplotlib", "seaborn"}
@@ -119,3 +121,11 @@ def test_an_error_of_usage_is_told_before_torch_is_imported(tmp_path: Path) -> N
     for command, code, imported in called(commands, tmp_path / "here"):
         assert (command, code, imported & TRAINING) == (command, BAD_INPUT, set())
     assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_what_must_begin_at_once_imports_nothing_that_takes_long(tmp_path: Path) -> None:
+    out = make_out(tmp_path / "out", arms=["triplet_grid"])
+    for name, (arguments, unwanted) in programs(out).items():
+        imported = set(imports_of(arguments, tmp_path))
+        assert (name, imported & unwanted) == (name, set())
+        assert "pydantic" in imported

@@ -8,7 +8,7 @@ from fmim_core.records import write_bytes
 from fmim_reports.page.render import DrawnFigure
 from fmim_reports.writing.latex import latex
 from fmim_reports.writing.plotting import Plot, render
-from fmim_reports.writing.tables import Table, markdown, to_csv
+from fmim_reports.writing.tables import Table, markdown, write_csv
 
 
 def write_figure(plot: Plot, source: str, report: Path) -> DrawnFigure:
@@ -28,4 +28,4 @@ def write_table(table: Table, folder: Path) -> None:
 
 def write_data(table: Table, folder: Path) -> None:
     """Write a table into `folder`/tables as CSV alone, which programs read."""
-    write_bytes(folder / "tables" / f"{table.name}.csv", to_csv(table).encode())
+    write_csv(table, folder / "tables" / f"{table.name}.csv")

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fmim_core.metric_names import Metric
+from fmim_reports.once import once
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries, on_validation
 from fmim_reports.sections import Section, a_choice, in_every_study
@@ -94,10 +95,11 @@ def area(curve: Curve, unit: str, among: Sequence[Curve]) -> float | None:
     return None if shared is None else area_under(*curve.until(unit, shared[1]), *shared, steps=curve.ordered)
 
 
-def curves(results: Results) -> list[Curve]:
+@once
+def curves(results: Results) -> tuple[Curve, ...]:
     """One curve per arm that has a configuration with a score, in plan order."""
     found = (_curve(results, arm) for arm in arm_summaries(results))
-    return [curve for curve in found if curve is not None]
+    return tuple(curve for curve in found if curve is not None)
 
 
 def _curve(results: Results, arm: ArmSummary) -> Curve | None:

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from fmim_reports.once import once
 from fmim_reports.parts.trials import OTHER_SPLITS
 from fmim_reports.reading.cost import TotalCost, cost_of, reuse_sentence
 from fmim_reports.reading.results import Results
@@ -189,8 +190,13 @@ def time_table(results: Results) -> Table:
     return Table("where_time_went", "Time by kind of work", caption(results, text), columns, rows)
 
 
-def _by_stage(results: Results) -> Iterator[tuple[dict[str, Any], TotalCost]]:
+@once
+def _by_stage(results: Results) -> tuple[tuple[dict[str, Any], TotalCost], ...]:
     """The first columns and the cost of each arm by stage, each with its sum; of the references; of everything."""
+    return tuple(_stages(results))
+
+
+def _stages(results: Results) -> Iterator[tuple[dict[str, Any], TotalCost]]:
     for stage in results.stages:
         costs = [(arm, cost_of(results.of(arm.name, stage))) for arm in results.arms]
         for position, (arm, cost) in enumerate(costs):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from fmim_core.metric_names import METRICS as EVERY_METRIC
@@ -18,7 +19,7 @@ from fmim_reports.writing.cells import Named
 from fmim_reports.writing.columns import ALL_TIMES, ARM, configuration_column, time_column
 from fmim_reports.writing.formats import configuration_text
 from fmim_reports.writing.references import reference_row, row_name
-from fmim_reports.writing.tables import Column, Table
+from fmim_reports.writing.tables import Column, Generated, Table
 
 METRICS = ("mAP", "mAP_at_R", "CMC_1", "CMC_1_all_shots")
 
@@ -147,9 +148,8 @@ def per_replicate_table(results: Results) -> Table:
     ]
     times = " and by the time after baseline" if results.dated else ""
     text = f"Every metric of every trial that measured one, over all queries{times}."
-    return Table(
-        "per_replicate", "Every metric of every trial", caption(results, text), columns, list(_values(results))
-    )
+    rows = Generated(partial(_values, results))
+    return Table("per_replicate", "Every metric of every trial", caption(results, text), columns, rows)
 
 
 def _values(results: Results) -> Iterator[dict[str, Any]]:

@@ -17,6 +17,7 @@ from fmim_core.records import (
     ReferenceEntry,
     SelectionFile,
     StudyFile,
+    uncollected,
 )
 from fmim_reports.reading.plan import Key, Records, key_of, trials_of_study, trials_on_other_splits
 from fmim_reports.reading.queries import Queries, queries_of
@@ -197,6 +198,7 @@ class Results:
         return self.selection.winner(arm)
 
 
+@uncollected()
 def read_results(out: Path) -> Results:
     """Reads OUT/study.json, selection.json and records/*; only what the plan names counts.
 

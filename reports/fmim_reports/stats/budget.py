@@ -55,13 +55,17 @@ def expected_best(
     if not sizes or any(not (1 <= b <= found.size and b == int(b)) for b in sizes):
         raise ValueError(f"budgets must be whole numbers from 1 to the number of scores, {found.size}, got {sizes}")
     s = np.sort(found) if higher_is_better else np.sort(found)[::-1]
-    weights = np.stack([np.diff(_within(s.size, int(b))) for b in sizes])  # (budgets, N)
-    expected = weights @ s
-    variance = (weights * (s - expected[:, None]) ** 2).sum(axis=1)
     whole = tuple(int(b) for b in sizes)
+    weights = (np.diff(_within(s.size, b)) for b in whole)  # (N,) each; all together take GiBs where N is 10,000
+    moments = np.array([_mean_and_variance(s, each) for each in weights])
     spent = () if spent_each is None else tuple((np.array(whole) * spent_each.mean()).tolist())
     note = _unknown(found, spent_each)
-    return ExpectedBest(whole, tuple(expected.tolist()), tuple(variance.tolist()), int(s.size), spent, note)
+    return ExpectedBest(whole, tuple(moments[:, 0].tolist()), tuple(moments[:, 1].tolist()), int(s.size), spent, note)
+
+
+def _mean_and_variance(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    mean = weights @ values
+    return mean, weights @ (values - mean) ** 2
 
 
 def _within(n: int, b: int) -> np.ndarray:

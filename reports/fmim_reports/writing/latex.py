@@ -24,6 +24,7 @@ def latex(table: Table) -> str:
     Letters have 8 points, or 7. What is wider than a page in these stands in panels (a), (b), …; what is longer than a
     page goes on in further floats. Needs the packages array and booktabs.
     """
+    table = table.readable
     shared = _shared_n(table)
     contents = [_content(table, column, shared) for column in table.columns]
     notes = table.notes_with_best

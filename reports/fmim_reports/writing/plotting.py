@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import logging
 import math
@@ -23,6 +22,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter
 
+from fmim_core.records import uncollected
 from fmim_reports.writing.formats import to_figure, to_html
 
 _FREE_ROWS, _LEGEND_ROW = 3, 0.145  # rows of a legend that a plot has room for, and inches of each further one
@@ -103,18 +103,6 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logger.setLevel(level)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without collections of garbage: a figure makes so many objects that they would take a fifth of its time."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 class NothingToDraw(Exception):
@@ -221,7 +209,7 @@ def _as_text(names: FuncFormatter) -> Callable[[float, int | None], str]:
 
 def render(plot: Plot, source: str) -> Drawing:
     """The files of a figure."""
-    with _style(), _quiet(), _uncollected():
+    with _style(), _quiet(), uncollected():
         figure = _figure(plot, source)
         png, svg = io.BytesIO(), io.BytesIO()
         FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})

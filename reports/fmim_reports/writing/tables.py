@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
+from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 
 from fmim_core.metric_names import Metric
-from fmim_core.records import in_csv
+from fmim_core.records import replacing
 from fmim_reports.once import once
 from fmim_reports.reading.summary import Estimate
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing import cells
-from fmim_reports.writing.cells import CsvCell, CsvColumn
+from fmim_reports.writing.cells import CsvCell, CsvColumn, CsvSource, csv_lines
 from fmim_reports.writing.formats import (
     NOTHING,
     configuration_text,
@@ -36,6 +35,7 @@ Kind = Literal[
     "published", "published_mean", "estimate",
 ]  # fmt: skip
 _TEXTS = ("text", "listing", "metric", "arm", "configuration")
+READABLE = 1000  # rows that a page, a Markdown or a LaTeX table has
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,13 @@ class Column:
         return [replace(column, unit=self.unit or column.unit) for column in found]
 
     @cached_property
-    def _csv_names(self) -> list[str]:
-        return [column.name for column in self.csv_columns]
+    def csv_source(self) -> CsvSource:
+        """How these columns follow from a row."""
+        return CsvSource(self.key, self._csv_cell, [column.name for column in self.csv_columns])
 
     def in_csv(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row's value in each of these columns by its name; what does not exist is None."""
-        return dict(zip(self._csv_names, self._csv_cell.values(row.get(self.key)), strict=True))
+        return dict(zip(self.csv_source.names, self._csv_cell.values(row.get(self.key)), strict=True))
 
     def text(self, row: Mapping[str, Any]) -> str:
         """The cell as shown, without n."""
@@ -149,6 +150,22 @@ _SHOW: dict[str, Callable[[Any], str]] = {
 }
 
 
+class Generated(Sequence[Mapping[str, Any]]):
+    """Rows that are made each time they are read, since all of them together may take GiBs."""
+
+    def __init__(self, make: Callable[[], Iterator[Mapping[str, Any]]]) -> None:
+        self._make = make
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        return self._make()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __getitem__(self, number: Any) -> Any:
+        return list(self)[number]
+
+
 @dataclass(frozen=True)
 class Table:
     """A table of the report, which says `empty` without rows.
@@ -167,6 +184,15 @@ class Table:
     empty: str = "No rows yet."
     also: Sequence[Column] = ()
     computed: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def readable(self) -> Table:
+        """The table as people read it: of a very long one the first rows, and where the others are."""
+        if len(self.rows) <= READABLE:
+            return self
+        note = f"The first {READABLE} of {len(self.rows):,} rows; tables/{self.name}.csv has all, and the best of them."
+        columns = [replace(column, metric=None) for column in self.columns]  # the best of those alone means nothing
+        return replace(self, columns=columns, rows=self.rows[:READABLE], notes=[note, *self.notes])
 
     @property
     def groups(self) -> list[tuple[str, int]]:
@@ -235,11 +261,14 @@ def to_csv(table: Table) -> str:
 
     No text is a formula of a spreadsheet (`in_csv`).
     """
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(in_csv(column.name) for column in table.csv_columns)
-    writer.writerows(map(_plain, row.values()) for row in _csv_rows(table))
-    return stream.getvalue()
+    return "".join(csv_lines([column.csv_source for column in (*table.also, *table.columns)], table.rows))
+
+
+def write_csv(table: Table, path: Path) -> None:
+    """Write `to_csv` to a file line by line, since all of it may take a GiB."""
+    with replacing(path) as file:
+        for line in csv_lines([column.csv_source for column in (*table.also, *table.columns)], table.rows):
+            file.write(line.encode())
 
 
 def to_frame(table: Table) -> pd.DataFrame:
@@ -259,15 +288,10 @@ def _csv_rows(table: Table) -> Iterator[dict[str, Any]]:
         yield found
 
 
-def _plain(value: Any) -> Any:
-    if value is None:
-        return ""
-    return "nan" if isinstance(value, float) and math.isnan(value) else in_csv(value)
-
-
 @once
 def markdown(table: Table) -> str:
     """A pipe table under its bold title, caption and notes."""
+    table = table.readable
     head = [to_md(f"{c.group}: {c.header}" if c.group else c.header) for c in table.columns]
     lines = [f"**{to_md(table.title)}.** {to_md(table.caption)}", ""]
     if table.rows:

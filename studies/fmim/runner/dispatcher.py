@@ -15,7 +15,7 @@ from fmim.runner.search.proposals import Proposals
 from fmim.runner.selection import Outcome, given
 from fmim.runner.workload import Workload
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import EpochRow, FixedSelection, Record, Selection, SelectionFile, now
+from fmim_core.records import EpochRow, FixedSelection, Record, Selection, SelectionFile, now, uncollected
 from fmim_core.trial.spec import TrialSpec
 
 
@@ -78,6 +78,7 @@ class Dispatcher:
         selected: is told the number of each arm's winner in its space, as soon as it is known.
     """
 
+    @uncollected()
     def __init__(
         self,
         plan: Plan,

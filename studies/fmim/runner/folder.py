@@ -38,6 +38,7 @@ from fmim_core.records import (
     read_records,
     set_aside,
     study_path,
+    uncollected,
     write_bytes,
     write_json,
 )
@@ -45,6 +46,7 @@ from fmim_core.trial.machine import environment
 from fmim_core.trial.spec import RESULTS_VERSION
 
 
+@uncollected()
 def outcomes_of_plan(
     out: Path, plan: Plan, bank: Bank, tell: Callable[[str], None] = lambda warning: None
 ) -> dict[str, Outcome]:
@@ -93,9 +95,11 @@ def outcomes_of_plan(
 
 def _has_its_queries(out: Path, record: Record, tell: Callable[[str], None]) -> bool:
     """Whether a record that names a file of queries has it, whole."""
+    if record.queries_sha256 is None:
+        return True
     path = queries_path(out, record.trial)
-    if record.queries_sha256 is None or not path.exists():
-        return record.queries_sha256 is None
+    if not path.exists():
+        return False
     if hashlib.sha256(path.read_bytes()).hexdigest() == record.queries_sha256:
         return True
     tell(f"{path} is damaged (another SHA-256): moved to {set_aside(path).name}, and its trial runs again")
@@ -139,6 +143,7 @@ def read_study(out: Path) -> StudyFile | None:
     return StudyFile.read(path) if path.exists() else None
 
 
+@uncollected()
 def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execution: Execution) -> StudyFile:
     """Write study.json with this execution added to those before, and return it; its id stays the same."""
     old, new = read_study(out), _study(plan, bank)

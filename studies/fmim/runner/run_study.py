@@ -155,7 +155,7 @@ def run_started(plan: Plan, options: Options, start: RayStart | None, console: C
             write_surfaces(out, plan)
             update_overview(out.parent, tell)
             tracker = Tracker(options.tracking, Identity.of(study), partial(read_records, out), tell)
-            earlier, command = earlier_of(options, plan, bank).without(out), options.command
+            earlier, command = earlier_of(options, plan, bank, but=out), options.command
             run = StudyRun(plan, bank, out, study, backend, outcomes, earlier, tracker, console, begun, command)
             return run.execute()
 

@@ -50,7 +50,7 @@ def predict_plan(plan: Plan, options: Options, console: Console) -> Forecast:
             calibration = calibrate(plan, workload.development, bank, backend)
     warn = partial(console.print, style="yellow", markup=False, highlight=False, soft_wrap=True)
     set_damaged_forecast_aside(options.folder, warn)
-    equal = ForecastRecords(earlier_of(options, plan, bank).without(options.folder), bool(backend.gpus))
+    equal = ForecastRecords(earlier_of(options, plan, bank, but=options.folder), bool(backend.gpus))
     found = forecast(plan, workload, bank, calibration, backend.slots, backend.share, preparation, equal)
     CalibrationFile(
         made_at=now(),

@@ -12,7 +12,7 @@ from fmim.runner.selection import Outcome, score
 from fmim_core.metric_names import METRICS
 from fmim_core.records import Proposal, ProposalsFile, Record
 from fmim_spaces.domain import Configuration
-from fmim_spaces.searcher import History
+from fmim_spaces.searcher import History, Proposed
 
 
 def proposed_again(plan: Plan, records: Iterable[Record]) -> ProposalsFile:
@@ -43,9 +43,8 @@ def _of_search(plan: Plan, arm: Arm, split: int, records: dict[int, list[Record]
     if arm.listed is not None or not records:
         return []
     draws, better = TorchDraws(plan.seed, arm.name, split), METRICS[plan.study.metric].higher_is_better
-    proposals = list[Proposal]()
+    proposals, configurations = list[Proposal](), Proposed()
     for number in range(max(records) + 1):
-        configurations: list[Configuration] = [earlier.configuration for earlier in proposals]
         needed = range(arm.searcher.results_needed(number))
         values = [_value(plan, earlier, configurations[earlier], records.get(earlier, [])) for earlier in needed]
         configuration = arm.searcher.propose(History(arm.space, configurations, values, better, draws))
@@ -55,6 +54,7 @@ def _of_search(plan: Plan, arm: Arm, split: int, records: dict[int, list[Record]
         if configuration is None:
             raise ValueError(f"the search of {arm.name} proposes only {number} configurations now")
         proposals.append(Proposal(configuration=configuration, values=values))
+        configurations.append(configuration)
     return proposals
 
 

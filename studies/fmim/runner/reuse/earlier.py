@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fmim.options import Options
@@ -41,20 +41,15 @@ class EarlierTrials:
         """The folder of the study that a record lies in."""
         return record.parents[1].relative_to(self.studies).as_posix()
 
-    def without(self, out: Path) -> EarlierTrials:
-        """Those of other folders than this one."""
-        others = {key: [path for path in paths if path.parents[1] != out] for key, paths in self.records.items()}
-        return replace(self, records=others)
 
-
-def earlier_of(options: Options, plan: Plan, bank: Bank) -> EarlierTrials:
-    """The results of all studies beside this one, and its own; none where nothing is to be reused."""
+def earlier_of(options: Options, plan: Plan, bank: Bank, but: Path | None = None) -> EarlierTrials:
+    """The results of all studies in the folder of studies, `but` one; none where nothing is to be reused."""
     if not options.reuse:
         return EarlierTrials(options.studies_folder, reuse=False)
-    return earlier_trials(options.studies_folder, bank.fingerprint, plan.seed)
+    return earlier_trials(options.studies_folder, bank.fingerprint, plan.seed, but)
 
 
-def earlier_trials(studies: Path, data_fingerprint: str, seed: int) -> EarlierTrials:
+def earlier_trials(studies: Path, data_fingerprint: str, seed: int, but: Path | None = None) -> EarlierTrials:
     """What the studies in a folder, and in folders within it, have results of, on these images with this seed.
 
     A folder that `--fresh` has moved aside was left on purpose, and one whose study.json cannot be read, or is of other
@@ -63,10 +58,11 @@ def earlier_trials(studies: Path, data_fingerprint: str, seed: int) -> EarlierTr
     Args:
         studies: absolute.
         data_fingerprint: of the decoded images.
+        but: a study's folder that does not count.
     """
     found: dict[str, list[Path]] = {}
     for out in study_folders(studies):
-        if _may_serve(out, data_fingerprint, seed):
+        if out != but and _may_serve(out, data_fingerprint, seed):
             for key, path in trials_with_result(out):
                 found.setdefault(key, []).append(path)
     return EarlierTrials(studies, found)

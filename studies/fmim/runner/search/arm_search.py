@@ -15,7 +15,7 @@ from fmim_core.metric_names import METRICS
 from fmim_core.records import EpochRow, Selection
 from fmim_core.trial.spec import TrialSpec
 from fmim_spaces.domain import Configuration
-from fmim_spaces.searcher import History
+from fmim_spaces.searcher import History, Proposed
 
 
 class ArmSearch:
@@ -37,7 +37,7 @@ class ArmSearch:
         search_split: int = 0,
     ) -> None:
         self.arm, self.search_split = arm, search_split
-        self.configurations: list[Configuration] = []
+        self.configurations = Proposed()
         self._plan, self._bank, self._proposals, self._outcomes = plan, bank, proposals, outcomes
         self._trials: list[list[TrialSpec]] = []  # of each configuration, one a fold
         self._open: list[set[str]] = []  # of each configuration, the trials that are due and not over
@@ -132,7 +132,7 @@ class ArmSearch:
         fresh = False
         while not self._all_proposed and (values := self._basis()) is not None:
             better = self._metric.higher_is_better
-            history = History(self.arm.space, tuple(self.configurations), tuple(values), better, self._draws)
+            history = History(self.arm.space, self.configurations, tuple(values), better, self._draws)
             configuration = self.arm.searcher.propose(history)
             if configuration is None:
                 self._exhausted = True

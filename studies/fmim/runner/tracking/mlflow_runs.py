@@ -15,6 +15,7 @@ from typing import Any
 from fmim.exit_codes import DONE, INTERRUPTED, SOME_FAILED
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.database import ARTIFACTS, make_if_new, opening
+from fmim.runner.tracking.known_runs import KnownRun, known_runs
 from fmim.runner.tracking.relocation import find_artifacts_again
 from fmim.runner.tracking.summary import Summary
 from fmim.runner.tracking.trial_runs import context_of, dataset_of, parameters_of, run_name, tags_of
@@ -110,7 +111,7 @@ class Runs:
 
     def __init__(self, address: TrackingAddress, identity: Identity, tell: Callable[[str], None]) -> None:
         self._address, self._identity, self._tell = address, identity, tell
-        self._found: dict[str, Any] = {}  # trial → what MLflow knew of its run, until its record is caught up with
+        self._found: dict[str, KnownRun] = {}  # trial → what MLflow knew of its run, until its record is caught up with
         self._runs: dict[str, str] = {}  # trial → MLflow run
         self._artifacts: dict[str, str] = {}  # trial → where its run's artifacts lie
         self._logged: dict[str, int] = {}  # trial → last epoch logged
@@ -165,17 +166,8 @@ class Runs:
         place = None if file is None else (file.parent / ARTIFACTS / name).as_uri()
         return str(self._client.create_experiment(name, artifact_location=place, tags=EXPERIMENT_TAGS))
 
-    def _own_runs(self, only: str = "") -> dict[str, Any]:
-        """What MLflow knows of the study's runs by trial, the parent under "", `only` those of a further condition."""
-        infos: dict[str, Any] = {}
-        token: str | None = None
-        query = f"tags.`fmim.study_id` = '{self._identity.study_id}'{only and f' and {only}'}"
-        while True:  # a page has at most 1,000
-            page = self._client.search_runs([self._experiment], query, max_results=1000, page_token=token)
-            infos |= {run.data.tags.get("fmim.trial", ""): run.info for run in page}
-            token = page.token
-            if not token:
-                return infos
+    def _own_runs(self) -> dict[str, KnownRun]:
+        return known_runs(self._client, self._address, self._experiment, self._identity.study_id)
 
     def _open_parent(self, found: Any) -> str:
         if found is not None:
@@ -279,8 +271,9 @@ class Runs:
 
     def finish(self, status: str, ended_at: str | None = None) -> None:
         """Close what still runs, and end the parent run with `status`, at a time or now."""
-        for info in self._own_runs("attributes.status = 'RUNNING'").values():  # an interrupted study leaves some behind
-            self._client.set_terminated(info.run_id, "KILLED")
+        for trial, info in self._own_runs().items():  # an interrupted study leaves some behind
+            if trial and info.status == "RUNNING":
+                self._client.set_terminated(info.run_id, "KILLED")
         self._client.set_terminated(self._parent, status, _milliseconds(ended_at))
 
 

@@ -1,0 +1,46 @@
+"""The entries of the table: what `--quick` makes smaller in each, and about how long each takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A module beside this one with `measure(device)`, which returns or yields its measurements; none of some devices.
+
+    seconds: about, on the CPU of a machine of 2 cores with nothing else to do, of the whole entry and of the quick one;
+    the program says at the end of each what it took. quick: the arguments of `measure` that make it quick.
+    """
+
+    seconds: float
+    quick_seconds: float
+    quick: Mapping[str, Any]
+
+    def expected(self, quick: bool) -> float:
+        """About how many seconds it takes."""
+        return self.quick_seconds if quick else self.seconds
+
+    def arguments(self, quick: bool) -> Mapping[str, Any]:
+        """Of its `measure`."""
+        return self.quick if quick else {}
+
+
+ENTRIES: dict[str, Entry] = {  # in the order of the table
+    "imports": Entry(30, 12, {"repeats": 1}),
+    "bank": Entry(90, 20, {"count": 150, "repeats": 1}),
+    "loss": Entry(20, 5, {"repeats": 25}),
+    "step": Entry(40, 20, {"repeats": 1}),
+    "retrieval": Entry(60, 20, {"repeats": 1, "large_size": 20_000}),
+    "precision": Entry(60, 20, {"seeds": 2}),
+    "runner": Entry(1200, 50, {"trials": 50, "large": 500}),
+    "scale": Entry(400, 40, {"trials": 5000}),
+    "quick": Entry(420, 50, {"preset": "smoke", "every": 20}),
+}
+
+
+def in_words(seconds: float) -> str:
+    """`about 40 s` or `about 12 min`."""
+    return f"about {max(1, round(seconds / 5)) * 5} s" if seconds < 90 else f"about {max(1, round(seconds / 60))} min"
