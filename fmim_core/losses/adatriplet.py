@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
+import torch
 from pydantic import Field
-from torch import Tensor
 
 from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput
 from fmim_core.losses.triplet import triplet_term
 from fmim_core.margins.base import Margins
-from fmim_core.triplets.selection import Averaging, TripletSelection, mean_hinge
-from fmim_core.triplets.similarities import NOT_A_TRIPLET, Similarities
+from fmim_core.triplets.hinge import MeanHinge
+from fmim_core.triplets.selection import Averaging, TripletSelection
+from fmim_core.triplets.similarities import Similarities
 
 
 @LOSSES.register
@@ -52,15 +53,16 @@ class AdaTripletLoss(LossModule):
     def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
         """The loss of a batch of similarities under `margins`, and how many triplets are active in its first term."""
         config = self._config
-        value, active = triplet_term(batch, margins, config.selection, config.averaging)
-        return LossOutput(value + config.lam * self._negative_term(batch, margins), active)
+        term = triplet_term(batch, margins, config.selection, config.averaging)
+        both = term.plus(self._negative_term(batch, margins), config.lam)
+        return LossOutput(both.at(batch.phi), both.nonzero)
 
-    def _negative_term(self, batch: Similarities, margins: Margins) -> Tensor:
-        index = batch.index
-        if self._config.negative_pairs == "unordered":
-            minus_phi_an, mask = index.not_negative_pair - batch.phi, index.negative_pairs
-        else:
-            minus_phi_an, mask = NOT_A_TRIPLET * ~index.valid - batch.phi_an, index.valid
-        count = mask.sum() if self._config.averaging == "all" else None
-        # [φ_an − β]₊ as [ε − Δ]₊ with ε = −β and Δ = −φ_an.
-        return mean_hinge(minus_phi_an, -margins.beta, count=count)[0]
+    def _negative_term(self, batch: Similarities, margins: Margins) -> MeanHinge:
+        """The averaged hinge on negative pairs."""
+        config, index, phi = self._config, batch.index, batch.phi.detach()
+        times = index.negative_pairs if config.negative_pairs == "unordered" else index.negatives_of_triplets
+        beta = torch.as_tensor(margins.beta, dtype=phi.dtype)
+        weights = phi.clone().gt_(beta).mul_(times)
+        nonzero = weights.sum()
+        count = nonzero if config.averaging == "nonzero" else times.sum()
+        return MeanHinge.of(weights, -beta * nonzero, nonzero, count)

@@ -41,6 +41,6 @@ class SCTLoss(LossModule):
 
     def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
         """The loss of a batch; every triplet is active."""
-        hard = batch.delta < 0
-        terms = torch.where(hard, self._lam * batch.phi_an, functional.softplus(-batch.delta))
+        delta = batch.delta
+        terms = torch.where(delta < 0, self._lam * batch.phi_an, functional.softplus(-delta))
         return LossOutput(mean_over_triplets(terms, batch.index), terms.new_full((), batch.index.triplets))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from torch import Tensor
+import torch
 
 from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput
 from fmim_core.margins.base import Margins
-from fmim_core.triplets.selection import Averaging, TripletSelection, count_triplets, mean_hinge
+from fmim_core.triplets.hinge import MeanHinge
+from fmim_core.triplets.selection import Averaging, TripletSelection, count_triplets, select_triplets
 from fmim_core.triplets.similarities import Similarities
 
 
@@ -42,14 +43,18 @@ class TripletLoss(LossModule):
 
     def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
         """The loss of a batch of similarities under `margins`, and how many triplets are active."""
-        value, active = triplet_term(batch, margins, self._selection, self._averaging)
-        return LossOutput(value, active)
+        term = triplet_term(batch, margins, self._selection, self._averaging)
+        return LossOutput(term.at(batch.phi), term.nonzero)
 
 
-def triplet_term(
-    batch: Similarities, margins: Margins, selection: TripletSelection, averaging: Averaging
-) -> tuple[Tensor, Tensor]:
-    """The averaged triplet term (scalar) and the number of triplets with a non-zero term (scalar)."""
-    epsilon = margins.triplet_margin(batch.delta)
-    count = count_triplets(batch.delta, epsilon, selection) if averaging == "all" else None
-    return mean_hinge(batch.delta, epsilon, selection, count)
+def triplet_term(batch: Similarities, margins: Margins, selection: TripletSelection, averaging: Averaging) -> MeanHinge:
+    """The averaged triplet term."""
+    index = batch.index
+    delta = index.delta(batch.phi.detach())
+    margin = torch.as_tensor(margins.triplet_margin(delta), dtype=delta.dtype)
+    selected = select_triplets(delta, selection)
+    count = count_triplets(selected, margin, selection) if averaging == "all" else None
+    active = selected.lt_(margin)  # 1 or 0
+    weights, nonzero = index.weights_of(active)
+    margins_of_active = (active * margin).sum() if margin.dim() else nonzero * margin
+    return MeanHinge.of(weights, margins_of_active, nonzero, nonzero if count is None else count)

@@ -15,7 +15,7 @@ from fmim_core.training.config import TrainConfig
 from fmim_core.trial.machine import environment
 
 # Part of every trial's fingerprint. Raise it whenever the same configuration would give other numbers.
-RESULTS_VERSION = 5
+RESULTS_VERSION = 6
 
 
 class TrialSpec(Config):

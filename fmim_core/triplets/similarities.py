@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -22,13 +22,14 @@ class TripletIndex:
 
     anchor, positive: `(P,)` positions of every ordered pair with equal labels and different positions; `pair` their
     places in the flattened `(B, B)`. A triplet is a pair p and a column n with `valid[p, n]`.
-    positives_per_anchor: where all anchors have as many, so that pairs are a view of anchors; else 0.
+    positives_per_anchor: where all anchors have as many; pairs are then those of every anchor with its first positive,
+    with its second, and so on, so that `(P, B)` is a stack of `(B, B)`. Else 0.
     valid: `(P, B)` bool, true where the label of the column is not the anchor's.
     not_negative: `(B, B)`, 0 where labels differ and `NOT_A_TRIPLET` elsewhere, to be added to Δ.
-    not_negative_pair: as that, but 0 only at each unordered pair once.
-    negative_pairs: `(B, B)` bool, each unordered pair of different labels once.
-    triplet_places, negative_places: where those two masks are true, as places in the flattened matrices. A mask as an
-    index would make the host wait for the device, to count.
+    negative_pairs: `(B, B)`, 1 at each unordered pair of different labels once, else 0.
+    negatives_of_triplets: `(B, B)`, in how many triplets each φ is φ_an.
+    triplet_places, negative_places: where `valid` and `negative_pairs` are not 0, as places in the flattened matrices.
+    A mask as an index would make the host wait for the device, to count.
     sum_weights: `(3, B·B)` float64, the weights of φ in the sums of Δ over all triplets, of φ_an over all negative
     pairs and of φ_ap over all ordered positive pairs. With a positives and n negatives of an anchor, φ_ap is in n of
     its triplets and φ_an, with a minus, in a.
@@ -43,7 +44,7 @@ class TripletIndex:
     valid: Tensor
     not_negative: Tensor
     negative_pairs: Tensor
-    not_negative_pair: Tensor
+    negatives_of_triplets: Tensor
     triplet_places: Tensor
     negative_places: Tensor
     sum_weights: Tensor
@@ -56,29 +57,58 @@ class TripletIndex:
         positive = ~negative & ~torch.eye(len(labels), dtype=torch.bool, device=labels.device)
         anchors, positives = positive.nonzero(as_tuple=True)
         negative_pairs = negative.triu(diagonal=1)
+        positives_of = positive.sum(dim=1)
+        regular = len(anchors) > 0 and bool((positives_of == positives_of[0]).all())
+        each = int(positives_of[0]) if regular else 0
+        if each:
+            anchors, positives = (side.view(-1, each).T.flatten() for side in (anchors, positives))
         triplet_places, negative_places = (
             mask.flatten().nonzero().flatten() for mask in (negative[anchors], negative_pairs)
         )
-        positives_of = positive.sum(dim=1)
-        regular = len(anchors) > 0 and bool((positives_of == positives_of[0]).all())
-        per_anchor = [side.sum(dim=1, keepdim=True, dtype=torch.float64) for side in (positive, negative)]
-        delta = positive * per_anchor[1] - negative * per_anchor[0]
+        as_positive, as_negative = (
+            side * other.sum(dim=1, keepdim=True, dtype=torch.float64)
+            for side, other in ((positive, negative), (negative, positive))
+        )
         return cls(
             labels=labels,
             anchor=anchors,
             positive=positives,
             pair=anchors * len(labels) + positives,
-            positives_per_anchor=int(positives_of[0]) if regular else 0,
+            positives_per_anchor=each,
             valid=negative[anchors],
             not_negative=NOT_A_TRIPLET * (~negative).float(),
-            negative_pairs=negative_pairs,
-            not_negative_pair=NOT_A_TRIPLET * (~negative_pairs).float(),
+            negative_pairs=negative_pairs.float(),
+            negatives_of_triplets=as_negative.float(),
             triplet_places=triplet_places,
             negative_places=negative_places,
-            sum_weights=torch.stack([delta, negative_pairs.double(), positive.double()]).flatten(1),
+            sum_weights=torch.stack([as_positive - as_negative, negative_pairs.double(), positive.double()]).flatten(1),
             triplets=len(triplet_places),
             negatives=len(negative_places),
         )
+
+    def delta(self, phi: Tensor) -> Tensor:
+        """Δ `(P, B)` of similarities φ `(B, B)`; near `NOT_A_TRIPLET` where not `valid`."""
+        phi_ap = phi.take(self.pair)
+        minus_phi_an = self.not_negative - phi  # the minus here: in the backward it is one of (B, B), not of (P, B)
+        if self.positives_per_anchor:  # no row is copied, and the backward adds up in one pass
+            return (phi_ap.view(self.positives_per_anchor, -1, 1) + minus_phi_an).view(-1, len(phi))
+        return phi_ap[:, None] + minus_phi_an.index_select(0, self.anchor)
+
+    def weights_of(self, chosen: Tensor) -> tuple[Tensor, Tensor]:
+        """W `(B, B)` with Σ −Δ over the chosen triplets = Σ W φ, and how many triplets these are.
+
+        W says how many of them have each φ as φ_an, less how many have it as φ_ap.
+
+        Args:
+            chosen: `(P, B)`, 1 at triplets that are chosen, 0 elsewhere.
+        """
+        size, of_pair = len(self.labels), chosen.sum(dim=1)
+        if self.positives_per_anchor:
+            weights = chosen.view(-1, size, size).sum(dim=0)
+        else:
+            weights = chosen.new_zeros(size, size).index_add_(0, self.anchor, chosen)
+        # Added to 0: no positive is a negative.
+        return weights.put_(self.pair, -of_pair, accumulate=True), of_pair.sum()
 
 
 @dataclass(frozen=True)
@@ -86,7 +116,7 @@ class Similarities:
     """Cosine similarities of a batch of unit embeddings `(B, D)`.
 
     phi: `(B, B)`. For triplets, by ordered positive pair and candidate negative: phi_ap `(P, 1)`, phi_an `(P, B)`,
-    delta = phi_ap − phi_an `(P, B)`, near `NOT_A_TRIPLET` where not `index.valid`.
+    delta = phi_ap − phi_an `(P, B)`, near `NOT_A_TRIPLET` where not `index.valid`. Each is computed when asked for.
     classes: `(B,)` identities among all of the training set, 0, 1, …; the labels of `index` count within the batch.
     """
 
@@ -94,18 +124,26 @@ class Similarities:
     index: TripletIndex
     classes: Tensor
     phi: Tensor
-    phi_ap: Tensor
-    delta: Tensor
+
+    @property
+    def phi_ap(self) -> Tensor:
+        """φ_ap of every ordered positive pair `(P, 1)`."""
+        return self.phi.take(self.index.pair)[:, None]
 
     @property
     def phi_an(self) -> Tensor:
-        """φ_an of every ordered positive pair and column `(P, B)`; the losses that need no more than Δ never ask."""
+        """φ_an of every ordered positive pair and column `(P, B)`."""
         return self.phi.index_select(0, self.index.anchor)
+
+    @property
+    def delta(self) -> Tensor:
+        """Δ of every ordered positive pair and column `(P, B)`."""
+        return self.index.delta(self.phi)
 
     @property
     def triplet_values(self) -> Tensor:
         """Δ of every triplet `(index.triplets,)`, without gradient."""
-        return self.delta.detach().flatten().index_select(0, self.index.triplet_places)
+        return self.index.delta(self.phi.detach()).flatten().index_select(0, self.index.triplet_places)
 
     @property
     def negative_values(self) -> Tensor:
@@ -114,15 +152,7 @@ class Similarities:
 
     @classmethod
     def of(cls, embeddings: Tensor, index: TripletIndex, classes: Tensor) -> Similarities:
-        phi = _Gram.apply(embeddings)
-        # index_select rather than brackets: its backward adds whole rows instead of element by element.
-        phi_ap = phi.flatten().index_select(0, index.pair)[:, None]
-        minus_phi_an = index.not_negative - phi  # the minus here: in the backward it is one of (B, B), not of (P, B)
-        if index.positives_per_anchor:  # no row is copied, and the backward adds up in one pass
-            delta = (phi_ap.view(len(phi), index.positives_per_anchor, 1) + minus_phi_an[:, None, :]).view(-1, len(phi))
-        else:
-            delta = phi_ap + minus_phi_an.index_select(0, index.anchor)
-        return cls(embeddings, index, classes, phi, phi_ap, delta)
+        return cls(embeddings, index, classes, _Gram.apply(embeddings))
 
     @classmethod
     def of_labels(cls, embeddings: Tensor, labels: Tensor) -> Similarities:
@@ -131,11 +161,13 @@ class Similarities:
 
     @classmethod
     def of_one_triplet(cls, phi_ap: Tensor, phi_an: Tensor) -> Similarities:
-        """A batch of one triplet with those similarities, `(1, 1)` each, and no embeddings: for surfaces and tests."""
-        index, one = TripletIndex.of(torch.tensor([0, 0, 1])), torch.ones(1, 1, dtype=torch.bool)
-        anchor, zero = torch.tensor([0]), torch.zeros(1, 1)
-        index = replace(index, anchor=anchor, valid=one, negative_pairs=one, not_negative_pair=zero)
-        return cls(phi_an.new_empty(0), index, index.labels, phi_an, phi_ap, phi_ap - phi_an)
+        """Two images of one identity and one of another, with those similarities `(1, 1)` and no embeddings.
+
+        Either of the two is the anchor once, in triplets that are alike: every mean is that of one. For surfaces.
+        """
+        index = TripletIndex.of(torch.tensor([0, 0, 1]))
+        same = index.not_negative > 0
+        return cls(phi_an.new_empty(0), index, index.labels, torch.where(same, phi_ap, phi_an))
 
 
 class _Gram(torch.autograd.Function):
@@ -169,7 +201,7 @@ class _Unit(torch.autograd.Function):
         length = torch.linalg.vector_norm(embeddings, dim=1, keepdim=True)
         floored = length.clamp_min(MIN_LENGTH)
         scaled = embeddings / floored
-        ctx.save_for_backward(scaled, floored, length >= MIN_LENGTH)
+        ctx.save_for_backward(scaled, floored, length.ge_(MIN_LENGTH))
         return scaled
 
     @staticmethod
@@ -177,4 +209,4 @@ class _Unit(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
         scaled, floored, free = ctx.saved_tensors
         radial = (scaled * gradient).sum(dim=1, keepdim=True) * free
-        return (gradient - radial * scaled) / floored
+        return torch.addcmul(gradient, radial, scaled, value=-1).div_(floored)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from fmim_core.triplets.similarities import NOT_A_TRIPLET, Similarities, TripletIndex
+from fmim_core.triplets.similarities import Similarities, TripletIndex
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class StatisticsCollector:
 
     def add(self, batch: Similarities) -> None:
         """Add one batch; gradients are not followed."""
-        delta, phi, index = batch.delta.detach(), batch.phi.detach(), batch.index
+        phi, index = batch.phi.detach(), batch.index
         if index is not self._index:
             self._weigh()
             self._index, self._phi = index, torch.zeros_like(phi, dtype=torch.float64)
@@ -72,8 +72,8 @@ class StatisticsCollector:
         self._negatives += index.negatives
         self._positives += len(index.anchor)
         if self._bins:
-            self._counts[0] += torch.histc(delta, self._bins, -2, 2)  # NOT_A_TRIPLET is out of range: not counted
-            self._counts[1] += torch.histc(phi.masked_fill(~index.negative_pairs, NOT_A_TRIPLET), self._bins, -1, 1)
+            self._counts[0] += torch.histc(batch.triplet_values, self._bins, -2, 2)
+            self._counts[1] += torch.histc(batch.negative_values, self._bins, -1, 1)
         if self._keep_values:
             self._delta.append(batch.triplet_values)
             self._phi_an.append(batch.negative_values)

@@ -81,23 +81,19 @@ def appearance(image: np.ndarray) -> str | None:
     are within 26 levels, as when a DICOM file uses a part of its range and has no window (of 1,252 real chest
     radiographs the flattest spans 63).
     """
-    rows, columns = np.flatnonzero(image.any(axis=1)), np.flatnonzero(image.any(axis=0))
+    rows, columns = (np.flatnonzero(image.max(axis=side)) for side in (1, 0))
     if not rows.size:
         return "blank"
     inside = image[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]  # without the padding of `square`
-    if int(inside.max()) - int(inside.min()) <= 2:
+    counts = np.array(Image.fromarray(inside).histogram())
+    levels = np.flatnonzero(counts)
+    if levels[-1] - levels[0] <= 2:
         return "blank"
-    may_be = np.count_nonzero(inside < NEARLY_BLACK) > int(0.99 * (inside.size - 1))  # spares most the percentile
+    may_be = counts[:NEARLY_BLACK].sum() > int(0.99 * (inside.size - 1))  # spares most the percentile
     if may_be and np.percentile(inside, 99) < NEARLY_BLACK:
         return "nearly black"
-    return "hardly any contrast" if _is_flat(inside) else None
-
-
-def _is_flat(image: np.ndarray) -> bool:
-    """Whether the middle 98 of 100 pixels are within 26 levels."""
-    share = np.cumsum(Image.fromarray(image).histogram()) / image.size
-    dark, light = np.searchsorted(share, (0.01, 0.99))
-    return bool(light - dark < NEARLY_BLACK)
+    dark, light = np.searchsorted(counts.cumsum() / inside.size, (0.01, 0.99))
+    return "hardly any contrast" if light - dark < NEARLY_BLACK else None
 
 
 def _open(path: str | Path) -> Image.Image:
@@ -144,7 +140,11 @@ def _check_header(path: str | Path, image: Image.Image) -> None:
 
 
 def _decode(path: str | Path, image: Image.Image) -> None:
-    """Load the pixels; a truncated file must raise, never come back half grey."""
+    """Load the pixels; a truncated file must raise, never come back half grey.
+
+    All of a JPEG is decoded. Pillow's `draft`, which decodes it at half the side or less, took half the time for images
+    of 1024 px read at 280, but gave 1 pixel of 100 another value by more than 1 grey level, and some by 8.
+    """
     image.load()
     if image.format in JPEGS and is_cut_short(path, image):
         raise ImageProblem(path, "truncated (the last part of the picture is missing)")

@@ -11,7 +11,6 @@ from torch.nn import functional
 
 from fmim_core.losses import AdaTriplet
 from fmim_core.margins.base import Margins
-from fmim_core.triplets.selection import TripletSelection, mean_hinge, select_triplets
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import StatisticsCollector
 
@@ -62,16 +61,14 @@ def test_a_batch_with_as_many_positives_for_all_has_the_same_triplets(labels: Te
     assert torch.allclose(gradient, plain_gradient, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("selection", ["all", "semihard"])
-def test_the_hinge_is_the_mean_of_its_terms(selection: TripletSelection) -> None:
-    leaf = (0.4 * rows(9)).requires_grad_()
-    for epsilon in (0.0, 0.25, 0.3 + 0.1 * rows(9, seed=3)):
-        mean, used = mean_hinge(leaf, epsilon, selection)
-        terms = torch.relu(epsilon - select_triplets(leaf, selection))
-        assert used == (terms > 0).sum()
-        expected = terms.sum() / max(1, int(used))
-        assert torch.allclose(mean, expected, rtol=1e-14, atol=0)
-        assert torch.allclose(gradient_of(mean, leaf), gradient_of(expected, leaf), rtol=1e-14, atol=0)
+@pytest.mark.parametrize("labels", [REGULAR, IRREGULAR, torch.tensor([0, 1, 2])])
+def test_the_sum_over_chosen_triplets_is_a_sum_over_similarities(labels: Tensor) -> None:
+    index = TripletIndex.of(labels)
+    phi = unit(rows(len(labels))) @ unit(rows(len(labels), seed=1)).T  # not symmetric
+    chosen = (index.valid & (index.delta(phi) > 0.1)).double()
+    weights, number = index.weights_of(chosen)
+    assert number == chosen.sum()
+    assert (weights * phi).sum().item() == pytest.approx(-(chosen * index.delta(phi)).sum().item(), abs=1e-12)
 
 
 def test_statistics_of_batches_with_different_indices_are_those_of_all_together() -> None:
