@@ -139,7 +139,13 @@ def _forest(axes: Axes, group: Sequence[Comparison], scale: Scale) -> None:
         found, same = one.uncertainty, one.same_task
         colour = _SAME if same else _OTHER
         face = colour if same else "#fdfdfd"
-        style = {"marker": "o", "markersize": 5, "color": colour, "markerfacecolor": face, "markeredgewidth": 1.2}
+        style: dict[str, Any] = {
+            "marker": "o",
+            "markersize": 5,
+            "color": colour,
+            "markerfacecolor": face,
+            "markeredgewidth": 1.2,
+        }
         marks.append(Mark(one.a.name, place, points(one.paired.difference, 1), style))
         if one.a.name in scale.beyond:
             continue
