@@ -13,10 +13,8 @@ from mlflow import MlflowClient
 from rich.console import Console
 
 import fmim
-from fmim.declare import Study
 from fmim.exit_codes import DONE
 from fmim.options import Options
-from fmim.plan import Plan
 from fmim.runner.reuse.earlier import earlier_trials
 from fmim.runner.reuse.known import reused_before
 from fmim.runner.reuse.taking_over import usable
@@ -39,23 +37,11 @@ from fmim_reports.reading.cost import reuse_sentence, search_cost
 from fmim_reports.reading.results import read_results
 from tests.support.comparison import comparable_records
 from tests.support.file_contents import edit
-from tests.support.mini_study import MINI, MINI_STUDY, mini_plan, options_in
+from tests.support.mini_study import MINI, mini_plan, options_in
 from tests.support.mlflow_databases import tracked_in
+from tests.support.other_study import SHARED, other_plan
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_figures")]
-
-# The small study's arms under other names, the grid with one value more, in another order.
-AUTOMARGIN, GRID = (arm.model_copy(update={"name": f"other_{arm.loss_kind}"}) for arm in MINI_STUDY.arms)
-GRID = GRID.model_copy(
-    update={"space": fmim.Space(choices=(fmim.Choice(path="margins.epsilon", values=(1.0, 0.5, 0.25)),))}
-)
-OTHER = Study(name="other", title="Another study", question="Is it reused?", presets=(MINI,), arms=(GRID, AUTOMARGIN))
-SHARED = {"search": 2 * 2 + 2, "replicate": 2, "reference": 4}
-"""Of `OTHER`, if a replicate of the grid's winner is not among those of the small study."""
-
-
-def other_plan() -> Plan:
-    return Plan(OTHER, MINI, seed=0, replicates=2)
 
 
 def marked(out: Path) -> list[Record]:
