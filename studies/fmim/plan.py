@@ -1,4 +1,4 @@
-"""The plan of a study: every trial there will be, checked before the first one starts."""
+"""The plan of a study: every trial there will be."""
 
 from __future__ import annotations
 
@@ -10,18 +10,14 @@ from typing import Any, Protocol
 
 import torch
 
-from fmim.data.fold_sizes import fold_sizes
 from fmim.declare import Arm, Preset, Study
 from fmim.references import PlannedReference, references_of
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.source import SourceDescription
 from fmim_core.data.splits import Fold, subject_folds
-from fmim_core.records import FoldEntry, Stage
+from fmim_core.records import Stage
 from fmim_core.training.compiling import check_compile
 from fmim_core.training.config import TrainConfig
-from fmim_core.training.rehearsal import rehearse_loss, rehearse_model
-from fmim_core.training.sampler import SubjectSampler
-from fmim_core.training.trainer import check_crop
 from fmim_core.trial.spec import TrialSpec, folds_seed
 from fmim_spaces.domain import Assignment, Configuration
 
@@ -272,43 +268,6 @@ class Plan:
         """The folds of a split of the search stage; of the study's own are fold models that are tested, too."""
         per_side = self.train_config(*next(self.study.corners())).identity == "side"
         return subject_folds(development, self.preset.folds, folds_seed(self.seed, search_split), per_side)
-
-    def check(self, development: ImageSet) -> list[FoldEntry]:
-        """Check everything that could stop a trial, on the development images; returns the sizes of the study's folds.
-
-        Raises:
-            ValueError: a best epoch to be kept where nothing validates, a fold that cannot be made, fewer subjects than
-                a batch needs, a crop larger than the images, a model that cannot be built, a loss that cannot be
-                computed, or a surface of no such loss.
-        """
-        for surface in self.study.surfaces:
-            surface.loss()
-        configs = self.train_configs()
-        self._check_kept_epochs()
-        by_split = [self.folds(development, search_split) for search_split in range(self.splits_used)]
-        for config in {
-            config.model_dump_json(include={"model", "batches", "augmentation"}): config for config in configs
-        }.values():
-            check_crop(config, development)
-            for training in [fold.train for split in by_split for fold in split] or [development]:
-                SubjectSampler(torch.from_numpy(training.identities(config.identity == "side")), config.batches)
-            rehearse_model(config.model, config.augmentation.crop)
-        rehearsed = [self.train_config(arm, each) for arm in self.arms for each in arm.space.every_value()]
-        for config in {config.model_dump_json(include={"loss", "margins"}): config for config in rehearsed}.values():
-            rehearse_loss(config)
-        return fold_sizes(by_split[0], configs[0].identity == "side") if self.study.search else []
-
-    def _check_kept_epochs(self) -> None:
-        """Selection and test keep a model's epoch by the same rule: `best` only where there is validation for both."""
-        if not self.replicate_trials or self.models_per_replicate > 1:
-            return
-        for arm, configuration in self.study.corners():
-            if self.train_config(arm, configuration).keep == "best":
-                raise ValueError(
-                    f"arm {arm.name!r} keeps the best validation epoch, but preset {self.preset.name} tests models "
-                    "retrained on all development subjects, where nothing validates: set keep = 'last', or give the "
-                    "preset test_protocol = 'fold_ensemble', as paper has it: each model is validated on a fold"
-                )
 
     def check_device(self, device: str) -> None:
         """Raise a `ValueError` if a training cannot be compiled as its configuration says on such a device."""

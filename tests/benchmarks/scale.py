@@ -97,7 +97,8 @@ def resume(folder: Path, trials: int) -> None:
     from fmim.runner.folder import outcomes_of_plan
     from fmim.runner.ownership import check_folder
     from fmim.runner.reuse.earlier import earlier_trials
-    from fmim.runner.reuse.known import there_already
+    from fmim.runner.reuse.known import EqualTrials
+    from fmim.runner.trainings_check import check_trainings
 
     out = folder / "study"
     lost = sorted((out / "records").glob("*.fold*.json"))[::1000]
@@ -105,10 +106,10 @@ def resume(folder: Path, trials: int) -> None:
         path.unlink()
     check_folder(out, "large")
     plan, bank = large_plan(trials), large_bank(folder)
-    plan.check(bank.development())
+    check_trainings(plan, bank.development())
     outcomes = outcomes_of_plan(out, plan, bank)
     begin(out, plan, bank)
-    there_already(plan, bank, earlier_trials(folder, bank.fingerprint, plan.seed, but=out), outcomes)
+    EqualTrials(plan, bank, earlier_trials(folder, bank.fingerprint, plan.seed, but=out)).reused(outcomes)
     dispatcher = Dispatcher(plan, bank, out, outcomes)
     left = list(iter(dispatcher.next, None))
     assert len(left) == len(lost)

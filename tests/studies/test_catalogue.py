@@ -9,6 +9,7 @@ import pytest
 from fmim.catalogue import automargin_vs_grid, baselines, hyperparameter_selection
 from fmim.declare import Arm
 from fmim.presets import PAPER, SMOKE
+from fmim.runner.trainings_check import check_trainings
 from fmim_core.data.bank.bank import Bank
 from tests.fmim_core.losses.test_losses import LABELS, assert_same, random_embeddings, similarities
 from tests.oracles import losses as oracle
@@ -46,9 +47,9 @@ def test_a_best_epoch_is_refused_where_nothing_validates(tiny_bank: Bank) -> Non
     plan = mini_plan()
     kept = MINI.model_copy(update={"settings": (*MINI.settings, ("keep", "best"))})
     with pytest.raises(ValueError, match="keeps the best validation epoch, but preset mini tests models retrained on"):
-        replace(plan, preset=kept).check(tiny_bank.development())
+        check_trainings(replace(plan, preset=kept), tiny_bank.development())
     for allowed in (ensemble_plan(replace(plan, preset=kept)), replace(plan, preset=kept, replicates=0)):
-        assert len(allowed.check(tiny_bank.development())) == 2
+        assert len(check_trainings(allowed, tiny_bank.development())) == 2
 
 
 def test_the_folds_of_an_ensemble_are_checked_without_a_search(tiny_bank: Bank) -> None:
@@ -56,6 +57,6 @@ def test_the_folds_of_an_ensemble_are_checked_without_a_search(tiny_bank: Bank) 
     study = MINI_STUDY.model_copy(update={"search": False, "arms": arms})
     crowded = MINI.model_copy(update={"settings": (*MINI.settings, ("batches.subjects_per_batch", 8))})
     retrained = replace(mini_plan(), study=study, preset=crowded)
-    assert retrained.check(tiny_bank.development()) == []
+    assert check_trainings(retrained, tiny_bank.development()) == []
     with pytest.raises(ValueError, match="subjects"):
-        ensemble_plan(retrained).check(tiny_bank.development())
+        check_trainings(ensemble_plan(retrained), tiny_bank.development())

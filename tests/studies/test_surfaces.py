@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from fmim.runner.trainings_check import check_trainings
 from fmim.surface import Surface
 from fmim_core.data.bank.bank import Bank
 from fmim_spaces.domain import Assignment
@@ -31,4 +32,4 @@ def test_a_surface_of_no_such_loss_is_refused(settings: tuple[Assignment, ...], 
     surface = Surface(label="Surface", settings=settings, epsilon=0.25)
     plan = replace(mini_plan(), study=MINI_STUDY.model_copy(update={"surfaces": (surface,)}))
     with pytest.raises(ValueError, match=message):
-        plan.check(tiny_bank.development())
+        check_trainings(plan, tiny_bank.development())

@@ -33,6 +33,7 @@ from fmim.runner.reuse.earlier import earlier_of
 from fmim.runner.study_run import StudyRun, warn
 from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker
+from fmim.runner.trainings_check import check_trainings
 from fmim.terminal.stages import say
 from fmim_core.config import Refused
 from fmim_core.data.bank.bank import Bank
@@ -108,7 +109,7 @@ def check_plan(plan: Plan, options: Options) -> Checked:
     development = development_index(source, plan.preset.image_size)
     check_subject_counts(plan, development)
     with located(options.own_folder):
-        return Checked(plan, source, development, plan.check(development))
+        return Checked(plan, source, development, check_trainings(plan, development))
 
 
 def run_study(options: Options, start: RayStart | None, console: Console) -> int:

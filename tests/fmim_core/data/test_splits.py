@@ -18,6 +18,7 @@ from rich.console import Console
 from torch import Tensor
 
 from fmim.runner.data_warnings import warn_of_folds
+from fmim.runner.trainings_check import check_trainings
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.bank.image_set import ImageSet
@@ -215,7 +216,7 @@ def test_a_plan_tells_the_sizes_of_every_fold_and_names_a_year_that_one_lacks() 
     rows = [(f"p{n}", side, months) for n in range(12) for side in "LR" for months in (0.0, 48.0)]
     rows += [("p3", "L", 96.0), ("odd", "", 12.0), ("unknown", "", np.nan)]
     images = image_set(rows)
-    folds = mini_plan().check(replace(images, images=np.zeros((len(rows), 28, 28), np.uint8)))
+    folds = check_trainings(mini_plan(), replace(images, images=np.zeros((len(rows), 28, 28), np.uint8)))
     assert [fold.fold for fold in folds] == [0, 1]
     assert [fold.train_subjects + fold.validation_subjects for fold in folds] == [14, 14]
     assert sum(fold.validation_images for fold in folds) == len(rows)
