@@ -77,6 +77,22 @@ def csv_lines(sources: Sequence[CsvSource], rows: Iterable[Mapping[str, Any]]) -
         yield ",".join(line if len(places) == len(line) else [line[place] for place in places]) + "\n"
 
 
+class Generated(Sequence[Mapping[str, Any]]):
+    """Rows that are made each time they are read, since all of them together may take GiBs."""
+
+    def __init__(self, make: Callable[[], Iterator[Mapping[str, Any]]]) -> None:
+        self._make = make
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        return self._make()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __getitem__(self, number: Any) -> Any:
+        return list(self)[number]
+
+
 _NOTHING_YET = object()
 
 

@@ -150,22 +150,6 @@ _SHOW: dict[str, Callable[[Any], str]] = {
 }
 
 
-class Generated(Sequence[Mapping[str, Any]]):
-    """Rows that are made each time they are read, since all of them together may take GiBs."""
-
-    def __init__(self, make: Callable[[], Iterator[Mapping[str, Any]]]) -> None:
-        self._make = make
-
-    def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        return self._make()
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def __getitem__(self, number: Any) -> Any:
-        return list(self)[number]
-
-
 @dataclass(frozen=True)
 class Table:
     """A table of the report, which says `empty` without rows.
