@@ -16,7 +16,7 @@ from fmim.declare import Preset, Study
 from fmim.own.study_file import is_study_file
 from fmim.runner.ownership import check_folder, nearest_place
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.database import database_files
+from fmim.runner.tracking.sqlite.database import database_files
 from fmim_core.records import SelectionFile
 from fmim_spaces.domain import Assignment
 

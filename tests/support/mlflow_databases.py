@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.database import ARTIFACTS, make_if_new
+from fmim.runner.tracking.sqlite.database import ARTIFACTS, make_if_new
 
 
 def tracked_in(folder: Path) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from fmim.runner.ownership import check_folder, locked
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.database import database_files
 from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity
+from fmim.runner.tracking.sqlite.database import database_files
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.records import Damaged, StudyFile, read_records
 

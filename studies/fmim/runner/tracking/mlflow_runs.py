@@ -14,9 +14,9 @@ from typing import Any
 
 from fmim.exit_codes import DONE, INTERRUPTED, SOME_FAILED
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.database import ARTIFACTS, make_if_new, opening
-from fmim.runner.tracking.known_runs import KnownRun, known_runs
-from fmim.runner.tracking.relocation import find_artifacts_again
+from fmim.runner.tracking.sqlite.database import ARTIFACTS, make_if_new, opening
+from fmim.runner.tracking.sqlite.known_runs import KnownRun, known_runs
+from fmim.runner.tracking.sqlite.relocation import find_artifacts_again
 from fmim.runner.tracking.summary import Summary
 from fmim.runner.tracking.trial_runs import context_of, dataset_of, parameters_of, run_name, tags_of
 from fmim.runner.tracking.values import LoggedValue, milliseconds, of_rows, of_the_end

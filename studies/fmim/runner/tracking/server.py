@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.database import opening
 from fmim.runner.tracking.mlflow_runs import ENVIRONMENT, client_of
-from fmim.runner.tracking.relocation import find_artifacts_again
+from fmim.runner.tracking.sqlite.database import opening
+from fmim.runner.tracking.sqlite.relocation import find_artifacts_again
 from fmim.runner.tracking.views import study_page, view_tag
 from fmim_core.records import StudyFile
 

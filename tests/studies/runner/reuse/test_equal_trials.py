@@ -175,7 +175,6 @@ def test_a_plan_knows_beforehand_how_many_trials_are_equal(each: Simulation, tin
         "wide": TrialCounts(search=0, replicate=0),
         "narrow": TrialCounts(search=4, replicate=3),
         "given": TrialCounts(search=2, replicate=3),
-        "reference.pixels": TrialCounts(search=0, replicate=0),
-    } | {name: counts for name, counts in equal.by_arm({}).items() if name.startswith("reference")}
+    }
     assert equal.by_arm({"wide": 0, "narrow": 0})["given"] == TrialCounts(search=2, replicate=3)
     assert EqualTrials(PLAN, tiny_bank, EarlierTrials(tmp_path, reuse=False)).reused().trials == 0

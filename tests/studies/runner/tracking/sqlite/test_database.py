@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.database import opening
+from fmim.runner.tracking.sqlite.database import opening
 from fmim_core.records import Damaged
 
 PAGE = 4096  # bytes

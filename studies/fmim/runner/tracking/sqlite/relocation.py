@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.database import ARTIFACTS
+from fmim.runner.tracking.sqlite.database import ARTIFACTS
 
 PLACES = (  # table, the column with its key, the one with the place of artifacts, and whether there must be some
     ("experiments", "experiment_id", "artifact_location", False),  # where new runs have theirs

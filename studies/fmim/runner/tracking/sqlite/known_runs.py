@@ -1,4 +1,4 @@
-"""Which runs of a study MLflow has: of 100,000 in a sqlite file in seconds, where MLflow's own search needs minutes."""
+"""Which runs of a study MLflow has: of 20,000 in a sqlite file in 3 s, where MLflow's own search needs over 90 s."""
 
 from __future__ import annotations
 
