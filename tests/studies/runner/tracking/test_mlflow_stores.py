@@ -27,6 +27,7 @@ from fmim.runner.run_study import run_plan
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mirror import mirror_study
 from fmim.runner.tracking.mlflow_runs import Identity
+from fmim.runner.tracking.server import SETTINGS
 from fmim.runner.tracking.tracker import Tracker
 from fmim.runner.tracking.values import safe_names
 from fmim_core.records import StudyFile, read_records
@@ -116,7 +117,7 @@ def server(tmp_path: Path) -> Iterator[str]:
         return False
 
     with (tmp_path / "server.log").open("w") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, env=os.environ | SETTINGS)
     try:
         wait_for(healthy, process, tmp_path / "server.log", seconds=90)
         yield address
