@@ -44,7 +44,7 @@ def test_what_it_writes_runs_in_smoke_as_it_stands_and_goes_on_only_unchanged(
     refused = fmim_here(*command, cwd=tmp_path)
     assert refused.returncode == 2
     assert f"; does_it_work.py was {study.code.main.sha256[:12]}, is " in refused.stderr
-    assert sorted(read_records(out), key=lambda r: r.trial) == sorted(records, key=lambda r: r.trial)
+    assert [record.text for record in read_records(out)] == [record.text for record in records]
     path.unlink()  # its models need no more than the study's folder
     config = fmim.load_model(out, "smooth").config
     assert (type(config.loss).__module__, config.loss.kind) == ("does_it_work", "smooth_triplet")

@@ -10,6 +10,7 @@ import pytest
 from fmim.runner.folder import outcomes_of_plan, write_study
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import read_json, write_json
+from fmim_core.trial.spec import RESULTS_VERSION
 from fmim_spaces.domain import Choice, Space
 from fmim_spaces.searchers import Grid
 from tests.support.documents import execution, fold_entry
@@ -51,6 +52,7 @@ def test_records_of_other_data_and_of_another_version_of_the_program_are_refused
     write_json(out / "study.json", study | {"results_version": 3, "data": study["data"] | {"fingerprint": "d" * 64}})
     record = out / "records" / "grid.c00.fold0.json"
     write_json(record, read_json(record) | {"fingerprint": "f" * 64})
-    told = rf"data fingerprint was dddddddddddd, is {tiny_bank.fingerprint[:12]}, version of results was 3, is 4"
+    versions = f"version of results was 3, is {RESULTS_VERSION}"
+    told = rf"data fingerprint was dddddddddddd, is {tiny_bank.fingerprint[:12]}, {versions}"
     with pytest.raises(ValueError, match=rf"1 records of another plan \(e\.g\. grid\.c00\.fold0; {told}\)"):
         outcomes_of_plan(out, plan_of(ARM), tiny_bank)
