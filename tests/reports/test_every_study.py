@@ -87,6 +87,20 @@ def test_csv_files_are_tidy_and_described(files: dict[str, pd.DataFrame], result
     assert labels == expected | {one.name: {f"Reference: {one.label}"} for one in results.references}
 
 
+def test_a_cell_of_text_is_a_text(results: Results) -> None:
+    """Anything else would be shown as Python prints it; on the page a reference's row was."""
+    tables = [table for found in tables_of(results).values() for table in found]
+    cells = [
+        (table.name, column.key, row[column.key])
+        for table in tables
+        for column in [*table.columns, *table.also]
+        for row in (table.rows if column.kind == "text" else ())
+        if row.get(column.key) is not None
+    ]
+    assert [cell for cell in cells if not isinstance(cell[2], str)] == []
+    assert len(cells) > 100
+
+
 def test_means_of_tables_follow_from_the_values_of_replicates(files: dict[str, pd.DataFrame], results: Results) -> None:
     values = files["per_replicate"].astype({"value": float})
     tested = values[(values["status"] == "completed") & (values["stage"] != "search") & (values["search_split"] == "0")]

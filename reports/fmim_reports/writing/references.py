@@ -26,10 +26,11 @@ LINES_NOTE = "Thin grey lines: references, which no training made."
 def reference_rows(
     results: Results, of: Callable[[ReferenceEntry], Mapping[str, Any]], column: str = "arm"
 ) -> list[dict[str, Any]]:
-    """A row for each reference, to stand below the arms' and a line; its name is in the column that names the arms."""
+    """A row for each reference, to stand below the arms' and a line; its label is in the column that names the arms."""
     return [
-        {"rule": number == 0, "reference": True, "arm": (row := reference_row(reference)), column: row, **of(reference)}
+        {"rule": number == 0, "reference": True, column: row.label, "arm": row, **of(reference)}
         for number, reference in enumerate(results.references)
+        for row in [reference_row(reference)]
     ]
 
 

@@ -90,7 +90,8 @@ def test_a_difference_that_holms_correction_takes_away_is_not_claimed(tmp_path: 
     set_differences(out, PAIR, values)
     set_differences(out, ("adatriplet_automargin.c00", "adatriplet_grid.c10"), values)
     first, second = plain_sentences(read_results(out))
-    assert "(95 % CI +0.1 to +1.6), so neither a difference nor equivalence is shown" in first
+    shown = "so neither a difference, corrected for 2 comparisons, nor equivalence is shown"
+    assert f"(95 % CI +0.1 to +1.6), {shown}" in first
     assert second.startswith("AdaTriplet: AutoMargin scored 0.9 percentage points higher")
     assert second.endswith(", for 1/4 of the search cost (epochs).")
     edit(out / "study.json", comparisons=[ARMS])

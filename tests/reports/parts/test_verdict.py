@@ -80,7 +80,7 @@ def test_a_difference_that_the_correction_takes_away_is_not_claimed(out: Path) -
     for pair in PAIRS:
         set_differences(out, pair, values)
     said = verdict_of_comparisons(read_results(out))
-    assert "so neither a difference nor equivalence is shown" in said.findings[0]
+    assert "so neither a difference, corrected for 2 comparisons, nor equivalence is shown" in said.findings[0]
     shown = dict(said.details[0][1])["Test of the difference"]
     assert "by Holm over 2): the interval excludes 0, but not once it is corrected for all comparisons" in shown
     edit(out / "study.json", comparisons=[["triplet_automargin", "triplet_grid"]])

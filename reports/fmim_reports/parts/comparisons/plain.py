@@ -65,7 +65,9 @@ def _shown(one: Comparison, by_holm: Corrected) -> str:
         return f"which is equivalent within ±{margin_text(one.margin)}{also}"
     if by_holm.differs(one):
         return f"which is shown to be {'better' if one.better else 'worse'}"
-    return "so neither a difference nor equivalence is shown"
+    excludes_0 = one.uncertainty.low is not None and not one.uncertainty.low <= 0 <= (one.uncertainty.high or 0.0)
+    corrected_for = f", corrected for {by_holm.differences.family} comparisons," if excludes_0 else ""
+    return f"so neither a difference{corrected_for} nor equivalence is shown"
 
 
 def _cost(one: Comparison) -> str:
