@@ -163,8 +163,16 @@ def ctrl_c() -> None:
     threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
 
 
+@pytest.fixture
+def hears_ctrl_c() -> Iterator[None]:
+    """As where the tests run in a terminal; what a shell has begun in the background ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_an_error_of_the_driver_and_ctrl_c_end_the_run_and_are_raised(
-    cluster: RayStart, tiny_bank: Bank, tmp_path: Path
+    cluster: RayStart, tiny_bank: Bank, tmp_path: Path, hears_ctrl_c: None
 ) -> None:
     """Tune took the error for the trial's and ran the trial again, for ever; Ray takes SIGTERM for itself."""
     resources, before = Resources(float(cores()), 0.0), signal.getsignal(signal.SIGTERM)
