@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,7 +38,7 @@ SIDE, SIZE, DISTINCT = 1024, 280, 20
 """Pixels of the files and of the bank; how many files differ."""
 BUILDING, SECOND_START_S, PEAK_GIB = 1.25, 1.0, 1.0
 """What is asked: building over decoding alone, from PNGs; seconds of a second start; GiB that building takes."""
-FORMATS = {"png": {}, "jpeg": {"quality": 90}}
+FORMATS: dict[str, dict[str, Any]] = {"png": {}, "jpeg": {"quality": 90}}
 
 
 def measure(device: torch.device, count: int = 600, repeats: int = 3) -> Iterator[Measurement]:

@@ -119,6 +119,10 @@ class Watch:
     seconds: array[float] = field(default_factory=lambda: array("d"))
     mib: array[float] = field(default_factory=lambda: array("d"))
 
+    def mib_after(self, trials: int) -> float:
+        """Resident MiB when so many trials were over, to `SAMPLED` trials."""
+        return self.mib[max(0, trials // SAMPLED - 1)]
+
 
 def run_through(plan: Plan, bank: Bank, out: Path, study: StudyFile, slots: int = SLOTS) -> Watch:
     """Write the records of a whole run, `slots` at once, which end in random order; the driver's part alone is timed.

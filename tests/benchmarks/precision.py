@@ -23,10 +23,10 @@ def measure(device: torch.device, seeds: int = SEEDS) -> list[Measurement]:
     return [_compare(device, seeds)]
 
 
-def _compare(device: torch.device, seeds: int, epochs: int | None = None) -> Measurement:
+def _compare(device: torch.device, seeds: int) -> Measurement:
     """Validation mAP of AdaTriplet with AutoMargin; asked is a loss of one standard error at most."""
     arm = next(arm for arm in catalogue.find("automargin_vs_grid").arms if arm.name == "adatriplet_automargin")
-    config = arm.train_config(QUICK, next(arm.space.configurations()), epochs)
+    config = arm.train_config(QUICK, next(arm.space.configurations()))
     values: dict[str, list[float]] = {"float32": [], "bfloat16": []}
     with tempfile.TemporaryDirectory() as folder:
         bank = build_bank(PhantomSource(QUICK.phantom), QUICK.image_size, Path(folder))

@@ -48,7 +48,7 @@ def _compare(folder: Path, preset: str, every: int) -> Iterator[Measurement]:
     whole = seconds([*command, "--gpus-per-trial", "0", "--tracking-uri", "sqlite:///mlflow.db"], folder)
     records = list(read_records(folder / "study"))
     slots = read_json(folder / "study" / "study.json")["executions"][-1]["slots"]
-    training = sum(record.cost[part] for record in records for part in ("data_s", "train_s", "eval_s"))
+    training = sum(cost.data_s + cost.train_s + cost.eval_s for cost in (record.cost for record in records))
     what = f"{STUDY}, {preset}: {len(records)} trials in {slots} slots, report included"
     note = f"training is {training / (slots * whole):.0%} of slots × wall time"
     yield Measurement("quick", what, whole, "training alone, over the slots", training / slots, note=note)

@@ -57,7 +57,7 @@ def flat(watch: Watch) -> Iterator[Measurement]:
     note = f"in all {sum(watch.seconds):.1f} s, of which {watch.seconds[0]:.1f} s before the first is over"
     yield Measurement("scale", what, last, f"for an early {tenth:,}", first, FLAT, note)
     before, after = (
-        1024 * (watch.mib[end] - watch.mib[begin]) / (end - begin)
+        1024 * (watch.mib_after(end) - watch.mib_after(begin)) / (end - begin)
         for begin, end in ((tenth, half), (half, count - SLOTS))
     )
     what, note = f"  memory for each of the last {half:,}", f"{watch.mib[-1]:.0f} MiB at the end"

@@ -25,8 +25,10 @@ from tests.stress.processes import WORKER, Nodes, first, kill, marked, nodes, se
 from tests.support.comparison import comparable_records
 
 TIMES = 50
-STUDY = ("lambda_sweep", "--preset", "smoke", "--gpus-per-trial", "0", "--banks", "../banks", "--out", "study")
-STUDY = (*STUDY, "--tracking-uri", "sqlite:///../mlflow.db")
+STUDY = (
+    *("lambda_sweep", "--preset", "smoke", "--gpus-per-trial", "0", "--banks", "../banks", "--out", "study"),
+    *("--tracking-uri", "sqlite:///../mlflow.db"),
+)
 TRIALS = 20
 GONE_WITHIN_S = 15.0
 TRAINS_WITHIN_S = 15.0  # where the cores have nothing else to do; longer in proportion where they have
@@ -107,8 +109,9 @@ class Kill:
 
     def _start(self) -> subprocess.Popen[bytes]:
         backend = ("--backend", "inline") if self.backend == "inline" else ()
-        address = ("--address", self.cluster.address) if self.cluster else ()
-        return start((*STUDY, *backend, *address), self.folder, self.mark)
+        if self.cluster is None:
+            return start((*STUDY, *backend), self.folder, self.mark)
+        return start((*STUDY, "--address", self.cluster.address), self.folder, self.mark, self.cluster.variables)
 
     def _records(self) -> list[Record]:
         return list(read_records(self.folder / "study"))

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
+from fmim.runner.cluster.tokens import variables_of
 from fmim_core.machine import cores
 from tests.support.paths import ROOT
 from tests.support.services import free_port, wait_for
@@ -57,24 +60,31 @@ def seconds_until(condition: Callable[[], bool], at_most: float) -> float:
     return time.monotonic() - begun
 
 
-def start(arguments: tuple[str, ...], folder: Path, mark: str) -> subprocess.Popen[bytes]:
+def start(
+    arguments: tuple[str, ...], folder: Path, mark: str, variables: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.Popen[bytes]:
     """The program in a folder, with a temporary folder of its own there and its words in `screen.txt`."""
     temporary = folder / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, str(ROOT / "studies" / "run.py"), *arguments]
-    environment = os.environ | {MARK: mark, "TMPDIR": str(temporary), "COLUMNS": "200", "OMP_NUM_THREADS": "1"}
+    own = {MARK: mark, "TMPDIR": str(temporary), "COLUMNS": "200", "OMP_NUM_THREADS": "1"}
+    hears = partial(signal.signal, signal.SIGINT, signal.default_int_handler)  # as where a terminal starts it
     with (folder / "screen.txt").open("ab") as screen:
-        streams = {"stdout": screen, "stderr": screen}
-        hears = partial(signal.signal, signal.SIGINT, signal.default_int_handler)  # as where a terminal starts it
-        return subprocess.Popen(command, cwd=folder, env=environment, preexec_fn=hears, **streams)
+        return subprocess.Popen(
+            command, cwd=folder, env=os.environ | variables | own, preexec_fn=hears, stdout=screen, stderr=screen
+        )
 
 
 @dataclass
 class Nodes:
-    """A Ray cluster of two nodes of one CPU each on this machine, as `ray start` makes it; the second one may die."""
+    """A Ray cluster of two nodes of one CPU each on this machine, as `ray start` makes it; the second one may die.
+
+    variables: with the cluster's token, in the environment of all that belongs to it.
+    """
 
     folder: Path
     address: str
+    variables: Mapping[str, str]
 
     @property
     def head(self) -> str:
@@ -92,7 +102,7 @@ class Nodes:
         ray = str(Path(sys.executable).with_name("ray"))
         command = [ray, "start", "--block", "--num-cpus", "1", "--disable-usage-stats", *arguments]
         with log.open("wb") as told:
-            environment = os.environ | {MARK: mark, "RAY_AUTH_MODE": "token"}  # as the head asks for by itself
+            environment = os.environ | self.variables | {MARK: mark}
             node = subprocess.Popen(command, stdout=told, stderr=told, env=environment, start_new_session=True)
         wait_for(lambda: "Ray runtime started" in log.read_text(), node, log, seconds=120)
 
@@ -112,7 +122,7 @@ class Nodes:
 def nodes(folder: Path) -> Iterator[Nodes]:
     """The head of such a cluster; all that lives of it ends with the block."""
     port = free_port()
-    cluster = Nodes(folder, f"127.0.0.1:{port}")
+    cluster = Nodes(folder, f"127.0.0.1:{port}", variables_of(secrets.token_hex(32)))
     try:
         cluster.add(cluster.head, "--head", "--port", str(port), "--include-dashboard", "false")
         yield cluster

@@ -54,7 +54,7 @@ def study_content(arms: list[dict[str, Any]], folds: int, replicates: int, synth
     search = sum(len(arm["configurations"]) for arm in arms) * folds
     part = {"images": 640, "subjects": 160, "queries": 480, "queries_without_match": 0, "gallery": 160}
     test = {"images": 186, "subjects": 40, "queries": 146, "queries_without_match": 2, "gallery": 40}
-    data = {
+    data: dict[str, Any] = {
         "name": "phantom" if synthetic else "oai",
         "kind": "phantom" if synthetic else "manifest",
         "synthetic": synthetic,
@@ -122,7 +122,7 @@ def study_content(arms: list[dict[str, Any]], folds: int, replicates: int, synth
 def arm_content(name: str, loss: str, search: str, margins_kind: str, **others: Any) -> dict[str, Any]:
     """An arm as study.json holds it, with one configuration in which nothing is set unless `others` says more."""
     lowered = search if search in ("Q1", "Q2", "WAT", "AutoMargin") else search.lower()
-    arm = {
+    arm: dict[str, Any] = {
         "name": name,
         "label": f"{loss} + {lowered}",
         "loss": loss,

@@ -64,7 +64,8 @@ def told(listing: Listing) -> dict[str, tuple[str, ...]]:
 def longitudinal(root: Path, subjects: int, visits: int) -> None:
     """A download of so many subjects with an image a year each; every third subject is in the official test list."""
     root.mkdir(parents=True, exist_ok=True)
-    rows, lists = [HEADER_2020], {"train_val_list.txt": [], "test_list.txt": []}
+    rows = [HEADER_2020]
+    lists: dict[str, list[str]] = {"train_val_list.txt": [], "test_list.txt": []}
     for subject in range(1, subjects + 1):
         for visit in range(visits):
             name = f"{subject:08d}_{visit:03d}.png"

@@ -19,7 +19,7 @@ TEXTS = (
     *("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "$x$", "$\\frac$", "\\input{/etc/passwd}"),
     *("=1+1", "-2", "+x", "@x", "../../x", "/etc/passwd", "a/b", "%s{0}", "{}", "x" * 5000, "a.b", "A", "triplet"),
 )
-OTHERS = (
+OTHERS: tuple[Any, ...] = (
     None,
     True,
     False,

@@ -114,8 +114,10 @@ def as_csv(rows: list[list[str]], random: Random) -> str:
     """As some program writes it."""
     stream = io.StringIO(newline="")
     separator, newline = random.choice(",,,;\t|"), random.choice(("\n", "\n", "\r\n", "\r"))
-    quoting = random.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
-    csv.writer(stream, delimiter=separator, lineterminator=newline, quoting=quoting).writerows(rows)
+    if random.choice((False, True)):
+        csv.writer(stream, delimiter=separator, lineterminator=newline, quoting=csv.QUOTE_ALL).writerows(rows)
+    else:
+        csv.writer(stream, delimiter=separator, lineterminator=newline).writerows(rows)
     return stream.getvalue()
 
 
