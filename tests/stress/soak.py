@@ -19,10 +19,11 @@ import numpy as np
 from fmim.exit_codes import DONE
 from fmim_core.records import read_records
 from tests.stress.outcome import Outcome
-from tests.stress.processes import WORKER, kill, marked, slowdown, start
+from tests.stress.processes import kill, marked, start
 
 TIMES = 2000
 EVERY_S = 20.0
+ACTOR = "Trainable"  # in what Ray calls a worker, in the middle of a trial or between two
 FOLDS = 5
 GROWTH = {"MiB": (20.0, 100.0), "open files": (3.0, 2.0)}
 """What the driver may grow by at all, and for each 1,000 trials: Tune keeps small objects of each, and no file."""
@@ -54,10 +55,10 @@ def attempts(times: int, seed: int, folder: Path) -> Iterator[Outcome]:
         while process.poll() is None:
             trials = len(list((folder / "study" / "records").glob("*.json")))
             seen += [(trials, *now)] if trials and (now := _size(process.pid)) else []
-            workers = [number for number, command in marked(str(folder)).items() if WORKER in command]
+            workers = [number for number, command in marked(str(folder)).items() if ACTOR in command]
             if trials and workers and time.monotonic() > due:
                 kill(draw.choice(sorted(workers)))
-                killed, due = killed + 1, time.monotonic() + EVERY_S * slowdown()
+                killed, due = killed + 1, time.monotonic() + EVERY_S
             time.sleep(1)
     finally:
         kill(*marked(str(folder)))

@@ -11,8 +11,10 @@ from importlib import resources
 from typing import Any
 
 from fmim_core.records import ArmEntry, flat, visible
+from fmim_reports.once import once
 from fmim_reports.parts.comparisons import ALPHA
 from fmim_reports.parts.comparisons.words import margin_text
+from fmim_reports.reading.plan import key_of
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.formats import SYMBOLS, to_md, to_tex, value_text
 
@@ -173,17 +175,16 @@ def _training(results: Results) -> Iterable[str]:
     ).format(**values)
 
 
+@once
 def _settings(results: Results) -> Mapping[str, list[Any]]:
     """Each field of the training with the values that it has in the records; before there are any, in the first arm."""
     declared = {name: [value] for name, value in flat(results.study.train)}
-    configs = [trial.record.config for trial in results.trials if trial.record and trial.record.config]
-    found: dict[str, list[Any]] = {}
-    for config in configs:
+    found: dict[str, dict[str, Any]] = {}
+    trained = ((trial, trial.record.config) for trial in results.trials if trial.record and trial.record.config)
+    for config in {(trial.arm, key_of(trial.configuration)): config for trial, config in trained}.values():
         for name, value in flat(config):
-            known = found.setdefault(name, [])
-            if value not in known:
-                known.append(value)
-    return declared | found
+            found.setdefault(name, {}).setdefault(str(value), value)
+    return declared | {name: list(values.values()) for name, values in found.items()}
 
 
 def _value(given: list[Any]) -> str:

@@ -7,16 +7,18 @@ from typing import Any
 
 from fmim_core.records import ArmEntry, Record, SelectionFile, StudyFile
 
-Key = tuple[str, tuple[tuple[str, Any], ...], str, int, int]  # arm, configuration, stage, replicate, search split
+ConfigurationKey = tuple[tuple[str, float | str], ...]
+Key = tuple[str, ConfigurationKey, str, int, int]  # arm, configuration, stage, replicate, search split
 Records = dict[Key, tuple[str, Record]]
 
 
-def key_of(configuration: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+def key_of(configuration: Mapping[str, Any]) -> ConfigurationKey:
     """A configuration as a hashable key in which 1 and 1.0 are the same value."""
-    return tuple(
-        (name, float(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value))
-        for name, value in sorted(configuration.items())
-    )
+    return tuple([(name, _value_key(value)) for name, value in sorted(configuration.items())])
+
+
+def _value_key(value: Any) -> float | str:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
 
 
 def trials_of_study(study: StudyFile, selection: SelectionFile, records: Records) -> dict[Key, Mapping[str, Any]]:
@@ -49,19 +51,20 @@ def trials_on_other_splits(
 
 
 def _search(study: StudyFile, arm: ArmEntry, split: int, records: Records) -> dict[Key, Mapping[str, Any]]:
+    keys = ((configuration, key_of(configuration)) for configuration in arm.configurations)
     return {
-        (arm.name, key_of(configuration), "search", fold, split): configuration
-        for configuration in arm.configurations
-        for fold in _folds_due(study, arm, configuration, split, records)
+        (arm.name, key, "search", fold, split): configuration
+        for configuration, key in keys
+        for fold in _folds_due(study, arm, key, split, records)
     }
 
 
 def _folds_due(
-    study: StudyFile, arm: ArmEntry, configuration: Mapping[str, Any], split: int, records: Records
+    study: StudyFile, arm: ArmEntry, configuration: ConfigurationKey, split: int, records: Records
 ) -> list[int]:
     """All folds; the first alone if the search screens on it and the configuration has not come to its end."""
     folds = [fold.fold for fold in study.folds]
     if not arm.searcher_facts.screens:
         return folds
-    _, screened = records.get((arm.name, key_of(configuration), "search", folds[0], split), ("", None))
+    _, screened = records.get((arm.name, configuration, "search", folds[0], split), ("", None))
     return folds if screened and screened.status == "completed" else folds[:1]

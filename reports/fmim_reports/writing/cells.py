@@ -64,17 +64,18 @@ def csv_lines(sources: Sequence[CsvSource], rows: Iterable[Mapping[str, Any]]) -
     What a row has in common with the row before, as in the millions of a study of 100,000 trials, is not made anew.
     """
     names = [name for source in sources for name in source.names]
-    places = list({name: place for place, name in enumerate(names)}.values())
-    yield ",".join(map(_csv_text, dict.fromkeys(names))) + "\n"
+    last = {name: place for place, name in enumerate(names)}
+    yield ",".join(map(_csv_text, last)) + "\n"
+    made = [(number, source.key, source.cell.values) for number, source in enumerate(sources) if source.names]
     values: list[Any] = [_NOTHING_YET] * len(sources)
     texts: list[list[str]] = [[] for _ in sources]
     for row in rows:
-        for at, source in enumerate(sources):
-            value = row.get(source.key)
-            if value is not values[at]:
-                values[at], texts[at] = value, [_csv_text(one) for one in source.cell.values(value)]
+        for number, key, values_of in made:
+            value = row.get(key)
+            if value is not values[number]:
+                values[number], texts[number] = value, [_csv_text(one) for one in values_of(value)]
         line = [text for of_source in texts for text in of_source]
-        yield ",".join(line if len(places) == len(line) else [line[place] for place in places]) + "\n"
+        yield ",".join(line if len(last) == len(line) else [line[place] for place in last.values()]) + "\n"
 
 
 class Generated(Sequence[Mapping[str, Any]]):
@@ -100,6 +101,8 @@ def _csv_text(value: Any) -> str:
     """Fractions stay fractions, not-a-number is `nan`, what does not exist is empty; no text is a formula."""
     if value is None:
         return ""
+    if isinstance(value, (int, float)):
+        return str(value)
     text = str(in_csv(value))
     return '"' + text.replace('"', '""') + '"' if any(map(text.__contains__, ',"\n')) else text
 
