@@ -52,7 +52,7 @@ class Config(Exact):
             says it in plain words.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, ser_json_inf_nan="constants")
 
     @model_validator(mode="before")
     @classmethod
@@ -147,7 +147,12 @@ def _names(folder: Path) -> list[str]:
 
 def fingerprint(value: Any) -> str:
     """SHA-256 (hex) of `value` as canonical JSON: equal content, equal fingerprint, whatever the key order."""
-    if isinstance(value, BaseModel):
-        value = value.model_dump(mode="json")
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys and no spaces; of a model that of its fields."""
+    return _CANONICAL.encode(value.model_dump(mode="json") if isinstance(value, BaseModel) else value)
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from fmim_core.config import Config, fingerprint
+from fmim_core.config import Config, canonical
 from fmim_core.records import Record, Stage, TestProtocol, trial_name
+from fmim_core.records.files import sha256_of_text
 from fmim_core.references.base import REFERENCES, Reference
 from fmim_core.seeding import derive_seed
 from fmim_core.training.config import TrainConfig
@@ -109,12 +112,6 @@ class TrialSpec(Config):
     @property
     def fingerprint(self) -> str:
         """Equal for trials with equal results: the folder's place and the trial's name do not count."""
-        # What is not compiled is named as it was before there was a choice, so that its records stay valid.
-        train = {name: value for name, value in self._settings.items() if (name, value) != ("compile", "none")}
-        # A file that was given is what is in it, wherever it lies; published weights are known by their name.
-        if "model" in train and self.train.model.given_file is not None:
-            train["model"] = train["model"] | {"weights": self.weights_sha256}
-        parts = {"results_version": RESULTS_VERSION, "train": train}
         names = {"stage", "replicate", "folds", "study_seed", "bank_fingerprint"}
         # The search split decides a search trial's folds and seed; the study's own is not named, as before there were
         # others. A replicate's result does not depend on which search found its configuration.
@@ -124,7 +121,17 @@ class TrialSpec(Config):
             names.add("test_protocol")
         if self.code:
             names.add("code")
-        return fingerprint(parts | self.model_dump(mode="json", include=names))
+        parts = self.model_dump(mode="json", include=names) | {"results_version": RESULTS_VERSION}
+        # The `fingerprint` of these and of `train`, the last of their names, most of whose text is known.
+        return sha256_of_text(f'{canonical(parts)[:-1]},"train":{self._canonical_settings}}}')
+
+    @property
+    def _canonical_settings(self) -> str:
+        # A file that was given is what is in it, wherever it lies; published weights are known by their name.
+        weights = None if self.train.model.given_file is None else self.weights_sha256
+        if self.reference is not None:
+            return _canonical_settings(json.dumps(self._settings), weights)
+        return _canonical_settings(self.train.model_dump_json(), weights)
 
     def check_weights(self) -> None:
         """Check that the weights are here what they were where the study was planned.
@@ -157,6 +164,18 @@ class TrialSpec(Config):
             config=self._settings,
             data=self.data | {"bank": self.bank_fingerprint},
         )
+
+
+@lru_cache(maxsize=10_000)
+def _canonical_settings(settings: str, weights: str | None) -> str:
+    """Canonical JSON of settings, which are JSON; kept, since all trials of a configuration have the same.
+
+    What is not compiled is named as it was before there was a choice, so that its records stay valid.
+    """
+    named = {name: value for name, value in json.loads(settings).items() if (name, value) != ("compile", "none")}
+    if "model" in named and weights is not None:
+        named["model"] |= {"weights": weights}
+    return canonical(named)
 
 
 def folds_seed(study_seed: int, search_split: int) -> int:

@@ -167,31 +167,31 @@ class Plan:
         self, arm: Arm, number: int, configuration: Configuration, bank: Images, search_split: int = 0
     ) -> list[TrialSpec]:
         """The search trials of an arm's configuration, one a fold."""
-        folds = range(self.preset.folds)
-        return [self._spec(arm, number, configuration, "search", fold, bank, search_split) for fold in folds]
+        first = self._spec(arm, number, configuration, "search", bank, search_split)
+        first = first.model_copy(update={"rungs": _rungs(arm, first.train)})
+        others = range(1, self.preset.folds)
+        return [first, *(first.model_copy(update={"replicate": fold, "rungs": ()}) for fold in others)]
 
     def replicate(
         self, arm: Arm, number: int, configuration: Configuration, bank: Images, search_split: int = 0
     ) -> list[TrialSpec]:
         """The replicate trials of an arm's winner: all fresh seeds, or the one that ends another search split."""
         seeds = [search_split] if search_split else range(self.replicates_of(arm))
-        return [self._spec(arm, number, configuration, "replicate", seed, bank, search_split) for seed in seeds]
+        first = self._spec(arm, number, configuration, "replicate", bank, search_split)
+        return [first.model_copy(update={"replicate": seed}) for seed in seeds]
 
     def reference(self, planned: PlannedReference, bank: Images) -> list[TrialSpec]:
         """The trials of a reference, to be run once every arm's winner is known: they read the test set."""
-        return [
-            self._made_spec(
-                arm=planned.name,
-                number=0,
-                configuration={},
-                stage="reference",
-                replicate=replicate,
-                train=planned.train,
-                bank=bank,
-                reference=planned.reference,
-            )
-            for replicate in range(planned.replicates)
-        ]
+        first = self._made_spec(
+            arm=planned.name,
+            number=0,
+            configuration={},
+            stage="reference",
+            train=planned.train,
+            bank=bank,
+            reference=planned.reference,
+        )
+        return [first.model_copy(update={"replicate": replicate}) for replicate in range(planned.replicates)]
 
     def possible(self, bank: Images, proposed: Callable[[str, int], Sequence[Configuration]]) -> list[TrialSpec]:
         """Every trial there can be, whichever configurations win.
@@ -220,28 +220,25 @@ class Plan:
         number: int,
         configuration: Configuration,
         stage: Stage,
-        replicate: int,
         bank: Images,
         search_split: int,
     ) -> TrialSpec:
-        train = self.train_config(arm, configuration)
-        stoppable = stage == "search" and replicate == 0
         return self._made_spec(
             arm=arm.name,
             number=number,
             configuration=configuration,
             stage=stage,
-            replicate=replicate,
             search_split=search_split,
-            train=train,
+            train=self.train_config(arm, configuration),
             bank=bank,
-            rungs=_rungs(arm, train) if stoppable else (),
         )
 
     def _made_spec(self, bank: Images, train: TrainConfig, **parts: Any) -> TrialSpec:
+        """The first one of its kind; the others are copies of it, since to validate each takes a while."""
         return TrialSpec.model_validate(
             parts
             | {
+                "replicate": 0,
                 "train": train,
                 "weights_sha256": train.model.weights_sha256(),
                 "study": self.study.name,

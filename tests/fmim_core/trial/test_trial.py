@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Metrics, Record, read_json, read_record, record_path, write_json
 from fmim_core.training.trainer import Training
 from fmim_core.trial import checkpoint
-from fmim_core.trial.spec import TrialSpec
+from fmim_core.trial.spec import RESULTS_VERSION, TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
 from tests.support.comparison import comparable
 from tests.support.mini_study import first_replicates, first_search_trials, mini_plan
@@ -195,6 +197,30 @@ def test_a_fingerprint_covers_what_decides_the_result_and_nothing_else(tiny_bank
     assert same.fingerprint == spec.fingerprint
     for change in ({"replicate": 0}, {"study_seed": 1}, {"folds": 3}, {"bank_fingerprint": "x"}):
         assert spec.model_copy(update=change).fingerprint != spec.fingerprint
+
+
+def test_a_fingerprint_is_the_sha256_of_canonical_json(tiny_bank: Bank) -> None:
+    """The slow way: everything at once, nothing kept from another trial."""
+    plan = mini_plan()
+    specs = plan.possible(tiny_bank, lambda arm, search_split: ())
+    assert {spec.stage for spec in specs} == {"search", "replicate", "reference"}
+    compiled = specs[0].train.model_copy(update={"compile": "default"})
+    infinite = specs[0].train.model_copy(update={"learning_rate": math.inf})
+    others = [specs[0].model_copy(update={"train": train}) for train in (compiled, infinite)]
+    others += [specs[0].model_copy(update=one) for one in ({"search_split": 1}, {"code": "0" * 64})]
+    for spec in [*specs, *others]:
+        of = spec.train.model_dump(mode="json")
+        if spec.reference is not None:
+            of = spec.reference.model_dump(mode="json") | spec.reference.settings(spec.train)
+        if of.get("compile") == "none":
+            del of["compile"]
+        names = {"stage", "replicate", "folds", "study_seed", "bank_fingerprint"}
+        names |= {"code"} if spec.code else set()
+        names |= {"test_protocol"} if spec.stage == "replicate" else set()
+        names |= {"search_split"} if spec.search_split else set()
+        whole = {"results_version": RESULTS_VERSION, "train": of} | spec.model_dump(mode="json", include=names)
+        text = json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        assert spec.fingerprint == hashlib.sha256(text.encode()).hexdigest()
 
 
 def test_json_is_replaced_whole_and_keeps_not_a_number(tmp_path: Path) -> None:
