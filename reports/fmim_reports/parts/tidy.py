@@ -10,7 +10,7 @@ from fmim_core.metric_names import METRICS as EVERY_METRIC
 from fmim_core.records import ArmEntry
 from fmim_reports.reading.published import PublishedRow, ablation_value
 from fmim_reports.reading.references import on_reference
-from fmim_reports.reading.results import Results
+from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.reading.summary import Estimate, on_test, query_times
 from fmim_reports.sections import Section, in_every_study
 from fmim_reports.stats import MeanSE
@@ -166,13 +166,14 @@ def _values(results: Results) -> Iterator[dict[str, Any]]:
             "status": trial.status,
             "record": trial.file,
         }
+        at = [(time, _at(trial, time, results.interval.unit)) for time in (*trial.times, None)]
         for metric in EVERY_METRIC.values():
-            for time in (*trial.times, None):
-                queries = trial.metric("queries", time)
-                yield of_trial | {
-                    "metric": metric.name,
-                    results.interval.unit: ALL_TIMES if time is None else str(time),
-                    "queries": int(queries) if queries >= 0 else None,
-                    "value": trial.metric(metric.name, time),
-                    "unit": metric.unit,
-                }
+            of_metric = of_trial | {"metric": metric.name, "unit": metric.unit}
+            for time, of_time in at:
+                yield {**of_metric, **of_time, "value": trial.metric(metric.name, time)}
+
+
+def _at(trial: PlannedTrial, time: int | None, unit: str) -> dict[str, Any]:
+    queries = trial.metric("queries", time)
+    label = ALL_TIMES if time is None else str(time)
+    return {unit: label, "queries": int(queries) if queries >= 0 else None}

@@ -66,16 +66,20 @@ def csv_lines(sources: Sequence[CsvSource], rows: Iterable[Mapping[str, Any]]) -
     names = [name for source in sources for name in source.names]
     last = {name: place for place, name in enumerate(names)}
     yield ",".join(map(_csv_text, last)) + "\n"
-    made = [(number, source.key, source.cell.values) for number, source in enumerate(sources) if source.names]
-    values: list[Any] = [_NOTHING_YET] * len(sources)
-    texts: list[list[str]] = [[] for _ in sources]
+    made = [(number, one.key, one.cell.values) for number, one in enumerate(one for one in sources if one.names)]
+    values: list[Any] = [_NOTHING_YET] * len(made)
+    texts = [""] * len(made)
+    between = "," if len(last) == len(names) else _BETWEEN
     for row in rows:
         for number, key, values_of in made:
             value = row.get(key)
             if value is not values[number]:
-                values[number], texts[number] = value, [_csv_text(one) for one in values_of(value)]
-        line = [text for of_source in texts for text in of_source]
-        yield ",".join(line if len(last) == len(line) else [line[place] for place in last.values()]) + "\n"
+                values[number], texts[number] = value, between.join([_csv_text(one) for one in values_of(value)])
+        line = between.join(texts)
+        if between is _BETWEEN:
+            cells = line.split(_BETWEEN)
+            line = ",".join([cells[place] for place in last.values()])
+        yield f"{line}\n"
 
 
 class Generated(Sequence[Mapping[str, Any]]):
@@ -95,6 +99,7 @@ class Generated(Sequence[Mapping[str, Any]]):
 
 
 _NOTHING_YET = object()
+_BETWEEN = "\x1f"  # in no cell, since it is not visible
 
 
 def _csv_text(value: Any) -> str:
