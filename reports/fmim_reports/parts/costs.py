@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from fmim_reports.once import once
 from fmim_reports.parts.trials import OTHER_SPLITS
-from fmim_reports.reading.cost import TotalCost, cost_of, reuse_sentence
+from fmim_reports.reading.cost import TotalCost, cost_of, costs, reuse_sentence
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
 from fmim_reports.sections import Section, a_choice, a_search_stage, in_every_study
@@ -159,7 +159,7 @@ def accounting_table(results: Results) -> Table:
         "all."
     )
     text += " Energy: the device's counter × the share of the device." if measured else " Energy was not measured."
-    resumed = cost_of(results.every_trial).resumed
+    resumed = sum(cost.resumed for trial in results.every_trial if trial.record for cost in trial.record.costs)
     lost = "was interrupted and resumed from a checkpoint: the seconds between the two are in no record"
     notes = [f"{resumed} times a trial {lost}."] if resumed else []
     notes.append(reuse_sentence(results.every_trial))
@@ -198,12 +198,12 @@ def _by_stage(results: Results) -> tuple[tuple[dict[str, Any], TotalCost], ...]:
 
 def _stages(results: Results) -> Iterator[tuple[dict[str, Any], TotalCost]]:
     for stage in results.stages:
-        costs = [(arm, cost_of(results.of(arm.name, stage))) for arm in results.arms]
-        for position, (arm, cost) in enumerate(costs):
+        of_arms = [(arm, costs(results)[arm.name, stage]) for arm in results.arms]
+        for position, (arm, cost) in enumerate(of_arms):
             yield {"arm": arm, "stage": stage, "rule": position == 0, **_n_s(stage, cost.n_s)}, cost
         whole = _of_stage(results, stage)
         # Of each arm its own: two arms' configurations of the same name are not the same training.
-        yield {"arm": _ALL_ARMS, "stage": stage, "total": True, **_n_s(stage, sum(c.n_s for _, c in costs))}, whole
+        yield {"arm": _ALL_ARMS, "stage": stage, "total": True, **_n_s(stage, sum(c.n_s for _, c in of_arms))}, whole
     if results.other_splits:
         yield {"arm": _ALL_ARMS, "stage": OTHER_SPLITS, "total": True}, cost_of(results.other_splits)
     if results.references:

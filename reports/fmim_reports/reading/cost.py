@@ -6,14 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
-from fmim_core.records import Attempt, Execution, Record
+from fmim_core.records import Execution
+from fmim_reports.once import once
 from fmim_reports.reading.plan import key_of
-from fmim_reports.reading.results import PlannedTrial, Results
+from fmim_reports.reading.results import PlannedTrial, Results, Span, span_of
 from fmim_reports.writing.formats import decimal
-
-Span = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,8 @@ class Utilisation:
 
 def cost_of(trials: Iterable[PlannedTrial]) -> TotalCost:
     """The cost of these trials."""
-    records = [trial.record for trial in trials if trial.record is not None]
+    ran = [trial for trial in trials if trial.record is not None]
+    records = [trial.record for trial in ran if trial.record is not None]
     attempts = [attempt for record in records for attempt in record.attempts]
     costs = [cost for record in records for cost in record.costs]
     energies = [cost.energy_j for cost in costs if cost.energy_j is not None]
@@ -77,7 +76,7 @@ def cost_of(trials: Iterable[PlannedTrial]) -> TotalCost:
         resumed=sum(cost.resumed for cost in costs),
         epochs=sum(cost.epochs for cost in costs),
         images=sum(cost.images for cost in costs),
-        device_seconds=math.fsum(record.device_seconds for record in records),
+        device_seconds=math.fsum(trial.device_seconds for trial in ran),
         wasted=math.fsum(attempt.cost.device_seconds for attempt in attempts),
         parts={
             "startup_s": math.fsum(cost.startup_s for cost in costs),
@@ -87,15 +86,9 @@ def cost_of(trials: Iterable[PlannedTrial]) -> TotalCost:
         },
         outside=math.fsum(cost.wall_s - cost.parts_s for cost in costs),
         peak_memory=max((float(record.peak_memory or 0) for record in records), default=math.nan),
-        wall_s=covered([*map(_span, records), *map(_span, attempts)]),
+        wall_s=covered([trial.span for trial in ran] + [span_of(attempt) for attempt in attempts]),
         energy_j=math.fsum(energies) if costs and len(energies) == len(costs) else None,
     )
-
-
-def _span(ran: Record | Attempt) -> Span:
-    """From when to when it ran: the wall seconds before its end, so that interruptions do not count."""
-    end = datetime.fromisoformat(ran.ended_at).timestamp()
-    return end - ran.cost.wall_s, end
 
 
 def covered(found: Sequence[Span]) -> float:
@@ -107,9 +100,15 @@ def covered(found: Sequence[Span]) -> float:
     return total
 
 
+@once
+def costs(results: Results) -> Mapping[tuple[str, str], TotalCost]:
+    """What each stage of each arm cost, by the arm's name and the stage."""
+    return {(arm.name, stage): cost_of(results.of(arm.name, stage)) for arm in results.arms for stage in results.stages}
+
+
 def search_cost(results: Results, arm: str) -> TotalCost:
     """What the search stage of an arm cost; its `n_s` is the number of distinct configurations it trained."""
-    return cost_of(results.of(arm, "search"))
+    return costs(results).get((arm, "search"), cost_of(()))
 
 
 def reuse_sentence(trials: Sequence[PlannedTrial]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from fmim_core.metric_names import INTERVALS, METRICS, Interval, Metric, split_k
 from fmim_core.records import (
     QUERIES_ENDING,
     ArmEntry,
+    Attempt,
     Record,
     ReferenceEntry,
     SelectionFile,
@@ -23,6 +25,8 @@ from fmim_reports.reading.plan import Key, Records, key_of, trials_of_study, tri
 from fmim_reports.reading.queries import Queries, queries_of
 from fmim_reports.reading.study import Problem, read_by_arm, read_study
 from fmim_reports.reading.validation import read_record, reason_of
+
+Span = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,15 @@ class PlannedTrial:
         split = f" of search split {self.search_split}" if self.search_split else ""
         return f"{'fold' if self.stage == 'search' else 'seed'} {self.replicate}{split}"
 
-    @property
+    @cached_property
     def device_seconds(self) -> float:
         """(startup + data + train + evaluation seconds) × device share, earlier attempts' too; NaN without a record."""
         return self.record.device_seconds if self.record else math.nan
+
+    @cached_property
+    def span(self) -> Span:
+        """From when to when it ran; not-a-number without a record."""
+        return span_of(self.record) if self.record else (math.nan, math.nan)
 
     @property
     def reused_from(self) -> str:
@@ -196,6 +205,13 @@ class Results:
     def selected(self, arm: str) -> Mapping[str, Any] | None:
         """The arm's selected configuration; None while none is fixed."""
         return self.selection.winner(arm)
+
+
+def span_of(ran: Record | Attempt) -> Span:
+    """From when to when it ran, in seconds of the epoch: the wall seconds before its end, so that interruptions do not
+    count."""
+    end = datetime.fromisoformat(ran.ended_at).timestamp()
+    return end - ran.cost.wall_s, end
 
 
 @uncollected()

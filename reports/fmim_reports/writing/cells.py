@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 from fmim_core.records import in_csv
@@ -106,8 +107,12 @@ def _csv_text(value: Any) -> str:
     """Fractions stay fractions, not-a-number is `nan`, what does not exist is empty; no text is a formula."""
     if value is None:
         return ""
-    if isinstance(value, (int, float)):
-        return str(value)
+    return str(value) if isinstance(value, (int, float)) else _quoted(str(value))
+
+
+@lru_cache(maxsize=1000)
+def _quoted(value: str) -> str:
+    """A text as a cell; most are in one row after the other."""
     text = str(in_csv(value))
     return '"' + text.replace('"', '""') + '"' if any(map(text.__contains__, ',"\n')) else text
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from fmim_core.records import ArmEntry
-from fmim_reports.reading.cost import cost_of
-from fmim_reports.reading.results import PlannedTrial, Results
+from fmim_reports.reading.cost import search_cost
+from fmim_reports.reading.results import Results
 from fmim_reports.sections import Section, a_choice, declared_comparisons, in_every_study
 from fmim_reports.stats import CostRatio, cost_ratio
 from fmim_reports.writing.captions import caption
@@ -20,7 +20,7 @@ def ratios_table(results: Results) -> Table:
     rows, notes = [], []
     for name, other in compared_costs(results):
         arm, against = results.arm(name), results.arm(other)
-        cost, cost_against = (cost_of(results.of(one, "search")) for one in (name, other))
+        cost, cost_against = (search_cost(results, one) for one in (name, other))
         ratio = device_ratio(results, against, arm)
         rows.append(
             {
@@ -75,8 +75,7 @@ def compared_costs(results: Results) -> list[tuple[str, str]]:
 
 def device_ratio(results: Results, a: ArmEntry, b: ArmEntry) -> CostRatio:
     """Search device-seconds of arm a over those of b, by fold; no interval where folds differ by design."""
-    ours, theirs = ({fold: _seconds(results, arm, fold) for fold in _folds(results, arm)} for arm in (a, b))
-    found = cost_ratio(ours, theirs)
+    found = cost_ratio(_seconds_by_fold(results, a), _seconds_by_fold(results, b))
     screening = [name for name, arm in (("a", a), ("b", b)) if arm.searcher_facts.screens]
     if not screening:
         return found
@@ -85,16 +84,12 @@ def device_ratio(results: Results, a: ArmEntry, b: ArmEntry) -> CostRatio:
     return CostRatio(found.ratio, found.n, None, None, found.level, found.missing, why)
 
 
-def _folds(results: Results, arm: ArmEntry) -> list[int]:
-    return sorted({trial.replicate for trial in _ran(results, arm)})
-
-
-def _seconds(results: Results, arm: ArmEntry, fold: int) -> float:
-    return math.fsum(trial.device_seconds for trial in _ran(results, arm) if trial.replicate == fold)
-
-
-def _ran(results: Results, arm: ArmEntry) -> list[PlannedTrial]:
-    return [trial for trial in results.of(arm.name, "search") if trial.record is not None]
+def _seconds_by_fold(results: Results, arm: ArmEntry) -> dict[int, float]:
+    found: dict[int, list[float]] = {}
+    for trial in results.of(arm.name, "search"):
+        if trial.record is not None:
+            found.setdefault(trial.replicate, []).append(trial.device_seconds)
+    return {fold: math.fsum(found[fold]) for fold in sorted(found)}
 
 
 def _over(a: float, b: float) -> float | None:
