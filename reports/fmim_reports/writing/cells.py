@@ -75,11 +75,13 @@ def csv_lines(sources: Sequence[CsvSource], rows: Iterable[Mapping[str, Any]]) -
         for number, key, values_of in made:
             value = row.get(key)
             if value is not values[number]:
-                values[number], texts[number] = value, between.join([_csv_text(one) for one in values_of(value)])
+                cells, values[number] = values_of(value), value
+                one = len(cells) == 1
+                texts[number] = _csv_text(cells[0]) if one else between.join([_csv_text(cell) for cell in cells])
         line = between.join(texts)
         if between is _BETWEEN:
-            cells = line.split(_BETWEEN)
-            line = ",".join([cells[place] for place in last.values()])
+            all_cells = line.split(_BETWEEN)
+            line = ",".join([all_cells[place] for place in last.values()])
         yield f"{line}\n"
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from io import TextIOWrapper
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
@@ -250,9 +251,11 @@ def to_csv(table: Table) -> str:
 
 def write_csv(table: Table, path: Path) -> None:
     """Write `to_csv` to a file line by line, since all of it may take a GiB."""
+    lines = csv_lines([column.csv_source for column in (*table.also, *table.columns)], table.rows)
     with replacing(path) as file:
-        for line in csv_lines([column.csv_source for column in (*table.also, *table.columns)], table.rows):
-            file.write(line.encode())
+        text = TextIOWrapper(file, encoding="utf-8", newline="")
+        text.writelines(lines)
+        text.detach()
 
 
 def to_frame(table: Table) -> pd.DataFrame:

@@ -6,11 +6,13 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from fmim.matching.find import Replicate, completed_replicates
+from fmim.runner.tracking.pages import all_pages
 from fmim.runner.tracking.values import milliseconds, of_the_end
 from fmim_core.records import StudyFile, study_path
 from fmim_core.trial.checkpoint import checkpoint_path
@@ -57,14 +59,8 @@ class LoggedModels:
                 yield
 
     def _known(self) -> Iterator[Any]:
-        token: str | None = None
         query = f"tags.`fmim.study_id` = '{self.study_id}'"
-        while True:
-            page = self.client.search_logged_models([self.experiment], query, page_token=token)
-            yield from page
-            token = page.token
-            if not token:
-                return
+        return all_pages(partial(self.client.search_logged_models, [self.experiment], query))
 
     def _create(self, winner: Replicate) -> Any:
         record = winner.record

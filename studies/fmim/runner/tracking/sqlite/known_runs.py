@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fmim.runner.tracking.address import TrackingAddress
+from fmim.runner.tracking.pages import all_pages
 
 # MLflow's search reads all metrics, parameters and tags of each run that it finds, and nobody looks at them here.
 _QUERY = """
@@ -33,15 +35,7 @@ def known_runs(client: Any, address: TrackingAddress, experiment: str, study_id:
     if address.file is not None:
         with contextlib.closing(sqlite3.connect(address.file, timeout=20.0)) as database:
             return {trial: KnownRun(*rest) for trial, *rest in database.execute(_QUERY, (study_id, int(experiment)))}
-    found: dict[str, KnownRun] = {}
-    token: str | None = None
-    while True:  # a page has at most 1,000
-        query = f"tags.`fmim.study_id` = '{study_id}'"
-        page = client.search_runs([experiment], query, max_results=1000, page_token=token)
-        for run in page:
-            info = run.info
-            known = KnownRun(info.run_id, info.status, info.end_time, info.artifact_uri)
-            found[run.data.tags.get("fmim.trial", "")] = known
-        token = page.token
-        if not token:
-            return found
+    query = f"tags.`fmim.study_id` = '{study_id}'"
+    runs = all_pages(partial(client.search_runs, [experiment], query, max_results=1000))  # a page has no more
+    found = ((run.data.tags.get("fmim.trial", ""), run.info) for run in runs)
+    return {trial: KnownRun(one.run_id, one.status, one.end_time, one.artifact_uri) for trial, one in found}
