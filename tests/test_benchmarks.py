@@ -1,4 +1,4 @@
-"""The benchmarks' own machinery, on sizes of a second; the runner's is in `studies/runner/backends/test_on_ray.py`."""
+"""The benchmarks' own machinery, on sizes of a second; mypy checks the rest of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from tests.benchmarks import __main__ as program
-from tests.benchmarks import bank, large, retrieval, scale, step
+from tests.benchmarks import large, retrieval, scale, step
 from tests.benchmarks.entries import ENTRIES, Entry
 from tests.benchmarks.measurement import Measurement, fastest
 
@@ -101,20 +101,6 @@ def test_late_trials_stand_beside_early_ones_in_time_and_memory() -> None:
     assert (time.ours, time.theirs, time.ratio, time.ok) == pytest.approx((0.003, 0.001, 3.0, False))
     assert (memory.theirs, memory.unit) == (pytest.approx(1024 / large.SAMPLED), "KiB")
     assert memory.ours == pytest.approx(1024 * 24 / (count - slots - 3_000))  # of 54 samples, 30 are of the first half
-
-
-@pytest.mark.slow
-def test_building_a_bank_starting_again_and_the_memory_are_measured() -> None:
-    rows = list(bank.measure(CPU, count=8, repeats=1))
-    assert [(row.what, row.asked, row.unit) for row in rows] == [
-        ("building at 280 px from PNGs of 1024 px", 1.2, "ms an image"),
-        ("building at 280 px from JPEGs of 1024 px", None, "ms an image"),
-        ("second start with 8 images", 1.0, "s"),
-        ("peak memory of building, above what was there", 1.0, "GiB"),
-    ]
-    assert all(0 < row.ours < 1000 and row.theirs > 0 for row in rows)
-    assert 8 * 280**2 / 2**30 < rows[-1].ours < 1
-    assert list(bank.measure(torch.device("cuda"))) == []
 
 
 def test_matches_are_those_of_chestxray14() -> None:

@@ -193,7 +193,7 @@ class Record(Document):
     @property
     def costs(self) -> tuple[Cost, ...]:
         """The record's cost and its attempts'."""
-        return (self.cost, *(attempt.cost for attempt in self.attempts))
+        return (self.cost, *[attempt.cost for attempt in self.attempts])
 
     @property
     def device_seconds(self) -> float:

@@ -248,9 +248,11 @@ def test_a_compiled_trial_is_as_good_and_can_be_interrupted(tiny_bank: Bank, tmp
     eager = Trial(spec, RunSettings(tmp_path / "eager", "cpu")).run()
     spec = spec.model_copy(update={"train": spec.train.model_copy(update={"compile": "default"})})
     whole = Trial(spec, RunSettings(tmp_path / "whole", "cpu")).run()
-    for row, other in zip(eager.history, whole.history, strict=True):
-        assert other.loss == pytest.approx(row.loss, rel=0.01, abs=1e-4)
-        assert other.delta_mean == pytest.approx(row.delta_mean, rel=0.01, abs=1e-4)
+    first = eager.history[0]
+    assert whole.history[0].loss == pytest.approx(first.loss, rel=1e-3)
+    assert whole.history[0].delta_mean == pytest.approx(first.delta_mean, rel=1e-3)
+    for row, other in zip(eager.history, whole.history, strict=True):  # a triplet may be hard in one of the two alone
+        assert other.validation_mAP == pytest.approx(row.validation_mAP, abs=0.02)
     assert whole.cost.startup_s > whole.cost.train_s  # compiling takes seconds, and is not training
     place = RunSettings(tmp_path / "parts", "cpu", checkpoint_every_s=0.0)
     stopped = Trial(spec, place)

@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import torch
 from rich.console import Console
 
 from fmim.exit_codes import DONE
@@ -40,7 +39,6 @@ from fmim_core.records import (
 )
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings
-from tests.benchmarks import runner
 from tests.benchmarks.idle import IdleTrial, Watch, idle_plan
 from tests.studies.runner.forecast.test_calibrate import check_prediction
 from tests.support.comparison import comparable_records
@@ -83,7 +81,7 @@ def running(cluster: RayStart, monkeypatch: pytest.MonkeyPatch) -> RayStart:
     def started(kind: str, address: str | None) -> nullcontext[RayStart | None]:
         return nullcontext(cluster if kind == "ray" else None)
 
-    for module in ("fmim.runner.cluster.start", "fmim.runner.forecast.predict", "tests.benchmarks.runner"):
+    for module in ("fmim.runner.cluster.start", "fmim.runner.forecast.predict"):
         monkeypatch.setattr(f"{module}.starting", started)
     return cluster
 
@@ -132,7 +130,7 @@ def test_a_trial_whose_worker_dies_between_two_trials_is_tried_again(
 ) -> None:
     """Tune fails such a trial, which has not begun, at once."""
     dispatcher, settings = Dispatcher(idle_plan(20), tiny_bank, tmp_path, {}), RunSettings(tmp_path, "cpu")
-    resources = Resources(1.0, 0.0)
+    resources = Resources(float(cores()), 0.0)  # one worker, which is started twice
     with open_backend(cluster, resources) as backend:
         run_ray(dispatcher, settings, resources, backend.slots, 20, tmp_path, trial=DiesBetweenTrials)
     assert (tmp_path / "died").exists()
@@ -283,18 +281,3 @@ def test_workers_have_the_text_of_a_studys_own_files_alone(tmp_path: Path, fmim_
     lines = told.read_text(encoding="utf-8").splitlines()
     assert lines.count("my_study my_scale from disk") == 2  # this process, once a command
     assert lines.count("my_study my_scale from text") == len(lines) - 2 > 0
-
-
-@pytest.mark.usefixtures("running")
-def test_the_runner_is_timed_with_trials_that_do_nothing() -> None:
-    rows = list(runner.measure(torch.device("cpu"), trials=5, large=20))
-    assert rows[0].what.startswith("each of 5 trials that do nothing, in ")
-    assert [row.what for row in rows[1:]] == [
-        "  the same",
-        "  the same",
-        "each of the last 2 of 20",
-        "memory for each of the last 10",
-    ]
-    assert all(0 < row.ours < 60 for row in rows[:4])
-    assert rows[0].theirs == runner.PER_TRIAL_S
-    assert list(runner.measure(torch.device("cuda"))) == []
