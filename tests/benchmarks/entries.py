@@ -29,15 +29,15 @@ class Entry:
 
 
 ENTRIES: dict[str, Entry] = {  # in the order of the table
-    "imports": Entry(30, 12, {"repeats": 1}),
-    "bank": Entry(90, 20, {"count": 150, "repeats": 1}),
-    "loss": Entry(20, 5, {"repeats": 25}),
-    "step": Entry(40, 20, {"repeats": 1}),
-    "retrieval": Entry(60, 20, {"repeats": 1, "large_size": 20_000}),
-    "precision": Entry(60, 20, {"seeds": 2}),
-    "runner": Entry(1200, 50, {"trials": 50, "large": 500}),
-    "scale": Entry(400, 40, {"trials": 5000}),
-    "quick": Entry(420, 50, {"preset": "smoke", "every": 20}),
+    "imports": Entry(25, 10, {"repeats": 1}),
+    "bank": Entry(80, 20, {"count": 150, "repeats": 1}),
+    "loss": Entry(5, 1, {"repeats": 25}),
+    "step": Entry(40, 10, {"repeats": 1}),
+    "retrieval": Entry(180, 20, {"repeats": 1, "large_size": 20_000, "one_query_of": 10}),
+    "precision": Entry(25, 10, {"seeds": 2}),
+    "runner": Entry(600, 60, {"trials": 30, "large": 300}),
+    "scale": Entry(320, 25, {"trials": 5000}),
+    "quick": Entry(600, 60, {"preset": "smoke", "every": 40}),
 }
 
 
