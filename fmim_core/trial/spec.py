@@ -127,6 +127,7 @@ class TrialSpec(Config):
 
     @property
     def _canonical_settings(self) -> str:
+        """What of the training configuration decides the result, as canonical JSON."""
         # A file that was given is what is in it, wherever it lies; published weights are known by their name.
         weights = None if self.train.model.given_file is None else self.weights_sha256
         if self.reference is not None:

@@ -75,13 +75,11 @@ def csv_lines(sources: Sequence[CsvSource], rows: Iterable[Mapping[str, Any]]) -
         for number, key, values_of in made:
             value = row.get(key)
             if value is not values[number]:
-                cells, values[number] = values_of(value), value
-                one = len(cells) == 1
-                texts[number] = _csv_text(cells[0]) if one else between.join([_csv_text(cell) for cell in cells])
+                values[number], cells = value, values_of(value)
+                texts[number] = between.join(map(_csv_text, cells)) if len(cells) > 1 else _csv_text(cells[0])
         line = between.join(texts)
-        if between is _BETWEEN:
-            all_cells = line.split(_BETWEEN)
-            line = ",".join([all_cells[place] for place in last.values()])
+        if between != ",":
+            line = ",".join(map(line.split(between).__getitem__, last.values()))
         yield f"{line}\n"
 
 
