@@ -10,14 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 
 from fmim_reports.build import build_report, status_lines
 from fmim_reports.contents import contents_of
 from fmim_reports.reading import published
 from fmim_reports.reading.results import read_results
 from fmim_reports.reading.summary import from_time
+from fmim_reports.studies import lambda_sweep
+from fmim_reports.writing.axes import RULE
 from fmim_reports.writing.formats import configuration_text, to_tex
 from tests.support.declared import make_declared_out
+from tests.support.drawn import lines
 from tests.support.file_contents import YEARS, edit, spoil
 from tests.support.out_folders import table, tables_alone
 from tests.support.query_files import with_queries
@@ -93,6 +97,23 @@ def test_lambda_table_has_validation_and_test_and_the_verdict_answers(tmp_path: 
         "For reference, published (OAI, 5-fold CV), on other images: highest mAP at ≥ 6 years with λ = 1 (96.3 %), "
         "lowest with λ = 2 (94.5 %)."
     )
+
+
+def test_a_weight_that_breaks_training_stands_at_the_edge_of_the_figure(tmp_path: Path) -> None:
+    def broken(arm: str, configuration: Mapping[str, Any]) -> float:
+        return 0.2 if arm == "lambda_2" else value(arm, configuration)
+
+    out = make_declared_out(tmp_path / "lambda_sweep", "lambda_sweep", broken)
+    plot = lambda_sweep.lambda_plot(read_results(out))
+    assert RULE in plot.caption
+    figure = Figure()
+    plot.draw(figure)
+    low, high = figure.axes[0].get_ylim()
+    lowest, highest = 100 * (0.75 + APART), 80.0  # of the other three; λ = 2 has 15 and 7.3
+    assert 60 < low < lowest < highest < high < 83
+    assert {text.get_text() for text in figure.axes[0].texts} == {"↓ 7.3 to 15.0"}
+    for line in ("ours, all years", "ours, ≥ 6 years"):
+        assert [round(x) for x in lines(figure.axes[0])[line]] == [0, 1, 2]
 
 
 def test_a_mean_over_later_times_counts_each_query_once(tmp_path: Path) -> None:
