@@ -30,13 +30,13 @@ class Entry:
 
 ENTRIES: dict[str, Entry] = {  # in the order of the table
     "imports": Entry(25, 10, {"repeats": 1}),
-    "bank": Entry(80, 20, {"count": 150, "repeats": 1}),
+    "bank": Entry(80, 15, {"count": 100, "repeats": 1}),
     "loss": Entry(5, 1, {"repeats": 25}),
     "step": Entry(40, 10, {"repeats": 1}),
-    "retrieval": Entry(180, 20, {"repeats": 1, "large_size": 20_000, "one_query_of": 10}),
-    "precision": Entry(25, 10, {"seeds": 2}),
-    "runner": Entry(600, 60, {"trials": 30, "large": 300}),
-    "scale": Entry(320, 25, {"trials": 5000}),
+    "retrieval": Entry(180, 30, {"repeats": 2, "large_size": 20_000, "one_query_of": 10}),
+    "precision": Entry(25, 15, {"seeds": 2}),
+    "runner": Entry(600, 60, {"trials": 20, "large": 200}),
+    "scale": Entry(320, 30, {"trials": 2500}),
     "quick": Entry(600, 60, {"preset": "smoke", "every": 40}),
 }
 

@@ -68,7 +68,7 @@ def _in_fresh_processes(folder: Path, preset: str, records: Sequence[Record]) ->
     for record in records:
         spec = specs[record.trial]
         found.append(seconds(["-c", ONE_TRIAL, spec.model_dump_json(), str(folder / "alone")], folder))
-        assert read_json(record_path(folder / "alone", spec.id)).status == record.status
+        assert Record.read(record_path(folder / "alone", spec.id)).status == record.status
     return found
 
 
