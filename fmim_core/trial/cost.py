@@ -102,6 +102,8 @@ def _beyond(cost: Cost, carried: Cost | None) -> Cost:
         return cost
     whole, part = cost.model_dump(), carried.model_dump()
     left = {name: max(0, whole[name] - part[name]) for name in SUMS}
+    # The checkpoint may be newer than what was last heard of the worker: then some of these seconds are in it.
+    left["lost_s"] = min(left["lost_s"], left["wall_s"])
     energy = _add(cost.energy_j, None if carried.energy_j is None else -carried.energy_j)
     return cost.model_copy(update=left | {"energy_j": None if energy is None else max(0.0, energy)})
 

@@ -129,6 +129,23 @@ def test_a_worker_that_died_leaves_seconds_that_nobody_can_assign() -> None:
     assert (cost.train_s, cost.lost_s, cost.wall_s, cost.energy_j) == (3.0, 2.5, 6.5, None)
 
 
+@pytest.mark.parametrize(
+    ("carried", "left"),
+    [
+        (Cost(train_s=0.5, wall_s=0.75), (0.5, 2.5, 3.25)),  # the checkpoint is older than what was last heard
+        (Cost(train_s=2.0, wall_s=3.0), (0.0, 1.0, 1.0)),  # it is newer: the worker died before it told of it
+    ],
+)
+def test_seconds_of_a_dead_worker_that_are_in_the_checkpoint_are_not_lost(
+    tiny_bank: Bank, carried: Cost, left: tuple[float, float, float]
+) -> None:
+    record = first_search_trials(mini_plan(), tiny_bank)[0].record("2026-01-01T00:00:00.000Z")
+    record = record.changed({"cost": cut_off(Cost(train_s=1.0, wall_s=1.5), 2.5)})
+    (attempt,) = earlier_attempts(record, record.fingerprint, carried)
+    assert (attempt.cost.train_s, attempt.cost.lost_s, attempt.cost.wall_s) == left
+    assert attempt.cost.wall_s + carried.wall_s == record.cost.wall_s
+
+
 def powercap(root: Path, zones: dict[str, tuple[str, int]]) -> Path:
     """The kernel's folder of energy counters: zone → its name and its microjoules; they begin again at 1000 J."""
     for zone, (name, energy) in zones.items():
