@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,12 +79,11 @@ def open_backend(start: RayStart | None, asked: Resources, code: Code | None = N
             yield Backend(1, _device_in_words(each), asked.cpus, each)
             return
     from fmim.runner.backends.ray_backend import run_ray  # noqa: F401  # it takes a second, while the cluster starts
-    from fmim.runner.cluster.connection import joined_cluster, own_cluster
     from fmim.runner.cluster.nodes import check_workers, resources_of_nodes
 
     with same_handlers(), ExitStack() as stack:
         with same_handlers():  # Ray takes SIGTERM for itself where it starts, and gives it back to nobody where it ends
-            logs = stack.enter_context(own_cluster(start.head) if start.head else joined_cluster(start.address))
+            logs = stack.enter_context(_cluster(start))
         start.guard.if_killed_say(KILLED)
         resources, slots = allot(asked, resources_of_nodes())
         if start.head is None:  # elsewhere may be another Python, or none of this program
@@ -92,6 +91,16 @@ def open_backend(start: RayStart | None, asked: Resources, code: Code | None = N
         device, gpus = _device_in_words(resources.gpus or 0.0), resources.gpus or 0.0
         own_logs = logs if start.head else None
         yield Backend(slots, device, resources.cpus, gpus, start.guard.scratch, own_logs, code)
+
+
+def _cluster(start: RayStart) -> AbstractContextManager[Path]:
+    """Being in the cluster of others that is joined, or else in our own; yields the folder of its logs."""
+    from fmim.runner.cluster.connection import joined_cluster, own_cluster
+
+    if start.joining is not None:
+        return joined_cluster(start.joining)
+    assert start.head is not None
+    return own_cluster(start.head)
 
 
 def _device_in_words(gpus: float) -> str:

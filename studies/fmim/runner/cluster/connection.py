@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -18,10 +17,8 @@ import ray
 
 from fmim.exit_codes import BAD_INPUT
 from fmim.runner.cluster.head import START_S, Head
-from fmim.runner.cluster.tokens import TOKEN, kept_token, own_token
-
-ANSWER_S = 30.0
-"""How long a cluster of others may take to let us in."""
+from fmim.runner.cluster.joining import Joining
+from fmim.runner.cluster.tokens import kept_token, own_token
 
 
 @contextmanager
@@ -43,18 +40,18 @@ def own_cluster(head: Head) -> Iterator[Path]:
 
 
 @contextmanager
-def joined_cluster(address: str) -> Iterator[Path]:
-    """Be in the cluster at `address` for the block; yields the folder of its logs on this machine.
+def joined_cluster(joining: Joining) -> Iterator[Path]:
+    """Be in the cluster that another process has joined before, for the block; yields its logs' folder on this machine.
 
     Raises:
-        ValueError: there is none at that address, or it does not let us in.
+        ValueError: it does not let us in.
     """
-    nobody = f"no Ray cluster can be reached at --address {address}"
+    nobody = f"no Ray cluster can be reached at --address {joining.address}"
     with kept_token(), _connection():
-        if problem := _problem_of_joining(address):
+        if problem := joining.problem:
             raise ValueError(f"{nobody}: {problem}; --backend inline needs no Ray")
         try:
-            session = _connect(address)
+            session = _connect(joining.address)
         except Exception as error:  # Ray raises whatever its parts do
             raise ValueError(f"{nobody}: {error}; --backend inline needs no Ray") from error
         yield Path(session, "logs")
@@ -66,27 +63,6 @@ def _connection() -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
-
-
-def _problem_of_joining(address: str) -> str | None:
-    """Join in another process first: where it is not let in Ray waits for minutes or for ever, and nothing, no thread
-    either, interrupts it."""
-    command = [sys.executable, "-c", "import ray, sys; ray.init(sys.argv[1], log_to_driver=False)", address]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as trial:
-        try:
-            said = trial.communicate(timeout=ANSWER_S)[1]
-        except subprocess.TimeoutExpired:
-            trial.kill()
-            said = trial.communicate()[1]
-    if trial.returncode == 0:
-        return None
-    if "Unauthenticated" in said:
-        return f"it asks for another token: set {TOKEN}"
-    last = said.strip().splitlines()[-1:]
-    if trial.returncode > 0:
-        return last[0] if last else "Ray does not say why"
-    where = f" The last that Ray said: {last[0]}" if last else ""
-    return f"it has not let us in for {ANSWER_S:g} s, as where its workers do not start; see its logs.{where}"
 
 
 def _connect(address: str) -> str:

@@ -9,19 +9,17 @@ from typing import Literal
 
 from fmim.runner.cluster.address import knock
 from fmim.runner.cluster.head import Head, start_head
+from fmim.runner.cluster.joining import Joining, joining
 from fmim.runner.ending.guard import Guard, guarded
 
 
 @dataclass(frozen=True)
 class RayStart:
-    """A scratch folder for Ray, with its guard.
-
-    address: of a cluster that is there already; empty where the head starts one of our own.
-    """
+    """A scratch folder for Ray, with its guard; a head that starts a cluster of our own, or else what joins another."""
 
     guard: Guard
     head: Head | None
-    address: str = ""
+    joining: Joining | None = None
 
 
 @contextmanager
@@ -34,7 +32,10 @@ def starting(kind: Literal["ray", "inline"], address: str | None) -> Iterator[Ra
     if kind == "inline":
         yield None
         return
-    if address:
-        knock(address)
-    with guarded() as guard:
-        yield RayStart(guard, None, address) if address else RayStart(guard, start_head(guard.scratch))
+    if not address:
+        with guarded() as guard:
+            yield RayStart(guard, start_head(guard.scratch))
+        return
+    knock(address)
+    with guarded() as guard, joining(address) as begun:
+        yield RayStart(guard, None, begun)

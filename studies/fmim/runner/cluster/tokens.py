@@ -27,15 +27,20 @@ def own_token(token: str) -> Iterator[None]:
 
 @contextmanager
 def kept_token() -> Iterator[None]:
-    """Have Ray show its token to the cluster at HOST:PORT, if there is one; one that asks for none does not mind.
+    """Have Ray show its token to the cluster at HOST:PORT in the block."""
+    with _environment(kept_variables()):
+        yield
+
+
+def kept_variables() -> dict[str, str]:
+    """What Ray needs to show its token, if there is one, to the cluster at HOST:PORT; one without does not mind.
 
     `ray start` makes clusters that ask for it, and keeps it in a file; Ray sends it by itself to the cluster that it
     finds on this machine alone.
     """
     kept = os.environ.get(PATH) or os.path.expanduser("~/.ray/auth_token")
     known = os.environ.get(TOKEN) or Path(kept).is_file()
-    with _environment({MODE: "token"} if known and MODE not in os.environ else {}):
-        yield
+    return {MODE: "token"} if known and MODE not in os.environ else {}
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from rich.console import Console
 
 from fmim.data.banks import bank_of
 from fmim.runner.cluster import head
+from fmim.runner.cluster.joining import joining
 from fmim.runner.cluster.nodes import check_on_nodes, fault
 from fmim.runner.cluster.start import starting
 from fmim_core.data.bank.bank import Bank
@@ -84,7 +85,7 @@ def test_every_node_that_runs_trials_checks_the_bank(banks: tuple[Bank, Bank]) -
     try:
         nodes.add_node(num_cpus=1)
         nodes.add_node(num_cpus=0)  # runs no trials, and need not have the bank
-        with joined_cluster(nodes.address):
+        with joining(nodes.address) as begun, joined_cluster(begun):
             check_on_nodes(bank)
             spoil(bank)
             with pytest.raises(ValueError, match=r"cannot be used on 1 of 2 nodes:\n  node .*\): .*images\.u8 \(rows"):
