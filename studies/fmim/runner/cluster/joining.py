@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import fmim.runner.cluster.settings  # noqa: F401
 from fmim.runner.cluster.tokens import TOKEN, kept_variables
 
 ANSWER_S = 30.0
-"""How long a cluster of others may take to let us in."""
+"""How long a cluster of others may take to let us in, once nothing else is to be done before."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +24,12 @@ class Joining:
 
     address: str
     _process: subprocess.Popen[str]
-    _until: float
 
     @cached_property
     def problem(self) -> str | None:
         """Why it is not let in, None if it is; waits for it."""
         try:
-            said = self._process.communicate(timeout=max(0.0, self._until - time.monotonic()))[1]
+            said = self._process.communicate(timeout=ANSWER_S)[1]
         except subprocess.TimeoutExpired:
             self._process.kill()
             said = self._process.communicate()[1]
@@ -54,6 +52,6 @@ def joining(address: str) -> Iterator[Joining]:
     environment, pipe = os.environ | kept_variables(), subprocess.PIPE
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=pipe, text=True, env=environment) as process:
         try:
-            yield Joining(address, process, time.monotonic() + ANSWER_S)
+            yield Joining(address, process)
         finally:
             process.kill()
