@@ -22,7 +22,7 @@ from rich.console import Console
 from torchvision.models import ResNet18_Weights, resnet18
 
 from fmim.data.sources import find_listing
-from fmim.runner.run_study import run_plan
+from fmim.runner.run import run_plan
 from fmim_core.data.sets.manifest_settings import read_settings
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig

@@ -14,7 +14,7 @@ from fmim.changes import check_changes, read_changes, with_changes
 from fmim.data.sources import PHANTOM, check_data
 from fmim.declare import Preset, Study
 from fmim.own.study_file import is_study_file
-from fmim.runner.ownership import check_folder, nearest_place
+from fmim.runner.folder.ownership import check_folder, nearest_place
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.sqlite.database import database_files
 from fmim_core.records import SelectionFile

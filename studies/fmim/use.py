@@ -63,7 +63,7 @@ def run(
 
     from fmim.options import Options
     from fmim.runner.backends.home import usable_home
-    from fmim.runner.run_study import plan_of, run_plan
+    from fmim.runner.run import plan_of, run_plan
 
     given = Options(study=study, changes=[f"{field}={value}" for field, value in (changes or {}).items()], **options)
     given.check()

@@ -15,7 +15,7 @@ from fmim.plan import Plan
 from fmim.presets import SMOKE
 from fmim.runner.backends.ray_backend import run_ray
 from fmim.runner.backends.room import Resources
-from fmim.runner.dispatcher import Dispatcher
+from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker

@@ -17,11 +17,11 @@ from fmim.changes import with_changes
 from fmim.declare import Arm, Study
 from fmim.plan import Plan
 from fmim.presets import QUICK
-from fmim.runner.dispatcher import Dispatcher
-from fmim.runner.folder import write_study
+from fmim.runner.folder.study_file import write_study
+from fmim.runner.schedule.dispatcher import Dispatcher
+from fmim.runner.schedule.study_progress import StudyProgress
 from fmim.runner.workload import Workload
 from fmim.terminal.progress import Progress
-from fmim.terminal.study_progress import StudyProgress
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.phantom import PhantomSource

@@ -93,11 +93,11 @@ def run(folder: Path, trials: int) -> Watch:
 
 def resume(folder: Path, trials: int) -> None:
     """What a start does from its plan to its first trial, where the records of a few are lost."""
-    from fmim.runner.dispatcher import Dispatcher
-    from fmim.runner.folder import outcomes_of_plan
-    from fmim.runner.ownership import check_folder
+    from fmim.runner.folder.ownership import check_folder
+    from fmim.runner.folder.study_file import outcomes_of_plan
     from fmim.runner.reuse.earlier import earlier_trials
     from fmim.runner.reuse.known import EqualTrials
+    from fmim.runner.schedule.dispatcher import Dispatcher
     from fmim.runner.trainings_check import check_trainings
 
     out = folder / "study"
@@ -131,7 +131,7 @@ def status(folder: Path, trials: int) -> None:
 
 def overview(folder: Path, trials: int) -> None:
     """As `fmim overview` writes it."""
-    from fmim.across.overview import write_overview
+    from fmim.runner.folder.overview import write_overview
 
     write_overview(folder)
 

@@ -27,9 +27,9 @@ import fmim_reports.build
 from fmim.declare import Arm
 from fmim.exit_codes import DONE
 from fmim.plan import Plan
-from fmim.runner.forecast.predict import predict_plan
-from fmim.runner.ownership import LOCK, WITHOUT
-from fmim.runner.run_study import run_plan
+from fmim.runner.folder.ownership import LOCK, WITHOUT
+from fmim.runner.predict import predict_plan
+from fmim.runner.run import run_plan
 from fmim.surface import Surface
 from fmim_core.records import StudyFile, study_path
 from fmim_reports.reading.results import read_results

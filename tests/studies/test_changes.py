@@ -13,7 +13,7 @@ from fmim.changes import read_changes, with_changes
 from fmim.exit_codes import DONE
 from fmim.options import Options
 from fmim.presets import QUICK
-from fmim.runner.run_study import plan_of, run_plan
+from fmim.runner.run import plan_of, run_plan
 from fmim_core.records import StudyFile, read_records
 from fmim_reports.parts.cautions import cautions
 from fmim_reports.reading.results import read_results

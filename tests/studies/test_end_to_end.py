@@ -14,7 +14,7 @@ from rich.console import Console
 from fmim.exit_codes import DONE
 from fmim.options import Options
 from fmim.runner.backends.backend import KILLED
-from fmim.runner.run_study import run_study
+from fmim.runner.run import run_study
 from fmim_core.records import StudyFile, read_records
 from tests.stress.processes import marked, seconds_until, start
 from tests.support.comparison import comparable_records

@@ -14,7 +14,7 @@ from torchvision.models import densenet121
 from fmim.catalogue.backbones import STUDY, backbones_study
 from fmim.changes import with_changes
 from fmim.plan import Plan
-from fmim.runner.run_study import run_plan
+from fmim.runner.run import run_plan
 from fmim_core.models.pretrained import grey_input
 from fmim_core.records import read_records
 from fmim_core.seeding import scoped_torch_seed

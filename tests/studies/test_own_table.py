@@ -11,7 +11,7 @@ from PIL import Image
 from rich.console import Console
 
 from fmim.exit_codes import DONE
-from fmim.runner.run_study import run_plan
+from fmim.runner.run import run_plan
 from fmim_core.records import StudyFile, read_records, study_path
 from fmim_reports.reading.results import Results, read_results
 from tests.support.image_folders import folder_of

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from fmim.exit_codes import DONE
 from fmim.options import Options
-from fmim.runner.run_study import run_plan
+from fmim.runner.run import run_plan
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import StudyFile, read_records
 from fmim_reports.build import build_report

@@ -11,8 +11,8 @@ from fmim import catalogue
 from fmim.declare import Arm, Study
 from fmim.plan import Plan
 from fmim.runner.backends.inline import run_inline
-from fmim.runner.dispatcher import Dispatcher
-from fmim.runner.selection import Outcome
+from fmim.runner.schedule.dispatcher import Dispatcher
+from fmim.runner.search.selection import Outcome
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import read_records
 from fmim_core.references.base import REFERENCES

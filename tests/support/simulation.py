@@ -11,11 +11,11 @@ from typing import Any
 
 from fmim.declare import Arm, Study
 from fmim.plan import Plan
-from fmim.runner.dispatcher import Dispatcher, TrialSource
 from fmim.runner.reuse.earlier import EarlierTrials
 from fmim.runner.reuse.on_disk import RecordsOnDisk
-from fmim.runner.reuse.reusing import Reusing
-from fmim.runner.selection import Outcome
+from fmim.runner.schedule.dispatcher import Dispatcher, TrialSource
+from fmim.runner.schedule.reusing import Reusing
+from fmim.runner.search.selection import Outcome
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import EpochRow, Record, Status
 from fmim_core.trial import checkpoint

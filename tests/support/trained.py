@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from fmim.plan import Plan
-from fmim.runner.folder import write_study
-from fmim.runner.selection import given
+from fmim.runner.folder.study_file import write_study
+from fmim.runner.search.selection import given
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Execution, FixedSelection, Record, SelectionFile, now
 from fmim_core.trial.trial import RunSettings, Trial

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from fmim.commands.arguments import new_folder
-from fmim.runner.ownership import study_folder
+from fmim.runner.folder.ownership import study_folder
 from fmim_core.records import in_terminal
 
 
@@ -50,6 +50,6 @@ def overview(
     """Write FOLDER/index.html, all studies in a folder at a glance; runs and reports keep it current."""
     if not folder.is_dir():
         raise ValueError(f"{folder} is not a folder: give the one in which studies lie, e.g. runs")
-    from fmim.across.overview import write_overview
+    from fmim.runner.folder.overview import write_overview
 
     Console().print(f"overview: {in_terminal(write_overview(folder))}", highlight=False, soft_wrap=True)

@@ -33,7 +33,7 @@ from fmim.commands.arguments import (
     options_of,
 )
 from fmim.commands.program import warn
-from fmim.runner.ownership import study_folder
+from fmim.runner.folder.ownership import study_folder
 from fmim.terminal.stages import say
 from fmim_core.records import in_terminal
 
@@ -98,11 +98,11 @@ def plan(
         raise ValueError("--calibrate writes calibration.json, and --json prints the plan: leave one of them out")
     say(CHECKING)
     if calibrate:
-        from fmim.runner.forecast.predict import predict
+        from fmim.runner.predict import predict
 
         predict(options, Console())
         return
-    from fmim.runner.run_study import prepare
+    from fmim.runner.run import prepare
     from fmim.terminal.plan import plan_as_json, show_plan
 
     checked = prepare(options)
@@ -143,7 +143,7 @@ def run(
     options = options_of(locals(), but=("dry_run",))
     if dry_run:
         say(CHECKING)
-        from fmim.runner.run_study import prepare
+        from fmim.runner.run import prepare
         from fmim.terminal.plan import show_plan
 
         show_plan(prepare(options), options, Console())
@@ -152,7 +152,7 @@ def run(
 
     say(options.starting)
     with starting(options.backend, options.address) as start:  # Ray starts while torch is imported, which takes seconds
-        from fmim.runner.run_study import run_study
+        from fmim.runner.run import run_study
 
         code = run_study(options, start, Console())
     raise typer.Exit(code)
@@ -180,7 +180,7 @@ def status(
 def report(out: StudyFolder) -> None:
     """Build a study's report again, from its records alone."""
     folder = study_folder(out)
-    from fmim.across.overview import update_overview
+    from fmim.runner.folder.overview import update_overview
     from fmim_reports.build import build_report
 
     Console().print(f"report: {in_terminal(build_report(folder))}", highlight=False, soft_wrap=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from fmim.runner.ownership import study_folder
+from fmim.runner.folder.ownership import study_folder
 from fmim_core.config import did_you_mean
 from fmim_core.records import Record, SelectionFile, StudyFile, read_record, study_path, trial_name
 

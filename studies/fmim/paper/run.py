@@ -59,7 +59,7 @@ def run_paper(options: PaperOptions, console: Console) -> int:
     Raises:
         ValueError: bad input; nothing has started.
     """
-    from fmim.runner.run_study import plan_of
+    from fmim.runner.run import plan_of
     from fmim_reports.whole_paper.build import build_paper
 
     for study in PAPER_STUDIES:
@@ -76,7 +76,7 @@ def run_paper(options: PaperOptions, console: Console) -> int:
 
 def _run_each(options: PaperOptions, start: RayStart | None, console: Console) -> list[int]:
     """The exit code of each study, up to one that is interrupted."""
-    from fmim.runner.run_study import plan_of, run_started
+    from fmim.runner.run import plan_of, run_started
 
     codes: list[int] = []
     for number, study in enumerate(PAPER_STUDIES, start=1):

@@ -9,7 +9,7 @@ from rich.table import Column, Table
 from fmim.paper.run import PaperOptions
 from fmim.paper.studies import PAPER_STUDIES, PaperStudy
 from fmim.runner.reuse.known import reused_before
-from fmim.runner.run_study import prepare
+from fmim.runner.run import prepare
 
 
 def show_paper(options: PaperOptions, console: Console) -> None:

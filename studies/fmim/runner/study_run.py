@@ -10,28 +10,28 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fmim.across.overview import update_overview
 from fmim.exit_codes import DONE, INTERRUPTED, SOME_FAILED
 from fmim.plan import Plan
 from fmim.runner.backends.backend import Backend
-from fmim.runner.dispatcher import Dispatcher
 from fmim.runner.ending.signals import announced
-from fmim.runner.folder import (
+from fmim.runner.folder.overview import update_overview
+from fmim.runner.folder.study_file import (
     end_execution,
     write_shown_images,
 )
 from fmim.runner.reuse.earlier import EarlierTrials
 from fmim.runner.reuse.known import EqualTrials
 from fmim.runner.reuse.on_disk import RecordsOnDisk
-from fmim.runner.reuse.reusing import Reusing
-from fmim.runner.selection import Outcome
+from fmim.runner.schedule.dispatcher import Dispatcher
+from fmim.runner.schedule.reusing import Reusing
+from fmim.runner.schedule.study_progress import StudyProgress
+from fmim.runner.search.selection import Outcome
 from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY
 from fmim.runner.tracking.tracker import Tracker
 from fmim.runner.workload import Workload
 from fmim.terminal.next_steps import show_next
 from fmim.terminal.progress import Progress
 from fmim.terminal.stages import say
-from fmim.terminal.study_progress import StudyProgress
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import StudyFile, TrialCounts, in_terminal
 

@@ -11,13 +11,13 @@ from rich.table import Column, Table
 from fmim.declare import Arm
 from fmim.options import Options
 from fmim.plan import Plan
-from fmim.runner.data_warnings import warn_of_data, warn_of_folds
 from fmim.runner.forecast.calibrate import Calibration
 from fmim.runner.forecast.forecast import Forecast
-from fmim.runner.power import power_lines
 from fmim.runner.reuse.known import Reused, reused_before
-from fmim.runner.run_study import Checked
+from fmim.runner.run import Checked
 from fmim.runner.workload import Workload
+from fmim.terminal.data_warnings import warn_of_data, warn_of_folds
+from fmim.terminal.power import power_lines
 from fmim.terminal.tables import Listing, show
 from fmim_core.records import in_terminal
 from fmim_reports.writing.formats import duration

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 
-from fmim.runner.selection import Outcome, better
-from fmim.terminal.study_progress import StudyProgress
+from fmim.runner.schedule.study_progress import StudyProgress
+from fmim.runner.schedule.time_left import about
+from fmim.runner.search.selection import Outcome, better
 from fmim.terminal.tables import Listing
-from fmim.terminal.time_left import about
 from fmim_core.metric_names import METRICS
 from fmim_core.records import (
     EpochRow,

@@ -13,12 +13,12 @@ from typing import Any
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 
-from fmim.runner.ownership import owner
-from fmim.runner.selection import Outcome
+from fmim.runner.folder.ownership import owner
+from fmim.runner.schedule.study_progress import ArmProgress, StudyProgress
+from fmim.runner.schedule.time_left import about
+from fmim.runner.search.selection import Outcome
 from fmim.terminal.progress import in_one_line, percent, running_of
-from fmim.terminal.study_progress import ArmProgress, StudyProgress
 from fmim.terminal.tables import Listing, show
-from fmim.terminal.time_left import about
 from fmim_core.records import (
     Damaged,
     FixedSelection,

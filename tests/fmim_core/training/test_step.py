@@ -20,8 +20,8 @@ from torch.utils._pytree import tree_leaves
 from fmim.declare import Preset, Study
 from fmim.options import Options
 from fmim.plan import Plan
-from fmim.runner.forecast.predict import predict_plan
-from fmim.runner.run_study import run_plan
+from fmim.runner.predict import predict_plan
+from fmim.runner.run import run_plan
 from fmim_core.data.bank.bank import Bank
 from fmim_core.seeding import scoped_torch_seed, torch_generator
 from fmim_core.training.compiling import WARMUP_STEPS

@@ -11,7 +11,7 @@ from fmim import catalogue
 from fmim.declare import Study
 from fmim.options import Options
 from fmim.presets import PRESETS, find_preset
-from fmim.runner.run_study import plan_of
+from fmim.runner.run import plan_of
 from fmim_core.config import Config
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank

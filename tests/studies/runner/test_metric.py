@@ -12,12 +12,12 @@ from rich.console import Console
 
 from fmim.exit_codes import DONE
 from fmim.plan import Plan
-from fmim.runner.folder import write_study
-from fmim.runner.run_study import run_plan
+from fmim.runner.folder.study_file import write_study
+from fmim.runner.run import run_plan
+from fmim.runner.schedule.study_progress import StudyProgress
+from fmim.runner.search.selection import Outcome, better
 from fmim.runner.search.tpe import TPE
-from fmim.runner.selection import Outcome, better
 from fmim.terminal.progress import Progress
-from fmim.terminal.study_progress import StudyProgress
 from fmim_core.data.bank.bank import Bank
 from fmim_core.metric_names import METRICS, Metric
 from fmim_core.records import ProposalsFile, SelectionFile, StudyFile, read_records

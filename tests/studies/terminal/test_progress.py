@@ -7,9 +7,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fmim.runner.folder import write_study
+from fmim.runner.folder.study_file import write_study
+from fmim.runner.schedule.study_progress import StudyProgress
 from fmim.terminal.progress import Progress
-from fmim.terminal.study_progress import StudyProgress
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import ProgressFile, progress_path
 from tests.support.documents import epoch_row, execution, fold_entry, trial_record

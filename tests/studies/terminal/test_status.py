@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from fmim.runner.ownership import locked
+from fmim.runner.folder.ownership import locked
 from fmim.terminal.status import StudyStatus, show_status
 from fmim_core.records import ProgressFile, RunningTrial, TrialLengths, now, progress_path, record_path
 from tests.support.factories import make_out

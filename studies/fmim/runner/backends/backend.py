@@ -12,8 +12,8 @@ import torch
 from fmim.runner.backends.inline import run_inline
 from fmim.runner.backends.room import Resources, allot
 from fmim.runner.cluster.start import RayStart
-from fmim.runner.dispatcher import TrialSource
 from fmim.runner.ending.signals import same_handlers
+from fmim.runner.schedule.dispatcher import TrialSource
 from fmim_core.data.bank.bank import Bank
 from fmim_core.machine import cores
 from fmim_core.records import Code

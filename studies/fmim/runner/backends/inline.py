@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from fmim.runner.dispatcher import TrialSource
+from fmim.runner.schedule.dispatcher import TrialSource
 from fmim_core.records import Record
 from fmim_core.trial.reference_trial import trial_of
 from fmim_core.trial.spec import TrialSpec

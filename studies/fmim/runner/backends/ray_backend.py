@@ -24,7 +24,7 @@ from fmim.own.code import run_code
 from fmim.runner.backends.dead_workers import LastReport, record_of_dead_worker
 from fmim.runner.backends.room import Resources
 from fmim.runner.cluster.nodes import WORKER_S, last_words
-from fmim.runner.dispatcher import TrialSource
+from fmim.runner.schedule.dispatcher import TrialSource
 from fmim_core.records import Code, Cost, EpochRow, Record, SoFar, now, read_record
 from fmim_core.trial.reference_trial import trial_of
 from fmim_core.trial.spec import TrialSpec

@@ -13,7 +13,7 @@ from statistics import fmean
 
 from fmim.plan import Plan
 from fmim.runner.backends.backend import Backend
-from fmim.runner.dispatcher import Observer
+from fmim.runner.schedule.dispatcher import Observer
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker

@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from fmim.plan import Plan
-from fmim.runner.dispatcher import Dispatcher, TrialSource
 from fmim.runner.forecast.calibrate import Calibration, training_key
 from fmim.runner.forecast.equal import ForecastRecords
-from fmim.runner.reuse.reusing import Reusing
+from fmim.runner.schedule.dispatcher import Dispatcher, TrialSource
+from fmim.runner.schedule.reusing import Reusing
 from fmim.runner.workload import Work, Workload
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import EpochRow, Metrics, now

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fmim.options import Options
 from fmim.plan import Plan
-from fmim.runner.ownership import is_moved_aside
+from fmim.runner.folder.ownership import is_moved_aside
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import StudyFile, study_path, trials_with_result
 from fmim_core.trial.spec import RESULTS_VERSION, TrialSpec

@@ -9,7 +9,7 @@ from fmim.declare import Arm
 from fmim.plan import Plan
 from fmim.runner.search.draws import TorchDraws
 from fmim.runner.search.proposals import Proposals
-from fmim.runner.selection import Outcome, score, select
+from fmim.runner.search.selection import Outcome, score, select
 from fmim_core.data.bank.bank import Bank
 from fmim_core.metric_names import METRICS
 from fmim_core.records import EpochRow, Selection

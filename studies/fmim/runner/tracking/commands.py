@@ -12,7 +12,7 @@ from rich.console import Console
 from fmim.commands.arguments import StudyFolder
 from fmim.exit_codes import SOME_FAILED
 from fmim.runner.ending.guard import guarded
-from fmim.runner.ownership import study_folder
+from fmim.runner.folder.ownership import study_folder
 from fmim.runner.tracking.address import TrackingAddress
 from fmim_core.records import StudyFile, study_path
 

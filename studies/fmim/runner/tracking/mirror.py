@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from fmim.runner.ownership import check_folder, locked
+from fmim.runner.folder.ownership import check_folder, locked
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity
 from fmim.runner.tracking.sqlite.database import database_files

@@ -22,9 +22,9 @@ from fmim.runner.backends.backend import open_backend
 from fmim.runner.backends.ray_backend import run_ray
 from fmim.runner.backends.room import Resources
 from fmim.runner.cluster.start import RayStart, starting
-from fmim.runner.dispatcher import Dispatcher
 from fmim.runner.forecast.forecast import Forecast
-from fmim.runner.run_study import run_started
+from fmim.runner.run import run_started
+from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.workload import Work
 from fmim_core.data.bank.bank import Bank
 from fmim_core.machine import cores
@@ -81,7 +81,7 @@ def running(cluster: RayStart, monkeypatch: pytest.MonkeyPatch) -> RayStart:
     def started(kind: str, address: str | None) -> nullcontext[RayStart | None]:
         return nullcontext(cluster if kind == "ray" else None)
 
-    for module in ("fmim.runner.cluster.start", "fmim.runner.forecast.predict"):
+    for module in ("fmim.runner.cluster.start", "fmim.runner.predict"):
         monkeypatch.setattr(f"{module}.starting", started)
     return cluster
 

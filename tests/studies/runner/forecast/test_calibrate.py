@@ -15,7 +15,7 @@ from fmim.runner.forecast import calibrate as calibration_module
 from fmim.runner.forecast.calibrate import Calibration, Probes, Timing, training_key
 from fmim.runner.forecast.equal import ForecastRecords
 from fmim.runner.forecast.forecast import Forecast, forecast
-from fmim.runner.forecast.predict import predict_plan
+from fmim.runner.predict import predict_plan
 from fmim.runner.reuse.earlier import EarlierTrials
 from fmim.runner.search.tpe import TPE
 from fmim.runner.workload import Work, Workload

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from fmim.runner.dispatcher import Dispatcher
 from fmim.runner.reuse.earlier import EarlierTrials
 from fmim.runner.reuse.known import EqualTrials
 from fmim.runner.reuse.on_disk import RecordsOnDisk
-from fmim.runner.reuse.reusing import Reusing
+from fmim.runner.schedule.dispatcher import Dispatcher
+from fmim.runner.schedule.reusing import Reusing
+from fmim.runner.search.selection import Outcome
 from fmim.runner.search.tpe import TPE
-from fmim.runner.selection import Outcome
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Record, Status, TrialCounts, read_records
 from fmim_core.trial import checkpoint

@@ -18,7 +18,7 @@ from fmim.options import Options
 from fmim.runner.reuse.earlier import earlier_trials
 from fmim.runner.reuse.known import reused_before
 from fmim.runner.reuse.taking_over import usable
-from fmim.runner.run_study import check_plan, run_plan
+from fmim.runner.run import check_plan, run_plan
 from fmim_core.data.bank.building import find_bank
 from fmim_core.records import (
     Record,

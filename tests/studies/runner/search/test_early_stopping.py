@@ -9,7 +9,7 @@ from pathlib import Path
 import optuna
 import pytest
 
-from fmim.runner.selection import select
+from fmim.runner.search.selection import select
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Metrics
 from fmim_core.trial.spec import TrialSpec

@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 
 from fmim.plan import Plan
-from fmim.runner.folder import write_study
+from fmim.runner.folder.study_file import write_study
+from fmim.runner.schedule.study_progress import StudyProgress
 from fmim.terminal.progress import Progress
 from fmim.terminal.status import show_status
-from fmim.terminal.study_progress import StudyProgress
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import ProposalsFile, StudyFile
 from fmim_spaces.domain import Configuration

@@ -9,8 +9,8 @@ import pytest
 from mlflow import MlflowClient
 
 from fmim.exit_codes import BAD_INPUT, DONE, SOME_FAILED
-from fmim.runner.folder import write_study
-from fmim.runner.ownership import locked
+from fmim.runner.folder.ownership import locked
+from fmim.runner.folder.study_file import write_study
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker

@@ -23,7 +23,7 @@ from mlflow import MlflowClient
 from rich.console import Console
 
 from fmim.exit_codes import DONE
-from fmim.runner.run_study import run_plan
+from fmim.runner.run import run_plan
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mirror import mirror_study
 from fmim.runner.tracking.mlflow_runs import Identity

@@ -21,7 +21,7 @@ from rich.console import Console
 
 import fmim
 from fmim.exit_codes import BAD_INPUT, DONE
-from fmim.runner.run_study import run_plan
+from fmim.runner.run import run_plan
 from fmim.runner.tracking.views import run_page
 from fmim_core.records import Record, read_records
 from tests.stress.processes import MARK, marked, seconds_until

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fmim.across.overview import update_overview
 from fmim.data.banks import bank_of
 from fmim.data.sources import find_source
 from fmim.data.subject_check import check_subject_counts
@@ -21,19 +20,20 @@ from fmim.plan import Plan
 from fmim.runner.backends.backend import Backend, open_backend
 from fmim.runner.backends.room import Resources
 from fmim.runner.cluster.start import RayStart, starting
-from fmim.runner.data_warnings import warn_of_data, warn_of_folds
-from fmim.runner.folder import (
+from fmim.runner.folder.overview import update_overview
+from fmim.runner.folder.ownership import locked, move_aside
+from fmim.runner.folder.study_file import (
     outcomes_of_plan,
     set_damaged_forecast_aside,
     write_study,
     write_surfaces,
 )
-from fmim.runner.ownership import locked, move_aside
 from fmim.runner.reuse.earlier import earlier_of
 from fmim.runner.study_run import StudyRun, warn
 from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim.runner.trainings_check import check_trainings
+from fmim.terminal.data_warnings import warn_of_data, warn_of_folds
 from fmim.terminal.stages import say
 from fmim_core.config import Refused
 from fmim_core.data.bank.bank import Bank

@@ -9,8 +9,8 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from fmim.runner.selection import Outcome, better
-from fmim.terminal.time_left import Durations, Waiting, makespan
+from fmim.runner.schedule.time_left import Durations, Waiting, makespan
+from fmim.runner.search.selection import Outcome, better
 from fmim_core.metric_names import METRICS
 from fmim_core.records import ArmEntry, ReferenceEntry, RunningTrial, Stage, StudyFile, TrialCounts, TrialLengths
 

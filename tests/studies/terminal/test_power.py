@@ -8,8 +8,8 @@ from pathlib import Path
 from fmim import catalogue
 from fmim.changes import with_changes
 from fmim.plan import Plan
-from fmim.runner.power import power_lines
-from fmim.runner.spread import ASSUMED
+from fmim.terminal.power import power_lines
+from fmim.terminal.spread import ASSUMED
 from fmim_reports.parts.comparisons import comparisons
 from fmim_reports.parts.comparisons.words import power_sentence
 from fmim_reports.reading.results import read_results

@@ -12,8 +12,8 @@ import pytest
 from fmim import catalogue
 from fmim.declare import Arm, Preset, Study
 from fmim.plan import Plan
-from fmim.runner.dispatcher import Dispatcher
-from fmim.runner.selection import Outcome, select
+from fmim.runner.schedule.dispatcher import Dispatcher
+from fmim.runner.search.selection import Outcome, select
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Configuration, FixedSelection, Record, SelectionFile, Status
 from fmim_core.trial.spec import TrialSpec

@@ -17,8 +17,8 @@ from mlflow import MlflowClient
 from rich.console import Console
 
 from fmim.exit_codes import DONE
-from fmim.runner.ownership import locked
-from fmim.runner.run_study import run_plan
+from fmim.runner.folder.ownership import locked
+from fmim.runner.run import run_plan
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker

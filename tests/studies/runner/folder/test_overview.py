@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from fmim.across.overview import update_overview, write_overview
-from fmim.runner.ownership import locked
+from fmim.runner.folder.overview import update_overview, write_overview
+from fmim.runner.folder.ownership import locked
 from fmim_core.records import ReportSummary, summary_path
 from fmim_reports.across.overview import State, read_overview
 from fmim_reports.across.summary import summary_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fmim.plan import Plan
-from fmim.runner.spread import ASSUMED
+from fmim.terminal.spread import ASSUMED
 from fmim_core.records import study_path
 from fmim_reports.parts.comparisons import comparisons
 from fmim_reports.parts.comparisons.words import power_sentence

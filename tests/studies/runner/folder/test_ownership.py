@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from fmim.runner.folder import set_damaged_forecast_aside
-from fmim.runner.forecast.predict import predict
-from fmim.runner.ownership import locked
-from fmim.runner.run_study import Options, prepare, run_study
+from fmim.runner.folder.ownership import locked
+from fmim.runner.folder.study_file import set_damaged_forecast_aside
+from fmim.runner.predict import predict
+from fmim.runner.run import Options, prepare, run_study
 from fmim_core.records import SCHEMA, read_json
 from tests.support.calibration import CALIBRATION
 from tests.support.factories import make_out

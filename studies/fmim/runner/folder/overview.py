@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fmim.runner.ownership import owner
+from fmim.runner.folder.ownership import owner
 from fmim_core.records import write_text
 from fmim_reports.across.overview import is_foreign, overview_page, read_overview
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from fmim.declare import Arm
 from fmim.plan import Plan
 from fmim.runner.search.draws import TorchDraws
-from fmim.runner.selection import Outcome, score
+from fmim.runner.search.selection import Outcome, score
 from fmim_core.metric_names import METRICS
 from fmim_core.records import Proposal, ProposalsFile, Record
 from fmim_spaces.domain import Configuration

@@ -13,10 +13,10 @@ from typing import Any
 from PIL import Image
 
 from fmim.plan import Plan
-from fmim.runner.resuming.differences import check_arms, differences
-from fmim.runner.resuming.proposing_again import proposed_again
+from fmim.runner.folder.differences import check_arms, differences
 from fmim.runner.search.proposals import Proposals, proposals_path
-from fmim.runner.selection import Outcome
+from fmim.runner.search.proposed_again import proposed_again
+from fmim.runner.search.selection import Outcome
 from fmim.surface import Surface
 from fmim_core.config import fingerprint
 from fmim_core.data.bank.bank import Bank
@@ -257,7 +257,7 @@ def _git_commit() -> str:
 
     An environment may lie in another project's repository, whose commit says nothing of this code.
     """
-    root = Path(__file__).resolve().parents[3]
+    root = Path(__file__).resolve().parents[4]
     try:
         if Path(_git(root, "rev-parse", "--show-toplevel")) != root:
             return "unknown"

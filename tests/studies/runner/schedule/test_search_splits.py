@@ -11,8 +11,8 @@ from rich.console import Console
 
 from fmim import catalogue
 from fmim.plan import Plan
-from fmim.runner.dispatcher import Dispatcher
-from fmim.runner.folder import outcomes_of_plan, write_study
+from fmim.runner.folder.study_file import outcomes_of_plan, write_study
+from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.search.tpe import TPE
 from fmim.runner.workload import Workload
 from fmim.terminal.status import show_status
