@@ -8,6 +8,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,28 @@ def files(package: str) -> list[Path]:
     return sorted(path for path in PACKAGES[package].rglob("*.py") if "my_study" not in path.stem)
 
 
+def imported_files() -> dict[Path, set[Path]]:
+    """Each of the packages' files, with those that it imports anywhere in it."""
+    by_name = {
+        ".".join((package, *path.relative_to(root).with_suffix("").parts)).removesuffix(".__init__"): path
+        for package, root in PACKAGES.items()
+        for path in files(package)
+    }
+    found: dict[Path, set[Path]] = {path: set() for path in by_name.values()}
+    for path in found:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Import():
+                    names = [alias.name for alias in node.names]
+                case ast.ImportFrom(module=str(module)):
+                    whole = [f"{module}.{alias.name}" for alias in node.names]
+                    names = [name if name in by_name else module for name in whole]
+                case _:
+                    continue
+            found[path] |= {by_name[name] for name in names if name in by_name} - {path}
+    return found
+
+
 def offenders(paths: list[Path], banned: set[str], top_only: bool = False) -> list[str]:
     return [
         f"{path.relative_to(ROOT)} imports {name}"
@@ -56,6 +79,16 @@ def offenders(paths: list[Path], banned: set[str], top_only: bool = False) -> li
 )
 def test_imports_go_one_way(package: str, banned: set[str]) -> None:
     assert offenders(files(package), banned) == []
+
+
+def test_folders_import_one_way() -> None:
+    """No circle of files, nor of folders: a folder's own files are either below all its folders or above them."""
+    by_file = imported_files()
+    by_folder: dict[Path, set[Path]] = {}
+    for path, found in by_file.items():
+        by_folder.setdefault(path.parent, set()).update({other.parent for other in found} - {path.parent})
+    TopologicalSorter(by_file).prepare()  # a circle raises CycleError, which names it
+    TopologicalSorter(by_folder).prepare()
 
 
 def test_spaces_need_what_a_configuration_is_and_nothing_else_of_the_core() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fmim import catalogue
 from fmim.declare import Arm, Preset, Study
-from fmim.presets import PRESETS
+from fmim.declare.presets import PRESETS
 from fmim_core.records import flat
 from fmim_docs.markdown import code, page, table
 

@@ -5,7 +5,7 @@ derived from stands in `fmim.kinds`.
 """
 
 from fmim.declare import Arm, Preset, Study
-from fmim.presets import FULL, PAPER, PRESETS, QUICK, SMOKE
+from fmim.declare.presets import FULL, PAPER, PRESETS, QUICK, SMOKE
 from fmim.runner.search.tpe import TPE
 from fmim.use import load, load_model, run
 from fmim_spaces.domain import Choice, LogUniform, Space, Uniform

@@ -9,15 +9,15 @@ from typing import Annotated
 
 import typer
 
-from fmim.across.commands import compare, overview
+from fmim.commands.across import compare, overview
+from fmim.commands.data import app as data_app
+from fmim.commands.matching import embed, match
 from fmim.commands.paper import paper
 from fmim.commands.program import Program, warn
 from fmim.commands.studies import list_studies, new, plan, report, run, status
-from fmim.data.commands import app as data_app
-from fmim.matching.commands import embed, match
+from fmim.commands.tracking import mirror, ui
 from fmim.runner.backends.home import usable_home
 from fmim.runner.ending.signals import ends_as_by_ctrl_c
-from fmim.runner.tracking.commands import mirror, ui
 
 app = typer.Typer(
     cls=Program,

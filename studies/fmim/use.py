@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from fmim.declare import Study
-from fmim.exit_codes import INTERRUPTED
 from fmim.own.code import PACKAGES
+from fmim.runner.ending.exit_codes import INTERRUPTED
 
 if TYPE_CHECKING:
     from fmim.matching.model import EmbeddingModel
@@ -61,7 +61,7 @@ def run(
     """
     from rich.console import Console
 
-    from fmim.options import Options
+    from fmim.commands.options import Options
     from fmim.runner.backends.home import usable_home
     from fmim.runner.run import plan_of, run_plan
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fmim.changes import with_changes
 from fmim.declare import Arm, Study
+from fmim.declare.changes import with_changes
+from fmim.declare.presets import SMOKE
 from fmim.plan import Plan
-from fmim.presets import SMOKE
 from fmim.runner.backends.ray_backend import run_ray
 from fmim.runner.backends.room import Resources
 from fmim.runner.schedule.dispatcher import Dispatcher

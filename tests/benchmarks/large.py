@@ -13,14 +13,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fmim.changes import with_changes
 from fmim.declare import Arm, Study
+from fmim.declare.changes import with_changes
+from fmim.declare.presets import QUICK
 from fmim.plan import Plan
-from fmim.presets import QUICK
+from fmim.plan.workload import Workload
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.schedule.study_progress import StudyProgress
-from fmim.runner.workload import Workload
 from fmim.terminal.progress import Progress
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank

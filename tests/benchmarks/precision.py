@@ -9,7 +9,7 @@ from statistics import mean, stdev
 import torch
 
 from fmim import catalogue
-from fmim.presets import QUICK
+from fmim.declare.presets import QUICK
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.training.trainer import train

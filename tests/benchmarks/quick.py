@@ -14,8 +14,8 @@ from statistics import fmean
 
 import torch
 
+from fmim.commands.options import Options
 from fmim.data.sources import find_source
-from fmim.options import Options
 from fmim.runner.run import plan_of
 from fmim_core.data.bank.building import build_bank
 from fmim_core.records import Record, read_json, read_records, record_path

@@ -93,12 +93,12 @@ def run(folder: Path, trials: int) -> Watch:
 
 def resume(folder: Path, trials: int) -> None:
     """What a start does from its plan to its first trial, where the records of a few are lost."""
+    from fmim.plan.trainings_check import check_trainings
     from fmim.runner.folder.ownership import check_folder
     from fmim.runner.folder.study_file import outcomes_of_plan
     from fmim.runner.reuse.earlier import earlier_trials
     from fmim.runner.reuse.known import EqualTrials
     from fmim.runner.schedule.dispatcher import Dispatcher
-    from fmim.runner.trainings_check import check_trainings
 
     out = folder / "study"
     lost = sorted((out / "records").glob("*.fold*.json"))[::1000]

@@ -25,12 +25,12 @@ from rich.console import Console
 
 import fmim_reports.build
 from fmim.declare import Arm
-from fmim.exit_codes import DONE
+from fmim.declare.surface import Surface
 from fmim.plan import Plan
+from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.folder.ownership import LOCK, WITHOUT
 from fmim.runner.predict import predict_plan
 from fmim.runner.run import run_plan
-from fmim.surface import Surface
 from fmim_core.records import StudyFile, study_path
 from fmim_reports.reading.results import read_results
 from fmim_spaces.domain import Space, Uniform

@@ -13,7 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
-from fmim.options import Options
+from fmim.commands.options import Options
 from tests.support.program import Program
 
 

@@ -11,9 +11,9 @@ import pytest
 from mlflow import MlflowClient
 from rich.console import Console
 
-from fmim.exit_codes import DONE
-from fmim.options import Options
+from fmim.commands.options import Options
 from fmim.runner.backends.backend import KILLED
+from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.run import run_study
 from fmim_core.records import StudyFile, read_records
 from tests.stress.processes import marked, seconds_until, start

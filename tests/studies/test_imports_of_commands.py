@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 
 from fmim.cli import app
-from fmim.exit_codes import BAD_INPUT, DONE
+from fmim.runner.ending.exit_codes import BAD_INPUT, DONE
 from tests.benchmarks.programs import programs
 from tests.support.factories import make_out
 from tests.support.imports import imports_of

@@ -12,7 +12,7 @@ from rich.console import Console
 from torchvision.models import densenet121
 
 from fmim.catalogue.backbones import STUDY, backbones_study
-from fmim.changes import with_changes
+from fmim.declare.changes import with_changes
 from fmim.plan import Plan
 from fmim.runner.run import run_plan
 from fmim_core.models.pretrained import grey_input

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
-from fmim.exit_codes import DONE
+from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.run import run_plan
 from fmim_core.records import StudyFile, read_records, study_path
 from fmim_reports.reading.results import Results, read_results

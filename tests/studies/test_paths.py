@@ -13,8 +13,8 @@ from mlflow import MlflowClient
 from PIL import Image
 from rich.console import Console
 
-from fmim.exit_codes import DONE
-from fmim.options import Options
+from fmim.commands.options import Options
+from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.run import run_plan
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import StudyFile, read_records

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fmim.changes import with_changes
+from fmim.commands.options import Options
 from fmim.declare import Arm, Preset, Study
-from fmim.options import Options
+from fmim.declare.changes import with_changes
 from fmim.plan import Plan
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.sets.phantom_config import PhantomConfig

@@ -8,7 +8,7 @@ which is an arm of its own.
 from __future__ import annotations
 
 from fmim.declare import Arm, Study
-from fmim.presets import PRESETS
+from fmim.declare.presets import PRESETS
 from fmim_spaces import spaces
 
 TRIPLET = ("loss.kind", "triplet")

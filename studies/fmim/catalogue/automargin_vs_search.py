@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import product
 
 from fmim.declare import Arm, Study
-from fmim.presets import PRESETS
+from fmim.declare.presets import PRESETS
 from fmim.runner.search.tpe import TPE
 from fmim_spaces import spaces
 from fmim_spaces.domain import Space

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fmim.declare import Arm, Preset, Study
-from fmim.presets import FULL, PAPER, SMOKE
+from fmim.declare.presets import FULL, PAPER, SMOKE
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_spaces.domain import Assignment
 from fmim_spaces.spaces import TRIPLET_AUTOMARGIN, TRIPLET_GRID

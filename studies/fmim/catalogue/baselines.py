@@ -7,7 +7,7 @@ selected on the same data, with `--selected runs/hyperparameter_selection`.
 from __future__ import annotations
 
 from fmim.declare import Arm, Study
-from fmim.presets import PRESETS
+from fmim.declare.presets import PRESETS
 from fmim_spaces.spaces import point
 
 STUDY = Study(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fmim.declare import Arm, Study
-from fmim.presets import PRESETS
+from fmim.declare.presets import PRESETS
 from fmim_spaces import spaces
 from fmim_spaces.domain import Assignment, Space
 

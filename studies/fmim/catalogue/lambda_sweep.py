@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fmim.declare import Arm, Study
-from fmim.presets import PRESETS
+from fmim.declare.presets import PRESETS
 from fmim_spaces import spaces
 
 AUTOMARGIN = (("margins.kind", "automargin"), ("margins.k_delta", 2), ("margins.k_an", 2))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fmim.declare import Arm, Study
-from fmim.presets import PRESETS
-from fmim.surface import Surface
+from fmim.declare.presets import PRESETS
+from fmim.declare.surface import Surface
 from fmim_spaces.domain import Assignment
 from fmim_spaces.spaces import point
 

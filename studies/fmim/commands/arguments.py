@@ -11,7 +11,7 @@ import typer
 from fmim.commands.completion import complete_data, complete_out, complete_preset, complete_study
 
 if TYPE_CHECKING:
-    from fmim.options import Options
+    from fmim.commands.options import Options
 
 StudyName = Annotated[
     str,
@@ -86,7 +86,7 @@ def options_of(arguments: dict[str, Any], but: Collection[str]) -> Options:
 
     They are checked here, before the modules that train are imported, which takes seconds.
     """
-    from fmim.options import Options
+    from fmim.commands.options import Options
 
     given = {name: value for name, value in arguments.items() if name not in but}
     options = Options(**given | {"changes": given["changes"] or ()})

@@ -15,7 +15,7 @@ def complete_study(incomplete: str) -> list[str]:
 
 def complete_preset(incomplete: str) -> list[str]:
     """The presets that most studies have."""
-    from fmim.presets import PRESETS
+    from fmim.declare.presets import PRESETS
 
     return _begin(incomplete, (preset.name for preset in PRESETS))
 

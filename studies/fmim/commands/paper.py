@@ -52,7 +52,7 @@ def paper(
     Each study has a folder in OUT, in which it can be looked at and gone on with as any other. What studies beside OUT
     have trained is reused. Ctrl-C is safe: the same command goes on.
     """
-    from fmim.options import Options
+    from fmim.commands.options import Options
     from fmim.paper.run import PaperOptions, run_paper
     from fmim.paper.studies import SELECTION
 

@@ -11,8 +11,8 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from fmim import catalogue
-from fmim.exit_codes import BAD_INPUT, INTERRUPTED
 from fmim.own.study_file import is_study_file
+from fmim.runner.ending.exit_codes import BAD_INPUT, INTERRUPTED
 from fmim_core.config import did_you_mean, in_words
 from fmim_core.records import in_terminal
 

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from fmim.data.banks import progress_bar
 from fmim.data.sources import PHANTOM, find_listing
-from fmim.presets import find_preset
+from fmim.declare.presets import find_preset
 from fmim_core.data.check import Read, check_images, unnamed_images
 from fmim_core.data.images.contact_sheet import contact_sheet, sheet_lines
 from fmim_core.data.sets.phantom import PhantomSource

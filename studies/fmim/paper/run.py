@@ -7,10 +7,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fmim.exit_codes import DONE, INTERRUPTED, SOME_FAILED
-from fmim.options import Options
+from fmim.commands.options import Options
 from fmim.paper.studies import PAPER_STUDIES, PaperStudy
 from fmim.runner.cluster.start import RayStart, starting
+from fmim.runner.ending.exit_codes import DONE, INTERRUPTED, SOME_FAILED
 from fmim_core.records import in_terminal
 
 

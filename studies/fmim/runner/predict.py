@@ -8,8 +8,9 @@ from functools import partial
 
 from rich.console import Console
 
-from fmim.options import Options
+from fmim.commands.options import Options
 from fmim.plan import Plan
+from fmim.plan.workload import Workload
 from fmim.runner.cluster.start import starting
 from fmim.runner.folder.study_file import set_damaged_forecast_aside
 from fmim.runner.forecast.calibrate import calibrate
@@ -17,7 +18,6 @@ from fmim.runner.forecast.equal import ForecastRecords
 from fmim.runner.forecast.forecast import Forecast, forecast
 from fmim.runner.reuse.earlier import earlier_of
 from fmim.runner.run import backend_of, check_plan, open_bank, plan_of
-from fmim.runner.workload import Workload
 from fmim.terminal.plan import show_forecast, show_plan
 from fmim_core.records import CalibrationFile, ForecastEntry, calibration_path, now
 

@@ -11,12 +11,13 @@ from pathlib import Path
 
 from rich.console import Console
 
+from fmim.commands.options import Options, selection_file
 from fmim.data.banks import bank_of
 from fmim.data.sources import find_source
-from fmim.data.subject_check import check_subject_counts
-from fmim.options import Options, selection_file
 from fmim.own.faults import located, place_of
 from fmim.plan import Plan
+from fmim.plan.subject_check import check_subject_counts
+from fmim.plan.trainings_check import check_trainings
 from fmim.runner.backends.backend import Backend, open_backend
 from fmim.runner.backends.room import Resources
 from fmim.runner.cluster.start import RayStart, starting
@@ -32,7 +33,6 @@ from fmim.runner.reuse.earlier import earlier_of
 from fmim.runner.study_run import StudyRun, warn
 from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker
-from fmim.runner.trainings_check import check_trainings
 from fmim.terminal.data_warnings import warn_of_data, warn_of_folds
 from fmim.terminal.stages import say
 from fmim_core.config import Refused

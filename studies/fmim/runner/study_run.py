@@ -10,9 +10,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fmim.exit_codes import DONE, INTERRUPTED, SOME_FAILED
 from fmim.plan import Plan
+from fmim.plan.workload import Workload
 from fmim.runner.backends.backend import Backend
+from fmim.runner.ending.exit_codes import DONE, INTERRUPTED, SOME_FAILED
 from fmim.runner.ending.signals import announced
 from fmim.runner.folder.overview import update_overview
 from fmim.runner.folder.study_file import (
@@ -28,7 +29,6 @@ from fmim.runner.schedule.study_progress import StudyProgress
 from fmim.runner.search.selection import Outcome
 from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY
 from fmim.runner.tracking.tracker import Tracker
-from fmim.runner.workload import Workload
 from fmim.terminal.next_steps import show_next
 from fmim.terminal.progress import Progress
 from fmim.terminal.stages import say

@@ -8,14 +8,14 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Column, Table
 
+from fmim.commands.options import Options
 from fmim.declare import Arm
-from fmim.options import Options
 from fmim.plan import Plan
+from fmim.plan.workload import Workload
 from fmim.runner.forecast.calibrate import Calibration
 from fmim.runner.forecast.forecast import Forecast
 from fmim.runner.reuse.known import Reused, reused_before
 from fmim.runner.run import Checked
-from fmim.runner.workload import Workload
 from fmim.terminal.data_warnings import warn_of_data, warn_of_folds
 from fmim.terminal.power import power_lines
 from fmim.terminal.tables import Listing, show

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from fmim.commands.options import Options
 from fmim.declare import Preset, Study
-from fmim.options import Options
 from fmim.plan import Plan
 from fmim.runner.predict import predict_plan
 from fmim.runner.run import run_plan

@@ -8,9 +8,9 @@ from random import Random
 from typing import Any
 
 from fmim import catalogue
+from fmim.commands.options import Options
 from fmim.declare import Study
-from fmim.options import Options
-from fmim.presets import PRESETS, find_preset
+from fmim.declare.presets import PRESETS, find_preset
 from fmim.runner.run import plan_of
 from fmim_core.config import Config
 from fmim_core.data.bank.bank import Bank

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from fmim.presets import SMOKE
+from fmim.declare.presets import SMOKE
 from fmim_core.data.describe import describe
 from fmim_core.data.images.contact_sheet import CAPTION, GAP, LABEL, TILE, TITLE, contact_sheet, sheet_lines
 from fmim_core.data.images.reading import ImageProblem

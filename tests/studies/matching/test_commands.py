@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from fmim import load_model
-from fmim.exit_codes import BAD_INPUT, DONE
+from fmim.runner.ending.exit_codes import BAD_INPUT, DONE
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.tables.listing import FileSource

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from fmim.presets import SMOKE
+from fmim.declare.presets import SMOKE
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.records import ProposalsFile, StudyFile, read_records
 from tests.support.mini_study import NO_TRACKER

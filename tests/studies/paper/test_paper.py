@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fmim import catalogue
-from fmim.options import Options
+from fmim.commands.options import Options
 from fmim.paper.run import PaperOptions
 from fmim.paper.studies import PAPER_STUDIES, SELECTION
 from fmim.plan import Plan

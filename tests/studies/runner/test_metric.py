@@ -10,8 +10,8 @@ from statistics import fmean
 import pytest
 from rich.console import Console
 
-from fmim.exit_codes import DONE
 from fmim.plan import Plan
+from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.run import run_plan
 from fmim.runner.schedule.study_progress import StudyProgress

@@ -16,7 +16,7 @@ import pytest
 from mlflow import MlflowClient
 from rich.console import Console
 
-from fmim.exit_codes import DONE
+from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.folder.ownership import locked
 from fmim.runner.run import run_plan
 from fmim.runner.tracking.address import TrackingAddress

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fmim import catalogue
-from fmim.changes import with_changes
+from fmim.declare.changes import with_changes
 from fmim.plan import Plan
 from fmim.terminal.power import power_lines
 from fmim.terminal.spread import ASSUMED

@@ -15,10 +15,10 @@ import fmim.runner.cluster.settings  # noqa: F401
 # isort: split
 import ray
 
-from fmim.exit_codes import BAD_INPUT
 from fmim.runner.cluster.head import START_S, Head
 from fmim.runner.cluster.joining import Joining
 from fmim.runner.cluster.tokens import kept_token, own_token
+from fmim.runner.ending.exit_codes import BAD_INPUT
 
 
 @contextmanager

@@ -12,12 +12,12 @@ from typing import Any
 
 from PIL import Image
 
+from fmim.declare.surface import Surface
 from fmim.plan import Plan
 from fmim.runner.folder.differences import check_arms, differences
 from fmim.runner.search.proposals import Proposals, proposals_path
 from fmim.runner.search.proposed_again import proposed_again
 from fmim.runner.search.selection import Outcome
-from fmim.surface import Surface
 from fmim_core.config import fingerprint
 from fmim_core.data.bank.bank import Bank
 from fmim_core.losses.surface import loss_surface

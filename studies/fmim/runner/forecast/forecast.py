@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from fmim.plan import Plan
+from fmim.plan.workload import Work, Workload
 from fmim.runner.forecast.calibrate import Calibration, training_key
 from fmim.runner.forecast.equal import ForecastRecords
 from fmim.runner.schedule.dispatcher import Dispatcher, TrialSource
 from fmim.runner.schedule.reusing import Reusing
-from fmim.runner.workload import Work, Workload
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import EpochRow, Metrics, now
 from fmim_core.seeding import derive_seed

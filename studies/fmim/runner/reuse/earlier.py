@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fmim.options import Options
+from fmim.commands.options import Options
 from fmim.plan import Plan
 from fmim.runner.folder.ownership import is_moved_aside
 from fmim_core.data.bank.bank import Bank

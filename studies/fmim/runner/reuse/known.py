@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fmim.options import Options
+from fmim.commands.options import Options
 from fmim.plan import Images, Plan
 from fmim.runner.reuse.earlier import EarlierTrials, earlier_of, study_folders
 from fmim_core.data.bank.building import find_bank

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from fmim.exit_codes import DONE, INTERRUPTED, SOME_FAILED
+from fmim.runner.ending.exit_codes import DONE, INTERRUPTED, SOME_FAILED
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.sqlite.database import ARTIFACTS, make_if_new, opening
 from fmim.runner.tracking.sqlite.known_runs import KnownRun, known_runs

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from fmim.data.sources import find_listing
-from fmim.exit_codes import DONE
+from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.run import run_plan
 from fmim_core.data.sets.chestxray14 import ChestXray14
 from fmim_core.data.tables.listing import Listing

@@ -17,15 +17,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from fmim.exit_codes import DONE
+from fmim.plan.workload import Work
 from fmim.runner.backends.backend import open_backend
 from fmim.runner.backends.ray_backend import run_ray
 from fmim.runner.backends.room import Resources
 from fmim.runner.cluster.start import RayStart, starting
+from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.forecast.forecast import Forecast
 from fmim.runner.run import run_started
 from fmim.runner.schedule.dispatcher import Dispatcher
-from fmim.runner.workload import Work
 from fmim_core.data.bank.bank import Bank
 from fmim_core.machine import cores
 from fmim_core.records import (

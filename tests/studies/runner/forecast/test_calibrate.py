@@ -11,6 +11,7 @@ from rich.console import Console
 
 from fmim.declare import Arm
 from fmim.plan import Plan
+from fmim.plan.workload import Work, Workload
 from fmim.runner.forecast import calibrate as calibration_module
 from fmim.runner.forecast.calibrate import Calibration, Probes, Timing, training_key
 from fmim.runner.forecast.equal import ForecastRecords
@@ -18,7 +19,6 @@ from fmim.runner.forecast.forecast import Forecast, forecast
 from fmim.runner.predict import predict_plan
 from fmim.runner.reuse.earlier import EarlierTrials
 from fmim.runner.search.tpe import TPE
-from fmim.runner.workload import Work, Workload
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import CalibrationFile, Cost, EpochRow, Record, TrialError, record_path
 from fmim_core.trial.spec import TrialSpec

@@ -13,8 +13,8 @@ from mlflow import MlflowClient
 from rich.console import Console
 
 import fmim
-from fmim.exit_codes import DONE
-from fmim.options import Options
+from fmim.commands.options import Options
+from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.reuse.earlier import earlier_trials
 from fmim.runner.reuse.known import reused_before
 from fmim.runner.reuse.taking_over import usable

@@ -11,12 +11,12 @@ import pytest
 
 from fmim.declare import Arm, Study
 from fmim.plan import Plan
+from fmim.plan.workload import Workload
 from fmim.runner.backends.inline import run_inline
 from fmim.runner.forecast.forecast import Slots
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.search.selection import Outcome
 from fmim.runner.search.tpe import TPE
-from fmim.runner.workload import Workload
 from fmim_core.data.bank.bank import Bank
 from fmim_core.models.base import multiply_adds
 from fmim_core.records import Record, read_records

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from fmim import catalogue
 from fmim.plan import Plan
+from fmim.plan.workload import Workload
 from fmim.runner.folder.study_file import outcomes_of_plan, write_study
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.search.tpe import TPE
-from fmim.runner.workload import Workload
 from fmim.terminal.status import show_status
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import PlannedTrials, ProposalsFile, Record, SelectionFile, StudyFile

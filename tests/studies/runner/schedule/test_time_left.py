@@ -11,6 +11,7 @@ import pytest
 
 from fmim.declare import Arm
 from fmim.plan import Plan
+from fmim.plan.workload import Workload
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.forecast.calibrate import Timing
 from fmim.runner.forecast.forecast import Clock, Slots
@@ -18,7 +19,6 @@ from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.schedule.study_progress import StudyProgress
 from fmim.runner.schedule.time_left import Durations, Waiting, about, makespan
 from fmim.runner.search.selection import Outcome
-from fmim.runner.workload import Workload
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import EpochRow, Record, RunningTrial, TrialLengths
 from fmim_core.trial.spec import TrialSpec

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mlflow import MlflowClient
 
-from fmim.exit_codes import BAD_INPUT, DONE, SOME_FAILED
+from fmim.runner.ending.exit_codes import BAD_INPUT, DONE, SOME_FAILED
 from fmim.runner.folder.ownership import locked
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.tracking.address import TrackingAddress

@@ -22,7 +22,7 @@ import pytest
 from mlflow import MlflowClient
 from rich.console import Console
 
-from fmim.exit_codes import DONE
+from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.run import run_plan
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mirror import mirror_study

@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, expect
 from rich.console import Console
 
 import fmim
-from fmim.exit_codes import BAD_INPUT, DONE
+from fmim.runner.ending.exit_codes import BAD_INPUT, DONE
 from fmim.runner.run import run_plan
 from fmim.runner.tracking.views import run_page
 from fmim_core.records import Record, read_records

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fmim.declare import Preset
+from fmim.declare.study import Preset
 from fmim_core.config import did_you_mean
 from fmim_core.data.sets.phantom_config import PhantomConfig
 

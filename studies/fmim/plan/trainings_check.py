@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import torch
 
-from fmim.data.fold_sizes import fold_sizes
 from fmim.plan import Plan
+from fmim.plan.fold_sizes import fold_sizes
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.records import FoldEntry
 from fmim_core.training.config import TrainConfig

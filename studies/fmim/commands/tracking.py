@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from fmim.commands.arguments import StudyFolder
-from fmim.exit_codes import SOME_FAILED
+from fmim.runner.ending.exit_codes import SOME_FAILED
 from fmim.runner.ending.guard import guarded
 from fmim.runner.folder.ownership import study_folder
 from fmim.runner.tracking.address import TrackingAddress

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field, InstanceOf, NonNegativeInt, PositiveInt, SerializeAsAny, ValidationError, model_validator
 
-from fmim.surface import Surface
+from fmim.declare.surface import Surface
 from fmim_core.config import Config, Refused, did_you_mean
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.metric_names import METRICS

@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 from fmim import catalogue
-from fmim.changes import read_changes, with_changes
-from fmim.exit_codes import DONE
-from fmim.options import Options
-from fmim.presets import QUICK
+from fmim.commands.options import Options
+from fmim.declare.changes import read_changes, with_changes
+from fmim.declare.presets import QUICK
+from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.run import plan_of, run_plan
 from fmim_core.records import StudyFile, read_records
 from fmim_reports.parts.cautions import cautions

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from fmim.commands.completion import complete_data, complete_preset
-from fmim.exit_codes import BAD_INPUT
+from fmim.runner.ending.exit_codes import BAD_INPUT
 from fmim_core.records import in_terminal
 
 app = typer.Typer(
@@ -117,11 +117,11 @@ def prepare(
     banks: Annotated[Path | None, typer.Option("--banks", help="Folder of decoded images; default runs/banks.")] = None,
 ) -> None:
     """Check a data set's tables and make the bank that `fmim run` would. Exit code 2 where it cannot be used."""
+    from fmim.commands.options import STUDIES, banks_beside
     from fmim.data.banks import bank_of
     from fmim.data.inspection import inspect_data
     from fmim.data.show import show_bank, show_description, show_findings
-    from fmim.options import STUDIES, banks_beside
-    from fmim.presets import find_preset
+    from fmim.declare.presets import find_preset
 
     console = Console()
     inspection = inspect_data(data, data_root, preset, seed, metadata_only)

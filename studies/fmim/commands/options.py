@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 from fmim import catalogue
-from fmim.changes import check_changes, read_changes, with_changes
 from fmim.data.sources import PHANTOM, check_data
 from fmim.declare import Preset, Study
+from fmim.declare.changes import check_changes, read_changes, with_changes
 from fmim.own.study_file import is_study_file
 from fmim.runner.folder.ownership import check_folder, nearest_place
 from fmim.runner.tracking.address import TrackingAddress

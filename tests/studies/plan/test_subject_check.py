@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from fmim import catalogue
-from fmim.data.subject_check import _least, check_subject_counts
 from fmim.plan import Plan
+from fmim.plan.subject_check import _least, check_subject_counts
 from fmim_core.data.bank.image_set import ImageSet
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import torch
 
 from fmim.declare import Arm, Preset, Study
-from fmim.references import PlannedReference, references_of
+from fmim.plan.references import PlannedReference, references_of
 from fmim_core.data.bank.image_set import ImageSet
 from fmim_core.data.source import SourceDescription
 from fmim_core.data.splits import Fold, subject_folds

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import ValidationError
 
-from fmim.declare import Preset, Study
+from fmim.declare.study import Preset, Study
 from fmim_core.config import in_words
 from fmim_spaces.domain import Assignment, as_meant, nested
 
