@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,9 @@ alone: training and retrieval never see them."""
 EVERY_COLUMN = (*INDEX_COLUMNS, "role", *ABOUT_COLUMNS)
 """All columns an index may have, in the order of a bank's. `role` is text, one of `roles.ROLES`; without it the months
 say which images are gallery and which queries."""
+
+Progress = Callable[[int, int], None]
+"""Called as `progress(images done, images in all)`."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 from fmim_core.registry import KindConfig, Registry
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.evaluation import Evaluator

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d
 
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 from fmim_core.references.base import REFERENCES, Reference
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.evaluation import Evaluator

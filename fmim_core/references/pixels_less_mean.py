@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from fmim_core.data.bank.device import DeviceImages
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 from fmim_core.references.base import REFERENCES, Reference
 from fmim_core.references.pixels import GreyValues, in_grey, size
 from fmim_core.training.config import TrainConfig

@@ -6,7 +6,7 @@ from typing import Literal
 
 import torch
 
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 from fmim_core.references.base import REFERENCES, Reference
 from fmim_core.seeding import scoped_torch_seed
 from fmim_core.training.config import TrainConfig

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 from fmim_core.data.splits import Fold
 from fmim_core.records import EpochRow, Member
 from fmim_core.seeding import derive_seed, scoped_torch_seed

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from fmim_core.data.bank.device import DeviceImages
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 from fmim_core.metrics import QueryScores, score_queries
 from fmim_core.records import EpochRow, Member
 from fmim_core.training.config import TrainConfig

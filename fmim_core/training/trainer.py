@@ -11,8 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fmim_core.data.bank.bank import Bank, ImageSet
+from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.device import DeviceImages
+from fmim_core.data.image_set import ImageSet
 from fmim_core.data.splits import subject_folds
 from fmim_core.records import EpochRow
 from fmim_core.seeding import derive_seed, torch_generator

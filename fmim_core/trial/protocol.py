@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 from fmim_core.data.splits import subject_folds
 from fmim_core.training.ensemble import FoldEnsemble
 from fmim_core.training.trainer import Training

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 from fmim_core.data.source import ABOUT_COLUMNS
 from fmim_core.metric_names import METRICS
 from fmim_core.metrics import QueryScores

@@ -26,9 +26,9 @@ from PIL import Image
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.bank.stamp import NAME
+from fmim_core.data.listings.listing import FileSource
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.sets.phantom import PhantomSource
-from fmim_core.data.tables.listing import FileSource
 from fmim_core.machine import cores
 from tests.benchmarks.measurement import Measurement, fastest, resident_mib
 from tests.support.paths import REAL_DATA

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from fmim_core.data.listings.listing import FileSource, Listing
 from fmim_core.data.sets.manifest import manifest
-from fmim_core.data.tables.listing import FileSource, Listing
 
 GOOD = """image,subject,months,side,split
 x/a.png,007,0,R,train

@@ -11,10 +11,10 @@ import pandas as pd
 import pyreadstat
 from PIL import Image
 
+from fmim_core.data.listings.listing import Listing
 from fmim_core.data.oai.files import VISITS
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
-from fmim_core.data.tables.listing import Listing
 from tests.support.sas7bdat import sas7bdat
 
 Columns = Mapping[str, Sequence[Any]]

@@ -11,7 +11,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from fmim_core.data.bank.bank import ImageSet
+from fmim_core.data.image_set import ImageSet
 
 T = TypeVar("T")
 RESIDENT_SHARE = 0.4

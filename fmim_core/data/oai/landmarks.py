@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
+from fmim_core.data.listings.listing import Window
 from fmim_core.data.oai.files import ImageFile
 from fmim_core.data.oai.rows import number
 from fmim_core.data.tables.cells import SIDES
 from fmim_core.data.tables.content import read_content
 from fmim_core.data.tables.findings import Findings
 from fmim_core.data.tables.limits import check_bytes
-from fmim_core.data.tables.listing import Window
 from fmim_core.data.tables.reading import read_table
 
 MILLIMETRES = 140  # of a knee's side, as KNEEL cuts

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fmim_core.data.oai.files import VISITS
 from fmim_core.data.oai.rows import MISSING, RowReader, TableRow, coded, number, site
-from fmim_core.data.sets.manifest import MAX_AGE, SEXES
+from fmim_core.data.tables.cells import MAX_AGE, SEXES
 from fmim_core.data.tables.findings import Finding
 
 SIDES = {1.0: "R", 2.0: "L"}

@@ -6,7 +6,7 @@ import inspect
 from abc import abstractmethod
 from pathlib import Path
 
-from fmim_core.data.tables.listing import Listing
+from fmim_core.data.listings.listing import Listing
 from fmim_core.registry import KindConfig, Registry
 
 

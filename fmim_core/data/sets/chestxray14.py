@@ -11,11 +11,11 @@ from typing import Literal
 
 import pandas as pd
 
+from fmim_core.data.listings.listing import Listing, check_index
 from fmim_core.data.sets.base import DATA_SETS, DataSet
 from fmim_core.data.sets.chestxray14_table import COLUMNS, IMAGE, OPTIONAL, listed_index, release_of, years_of_age
 from fmim_core.data.source import SourceDescription
 from fmim_core.data.tables.findings import Findings
-from fmim_core.data.tables.listing import Listing, check_index
 from fmim_core.data.tables.reading import read_lines, read_table
 
 TABLE = "Data_Entry_2017*.csv"

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from fmim_core.data.files import other_than_file
+from fmim_core.data.listings.listing import Listing, check_index, file_state, matched_subjects
 from fmim_core.data.roles import ROLES, protocol_of
 from fmim_core.data.sets.manifest_settings import read_settings
 from fmim_core.data.source import ABOUT_COLUMNS, EVERY_COLUMN, SourceDescription
@@ -36,7 +37,6 @@ from fmim_core.data.tables.cells import (
 from fmim_core.data.tables.findings import Findings
 from fmim_core.data.tables.formats import shortened
 from fmim_core.data.tables.identifiers import check_identifiers
-from fmim_core.data.tables.listing import Listing, check_index, file_state, matched_subjects
 from fmim_core.data.tables.reading import TextTable, read_table
 
 REQUIRED = ("image", "subject", "months")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from fmim_core.data.oai import oai
+from fmim_core.data.listings.listing import Listing
+from fmim_core.data.oai.listing import oai
 from fmim_core.data.sets.base import DATA_SETS, DataSet
-from fmim_core.data.tables.listing import Listing
 
 
 @DATA_SETS.register

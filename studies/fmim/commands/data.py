@@ -148,8 +148,8 @@ def manifest(
     from fmim.data.inspection import refuse_existing
     from fmim.data.show import show_manifest
     from fmim.data.sources import find_listing
+    from fmim_core.data.listings.write_manifest import manifest_of
     from fmim_core.data.sets.base import DATA_SETS
-    from fmim_core.data.tables.write_manifest import manifest_of
     from fmim_core.records import write_text
 
     if data not in DATA_SETS.kinds():

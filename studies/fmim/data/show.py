@@ -13,10 +13,10 @@ from fmim.data.sources import PHANTOM
 from fmim.terminal.tables import Listing, show
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.describe import Counts, describe
+from fmim_core.data.listings.listing import Listing as DataListing
 from fmim_core.data.roles import Protocol, protocol_of
 from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.data.tables.findings import MAX_SHOWN, Findings
-from fmim_core.data.tables.listing import Listing as DataListing
 from fmim_core.metric_names import INTERVALS, Interval
 from fmim_core.records import in_terminal
 

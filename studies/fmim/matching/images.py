@@ -15,17 +15,16 @@ import pandas as pd
 
 from fmim.data.sources import PHANTOM, find_listing
 from fmim_core.config import did_you_mean_path
-from fmim_core.data.bank.building import Progress
-from fmim_core.data.check import SUFFIXES, image_files
 from fmim_core.data.images.limits import ImageProblem, check_shape
 from fmim_core.data.images.reading import read_grey, square
+from fmim_core.data.listings.check import SUFFIXES, image_files
+from fmim_core.data.listings.listing import FileSource, file_state
 from fmim_core.data.roles import is_gallery, is_query, roles_of
 from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
-from fmim_core.data.source import Source
+from fmim_core.data.source import Progress, Source
 from fmim_core.data.tables.findings import MAX_SHOWN, Findings
-from fmim_core.data.tables.listing import FileSource, file_state
 from fmim_core.machine import cores
 from fmim_core.records import StudyFile
 

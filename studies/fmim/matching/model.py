@@ -15,8 +15,8 @@ from fmim.matching.find import Replicate
 from fmim.matching.images import Images, Side, images_at, images_of_array, images_of_files
 from fmim.matching.ranking import Ranking, rank
 from fmim.own.code import run_code
-from fmim_core.data.bank.building import Progress
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
+from fmim_core.data.source import Progress
 from fmim_core.records import Record
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.evaluation import CPU_EVALUATION_BATCH, Evaluator

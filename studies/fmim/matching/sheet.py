@@ -10,8 +10,8 @@ from PIL import Image, ImageDraw
 
 from fmim.matching.images import Images
 from fmim.matching.ranking import Candidates, Ranking
-from fmim_core.data.images.contact_sheet import SIDES, TILE, visit_name
 from fmim_core.data.images.drawing import EMPTY, GAP, INK, LARGE, PAPER, QUIET, SMALL, place, wrapped, write
+from fmim_core.data.listings.contact_sheet import SIDES, TILE, visit_name
 from fmim_core.records import write_bytes
 
 COLUMNS, SHOWN = 5, 20  # candidates in a line, and at most

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 from fmim_core.data.splits import Fold
 from fmim_core.records import FoldEntry
 

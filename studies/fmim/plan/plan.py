@@ -12,7 +12,7 @@ import torch
 
 from fmim.declare import Arm, Preset, Study
 from fmim.plan.references import PlannedReference, references_of
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 from fmim_core.data.source import SourceDescription
 from fmim_core.data.splits import Fold, subject_folds
 from fmim_core.records import Stage

@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 
 from fmim.plan import Plan
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 from fmim_core.training.sampler import SubjectSampler
 
 

@@ -8,7 +8,7 @@ import torch
 
 from fmim.plan import Plan
 from fmim.plan.fold_sizes import fold_sizes
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 from fmim_core.records import FoldEntry
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.rehearsal import rehearse_loss, rehearse_model

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from fmim.declare import Arm
 from fmim.plan import Plan
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 from fmim_core.data.splits import Fold
 from fmim_core.models.base import multiply_adds
 from fmim_core.records import TrialLengths

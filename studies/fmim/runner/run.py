@@ -38,7 +38,7 @@ from fmim.terminal.stages import say
 from fmim_core.config import Refused
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import development_index
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 from fmim_core.data.source import Source
 from fmim_core.records import Execution, FoldEntry, StudyFile, in_terminal, now, read_records
 

@@ -21,11 +21,11 @@ from fmim.plan.trainings_check import check_trainings
 from fmim.terminal.data_warnings import warn_of_folds
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
+from fmim_core.data.listings.listing import FileSource
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.source import INDEX_COLUMNS, Source, SourceDescription
 from fmim_core.data.splits import shuffled_subjects, subject_folds
-from fmim_core.data.tables.listing import FileSource
 from fmim_core.training.trainer import Training
 from fmim_core.trial import protocol
 from fmim_core.trial.trial import RunSettings, Trial

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 from fmim_core.references.base import REFERENCES, Reference
 from fmim_core.references.pixels import SIDE, GreyValues
 from fmim_core.seeding import scoped_torch_seed

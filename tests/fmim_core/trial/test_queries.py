@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 from fmim_core.metric_names import INTERVALS, METRICS, YEAR
 from fmim_core.metrics import score_queries
 from fmim_core.records import QUERY_COLUMNS, Record, queries_path, read_queries, write_queries

@@ -10,7 +10,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 from fmim_core.metric_names import INTERVALS, YEAR, Interval
 from fmim_core.metrics import score_queries
 from fmim_core.records import queries_path, read_queries, write_queries

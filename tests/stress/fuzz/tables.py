@@ -12,9 +12,9 @@ from random import Random
 
 import pandas as pd
 
+from fmim_core.data.listings.listing import Listing
 from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.data.sets.manifest import manifest
-from fmim_core.data.tables.listing import Listing
 from tests.stress.fuzz.guard import Input, Wrong
 from tests.stress.fuzz.mutations import TEXTS, damaged, misspelt, value
 from tests.support import nih_folders, oai_folders

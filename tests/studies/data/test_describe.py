@@ -14,8 +14,8 @@ from PIL import Image
 
 from fmim.declare.presets import SMOKE
 from fmim_core.data.describe import describe
-from fmim_core.data.images.contact_sheet import CAPTION, GAP, LABEL, TILE, TITLE, contact_sheet, sheet_lines
 from fmim_core.data.images.reading import ImageProblem
+from fmim_core.data.listings.contact_sheet import CAPTION, GAP, LABEL, TILE, TITLE, contact_sheet, sheet_lines
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.metric_names import YEAR
 from tests.studies.data.conftest import Fmim

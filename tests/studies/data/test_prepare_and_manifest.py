@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from fmim_core.data.bank.building import build_bank
+from fmim_core.data.listings.listing import FileSource, Listing, Window
 from fmim_core.data.sets.base import DATA_SETS, DataSet
 from fmim_core.data.sets.manifest import manifest
-from fmim_core.data.tables.listing import FileSource, Listing, Window
 from tests.studies.data.conftest import Fmim
 from tests.support.image_folders import GOOD, folder_of
 from tests.support.registering import register_for_a_test

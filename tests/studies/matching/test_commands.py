@@ -14,8 +14,8 @@ from PIL import Image
 from fmim import load_model
 from fmim.runner.ending.exit_codes import BAD_INPUT, DONE
 from fmim_core.data.bank.building import build_bank
+from fmim_core.data.listings.listing import FileSource
 from fmim_core.data.sets.manifest import manifest
-from fmim_core.data.tables.listing import FileSource
 from fmim_core.records import read_queries
 from tests.support.image_folders import folder_of
 from tests.support.mini_study import ensemble_plan, mini_plan

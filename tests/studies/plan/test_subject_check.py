@@ -9,7 +9,7 @@ import pytest
 from fmim import catalogue
 from fmim.plan import Plan
 from fmim.plan.subject_check import _least, check_subject_counts
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 
 
 def images(longitudinal: int, single: int = 0) -> ImageSet:

@@ -18,7 +18,7 @@ from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.data.bank.bank import Bank
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
 from fmim_core.data.splits import subject_folds
 from fmim_core.records import EpochRow, Record, TrialError
 from fmim_core.training.config import TrainConfig

@@ -14,10 +14,10 @@ import pytest
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
-from fmim_core.data.bank.image_set import ImageSet
+from fmim_core.data.image_set import ImageSet
+from fmim_core.data.listings.listing import FileSource
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.source import SourceDescription
-from fmim_core.data.tables.listing import FileSource
 from tests.support.paths import REAL_DATA
 from tests.support.pictures import ROWS, SIZE, Tiny
 

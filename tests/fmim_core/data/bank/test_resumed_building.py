@@ -10,8 +10,8 @@ import pytest
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
+from fmim_core.data.listings.listing import FileSource
 from fmim_core.data.sets.manifest import manifest
-from fmim_core.data.tables.listing import FileSource
 from tests.support.pictures import COUNT, SIZE, Files, Pictures, content, interrupted, start
 
 

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from fmim_core.data.images.reading import ImageProblem
-from fmim_core.data.oai import oai
-from fmim_core.data.tables.listing import FileSource, Window
+from fmim_core.data.listings.listing import FileSource, Window
+from fmim_core.data.oai.listing import oai
 from tests.support.oai_folders import (
     IDS,
     PEOPLE,

@@ -13,11 +13,11 @@ import pytest
 from PIL import Image
 
 from fmim_core.data.bank.building import build_bank
-from fmim_core.data.oai import oai
+from fmim_core.data.listings.listing import FileSource
 from fmim_core.data.oai.files import VISITS
+from fmim_core.data.oai.listing import oai
 from fmim_core.data.oai.paper import PARTS, QUERIES, differences_from_paper
 from fmim_core.data.splits import subject_folds
-from fmim_core.data.tables.listing import FileSource
 from fmim_core.records import StudyFile
 from tests.support.mini_study import NO_TRACKER
 from tests.support.oai_folders import (

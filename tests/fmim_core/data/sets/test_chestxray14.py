@@ -16,8 +16,8 @@ from rich.console import Console
 from fmim.data.sources import find_listing
 from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.run import run_plan
+from fmim_core.data.listings.listing import Listing
 from fmim_core.data.sets.chestxray14 import ChestXray14
-from fmim_core.data.tables.listing import Listing
 from fmim_core.records import StudyFile, read_records
 from tests.support.mini_study import mini_plan, options_in
 from tests.support.nih_folders import TEST, TRAIN, V2017, told, write

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fmim_core.data.bank.building import build_bank
+from fmim_core.data.listings.listing import FileSource
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.tables.cells import MISSING_NAMES, canonical
-from fmim_core.data.tables.listing import FileSource
 from fmim_core.training.trainer import train
 from tests.conftest import tiny_config
 from tests.support.manifests import GOOD, source

@@ -8,8 +8,8 @@ import pytest
 
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.images.reading import ImageProblem
+from fmim_core.data.listings.listing import FileSource
 from fmim_core.data.sets.manifest import manifest
-from fmim_core.data.tables.listing import FileSource
 from tests.support.manifests import GOOD, manifest_of, source
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from fmim_core.data.listings.listing import Listing, file_state
 from fmim_core.data.source import EVERY_COLUMN
-from fmim_core.data.tables.listing import Listing, file_state
 
 
 def manifest_of(listing: Listing, folder: Path) -> tuple[str, int]:

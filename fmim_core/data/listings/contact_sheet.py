@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from PIL import Image, ImageDraw
 
-from fmim_core.data.check import Read
 from fmim_core.data.images.drawing import EMPTY, GAP, INK, LARGE, PAPER, QUIET, SMALL, place, write
+from fmim_core.data.listings.check import Read
+from fmim_core.data.listings.listing import matched_subjects
 from fmim_core.data.splits import shuffled_subjects
-from fmim_core.data.tables.listing import matched_subjects
 
 LINES, VISITS = 8, 6  # at most: a page's width and height
 TILE, LABEL, CAPTION, TITLE = 200, 190, 36, 52  # pixels

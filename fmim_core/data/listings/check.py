@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fmim_core.data.bank.building import Progress
 from fmim_core.data.images.reading import ImageProblem, appearance
+from fmim_core.data.source import Progress
 from fmim_core.data.tables.findings import Findings
 from fmim_core.machine import cores
 
