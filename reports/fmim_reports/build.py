@@ -10,18 +10,18 @@ from typing import Any
 
 from fmim_core.records import flat, summary_path, uncollected, write_bytes
 from fmim_reports.across.summary import summary_of
-from fmim_reports.contents import contents_of
+from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.page.files import write_data, write_figure, write_table
 from fmim_reports.page.render import DrawnFigure, Tables, render_page
 from fmim_reports.parts.methods import Methods, methods
 from fmim_reports.parts.verdict import Verdict
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.reading.summary import selection_problems
-from fmim_reports.sections import Part, Section
+from fmim_reports.studies import contents_of
 from fmim_reports.writing.captions import data_phrase, protocol_sentence, source_line
 from fmim_reports.writing.columns import columns_table
 from fmim_reports.writing.formats import to_md
-from fmim_reports.writing.plotting import NothingToDraw, Plot
+from fmim_reports.writing.sections import Part, Section
 from fmim_reports.writing.tables import Table, markdown
 
 _STAGES = (("search", "search trials"), ("replicate", "test replicates"), ("reference", "reference trials"))

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure, SubFigure
 from fmim_core.config import did_you_mean
 from fmim_core.records import StudyFile
 from fmim_reports.build import status_lines, tables_of
-from fmim_reports.contents import MakePlot, contents_of
+from fmim_reports.drawing.plotting import NothingToDraw, Plot, drawn, drawn_in_place_of
 from fmim_reports.frames.arms import ARMS
 from fmim_reports.frames.epochs import EPOCHS
 from fmim_reports.frames.frame import Frame
@@ -27,9 +27,9 @@ from fmim_reports.parts.training.learning_curves import learning_curves_plot
 from fmim_reports.parts.years import year_plot
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.reading.study import Problem
-from fmim_reports.sections import Section
+from fmim_reports.studies import MakePlot, contents_of
 from fmim_reports.writing.captions import data_phrase, source_line
-from fmim_reports.writing.plotting import NothingToDraw, Plot, drawn, drawn_in_place_of
+from fmim_reports.writing.sections import Section
 from fmim_reports.writing.tables import Table, to_frame
 
 FRAMES: Mapping[str, Frame] = {frame.name: frame for frame in (TRIALS, EPOCHS, METRIC_VALUES, YEARS, QUERIES, ARMS)}

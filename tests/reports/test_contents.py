@@ -14,10 +14,9 @@ import fmim_reports.parts
 import fmim_reports.studies
 from fmim.catalogue import names
 from fmim_reports.build import build_report
-from fmim_reports.contents import Contents, contents_of
 from fmim_reports.parts.years import year_plot
 from fmim_reports.reading.results import read_results
-from fmim_reports.sections import parts_of_every_study
+from fmim_reports.studies import Contents, contents_of, parts_of_every_study
 from tests.support.declared import make_declared_out
 from tests.support.drawn import figure_names
 from tests.support.factories import make_out

@@ -13,11 +13,11 @@ import pytest
 from matplotlib.figure import Figure
 
 from fmim_reports.build import tables_of, write_tables
-from fmim_reports.contents import contents_of
+from fmim_reports.drawing.plotting import NothingToDraw, drawn, drawn_in_place_of
 from fmim_reports.reading.results import Results, read_results
-from fmim_reports.sections import Section
+from fmim_reports.studies import contents_of
 from fmim_reports.writing.captions import source_line
-from fmim_reports.writing.plotting import NothingToDraw, drawn, drawn_in_place_of
+from fmim_reports.writing.sections import Section
 from tests.support.declared import make_declared_out
 from tests.support.drawn import cut_off, touching
 from tests.support.query_files import with_queries

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 
+from fmim_reports.drawing.plotting import render
 from fmim_reports.parts.budget import budget_plot, curves
 from fmim_reports.parts.costs import cost_plot
 from fmim_reports.parts.years import year_plot
@@ -16,7 +17,6 @@ from fmim_reports.reading.results import Results, read_results
 from fmim_reports.reading.summary import arm_summaries, on_test, on_validation, query_times
 from fmim_reports.studies.automargin_vs_grid import heat_plot
 from fmim_reports.studies.hyperparameter_selection import selection_plot
-from fmim_reports.writing.plotting import render
 from tests.support.drawn import bands, intervals, lines, panels, plots_of
 from tests.support.factories import MARGINS, make_out
 from tests.support.file_contents import spoil

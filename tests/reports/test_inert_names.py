@@ -19,8 +19,8 @@ from rich.console import Console
 from fmim.terminal.status import show_status
 from fmim_core.records import in_csv, in_terminal, visible
 from fmim_reports.build import build_report
+from fmim_reports.drawing.plotting import Plot, drawn
 from fmim_reports.writing.formats import to_figure, to_md, to_tex
-from fmim_reports.writing.plotting import Plot, drawn
 from fmim_reports.writing.tables import Column, Table, to_csv
 from tests.support.browser import visited
 from tests.support.factories import make_out

@@ -17,10 +17,10 @@ from matplotlib.figure import Figure, SubFigure
 
 import fmim
 from fmim_core.records import record_path
+from fmim_reports.drawing.plotting import NothingToDraw, render
 from fmim_reports.loaded import StudyResults, load
 from fmim_reports.parts.years import year_plot
 from fmim_reports.writing.captions import source_line
-from fmim_reports.writing.plotting import NothingToDraw, render
 from tests.support.drawn import bands, lines, panels
 from tests.support.factories import make_out
 from tests.support.paths import ROOT

@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from fmim_reports.contents import contents_of
+from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.reading.results import Results
-from fmim_reports.sections import Section
-from fmim_reports.writing.plotting import NothingToDraw, Plot
+from fmim_reports.studies import contents_of
+from fmim_reports.writing.sections import Section
 
 Ends = dict[float, tuple[float, float]]
 

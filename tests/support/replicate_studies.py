@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fmim_reports.writing.plotting import Plot, render
+from fmim_reports.drawing.plotting import Plot, render
 from fmim_reports.writing.tables import Table, to_csv
 from tests.support.factories import make_out
 from tests.support.file_contents import by_arm, edit, record_content, selection_content, write

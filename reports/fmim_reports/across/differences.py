@@ -21,7 +21,7 @@ from fmim_reports.stats import (
     paired_difference,
     unpaired_difference,
 )
-from fmim_reports.writing.formats import percent
+from fmim_reports.writing.formats import in_percent
 
 
 @dataclass(frozen=True)
@@ -199,6 +199,6 @@ def _not_comparable(a: StudyArm, b: StudyArm) -> str:
         return f"another test set: the data set {data.name} has another content (fingerprint)"
     chances = [mean_se(arm.of_replicates(chance_name(one))).mean for arm in (a, b)]
     if not any(map(math.isnan, chances)) and not math.isclose(*chances, abs_tol=1e-6):
-        return f"another task: a random ranking scores {percent(chances[1])} %, not {percent(chances[0])} %"
+        return f"another task: a random ranking scores {in_percent(chances[1])} %, not {in_percent(chances[0])} %"
     without = [arm.study.key for arm in (a, b) if not arm.tested]
     return f"no completed seed in {' and '.join(without)}" if without else ""

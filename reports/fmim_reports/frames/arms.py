@@ -7,26 +7,26 @@ from typing import Any
 
 from fmim_core.metric_names import Interval
 from fmim_core.records import ArmEntry
-from fmim_reports.frames.frame import Frame, FrameColumn
-from fmim_reports.frames.shared import configuration_columns, of_configuration
+from fmim_reports.frames.frame import Frame
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries
+from fmim_reports.writing.fields import Field, configuration_columns, of_configuration
 
 _BEGIN = (
-    FrameColumn("arm", "string", "the arm's name, as in the other frames"),
-    FrameColumn("label", "string", "what it is called in reports"),
-    FrameColumn("loss", "string", "its loss"),
-    FrameColumn("group", "string", "what it shares with the arms beside it: its loss, or its backbone"),
-    FrameColumn("search", "string", "how its values are set"),
-    FrameColumn("n_s_planned", "int64", "configurations that its search may train"),
-    FrameColumn("n_s", "int64", "distinct configurations that its search has trained"),
-    FrameColumn("replicates_planned", "int64", "fresh seeds of its selected configuration"),
-    FrameColumn("replicates", "int64", "those that completed"),
-    FrameColumn("selected", "boolean", "whether its configuration is fixed, which the next columns have"),
+    Field("arm", "string", "the arm's name, as in the other frames"),
+    Field("label", "string", "what it is called in reports"),
+    Field("loss", "string", "its loss"),
+    Field("group", "string", "what it shares with the arms beside it: its loss, or its backbone"),
+    Field("search", "string", "how its values are set"),
+    Field("n_s_planned", "int64", "configurations that its search may train"),
+    Field("n_s", "int64", "distinct configurations that its search has trained"),
+    Field("replicates_planned", "int64", "fresh seeds of its selected configuration"),
+    Field("replicates", "int64", "those that completed"),
+    Field("selected", "boolean", "whether its configuration is fixed, which the next columns have"),
 )
 
 
-def _columns(arms: Sequence[ArmEntry], interval: Interval) -> list[FrameColumn]:
+def _columns(arms: Sequence[ArmEntry], interval: Interval) -> list[Field]:
     return [*_BEGIN, *configuration_columns(arms)]
 
 

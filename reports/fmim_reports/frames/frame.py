@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 from pydantic import BaseModel
@@ -12,19 +12,7 @@ from pydantic import BaseModel
 from fmim_core.metric_names import Interval
 from fmim_core.records import ArmEntry
 from fmim_reports.reading.results import Results
-
-Dtype = Literal["string", "boolean", "int64", "Int64", "float64", "datetime64[us, UTC]"]
-"""pandas' types. Of these, `int64` alone knows nothing that is missing, and `float64` has NaN for it."""
-
-
-@dataclass(frozen=True)
-class FrameColumn:
-    """A column of a frame; `unit` is empty for what has none."""
-
-    name: str
-    dtype: Dtype
-    description: str
-    unit: str = ""
+from fmim_reports.writing.fields import Dtype, Field
 
 
 @dataclass(frozen=True)
@@ -36,7 +24,7 @@ class Frame:
 
     name: str
     row: str
-    columns: Callable[[Sequence[ArmEntry], Interval], Sequence[FrameColumn]]
+    columns: Callable[[Sequence[ArmEntry], Interval], Sequence[Field]]
     rows: Callable[[Results], Sequence[Mapping[str, Any]] | pd.DataFrame]
 
     def of(self, results: Results) -> pd.DataFrame:
@@ -50,21 +38,11 @@ class Frame:
         rows = [(column.name, column.dtype, column.unit, column.description) for column in self._columns_in(results)]
         return pd.DataFrame(rows, columns=["column", "dtype", "unit", "description"], dtype="string")
 
-    def _columns_in(self, results: Results) -> Sequence[FrameColumn]:
+    def _columns_in(self, results: Results) -> Sequence[Field]:
         return self.columns(results.arms, results.interval)
 
 
-def field_column(model: type[BaseModel], name: str, dtype: Dtype, unit: str = "", more: str = "") -> FrameColumn:
+def field_column(model: type[BaseModel], name: str, dtype: Dtype, unit: str = "", more: str = "") -> Field:
     """The column of a field of a record, described as the record describes it, and by what there is `more` to say."""
     described = [model.model_fields[name].description or name.replace("_", " "), more]
-    return FrameColumn(name, dtype, "; ".join(part for part in described if part), unit)
-
-
-def dtype_of(values: Iterable[Any]) -> Dtype:
-    """The type of a column of these values: truths, whole numbers, numbers, or else text; `float64` without any."""
-    kinds = {bool if isinstance(value, bool) else type(value) for value in values}
-    if kinds == {bool}:
-        return "boolean"
-    if kinds == {int}:
-        return "Int64"
-    return "float64" if kinds <= {int, float} else "string"
+    return Field(name, dtype, "; ".join(part for part in described if part), unit)

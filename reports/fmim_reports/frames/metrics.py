@@ -7,20 +7,21 @@ from typing import Any
 
 from fmim_core.metric_names import METRICS, Interval
 from fmim_core.records import ArmEntry
-from fmim_reports.frames.frame import Frame, FrameColumn
+from fmim_reports.frames.frame import Frame
 from fmim_reports.frames.shared import OF_TRIAL, of_trial, tested
 from fmim_reports.reading.results import PlannedTrial, Results
+from fmim_reports.writing.fields import Field
 
 
-def _columns(arms: Sequence[ArmEntry], interval: Interval) -> tuple[FrameColumn, ...]:
+def _columns(arms: Sequence[ArmEntry], interval: Interval) -> tuple[Field, ...]:
     unit, times = interval.unit, interval.plural
     between = f"{times} between a query and its subject's baseline image; NA of all {times} together"
     return (
         *OF_TRIAL,
-        FrameColumn("metric", "string", f"{', '.join(METRICS)}"),
-        FrameColumn(unit, "Int64", between),
-        FrameColumn("queries", "Int64", "the queries that the value is the mean over; NA where the record has none"),
-        FrameColumn("value", "float64", f"the metric; NaN of a trial that has none, or not of that {unit}", "fraction"),
+        Field("metric", "string", f"{', '.join(METRICS)}"),
+        Field(unit, "Int64", between),
+        Field("queries", "Int64", "the queries that the value is the mean over; NA where the record has none"),
+        Field("value", "float64", f"the metric; NaN of a trial that has none, or not of that {unit}", "fraction"),
     )
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from fmim_core.metric_names import METRICS, Interval
 from fmim_core.records import THIS_STUDY, ArmEntry, Cost, Record
-from fmim_reports.frames.frame import Frame, FrameColumn, field_column
-from fmim_reports.frames.shared import OF_TRIAL, configuration_columns, of_configuration, of_trial
+from fmim_reports.frames.frame import Frame, field_column
+from fmim_reports.frames.shared import OF_TRIAL, of_trial
 from fmim_reports.reading.results import PlannedTrial
+from fmim_reports.writing.fields import Field, configuration_columns, of_configuration
 
 _SPLITS = {"validation": "the held-out fold", "test": "the test set"}
 _WITH_ATTEMPTS = "with those of the attempts that failed before"
@@ -20,21 +21,21 @@ _COUNTS = ("epochs", "images", "resumed")
 
 _BEGIN = (
     *OF_TRIAL,
-    FrameColumn("reason", "string", "why it did not complete; empty if it did"),
-    FrameColumn("record", "string", "the file of its record in records/"),
+    Field("reason", "string", "why it did not complete; empty if it did"),
+    Field("record", "string", "the file of its record in records/"),
 )
 _MEASURED = (
-    FrameColumn("seed", "Int64", "the seed of its training"),
-    FrameColumn("kept_epoch", "Int64", "the epoch whose model was evaluated; of a fold ensemble its first member's"),
+    Field("seed", "Int64", "the seed of its training"),
+    Field("kept_epoch", "Int64", "the epoch whose model was evaluated; of a fold ensemble its first member's"),
     *(
-        FrameColumn(f"{split}_{metric.name}", "float64", f"{metric.label} on {of_what}, all years", metric.unit)
+        Field(f"{split}_{metric.name}", "float64", f"{metric.label} on {of_what}, all years", metric.unit)
         for split, of_what in _SPLITS.items()
         for metric in METRICS.values()
     ),
 )
 _COST = (
     *(field_column(Cost, name, "float64", "s", _WITH_ATTEMPTS) for name in _SECONDS),
-    FrameColumn(
+    Field(
         "device_seconds",
         "float64",
         f"(start-up + data + training + evaluation + lost seconds) × device share; {_WITH_ATTEMPTS}",
@@ -42,25 +43,25 @@ _COST = (
     ),
     field_column(Cost, "energy_j", "float64", "J", _WITH_ATTEMPTS),
     *(field_column(Cost, name, "Int64", "", _WITH_ATTEMPTS) for name in _COUNTS),
-    FrameColumn("failed_attempts", "Int64", "attempts that failed before and were run again"),
-    FrameColumn("peak_memory", "Int64", "the most memory that was used", "B"),
+    Field("failed_attempts", "Int64", "attempts that failed before and were run again"),
+    Field("peak_memory", "Int64", "the most memory that was used", "B"),
     field_column(Cost, "device", "string"),
     field_column(Cost, "device_share", "float64", "devices"),
 )
 _TIMES = (
-    FrameColumn("started_at", "datetime64[us, UTC]", "when it began"),
-    FrameColumn("ended_at", "datetime64[us, UTC]", "when it ended"),
-    FrameColumn("test_opened_at", "datetime64[us, UTC]", "when it opened the test set; NA where it never did"),
-    FrameColumn(
+    Field("started_at", "datetime64[us, UTC]", "when it began"),
+    Field("ended_at", "datetime64[us, UTC]", "when it ended"),
+    Field("test_opened_at", "datetime64[us, UTC]", "when it opened the test set; NA where it never did"),
+    Field(
         "reused_from",
         "string",
         f"the folder of the study with the equal trial whose record it took, or `{THIS_STUDY}`; NA where it ran itself",
     ),
-    FrameColumn("reused_trial", "string", "the name of that trial there"),
+    Field("reused_trial", "string", "the name of that trial there"),
 )
 
 
-def _columns(arms: Sequence[ArmEntry], interval: Interval) -> list[FrameColumn]:
+def _columns(arms: Sequence[ArmEntry], interval: Interval) -> list[Field]:
     return [*_BEGIN, *configuration_columns(arms), *_MEASURED, *_COST, *_TIMES]
 
 

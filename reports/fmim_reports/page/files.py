@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from fmim_core.records import write_bytes
+from fmim_reports.drawing.plotting import Plot, render
 from fmim_reports.page.render import DrawnFigure
 from fmim_reports.writing.latex import latex
-from fmim_reports.writing.plotting import Plot, render
 from fmim_reports.writing.tables import Table, markdown, write_csv
 
 

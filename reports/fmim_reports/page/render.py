@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fmim_reports.drawing.plotting import Plot
 from fmim_reports.page.environment import page_environment
 from fmim_reports.parts.methods import Methods
 from fmim_reports.parts.verdict import Verdict
 from fmim_reports.reading.results import Results
-from fmim_reports.sections import Section
 from fmim_reports.writing.captions import data_phrase
-from fmim_reports.writing.plotting import Plot
+from fmim_reports.writing.sections import Section
 from fmim_reports.writing.tables import READABLE, Table
 
 Tables = Mapping[Section, Sequence[Table]]

@@ -15,18 +15,18 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fmim_core.metric_names import Metric
-from fmim_reports.once import once
+from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_y
+from fmim_reports.drawing.lines import value_line
+from fmim_reports.drawing.plotting import NothingToDraw, Plot
+from fmim_reports.drawing.styles import ArmStyle, arm_styles, panels, shared_legend
+from fmim_reports.reading.once import once
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries, on_validation
-from fmim_reports.sections import Section, a_choice, in_every_study
 from fmim_reports.stats import area_under, best_so_far, expected_best
-from fmim_reports.writing.axes import Extent, Mark, range_text, scale_of, scale_y
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM
-from fmim_reports.writing.formats import decimal, percent
-from fmim_reports.writing.lines import value_line
-from fmim_reports.writing.looks import Look, looks, panels, shared_legend
-from fmim_reports.writing.plotting import NothingToDraw, Plot
+from fmim_reports.writing.formats import decimal, in_percent
+from fmim_reports.writing.sections import Section, a_choice, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
 CONFIGURATIONS, DEVICE_SECONDS = "configurations", "device-seconds"
@@ -176,7 +176,7 @@ def _ranges(group: str, among: Sequence[Curve]) -> list[str]:
 @in_every_study(Section.FIGURES, a_choice)
 def budget_plot(results: Results) -> Plot:
     """The best validation score over configurations and over device-seconds, one column per group of arms."""
-    found, label, styles = curves(results), results.metric.label, looks(results)
+    found, label, styles = curves(results), results.metric.label, arm_styles(results)
     if not any(curve.n > 1 for curve in found):
         raise NothingToDraw("no arm has two configurations that completed every fold yet")
     scale = scale_of({curve.arm.name: curve.extent for curve in found})
@@ -202,7 +202,8 @@ def budget_plot(results: Results) -> Plot:
         shared_legend(figure, rows[0])
 
     ends = "; ".join(
-        f"{c.arm.label} from {percent(c.points(CONFIGURATIONS)[1][0], 1)} % to {percent(c.best[-1], 1)} % with {c.n}"
+        f"{c.arm.label} from {in_percent(c.points(CONFIGURATIONS)[1][0], 1)} % to {in_percent(c.best[-1], 1)} % "
+        f"with {c.n}"
         for c in found
     )
     text = (
@@ -215,13 +216,13 @@ def budget_plot(results: Results) -> Plot:
     return Plot("expected_best", f"Best validation {label} by budget", caption(results, text), ends, 4.2, draw)
 
 
-def _mark(curve: Curve, unit: str, style: Look) -> list[Mark]:
+def _mark(curve: Curve, unit: str, style: ArmStyle) -> list[Mark]:
     """The arm at its first budget, with its scores from the first to the last, were it off the scale."""
     budgets, best = curve.points(unit)
     return [Mark(curve.arm.name, budgets[0], range_text([100 * score for score in best]), style.line)] if best else []
 
 
-def _draw(axes: Axes, curve: Curve, unit: str, high: float, style: Look) -> None:
+def _draw(axes: Axes, curve: Curve, unit: str, high: float, style: ArmStyle) -> None:
     """A line with its band as far as the search went, its end marked, and dotted to the end of the range."""
     budgets, best = curve.points(unit)
     if not budgets:

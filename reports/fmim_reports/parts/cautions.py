@@ -8,7 +8,7 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, chance_name, test_fact
 from fmim_reports.writing.captions import protocol_sentence
 from fmim_reports.writing.formats import decimal
-from fmim_reports.writing.references import standing
+from fmim_reports.writing.references import sentences_on_references
 
 FEW_SUBJECTS = 100
 PAPER_EPOCHS = 100
@@ -17,7 +17,7 @@ ENOUGH_SEEDS = 5  # of fewer an SE is hardly known
 
 def cautions(results: Results) -> list[str]:
     """What any reader should know before using the numbers, each with its number."""
-    study, sentences = results.study, standing(results)
+    study, sentences = results.study, sentences_on_references(results)
     if study.preset == "smoke":
         sentences.append("The preset smoke only checks that everything runs: its numbers are no results.")
     if study.changed:

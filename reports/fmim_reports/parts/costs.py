@@ -10,20 +10,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from fmim_reports.once import once
+from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_y
+from fmim_reports.drawing.lines import mean_line, replicates
+from fmim_reports.drawing.plotting import NothingToDraw, Plot
+from fmim_reports.drawing.styles import ArmStyle, arm_styles, aside, marker_legend
 from fmim_reports.parts.trials import OTHER_SPLITS
-from fmim_reports.reading.cost import TotalCost, cost_of, costs, reuse_sentence
+from fmim_reports.reading.cost import TotalCost, cost_of, costs
+from fmim_reports.reading.once import once
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
-from fmim_reports.sections import Section, a_choice, a_search_stage, in_every_study
-from fmim_reports.writing.axes import Mark, extent_of, range_text, scale_of, scale_y
-from fmim_reports.writing.captions import caption, seeds_phrase
+from fmim_reports.writing.captions import caption, reuse_sentence, seeds_phrase
 from fmim_reports.writing.cells import RowName
 from fmim_reports.writing.columns import ARM
-from fmim_reports.writing.formats import percent
-from fmim_reports.writing.lines import mean_line, replicates
-from fmim_reports.writing.looks import Look, aside, looks, marker_legend
-from fmim_reports.writing.plotting import NothingToDraw, Plot
+from fmim_reports.writing.formats import in_percent
+from fmim_reports.writing.sections import Section, a_choice, a_search_stage, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
 _ALL_ARMS = RowName("", "All arms")
@@ -78,8 +78,8 @@ def cost_plot(results: Results) -> Plot:
     arms = [arm for arm in arm_summaries(results) if arm.test.stat.n]
     if not arms:
         raise NothingToDraw("no arm has a completed test replicate yet")
-    styles, groups = looks(results), list(dict.fromkeys(arm.group for arm in arms))
-    scale = scale_of({arm.name: extent_of([arm.test]) for arm in arms})
+    styles, groups = arm_styles(results), list(dict.fromkeys(arm.group for arm in arms))
+    scale = scale_of({arm.name: Extent.of_estimates([arm.test]) for arm in arms})
 
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2, sharey=True)
@@ -104,7 +104,7 @@ def cost_plot(results: Results) -> Plot:
         marker_legend(figure, arms, styles)
 
     listed = "; ".join(
-        f"{arm.label} {percent(arm.test.stat.mean, 1)} % for {arm.cost.n_s} configurations" for arm in arms
+        f"{arm.label} {in_percent(arm.test.stat.mean, 1)} % for {arm.cost.n_s} configurations" for arm in arms
     )
     text = (
         f"Test {metric.label} of the selected configuration (mean ± SE over seeds, {seeds_phrase(results)}; no bar for "
@@ -119,7 +119,7 @@ def cost_plot(results: Results) -> Plot:
     return Plot(name, f"Test {metric.label} by search cost", caption(results, text), listed, 3.0, draw)
 
 
-def _cost_point(axes: Axes, x: float, arm: ArmSummary, style: Look, hidden: bool) -> None:
+def _cost_point(axes: Axes, x: float, arm: ArmSummary, style: ArmStyle, hidden: bool) -> None:
     """A point with its bar; a hidden one keeps its place on the horizontal axis."""
     values = dict.fromkeys(arm.test.values, math.nan) if hidden else arm.test.values
     mean_line(axes, replicates({x: values}, scale=100), bars=True, **_point(style))
@@ -127,7 +127,7 @@ def _cost_point(axes: Axes, x: float, arm: ArmSummary, style: Look, hidden: bool
         axes.update_datalim([(x, 0)], updatey=False)
 
 
-def _point(style: Look) -> dict[str, Any]:
+def _point(style: ArmStyle) -> dict[str, Any]:
     return {**style.line, "linestyle": "", "fillstyle": style.face, "markeredgewidth": 1.1}
 
 

@@ -11,9 +11,9 @@ from importlib import resources
 from typing import Any
 
 from fmim_core.records import ArmEntry, flat, visible
-from fmim_reports.once import once
 from fmim_reports.parts.comparisons import ALPHA
 from fmim_reports.parts.comparisons.words import margin_text
+from fmim_reports.reading.once import once
 from fmim_reports.reading.plan import key_of
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.formats import SYMBOLS, to_md, to_tex, value_text

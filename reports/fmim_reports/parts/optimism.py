@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
+from fmim_reports.drawing.axes import Extent, Mark, scale_of, scale_y
+from fmim_reports.drawing.plotting import NothingToDraw, Plot
+from fmim_reports.drawing.styles import arm_styles, aside, marker_legend
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries, completed
-from fmim_reports.sections import Section, a_choice, in_every_study
 from fmim_reports.stats import Optimism, optimism
-from fmim_reports.writing.axes import Extent, Mark, scale_of, scale_y
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import points
-from fmim_reports.writing.looks import aside, looks, marker_legend
-from fmim_reports.writing.plotting import NothingToDraw, Plot
+from fmim_reports.writing.sections import Section, a_choice, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
 
@@ -91,7 +91,7 @@ def optimism_plot(results: Results) -> Plot:
     found = [one for one in optimisms(results) if one.n_s > 0 and one.difference is not None]
     if not any(one.n_s > 1 for one in found):
         raise NothingToDraw("no arm that selected among two configurations has a test result yet")
-    label, styles = results.metric.label, looks(results)
+    label, styles = results.metric.label, arm_styles(results)
     scale = scale_of({one.arm.name: _extent(one) for one in found})
 
     def draw(figure: Figure) -> None:

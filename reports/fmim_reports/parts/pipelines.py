@@ -8,16 +8,16 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_x
+from fmim_reports.drawing.plotting import NothingToDraw, Plot
+from fmim_reports.drawing.styles import arm_styles
 from fmim_reports.reading.pipelines import Pipelines, choosing, pipelines, scores_by_split
 from fmim_reports.reading.results import Results, key_of
-from fmim_reports.sections import Section, declared_comparisons, in_every_study, several_search_splits
 from fmim_reports.stats import mean_se, paired_difference, score_variance, superiority
-from fmim_reports.writing.axes import Extent, Mark, range_text, scale_of, scale_x
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM, configuration_column
-from fmim_reports.writing.formats import percent
-from fmim_reports.writing.looks import looks
-from fmim_reports.writing.plotting import NothingToDraw, Plot
+from fmim_reports.writing.formats import in_percent
+from fmim_reports.writing.sections import Section, declared_comparisons, in_every_study, several_search_splits
 from fmim_reports.writing.tables import Column, Table
 
 FEWEST_SPLITS = 5  # of fewer, a share of the variance is hardly an estimate: a table shows it, no sentence does
@@ -34,7 +34,7 @@ def selection_caution(results: Results) -> list[str]:
         found = pipelines(results, arm.name)
         if found.variance.splits >= FEWEST_SPLITS and (share := found.variance.share) is not None:
             same = f"the same winner on {sum(map(found.same, found.winners))} of {len(found.winners)} splits"
-            shares.append(f"{percent(share, 0)} % for {arm.label} ({same})")
+            shares.append(f"{in_percent(share, 0)} % for {arm.label} ({same})")
     known = (
         f"Part of the variance of a test {results.metric.label} over whole pipelines that is the selection's: "
         f"{', '.join(shares)}."
@@ -203,7 +203,7 @@ def pipelines_plot(results: Results) -> Plot:
     found = {name: one for name, one in found.items() if one.values}
     if not found:
         raise NothingToDraw("no search has come to its end on any split yet")
-    labels, styles, metric = {arm.name: arm.label for arm in results.arms}, looks(results), results.metric
+    labels, styles, metric = {arm.name: arm.label for arm in results.arms}, arm_styles(results), results.metric
     scale = scale_of({name: Extent.over([*map(_percent, one.values.values())]) for name, one in found.items()})
 
     def draw(figure: Figure) -> None:
@@ -220,7 +220,7 @@ def pipelines_plot(results: Results) -> Plot:
         ]
         scale_x(axes, marks, scale)
 
-    values = {name: ", ".join(percent(value, 1) for value in one.values.values()) for name, one in found.items()}
+    values = {name: ", ".join(in_percent(value, 1) for value in one.values.values()) for name, one in found.items()}
     listed = "; ".join(f"{labels[name]} {text} %" for name, text in values.items())
     text = (
         f"Test {metric.label} of each whole pipeline, one per split of the development subjects. Filled: it selected "

@@ -7,9 +7,9 @@ import math
 from fmim_core.records import CalibrationFile, ForecastEntry, calibration_path
 from fmim_reports.reading.cost import cost_of, trained_here
 from fmim_reports.reading.results import Results
-from fmim_reports.sections import Section, in_every_study
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.formats import decimal, duration
+from fmim_reports.writing.sections import Section, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
 _LABELS = {

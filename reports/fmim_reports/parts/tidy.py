@@ -12,13 +12,13 @@ from fmim_reports.reading.published import PublishedRow, ablation_value
 from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.reading.summary import Estimate, on_test, query_times
-from fmim_reports.sections import Section, in_every_study
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.cells import Generated, Named
 from fmim_reports.writing.columns import ALL_TIMES, ARM, configuration_column, time_column
 from fmim_reports.writing.formats import configuration_text
 from fmim_reports.writing.references import reference_row, row_name
+from fmim_reports.writing.sections import Section, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
 METRICS = ("mAP", "mAP_at_R", "CMC_1", "CMC_1_all_shots")

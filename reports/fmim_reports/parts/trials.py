@@ -7,13 +7,13 @@ from collections import Counter
 from typing import get_args
 
 from fmim_core.records import Status
-from fmim_reports.reading.cost import reuse_sentence, utilisation_of
+from fmim_reports.reading.cost import utilisation_of
 from fmim_reports.reading.results import Results
-from fmim_reports.sections import Section, in_every_study
-from fmim_reports.writing.captions import caption
+from fmim_reports.writing.captions import caption, reuse_sentence
 from fmim_reports.writing.columns import ARM, configuration_column
 from fmim_reports.writing.formats import configuration_text
 from fmim_reports.writing.references import reference_row, row_name
+from fmim_reports.writing.sections import Section, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
 STATUSES = get_args(Status)

@@ -12,7 +12,7 @@ from fmim_reports.parts.training.learning_curves import trailing_cautions
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, chance_name, test_fact
 from fmim_reports.writing.captions import data_phrase
-from fmim_reports.writing.formats import configuration_text, percent
+from fmim_reports.writing.formats import configuration_text, in_percent
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def lead(results: Results) -> str:
     text = f"On {data_phrase(results)} (test set: {test.subjects} subjects, {test.queries} queries)"
     chance = test_fact(results, chance_name(results))
     if chance is not None:
-        text += f", where the {results.metric.label} of a random ranking is {percent(chance)} %"
+        text += f", where the {results.metric.label} of a random ranking is {in_percent(chance)} %"
     return text + ":"
 
 

@@ -9,18 +9,19 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_y
+from fmim_reports.drawing.lines import hollow, mean_line, replicates
+from fmim_reports.drawing.plotting import NothingToDraw, Plot
+from fmim_reports.drawing.references import LINES_NOTE, reference_lines
+from fmim_reports.drawing.styles import ArmStyle, arm_styles, panels, shared_legend
 from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, Estimate, arm_summaries, on_test, queries_at, query_times
-from fmim_reports.sections import Section, in_every_study, times_of_queries
-from fmim_reports.writing.axes import Mark, extent_of, range_text, scale_of, scale_y
 from fmim_reports.writing.captions import caption, few_queries, few_queries_note, seeds_phrase
 from fmim_reports.writing.columns import ARM
-from fmim_reports.writing.formats import percent
-from fmim_reports.writing.lines import hollow, mean_line, replicates
-from fmim_reports.writing.looks import Look, looks, panels, shared_legend
-from fmim_reports.writing.plotting import NothingToDraw, Plot
-from fmim_reports.writing.references import LINES_NOTE, reference_lines, reference_rows, references_note
+from fmim_reports.writing.formats import in_percent
+from fmim_reports.writing.references import reference_rows, references_note
+from fmim_reports.writing.sections import Section, in_every_study, times_of_queries
 from fmim_reports.writing.tables import Column, Table
 
 
@@ -60,11 +61,13 @@ def year_plot(results: Results) -> Plot:
     arms = [arm for arm in arm_summaries(results) if arm.test.stat.n]
     if not times or not arms:
         raise NothingToDraw(f"no completed test replicate has queries by {interval.unit} yet")
-    styles, drawn = looks(results), panels(arms)
+    styles, drawn = arm_styles(results), panels(arms)
     places = {time: float(place) for place, time in enumerate(times)}
     found = {arm.name: [on_test(results, arm.name, metric.name, time) for time in times] for arm in arms}
     beside = {one.name: [on_reference(results, one, metric.name, time) for time in times] for one in results.references}
-    scale = scale_of(*({name: extent_of(values) for name, values in each.items()} for each in (found, beside)))
+    scale = scale_of(
+        *({name: Extent.of_estimates(values) for name, values in each.items()} for each in (found, beside))
+    )
 
     def draw(figure: Figure) -> None:
         row = figure.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
@@ -102,14 +105,14 @@ def year_plot(results: Results) -> Plot:
     return Plot(f"{metric.name}_by_{unit}".lower(), title, caption(results, text), alt, 3.1, draw)
 
 
-def _line(axes: Axes, results: Results, arm: ArmSummary, times: list[int], style: Look) -> None:
+def _line(axes: Axes, results: Results, arm: ArmSummary, times: list[int], style: ArmStyle) -> None:
     found = {x: on_test(results, arm.name, results.metric.name, time).values for x, time in enumerate(times)}
     frame, few = replicates(found, scale=100), few_queries(results, times)
     mean_line(axes, frame, label=style.label, **style.line)
     hollow(axes, frame, [x for x, time in enumerate(times) if time in few], **style.line)
 
 
-def _mark(arm: str, estimates: Sequence[Estimate], style: Look) -> Mark:
+def _mark(arm: str, estimates: Sequence[Estimate], style: ArmStyle) -> Mark:
     """The arm at the first time, with its values from the first to the last, were it off the scale."""
     return Mark(arm, 0.0, range_text([100 * estimate.stat.mean for estimate in estimates]), style.line)
 
@@ -120,4 +123,4 @@ def _tick(results: Results, time: int) -> str:
 
 
 def _percent_at(results: Results, arm: ArmSummary, time: int) -> str:
-    return percent(on_test(results, arm.name, results.metric.name, time).stat.mean, 1)
+    return in_percent(on_test(results, arm.name, results.metric.name, time).stat.mean, 1)

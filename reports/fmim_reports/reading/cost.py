@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fmim_core.records import Execution
-from fmim_reports.once import once
+from fmim_reports.reading.once import once
 from fmim_reports.reading.plan import key_of
 from fmim_reports.reading.results import PlannedTrial, Results, Span, span_of
-from fmim_reports.writing.formats import decimal
 
 
 @dataclass(frozen=True)
@@ -109,20 +108,6 @@ def costs(results: Results) -> Mapping[tuple[str, str], TotalCost]:
 def search_cost(results: Results, arm: str) -> TotalCost:
     """What the search stage of an arm cost; its `n_s` is the number of distinct configurations it trained."""
     return costs(results).get((arm, "search"), cost_of(()))
-
-
-def reuse_sentence(trials: Sequence[PlannedTrial]) -> str:
-    """How many trials took the records of which others, and what those that ran here cost; blank where none did."""
-    folders = Counter(trial.reused_from for trial in trials if trial.reused_from)
-    if not folders:
-        return ""
-    named = ", ".join(f"{number} from {folder}" for folder, number in sorted(folders.items()))
-    whole, here = cost_of(trials), cost_of(trained_here(trials))
-    spent = f"{decimal(here.device_seconds, 1)} of {decimal(whole.device_seconds, 1)} device-seconds"
-    return (
-        f"{folders.total()} of {whole.trials} trials were not trained, since equal ones were ({named}), and count as "
-        f"what those cost: {spent} were spent in this study."
-    )
 
 
 def trained_here(trials: Iterable[PlannedTrial]) -> list[PlannedTrial]:

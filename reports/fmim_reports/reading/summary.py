@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from fmim_core.records import ArmEntry
-from fmim_reports.once import once
 from fmim_reports.reading.cost import TotalCost, search_cost
+from fmim_reports.reading.once import once
 from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.stats import MeanSE, averages_over_folds, mean_se
 
@@ -74,7 +74,7 @@ def completed(trials: list[PlannedTrial], metric: str, time: int | None = None) 
     return {t.replicate: t.metric(metric, time) for t in trials if t.status == "completed"}
 
 
-def estimate(trials: list[PlannedTrial], metric: str, of: int, unit: str, time: int | None = None) -> Estimate:
+def estimate_of(trials: list[PlannedTrial], metric: str, of: int, unit: str, time: int | None = None) -> Estimate:
     """Mean ± SE of a metric over the completed ones of these trials."""
     return Estimate(completed(trials, metric, time), of, unit)
 
@@ -82,12 +82,12 @@ def estimate(trials: list[PlannedTrial], metric: str, of: int, unit: str, time: 
 def on_validation(results: Results, arm: str, configuration: Mapping[str, Any] | None, metric: str) -> Estimate:
     """A configuration's metric over the folds; no values without a configuration."""
     trials = [] if configuration is None else results.of(arm, "search", configuration)
-    return estimate(trials, metric, len(results.study.folds), "fold")
+    return estimate_of(trials, metric, len(results.study.folds), "fold")
 
 
 def on_test(results: Results, arm: str, metric: str, time: int | None = None) -> Estimate:
     """The selected configuration's test metric over the seeds, at one time after baseline if given."""
-    return estimate(results.of(arm, "replicate"), metric, results.arm(arm).replicates, "seed", time)
+    return estimate_of(results.of(arm, "replicate"), metric, results.arm(arm).replicates, "seed", time)
 
 
 def from_time(trial: PlannedTrial, metric: str, least: int) -> float | None:

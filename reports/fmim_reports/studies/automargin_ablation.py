@@ -9,7 +9,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fmim_reports.contents import Contents
+from fmim_reports.drawing.axes import Extent, Mark, Scale, scale_of, scale_x
+from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.parts.cautions import cautions
 from fmim_reports.parts.comparisons import ALPHA, Comparison, Corrected, comparisons, corrected, different_tasks_note
 from fmim_reports.parts.comparisons.words import estimate_text
@@ -18,11 +19,10 @@ from fmim_reports.parts.verdict import Verdict, details, lead
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, completed, on_test
 from fmim_reports.stats import ENOUGH, mean_se, smallest_difference
-from fmim_reports.writing.axes import Extent, Mark, Scale, scale_of, scale_x
+from fmim_reports.studies import Contents
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM
-from fmim_reports.writing.formats import configuration_text, p_text, percent, points
-from fmim_reports.writing.plotting import NothingToDraw, Plot
+from fmim_reports.writing.formats import configuration_text, in_percent, p_text, points
 from fmim_reports.writing.tables import Column, Table
 
 _SAME, _OTHER, _ZERO = "#0072B2", "#A8500A", "#7A828C"
@@ -225,10 +225,10 @@ def _detectable(rest: Sequence[Comparison], compared: int) -> str:
     least = [value for value in found if value is not None]
     if not least:
         return ""
-    ends = list(dict.fromkeys(percent(value) for value in (min(least), max(least))))
+    ends = list(dict.fromkeys(in_percent(value) for value in (min(least), max(least))))
     return (
         f" With this many seeds and this much variation the minimum detectable difference is {' to '.join(ends)} "
-        f"percentage points (power {percent(ENOUGH, 0)} %), if it is the largest of the {compared}."
+        f"percentage points (power {in_percent(ENOUGH, 0)} %), if it is the largest of the {compared}."
     )
 
 

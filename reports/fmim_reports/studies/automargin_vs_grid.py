@@ -15,7 +15,8 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from fmim_core.metric_names import METRICS
-from fmim_reports.contents import Contents
+from fmim_reports.drawing.axes import Extent, scale_of
+from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.parts.tidy import every_value_table
 from fmim_reports.parts.training.margins import varying_margins_plot
 from fmim_reports.reading import published
@@ -23,11 +24,10 @@ from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, on_test, on_validation, over_configurations
 from fmim_reports.stats import MeanSE, mean_se
-from fmim_reports.writing.axes import Extent, scale_of
+from fmim_reports.studies import Contents
 from fmim_reports.writing.captions import caption, test_models
 from fmim_reports.writing.columns import ARM, configuration_column
-from fmim_reports.writing.formats import configuration_text, percent
-from fmim_reports.writing.plotting import NothingToDraw, Plot
+from fmim_reports.writing.formats import configuration_text, in_percent
 from fmim_reports.writing.references import reference_rows, references_note
 from fmim_reports.writing.tables import Column, Table
 
@@ -233,12 +233,12 @@ def _annotate(axes: Axes, x: float, y: float, cell: MeanSE, norm: Normalize, fol
         return
     # Not pure white: the page gives pure white the colour of the card behind the figure.
     colour = "#fdfdfd" if norm(100 * cell.mean) < 0.6 else "#000000"
-    error = "± n/a" if cell.se is None else f"±{percent(cell.se, 1)}"
+    error = "± n/a" if cell.se is None else f"±{in_percent(cell.se, 1)}"
     middle = y + 0.02
     if cell.n < folds:
         error += f"\nn={cell.n}"
         middle = y - 0.13
-    axes.text(x, middle - 0.05, percent(cell.mean, 1), ha="center", va="bottom", color=colour, fontweight="bold")
+    axes.text(x, middle - 0.05, in_percent(cell.mean, 1), ha="center", va="bottom", color=colour, fontweight="bold")
     axes.text(x, middle + 0.04, error, ha="center", va="top", color=colour, fontsize=7, linespacing=1)
 
 

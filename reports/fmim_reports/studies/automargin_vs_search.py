@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fmim_reports.contents import Contents
 from fmim_reports.parts.tidy import every_value_table
 from fmim_reports.parts.training.margins import varying_margins_plot
 from fmim_reports.reading.results import Results
+from fmim_reports.studies import Contents
 from fmim_reports.writing.tables import Table
 
 # The rows of Table 1(c) in which the paper has our arms.

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from fmim_reports.contents import Contents
 from fmim_reports.parts.cautions import cautions, epochs_caution
 from fmim_reports.parts.comparisons import comparisons
 from fmim_reports.parts.comparisons.plain import plain_sentences
@@ -18,6 +17,7 @@ from fmim_reports.reading import published
 from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import Estimate, on_test, queries_at, query_times
+from fmim_reports.studies import Contents
 from fmim_reports.studies.baselines_figure import (
     METRICS,
     every_time,
@@ -28,7 +28,7 @@ from fmim_reports.studies.baselines_figure import (
 )
 from fmim_reports.writing.captions import caption, data_phrase
 from fmim_reports.writing.columns import ARM
-from fmim_reports.writing.formats import configuration_text, decimal, percent
+from fmim_reports.writing.formats import configuration_text, decimal, in_percent
 from fmim_reports.writing.references import reference_rows, references_note
 from fmim_reports.writing.tables import Column, Table
 
@@ -175,7 +175,7 @@ def _fall(results: Results, known: Mapping[str, Estimate]) -> list[str]:
     most, least = _extremes(falls)
 
     def described(name: str) -> str:
-        values = f"{percent(first[name])} to {percent(last[name])} %, {percent(falls[name])} percentage points"
+        values = f"{in_percent(first[name])} to {in_percent(last[name])} %, {in_percent(falls[name])} percentage points"
         return f"{results.arm(name).group} ({values})"
 
     ends = f"From {unit} {times[0]} to {unit} {times[-1]}"

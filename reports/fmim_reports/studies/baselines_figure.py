@@ -13,18 +13,18 @@ from matplotlib.figure import Figure
 from fmim_core.metric_names import METRICS as EVERY_METRIC
 from fmim_core.metric_names import YEAR
 from fmim_core.records import ArmEntry
+from fmim_reports.drawing.axes import Extent, Mark, Scale, range_text, scale_of, scale_y
+from fmim_reports.drawing.lines import hollow, mean_line, replicates, value_line
+from fmim_reports.drawing.plotting import INK, NothingToDraw, Plot
+from fmim_reports.drawing.references import LINES_NOTE, reference_lines
+from fmim_reports.drawing.styles import shared_legend
 from fmim_reports.reading import published
 from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import on_test, query_times
 from fmim_reports.stats import MeanSE
-from fmim_reports.writing.axes import Mark, Scale, extent_of, range_text, scale_of, scale_y
 from fmim_reports.writing.captions import caption, few_queries, few_queries_note, seeds_phrase
-from fmim_reports.writing.formats import percent
-from fmim_reports.writing.lines import hollow, mean_line, replicates, value_line
-from fmim_reports.writing.looks import shared_legend
-from fmim_reports.writing.plotting import INK, NothingToDraw, Plot
-from fmim_reports.writing.references import LINES_NOTE, reference_lines
+from fmim_reports.writing.formats import in_percent
 
 METRICS = {name: EVERY_METRIC[name] for name in ("mAP", "mAP_at_R", "CMC_1_all_shots")}
 METRICS["CMC_1_all_shots"] = replace(METRICS["CMC_1_all_shots"], label="CMC top-1")  # as the paper calls it
@@ -125,7 +125,7 @@ def _scale(results: Results, metric: str, times: Sequence[int]) -> Scale:
     """Of our values by time; references stand beside the arms."""
     arms = {arm.name: [on_test(results, arm.name, metric, time) for time in times] for arm in results.arms}
     beside = {one.name: [on_reference(results, one, metric, time) for time in times] for one in results.references}
-    return scale_of(*({name: extent_of(found) for name, found in each.items()} for each in (arms, beside)))
+    return scale_of(*({name: Extent.of_estimates(found) for name, found in each.items()} for each in (arms, beside)))
 
 
 def _our_line(axes: Axes, results: Results, arm: ArmEntry, metric: str, times: Sequence[int]) -> None:
@@ -149,4 +149,4 @@ def _published_frame(arm: ArmEntry, metric: str, years: Sequence[int]) -> pd.Dat
 
 
 def _percent_at(results: Results, arm: ArmEntry, time: int) -> str:
-    return percent(on_test(results, arm.name, "mAP", time).stat.mean, 1)
+    return in_percent(on_test(results, arm.name, "mAP", time).stat.mean, 1)

@@ -13,7 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fmim_core.metric_names import METRICS
-from fmim_reports.contents import Contents
+from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_x
+from fmim_reports.drawing.plotting import BLUE, INK, VERMILLION, NothingToDraw, Plot
 from fmim_reports.parts.cautions import cautions, epochs_caution
 from fmim_reports.parts.tidy import tidy_row, tidy_table
 from fmim_reports.parts.verdict import Verdict, lead
@@ -21,11 +22,10 @@ from fmim_reports.reading import published
 from fmim_reports.reading.plan import key_of
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, Estimate, arm_summaries, on_validation
-from fmim_reports.writing.axes import Extent, Mark, range_text, scale_of, scale_x
+from fmim_reports.studies import Contents
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM, configuration_column
-from fmim_reports.writing.formats import SYMBOLS, configuration_text, percent, value_text
-from fmim_reports.writing.plotting import BLUE, INK, VERMILLION, NothingToDraw, Plot
+from fmim_reports.writing.formats import SYMBOLS, configuration_text, in_percent, value_text
 from fmim_reports.writing.tables import Column, Table
 
 _COLOURS = {"grid": BLUE, "automargin": VERMILLION}
@@ -235,7 +235,7 @@ def _range(method: Method) -> str:
     means = [score.stat.mean for _, score in method.scores if score.stat.n and not math.isnan(score.stat.mean)]
     if not means:
         return f"{method.arm.label} not a number"
-    return f"{method.arm.label} from {percent(min(means), 1)} to {percent(max(means), 1)} %"
+    return f"{method.arm.label} from {in_percent(min(means), 1)} to {in_percent(max(means), 1)} %"
 
 
 def selection_verdict(results: Results) -> Verdict:
@@ -255,7 +255,9 @@ def selection_verdict(results: Results) -> Verdict:
 
 
 def _spread_sentence(found: Sequence[Method]) -> list[str]:
-    known = {f"{m.arm.label} ({percent(m.spread)} percentage points)": m.spread for m in found if m.spread is not None}
+    known = {
+        f"{m.arm.label} ({in_percent(m.spread)} percentage points)": m.spread for m in found if m.spread is not None
+    }
     if not known:
         return []
     most, least = (pick(known, key=lambda name: known[name]) for pick in (max, min))

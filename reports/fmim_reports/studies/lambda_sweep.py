@@ -14,7 +14,10 @@ from matplotlib.figure import Figure
 
 from fmim_core.metric_names import METRICS as DECLARED_METRICS
 from fmim_core.metric_names import YEAR
-from fmim_reports.contents import Contents
+from fmim_reports.drawing.axes import Extent, Mark, Scale, range_text, scale_of, scale_y
+from fmim_reports.drawing.lines import mean_line, replicates, value_line
+from fmim_reports.drawing.plotting import BLUE, VERMILLION, NothingToDraw, Plot
+from fmim_reports.drawing.styles import shared_legend
 from fmim_reports.parts.cautions import cautions
 from fmim_reports.parts.comparisons import comparisons
 from fmim_reports.parts.comparisons.plain import plain_sentences
@@ -24,15 +27,12 @@ from fmim_reports.parts.training.learning_curves import trailing_cautions
 from fmim_reports.parts.verdict import Verdict, details, lead
 from fmim_reports.reading import published
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import Estimate, estimate, estimate_from_time, from_time
+from fmim_reports.reading.summary import Estimate, estimate_from_time, estimate_of, from_time
 from fmim_reports.stats import paired_difference
-from fmim_reports.writing.axes import Mark, Scale, extent_of, range_text, scale_of, scale_y
+from fmim_reports.studies import Contents
 from fmim_reports.writing.captions import caption, test_models
 from fmim_reports.writing.columns import ARM
-from fmim_reports.writing.formats import configuration_text, p_text, percent, points
-from fmim_reports.writing.lines import mean_line, replicates, value_line
-from fmim_reports.writing.looks import shared_legend
-from fmim_reports.writing.plotting import BLUE, VERMILLION, NothingToDraw, Plot
+from fmim_reports.writing.formats import configuration_text, in_percent, p_text, points
 from fmim_reports.writing.tables import Column, Table
 
 APART = 6
@@ -64,7 +64,7 @@ def _weight(results: Results, arm: str, lam: float) -> Weight:
     values = {}
     for (stage, unit), metric in product(results.stages.items(), METRICS):
         trials, of = results.of(arm, stage), planned[stage]
-        values[stage, metric, False] = estimate(trials, metric, of, unit)
+        values[stage, metric, False] = estimate_of(trials, metric, of, unit)
         values[stage, metric, True] = estimate_from_time(trials, metric, APART, of, unit)
     return Weight(arm, lam, values)
 
@@ -172,13 +172,16 @@ def _seeds(results: Results, shown: list[Weight]) -> str:
 
 
 def _mean(weight: Weight, apart: bool) -> str:
-    return percent(weight.values["replicate", "mAP", apart].stat.mean, 1)
+    return in_percent(weight.values["replicate", "mAP", apart].stat.mean, 1)
 
 
 def _scale(shown: list[Weight], metric: str) -> Scale:
     """Of our values of a metric, with what lies far off at the edge."""
     return scale_of(
-        {one.text: extent_of(one.values["replicate", metric, apart] for apart in (False, True)) for one in shown}
+        {
+            one.text: Extent.of_estimates(one.values["replicate", metric, apart] for apart in (False, True))
+            for one in shown
+        }
     )
 
 

@@ -11,7 +11,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fmim_core.metric_names import METRICS
-from fmim_reports.contents import Contents
+from fmim_reports.drawing.lines import mean_line, replicates, value_line
+from fmim_reports.drawing.plotting import INK, QUIET, NothingToDraw, Plot, line_style
 from fmim_reports.parts.budget import budget_plot
 from fmim_reports.parts.cautions import cautions, epochs_caution
 from fmim_reports.parts.comparisons.words import estimate_text
@@ -21,12 +22,11 @@ from fmim_reports.parts.tidy import tidy_row, tidy_table
 from fmim_reports.parts.verdict import Verdict, lead
 from fmim_reports.reading import published
 from fmim_reports.reading.results import PlannedTrial, Results
-from fmim_reports.reading.summary import Estimate, estimate
+from fmim_reports.reading.summary import Estimate, estimate_of
+from fmim_reports.studies import Contents
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM
-from fmim_reports.writing.formats import configuration_text, percent
-from fmim_reports.writing.lines import mean_line, replicates, value_line
-from fmim_reports.writing.plotting import INK, QUIET, NothingToDraw, Plot, line_style
+from fmim_reports.writing.formats import configuration_text, in_percent
 from fmim_reports.writing.tables import Column, Table
 
 LABEL = "published (OAI)"
@@ -62,8 +62,8 @@ def _margin(results: Results, arm: str, epsilon: float) -> Margin:
     return Margin(
         arm=arm,
         epsilon=float(epsilon),
-        map=estimate(trials, "mAP", of, "fold"),
-        cmc=estimate(trials, "CMC_1", of, "fold"),
+        map=estimate_of(trials, "mAP", of, "fold"),
+        cmc=estimate_of(trials, "CMC_1", of, "fold"),
         active_share=_mean(share for trial in done for share in _shares(trial)),
         chance=_mean(trial.metric("chance_mAP") for trial in done),
     )
@@ -156,7 +156,7 @@ def margin_plot(results: Results) -> Plot:
         f"{f' except {short}' if short else ''}; no bar for one fold). Dashed: {LABEL}, Fig. 2(a), on "
         "other images."
     )
-    alt = "Validation mAP by ε: " + ", ".join(f"{percent(m.map.stat.mean, 1)} % at {m.epsilon:g}" for m in shown)
+    alt = "Validation mAP by ε: " + ", ".join(f"{in_percent(m.map.stat.mean, 1)} % at {m.epsilon:g}" for m in shown)
     return Plot("map_by_margin", "mAP by margin", caption(results, text), alt, 2.9, draw)
 
 
@@ -177,10 +177,10 @@ def _large(found: Sequence[Margin], best: Margin) -> str:
     if not means:
         return f"No ε ≥ {LARGE:g} has a completed fold yet."
     high, low = max(means.values()), min(means.values())
-    drops = [percent(best.map.stat.mean - value) for value in (high, low)]
+    drops = [in_percent(best.map.stat.mean - value) for value in (high, low)]
     return (
-        f"At ε ≥ {LARGE:g} it lies between {percent(high)} and {percent(low)} %, {drops[0]} to {drops[1]} percentage "
-        "points below the best."
+        f"At ε ≥ {LARGE:g} it lies between {in_percent(high)} and {in_percent(low)} %, {drops[0]} to {drops[1]} "
+        "percentage points below the best."
     )
 
 
@@ -197,7 +197,7 @@ def _zero(found: Sequence[Margin], best: Margin) -> list[str]:
     zero = next((m for m in found if m.epsilon == 0 and m.map.stat.n), None)
     if zero is None:
         return []
-    drop = percent(best.map.stat.mean - zero.map.stat.mean)
+    drop = in_percent(best.map.stat.mean - zero.map.stat.mean)
     text = f"At ε = 0 it is {estimate_text(zero.map)}, {drop} percentage points below the best"
     if zero.active_share != 0:
         return [f"{text}."]
@@ -213,8 +213,9 @@ def _paper() -> str:
     best = " to ".join(f"{e:g}" for e in _ends([e for e, value in curve.items() if value == highest]))
     large = [value for epsilon, value in curve.items() if epsilon >= LARGE]
     return (
-        f"For reference, {LABEL}, on other images: {percent(highest, 0)} % at ε = {best}, {percent(max(large), 0)} to "
-        f"{percent(min(large), 0)} % at ε ≥ {LARGE:g}, and {percent(curve[0.0], 0)} % at ε = 0."
+        f"For reference, {LABEL}, on other images: {in_percent(highest, 0)} % at ε = {best}, "
+        f"{in_percent(max(large), 0)} to {in_percent(min(large), 0)} % at ε ≥ {LARGE:g}, and "
+        f"{in_percent(curve[0.0], 0)} % at ε = 0."
     )
 
 

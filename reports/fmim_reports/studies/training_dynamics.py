@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from fmim_reports.contents import Contents
 from fmim_reports.parts.cautions import cautions, epochs_caution
 from fmim_reports.parts.training.distributions import distributions_plot, movement
 from fmim_reports.parts.training.margins import margins_plot
@@ -16,6 +15,7 @@ from fmim_reports.reading import published
 from fmim_reports.reading.histories import Histories, at, epochs_of, histories_by_arm, milestones
 from fmim_reports.reading.results import Results
 from fmim_reports.stats import MeanSE
+from fmim_reports.studies import Contents
 from fmim_reports.writing.captions import caption, curve_model
 from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import decimal

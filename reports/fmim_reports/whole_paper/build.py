@@ -8,10 +8,11 @@ from pathlib import Path
 
 from fmim_core.records import study_path, write_bytes
 from fmim_reports.build import status_lines
+from fmim_reports.drawing.plotting import NothingToDraw
 from fmim_reports.page.environment import page_environment
 from fmim_reports.page.files import write_figure, write_table
 from fmim_reports.page.render import DrawnFigure
-from fmim_reports.reading.cost import cost_of, reuse_sentence, trained_here
+from fmim_reports.reading.cost import cost_of, trained_here
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.whole_paper.differences import (
     UNEXPLAINED,
@@ -23,9 +24,8 @@ from fmim_reports.whole_paper.differences import (
     reason_sentences,
 )
 from fmim_reports.whole_paper.items import ITEMS, PaperItem
-from fmim_reports.writing.captions import data_phrase, source_line
+from fmim_reports.writing.captions import data_phrase, reuse_sentence, source_line
 from fmim_reports.writing.formats import to_md
-from fmim_reports.writing.plotting import NothingToDraw
 from fmim_reports.writing.tables import Column, Table, markdown
 
 TITLE = "AdaTriplet and AutoMargin (MICCAI 2022), every table and figure again"

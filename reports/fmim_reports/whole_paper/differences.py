@@ -11,8 +11,8 @@ from typing import Any
 
 from scipy.stats import spearmanr
 
-from fmim_reports.contents import contents_of
 from fmim_reports.reading.results import Results
+from fmim_reports.studies import contents_of
 from fmim_reports.whole_paper.items import PUBLISHED_NUMBERS, PublishedNumbers
 from fmim_reports.whole_paper.reasons import REASONS, Compared
 from fmim_reports.writing.tables import Column, Table

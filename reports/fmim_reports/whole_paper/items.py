@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from fmim_reports.contents import MakePlot, MakeTable
 from fmim_reports.parts.queries.samples import samples_plot
 from fmim_reports.parts.training.distributions import distributions_plot
 from fmim_reports.parts.training.margins import margins_plot
 from fmim_reports.parts.training.surfaces import surfaces_plot
+from fmim_reports.studies import MakePlot, MakeTable
 from fmim_reports.studies.automargin_vs_grid import adatriplet_table, grid_table, heat_plot, triplet_table
 from fmim_reports.studies.baselines import ours_table, published_table, years_plot
 from fmim_reports.studies.hyperparameter_selection import selection_plot, selection_table

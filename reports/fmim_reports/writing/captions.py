@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
-from fmim_reports.reading.results import Results
+from fmim_reports.reading.cost import cost_of, trained_here
+from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.reading.summary import arm_summaries, queries_at
+from fmim_reports.writing.formats import decimal
 
 FEW_QUERIES = 30
 """A mean over fewer looks it: hollow in figures."""
@@ -77,3 +80,17 @@ def protocol_sentence(results: Results) -> str:
 def chosen_word(results: Results) -> str:
     """How an arm came by the configuration that is tested."""
     return "selected" if results.searched else "given"
+
+
+def reuse_sentence(trials: Sequence[PlannedTrial]) -> str:
+    """How many trials took the records of which others, and what those that ran here cost; blank where none did."""
+    folders = Counter(trial.reused_from for trial in trials if trial.reused_from)
+    if not folders:
+        return ""
+    named = ", ".join(f"{number} from {folder}" for folder, number in sorted(folders.items()))
+    whole, here = cost_of(trials), cost_of(trained_here(trials))
+    spent = f"{decimal(here.device_seconds, 1)} of {decimal(whole.device_seconds, 1)} device-seconds"
+    return (
+        f"{folders.total()} of {whole.trials} trials were not trained, since equal ones were ({named}), and count as "
+        f"what those cost: {spent} were spent in this study."
+    )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fmim_reports.frames.shared import CONFIGURATION, configuration_columns
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.cells import CsvColumn, Type
+from fmim_reports.writing.fields import CONFIGURATION, configuration_columns
 from fmim_reports.writing.tables import Column, Table
 
 ALL_TIMES = "all"

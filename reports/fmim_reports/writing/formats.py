@@ -63,7 +63,7 @@ def decimal(value: float, digits: int) -> str:
     return f"{rounded:,}".replace("-", "−")
 
 
-def percent(fraction: float, digits: int = 2) -> str:
+def in_percent(fraction: float, digits: int = 2) -> str:
     """A fraction in percent, without the sign: 0.7204 becomes 72.04."""
     return decimal(100 * fraction, digits)
 
@@ -72,7 +72,7 @@ def points(difference: float | None, digits: int = 2) -> str:
     """A difference of fractions in percentage points, with its sign: 0.003 becomes +0.30."""
     if difference is None:
         return "n/a"
-    text = percent(difference, digits)
+    text = in_percent(difference, digits)
     return text if text.startswith("−") or math.isnan(difference) else f"+{text}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fmim_reports.once import once
+from fmim_reports.reading.once import once
 from fmim_reports.writing.formats import to_tex
 from fmim_reports.writing.tables import Column, Table
 from fmim_reports.writing.typesetting import Content, Layout, Panel, layout, lines_of, pieces

@@ -1,26 +1,19 @@
-"""The references beside the arms: rows of tables, lines of figures, and the sentence that says where the arms stand.
+"""The references beside the arms: rows of tables, and the sentence that says where the arms stand.
 
 References are no arms: nothing is selected from them, and no comparison, correction or cost of a search counts them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
-
-from matplotlib.axes import Axes
 
 from fmim_core.records import ReferenceEntry
 from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries
 from fmim_reports.writing.cells import Named, RowName
-from fmim_reports.writing.formats import percent
-from fmim_reports.writing.lines import mean_line, replicates
-from fmim_reports.writing.plotting import QUIET
-
-_DASHES = ((0, (1, 1)), (0, (4, 1.5)), (0, (4, 1, 1, 1)), "-")
-LINES_NOTE = "Thin grey lines: references, which no training made."
+from fmim_reports.writing.formats import in_percent
 
 
 def reference_rows(
@@ -53,18 +46,7 @@ def references_note(results: Results) -> str:
     return f"References are no arms: no training made them, and nothing is selected by them. {listed}."
 
 
-def reference_lines(
-    axes: Axes, results: Results, metric: str, places: Mapping[int, float], arms: Collection[str]
-) -> None:
-    """Thin lines of a metric by time, each time at its place, of the references that stand beside any of the arms."""
-    for number, reference in enumerate(results.references):
-        values = {place: on_reference(results, reference, metric, time).values for time, place in places.items()}
-        if any(values.values()) and not set(arms).isdisjoint(reference.arms):
-            style: dict[str, Any] = {"color": QUIET, "linewidth": 0.8, "linestyle": _DASHES[number % len(_DASHES)]}
-            mean_line(axes, replicates(values, scale=100), label=reference.label, **style)
-
-
-def standing(results: Results) -> list[str]:
+def sentences_on_references(results: Results) -> list[str]:
     """Which references are beaten by all arms beside them, by none or not by some, judged by the means over seeds.
 
     Only arms and references with a result count; nothing is said before there are both.
@@ -78,8 +60,8 @@ def standing(results: Results) -> list[str]:
         beside = [arm for arm in tested if arm.name in reference.arms]
         behind = [arm for arm in beside if not sign * arm.test.stat.mean > sign * stat.mean]  # not-a-number is behind
         if stat.n and beside:
-            names = tuple(f"{arm.label} ({percent(arm.test.stat.mean)} %)" for arm in behind)
-            value = f"{reference.label} ({percent(stat.mean)} %)"
+            names = tuple(f"{arm.label} ({in_percent(arm.test.stat.mean)} %)" for arm in behind)
+            value = f"{reference.label} ({in_percent(stat.mean)} %)"
             found.setdefault((len(behind) == len(beside), names), []).append(value)
     who = "Every arm" if len(tested) == len(results.arms) else "Every arm that was tested"
     return [_standing(who, metric.label, values, *key) for key, values in found.items()]

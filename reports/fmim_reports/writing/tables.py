@@ -15,7 +15,7 @@ import pandas as pd
 
 from fmim_core.metric_names import Metric
 from fmim_core.records import replacing
-from fmim_reports.once import once
+from fmim_reports.reading.once import once
 from fmim_reports.reading.summary import Estimate
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing import cells
@@ -24,8 +24,8 @@ from fmim_reports.writing.formats import (
     NOTHING,
     configuration_text,
     decimal,
+    in_percent,
     mean_se_text,
-    percent,
     points,
     to_md,
 )
@@ -138,7 +138,7 @@ _SHOW: dict[str, Callable[[Any], str]] = {
     "arm": lambda value: value.label,
     "configuration": configuration_text,
     "count": lambda value: decimal(value, 0),
-    "percent": percent,
+    "percent": in_percent,
     "points": points,
     "seconds": lambda value: decimal(value, 1),
     "p": lambda value: "< 0.001" if value < 0.001 else decimal(value, 3),

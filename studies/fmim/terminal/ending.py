@@ -10,7 +10,7 @@ from fmim_reports.parts.comparisons.plain import plain_sentences
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, Estimate, arm_summaries
 from fmim_reports.writing.captions import chosen_word
-from fmim_reports.writing.formats import NOTHING, configuration_text, mean_se_text, percent
+from fmim_reports.writing.formats import NOTHING, configuration_text, in_percent, mean_se_text
 
 NUMBERS = ("validation", "test", "N_s")
 
@@ -25,7 +25,7 @@ def show_results(results: Results, console: Console) -> None:
 
 
 def _row(arm: ArmSummary) -> tuple[str, ...]:
-    validation = percent(arm.validation.stat.mean) if arm.validation.stat.n else NOTHING
+    validation = in_percent(arm.validation.stat.mean) if arm.validation.stat.n else NOTHING
     return (arm.label, configuration_text(arm.configuration), validation, _test(arm.test), str(arm.cost.n_s))
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from fmim_reports.drawing.axes import RULE
 from fmim_reports.parts.budget import CONFIGURATIONS, DEVICE_SECONDS, area, budget_plot, budget_table, curves
 from fmim_reports.reading.results import read_results
-from fmim_reports.writing.axes import RULE
 from tests.support.drawn import panels
 from tests.support.factories import configurations, level
 from tests.support.file_contents import spoil

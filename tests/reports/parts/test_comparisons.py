@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from fmim_core.records import read_json, write_json
-from fmim_reports.contents import contents_of
 from fmim_reports.parts.comparisons import compared_costs, comparisons, paired_table, ratios_table
 from fmim_reports.parts.verdict import verdict_of_comparisons
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import paired_difference
+from fmim_reports.studies import contents_of
 from tests.support.declared import make_declared_out
 from tests.support.drawn import figure_names
 from tests.support.factories import SEEDS, make_out

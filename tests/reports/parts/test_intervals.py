@@ -9,14 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fmim_reports.contents import contents_of
 from fmim_reports.parts.queries.samples import samples_plot
 from fmim_reports.parts.queries.uncertainty import uncertainty_by_year_table
 from fmim_reports.parts.queries.worst import worst_queries_plot
 from fmim_reports.parts.years import by_year_table, year_plot
 from fmim_reports.reading.results import read_results
-from fmim_reports.sections import Section
-from fmim_reports.studies import baselines, lambda_sweep
+from fmim_reports.studies import baselines, contents_of, lambda_sweep
+from fmim_reports.writing.sections import Section
 from tests.support.declared import make_declared_out
 from tests.support.factories import make_out
 from tests.support.file_contents import YEARS, edit, write

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from fmim_reports.drawing.plotting import NothingToDraw
 from fmim_reports.parts.optimism import optimism_plot, optimism_table
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import optimism
-from fmim_reports.writing.plotting import NothingToDraw
 from tests.support.factories import SEEDS, configurations, level
 from tests.support.out_folders import by_arm
 from tests.support.replicate_studies import assert_drawn

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from fmim_reports.contents import contents_of
 from fmim_reports.parts.cautions import cautions
 from fmim_reports.parts.pipelines import (
     pipelines_plot,
@@ -22,6 +21,7 @@ from fmim_reports.parts.pipelines import (
 from fmim_reports.reading.pipelines import pipelines
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import paired_difference, selection_variance, superiority
+from fmim_reports.studies import contents_of
 from tests.support.factories import best, configurations, make_out
 from tests.support.file_contents import edit, metrics_of, record_content, selection_content, write
 from tests.support.replicate_studies import assert_drawn, rows

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
+from fmim_reports.drawing.axes import RULE
+from fmim_reports.drawing.plotting import NothingToDraw
 from fmim_reports.parts.comparisons import comparisons
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import Variances, holm, paired_difference, smallest_difference
 from fmim_reports.studies import automargin_ablation as ablation
-from fmim_reports.writing.axes import RULE
-from fmim_reports.writing.plotting import NothingToDraw
 from fmim_reports.writing.tables import to_csv
 from tests.support.file_contents import arm_content
 from tests.support.replicate_studies import COLUMNS, SEEDS, assert_drawn, record, rows, write_study

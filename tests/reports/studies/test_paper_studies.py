@@ -13,12 +13,11 @@ import pytest
 from matplotlib.figure import Figure
 
 from fmim_reports.build import build_report, status_lines
-from fmim_reports.contents import contents_of
+from fmim_reports.drawing.axes import RULE
 from fmim_reports.reading import published
 from fmim_reports.reading.results import read_results
 from fmim_reports.reading.summary import from_time
-from fmim_reports.studies import lambda_sweep
-from fmim_reports.writing.axes import RULE
+from fmim_reports.studies import contents_of, lambda_sweep
 from fmim_reports.writing.formats import configuration_text, to_tex
 from tests.support.declared import make_declared_out
 from tests.support.drawn import lines

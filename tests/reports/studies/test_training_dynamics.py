@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fmim_reports.drawing.plotting import NothingToDraw
 from fmim_reports.parts.tidy import every_value_table
 from fmim_reports.parts.training import distributions, surfaces
 from fmim_reports.parts.training.margins import margins_plot, varying_margins_plot
 from fmim_reports.reading.histories import at, density, histories, milestones
 from fmim_reports.reading.results import read_results
 from fmim_reports.studies import training_dynamics as dynamics
-from fmim_reports.writing.plotting import NothingToDraw
 from fmim_reports.writing.tables import to_csv
 from tests.support.file_contents import arm_content, edit, spoil, write
 from tests.support.replicate_studies import COLUMNS, SEEDS, assert_drawn, record, rows, write_study

@@ -19,7 +19,7 @@ from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import read_results
 from fmim_reports.reading.summary import on_test
 from fmim_reports.studies.automargin_vs_grid import triplet_table
-from fmim_reports.writing.references import references_note, standing
+from fmim_reports.writing.references import references_note, sentences_on_references
 from fmim_reports.writing.tables import markdown
 from tests.support.drawn import bands, lines, panels
 from tests.support.factories import SPACES, make_out
@@ -115,13 +115,13 @@ def test_their_lines_by_year_are_thin_and_have_their_values(out: Path) -> None:
 )
 def test_a_sentence_says_where_the_arms_stand(out: Path, values: dict[str, list[float]], expected: list[str]) -> None:
     results = read_results(add_references(out, values))
-    assert standing(results) == expected
+    assert sentences_on_references(results) == expected
     assert set(expected) <= set(verdict_of_comparisons(results).cautions)
 
 
 def test_a_tie_is_not_better(out: Path) -> None:
     tie = on_test(read_results(out), "triplet_q1", "mAP").stat.mean
-    assert "not Triplet + Q1" in standing(read_results(add_references(out, {PIXELS: [tie]})))[0]
+    assert "not Triplet + Q1" in sentences_on_references(read_results(add_references(out, {PIXELS: [tie]})))[0]
 
 
 def test_labels_decide_nothing(out: Path) -> None:
@@ -129,7 +129,9 @@ def test_labels_decide_nothing(out: Path) -> None:
     references = json.loads((out / "study.json").read_text())["references"]
     edit(out / "study.json", references=[one | {"label": "Triplet + Q1"} for one in references])
     renamed = read_results(out)
-    assert standing(renamed) == [standing(results)[0].replace("Raw pixels", "Triplet + Q1")]
+    assert sentences_on_references(renamed) == [
+        sentences_on_references(results)[0].replace("Raw pixels", "Triplet + Q1")
+    ]
     assert comparisons(renamed) == comparisons(results)
 
 
@@ -140,7 +142,7 @@ def test_one_that_failed_or_is_missing_is_named_and_has_no_value(out: Path) -> N
     results = read_results(out)
     assert "2 of 4 reference trials completed: 1 failed, 1 missing." in status_lines(results)
     assert rows(arms_table(results))[-2]["test_n"] == "0"
-    assert standing(results) == [
+    assert sentences_on_references(results) == [
         "Every arm has a better test mAP than the references beside it, which no training made: "
         "Untrained network (15.00 %)."
     ]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fmim_core.metric_names import Metric
-from fmim_reports.once import once
 from fmim_reports.parts.comparisons.costs import device_ratio
+from fmim_reports.reading.once import once
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries, chance_name, completed
 from fmim_reports.stats import (
@@ -29,7 +29,7 @@ from fmim_reports.stats import (
     paired_difference,
     power_of,
 )
-from fmim_reports.writing.formats import percent
+from fmim_reports.writing.formats import in_percent
 
 ALPHA = 0.05
 
@@ -222,7 +222,7 @@ def corrected(found: Sequence[Comparison]) -> Corrected:
 def different_tasks_note(found: Sequence[Comparison]) -> str:
     """Which comparisons are of arms that are scored on different tasks, and what follows; empty if none."""
     others = [
-        f"“{one.names[0]}” (chance {one.metric.label} {percent(one.chance_a.mean)} %)"
+        f"“{one.names[0]}” (chance {one.metric.label} {in_percent(one.chance_a.mean)} %)"
         for one in found
         if not one.same_task
     ]

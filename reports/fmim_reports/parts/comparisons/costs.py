@@ -7,10 +7,10 @@ import math
 from fmim_core.records import ArmEntry
 from fmim_reports.reading.cost import search_cost
 from fmim_reports.reading.results import Results
-from fmim_reports.sections import Section, a_choice, declared_comparisons, in_every_study
 from fmim_reports.stats import CostRatio, cost_ratio
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM
+from fmim_reports.writing.sections import Section, a_choice, declared_comparisons, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
 

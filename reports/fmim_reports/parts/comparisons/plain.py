@@ -8,7 +8,7 @@ from fractions import Fraction
 from fmim_reports.parts.comparisons.comparison import Comparison, Corrected, comparisons, corrected
 from fmim_reports.parts.comparisons.words import capital, margin_text
 from fmim_reports.reading.results import Results
-from fmim_reports.writing.formats import decimal, percent, points
+from fmim_reports.writing.formats import decimal, in_percent, points
 
 SHOWN_AS_FRACTION = 20  # largest denominator that a reader takes in at once; 37/113 is easier as 33 %
 
@@ -40,7 +40,7 @@ def _difference(one: Comparison) -> str:
     """By how much a differs from b, with the interval, and the seeds where some are missing."""
     difference, low, high = one.paired.difference, one.uncertainty.low, one.uncertainty.high
     digits = _digits(difference, low or 0.0, high or 0.0)
-    size = percent(abs(difference), digits)
+    size = in_percent(abs(difference), digits)
     than = f"{size} percentage points {'lower' if difference < 0 else 'higher'} than" if float(size) else "the same as"
     planned = min(one.a.test.of, one.b.test.of)
     said = [] if one.metric.higher_is_better else ["lower is better"]
@@ -88,4 +88,4 @@ def _share(ratio: Fraction) -> str:
         return f"{decimal(float(ratio), 0 if ratio.denominator == 1 else 1)} times the"
     if ratio.denominator <= SHOWN_AS_FRACTION:
         return f"{ratio.numerator}/{ratio.denominator} of the"
-    return f"{percent(float(ratio), 0 if ratio > Fraction(1, 10) else 1)} % of the"
+    return f"{in_percent(float(ratio), 0 if ratio > Fraction(1, 10) else 1)} % of the"

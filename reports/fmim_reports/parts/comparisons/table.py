@@ -14,10 +14,10 @@ from fmim_reports.parts.comparisons.comparison import (
 )
 from fmim_reports.parts.comparisons.words import margin_text
 from fmim_reports.reading.results import Results
-from fmim_reports.sections import Section, declared_comparisons, in_every_study
 from fmim_reports.stats import ENOUGH
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.formats import percent
+from fmim_reports.writing.formats import in_percent
+from fmim_reports.writing.sections import Section, declared_comparisons, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
 
@@ -90,7 +90,7 @@ def _paired_row(one: Comparison, by_holm: Corrected) -> dict[str, Any]:
 def power_table(results: Results) -> Table:
     """What each comparison could have shown, and the seeds that it needs."""
     found, margin = comparisons(results), margin_text(results.equivalence_margin)
-    enough = f"For a power of {percent(ENOUGH, 0)} %"
+    enough = f"For a power of {in_percent(ENOUGH, 0)} %"
     power, seeds = "Power, %", "Seeds needed"
     columns = [
         Column("a", "Arm a", "arm"),
@@ -107,7 +107,7 @@ def power_table(results: Results) -> Table:
     text = (
         f"Power, if differences vary as they do here: how often a true difference of {margin} is found, and how often "
         f"two equal arms are found equivalent within ±{margin}; tests of one comparison at 5 %, not corrected. Seeds "
-        f"needed for {percent(ENOUGH, 0)} %; “none” where no number of seeds is enough, since these subjects alone "
+        f"needed for {in_percent(ENOUGH, 0)} %; “none” where no number of seeds is enough, since these subjects alone "
         "leave too much. Then the true difference, and the margin, of which that is the power with the seeds there "
         "are; in percentage points, as is the SE that these subjects leave with any number of seeds. All this comes "
         "from a spread that few seeds have shown: a guide, no bound."

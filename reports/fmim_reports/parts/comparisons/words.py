@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fmim_reports.parts.comparisons.comparison import Comparison, Corrected, different_tasks_note
 from fmim_reports.reading.summary import ArmSummary, Estimate
 from fmim_reports.stats import ENOUGH, CostRatio, Power
-from fmim_reports.writing.formats import decimal, mean_se_text, p_text, percent, points
+from fmim_reports.writing.formats import decimal, in_percent, mean_se_text, p_text, points
 
 Facts = tuple[tuple[str, str], ...]
 
@@ -72,7 +72,7 @@ def _difference_shown(one: Comparison, by_holm: Corrected) -> str:
         return f"shown ({numbers}): {one.names[0]} is {which} for {one.scope}, with these configurations."
     if not found.low <= 0 <= found.high:
         return f"not shown ({numbers}): the interval excludes 0, but not once it is corrected for all comparisons."
-    most = percent(max(-found.low, found.high), 2)
+    most = in_percent(max(-found.low, found.high), 2)
     return f"not shown ({numbers}); differences of up to {most} percentage points remain compatible with these data."
 
 
@@ -94,10 +94,10 @@ def _errors(one: Comparison) -> str:
     """What the SE is over seeds, over subjects, and over both; empty without one."""
     if one.uncertainty.low is None:
         return ""
-    seeds = percent(one.paired.se or 0.0)
+    seeds = in_percent(one.paired.se or 0.0)
     if one.crossed is None:
         return f"{seeds} percentage points over seeds; not known over subjects."
-    subjects, both = (percent(over.se or 0.0) for over in (one.crossed.over_subjects, one.crossed.over_both))
+    subjects, both = (in_percent(over.se or 0.0) for over in (one.crossed.over_subjects, one.crossed.over_both))
     return f"{seeds} percentage points over seeds, {subjects} over subjects, {both} over both."
 
 
@@ -107,10 +107,10 @@ def _pairing(one: Comparison) -> str:
     if paired.correlation is None or paired.se is None or not paired.unpaired_se:
         return ""
     gain = 1 - paired.se / paired.unpaired_se
-    bought = f"makes the SE {percent(gain, 0)} % smaller" if gain > 0.05 else "does not make the SE smaller"
+    bought = f"makes the SE {in_percent(gain, 0)} % smaller" if gain > 0.05 else "does not make the SE smaller"
     return (
-        f"{bought} ({percent(paired.se)} instead of {percent(paired.unpaired_se)}); the arms' seeds have a correlation "
-        f"of {decimal(paired.correlation, 2)}."
+        f"{bought} ({in_percent(paired.se)} instead of {in_percent(paired.unpaired_se)}); the arms' seeds have a "
+        f"correlation of {decimal(paired.correlation, 2)}."
     )
 
 
@@ -122,21 +122,21 @@ def power_sentence(power: Power | None, over: str) -> str:
         f"With {power.seeds} seeds and this variation over {over}, two equal arms are found equivalent with a "
         f"probability of {_probability(power.equivalence)}, and a true difference of {margin_text(power.margin)} is "
         f"found with one of {_probability(power.difference)}; {_needed(power)} The smallest difference found with "
-        f"{percent(ENOUGH, 0)} % is {_points(power.smallest_difference)}."
+        f"{in_percent(ENOUGH, 0)} % is {_points(power.smallest_difference)}."
     )
 
 
 def _probability(value: float) -> str:
-    return "less than 0.1 %" if value < 0.001 else f"{percent(value, 1)} %"
+    return "less than 0.1 %" if value < 0.001 else f"{in_percent(value, 1)} %"
 
 
 def _points(value: float) -> str:
-    return "larger than any possible one" if value > 1 else f"{percent(value)} percentage points"
+    return "larger than any possible one" if value > 1 else f"{in_percent(value)} percentage points"
 
 
 def _needed(power: Power) -> str:
     """The seeds with which both tests have enough power, or that there are none."""
-    enough = f"for {percent(ENOUGH, 0)} %"
+    enough = f"for {in_percent(ENOUGH, 0)} %"
     seeds = (power.seeds_equivalence, power.seeds_difference)
     if None not in seeds:
         return f"{enough} these need about {seeds[0]} and {seeds[1]} seeds."

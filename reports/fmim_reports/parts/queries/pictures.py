@@ -11,9 +11,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
+from fmim_reports.drawing.plotting import COLUMN_INCHES, NothingToDraw
 from fmim_reports.parts.queries.shown import ShownQuery
 from fmim_reports.reading.results import Results
-from fmim_reports.writing.plotting import COLUMN_INCHES, NothingToDraw
 
 FOUND, MISSED = "#009E73", "#E69F00"  # green and orange as in the paper, in their colour-blind safe shades
 _SIDE = 0.84  # of a picture, in widths of a column of pictures

@@ -6,12 +6,12 @@ from textwrap import wrap
 
 from matplotlib.figure import Figure
 
+from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.parts.queries.pictures import FOUND, MISSED, Picture, Pictures, images_of
 from fmim_reports.parts.queries.shown import sampled_queries
 from fmim_reports.reading.results import Results
-from fmim_reports.sections import Section, in_every_study
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.plotting import NothingToDraw, Plot
+from fmim_reports.writing.sections import Section, in_every_study
 
 _TITLE_LETTERS, _TITLE_LINES = 18, 3
 

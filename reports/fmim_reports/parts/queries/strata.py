@@ -11,9 +11,9 @@ import pandas as pd
 from fmim_core.metric_names import YEAR
 from fmim_reports.parts.queries.uncertainty import COLUMNS, NO_QUERIES, WHAT, known_arms, notes_on, uncertainty_of
 from fmim_reports.reading.results import Results
-from fmim_reports.sections import Section, in_every_study
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM
+from fmim_reports.writing.sections import Section, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
 UNKNOWN = "unknown"

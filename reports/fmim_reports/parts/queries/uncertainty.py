@@ -7,12 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from fmim_reports.once import once
+from fmim_reports.reading.once import once
 from fmim_reports.reading.results import Results
-from fmim_reports.sections import Section, in_every_study, times_of_queries
 from fmim_reports.stats import crossed_mean
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM
+from fmim_reports.writing.sections import Section, in_every_study, times_of_queries
 from fmim_reports.writing.tables import Column, Table
 
 NO_QUERIES = "No completed replicate has its queries beside its record."

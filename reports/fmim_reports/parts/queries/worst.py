@@ -9,12 +9,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from fmim_core.metric_names import Interval
+from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.parts.queries.pictures import MISSED, Picture, Pictures, images_of
 from fmim_reports.parts.queries.shown import ShownQuery, best_arm, worst_of_all, worst_of_best_arm
 from fmim_reports.reading.results import Results
-from fmim_reports.sections import Section, in_every_study
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.plotting import NothingToDraw, Plot
+from fmim_reports.writing.sections import Section, in_every_study
 
 _HEADS = ("query", "true match", "found first")
 _ABOVE = 14  # points between the pictures and a panel's title, for the heads

@@ -13,11 +13,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.reading.histories import Histories, at, density, epochs_of, histories_by_arm, milestones
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.captions import caption, curve_model, seeds_phrase
 from fmim_reports.writing.formats import decimal
-from fmim_reports.writing.plotting import NothingToDraw, Plot
 
 _HARD, _MARGIN = "#E69F00", "#B84A00"
 # name of the histogram, its range, the margin that bounds its hard part, its sign in a figure

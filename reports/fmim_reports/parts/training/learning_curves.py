@@ -9,16 +9,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fmim_core.metric_names import METRICS
+from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_y
+from fmim_reports.drawing.lines import mean_line, replicates
+from fmim_reports.drawing.plotting import NothingToDraw, Plot
+from fmim_reports.drawing.styles import ArmStyle, arm_styles, panels, shared_legend
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
-from fmim_reports.sections import Section, a_search_stage, declared_comparisons, in_every_study
 from fmim_reports.stats import mean_se
-from fmim_reports.writing.axes import Extent, Mark, range_text, scale_of, scale_y
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.formats import percent, points
-from fmim_reports.writing.lines import mean_line, replicates
-from fmim_reports.writing.looks import Look, looks, panels, shared_legend
-from fmim_reports.writing.plotting import NothingToDraw, Plot
+from fmim_reports.writing.formats import in_percent, points
+from fmim_reports.writing.sections import Section, a_search_stage, declared_comparisons, in_every_study
 
 METRIC = METRICS["mAP"]
 
@@ -67,7 +67,7 @@ def learning_curves(results: Results) -> dict[str, LearningCurve]:
 @in_every_study(Section.FIGURES, declared_comparisons, a_search_stage)
 def learning_curves_plot(results: Results) -> Plot:
     """Validation mAP over the epochs, one panel per group of arms."""
-    curves, styles = learning_curves(results), looks(results)
+    curves, styles = learning_curves(results), arm_styles(results)
     if not curves:
         raise NothingToDraw("no compared arm has a selected configuration with a completed fold yet")
     drawn = panels([curve.arm for curve in curves.values()])
@@ -95,7 +95,9 @@ def learning_curves_plot(results: Results) -> Plot:
     return Plot("learning_curves", "Learning curves of the compared arms", caption(results, text), alt, 2.8, draw)
 
 
-def _marks(curves: Mapping[str, LearningCurve], arms: Sequence[ArmSummary], styles: Mapping[str, Look]) -> list[Mark]:
+def _marks(
+    curves: Mapping[str, LearningCurve], arms: Sequence[ArmSummary], styles: Mapping[str, ArmStyle]
+) -> list[Mark]:
     """Each arm at its first epoch, with its values from the lowest to the highest, were it off the scale."""
     means = {arm.name: {epoch: mean_se(v).mean for epoch, v in curves[arm.name].values.items()} for arm in arms}
     return [
@@ -106,7 +108,7 @@ def _marks(curves: Mapping[str, LearningCurve], arms: Sequence[ArmSummary], styl
 
 def _ends(curve: LearningCurve) -> str:
     epochs = sorted(curve.values)
-    first, last = (percent(mean_se(curve.values[epoch]).mean, 1) for epoch in (epochs[0], epochs[-1]))
+    first, last = (in_percent(mean_se(curve.values[epoch]).mean, 1) for epoch in (epochs[0], epochs[-1]))
     return f"from {first} % at epoch {epochs[0]} to {last} % at epoch {epochs[-1]}"
 
 

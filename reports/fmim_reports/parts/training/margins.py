@@ -11,13 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from fmim_reports.drawing.lines import mean_line, replicates, unbroken, value_line
+from fmim_reports.drawing.plotting import QUIET, NothingToDraw, Plot, line_style
+from fmim_reports.drawing.styles import shared_legend
 from fmim_reports.reading import published
 from fmim_reports.reading.histories import Histories, at, epochs_of, histories_by_arm, values_at
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.captions import caption, curve_model, seeds_phrase
-from fmim_reports.writing.lines import mean_line, replicates, unbroken, value_line
-from fmim_reports.writing.looks import shared_legend
-from fmim_reports.writing.plotting import QUIET, NothingToDraw, Plot, line_style
 
 _SERIES = {"epsilon": "ε", "beta": "β", "loss": "loss"}
 _PUBLISHED = "published (OAI, AdaTriplet)"

@@ -13,8 +13,8 @@ from pydantic import Field, ValidationError, model_validator
 
 from fmim_core.config import in_words
 from fmim_core.records import DocumentPart, read_json
+from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.reading.results import Results
-from fmim_reports.writing.plotting import NothingToDraw, Plot
 
 FILE = "surfaces.json"
 ARROWS = 9  # along each axis

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from fmim_core.records import EpochRow
 from fmim_reports.reading.results import Results
-from fmim_reports.sections import Section, in_every_study
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM
-from fmim_reports.writing.formats import percent
+from fmim_reports.writing.formats import in_percent
+from fmim_reports.writing.sections import Section, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
 MOST_EMPTY = 0.02
@@ -135,7 +135,7 @@ def empty_batches_caution(results: Results) -> list[str]:
     empty = [one for one in triplet_terms(results) if one.empty_share > MOST_EMPTY]
     if not empty:
         return []
-    listed = "; ".join(f"{one.label} in {percent(one.empty_share, 0)} % of its batches{_why(one)}" for one in empty)
+    listed = "; ".join(f"{one.label} in {in_percent(one.empty_share, 0)} % of its batches{_why(one)}" for one in empty)
     return [f"The triplet term was empty, with no active triplet to learn from: {listed}."]
 
 

@@ -33,10 +33,10 @@ class Summary:
     @classmethod
     def of(cls, out: Path) -> Summary:
         """The results in a study's folder, as far as they go."""
-        from fmim_reports.contents import contents_of
         from fmim_reports.parts.comparisons.plain import plain_sentences
         from fmim_reports.reading.results import read_results
         from fmim_reports.reading.summary import arm_summaries
+        from fmim_reports.studies import contents_of
 
         results = read_results(out)
         arms = arm_summaries(results)

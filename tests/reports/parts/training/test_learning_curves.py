@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fmim_core.records import read_json, write_json
+from fmim_reports.drawing.plotting import NothingToDraw
 from fmim_reports.parts.training.learning_curves import learning_curves, learning_curves_plot, trailing_cautions
 from fmim_reports.reading.results import read_results
-from fmim_reports.writing.plotting import NothingToDraw
 from tests.support.factories import best, configurations, make_out
 
 GRID, AUTOMARGIN = "triplet_grid", "triplet_automargin"

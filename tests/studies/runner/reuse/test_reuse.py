@@ -33,8 +33,9 @@ from fmim_core.records import (
 from fmim_core.trial import checkpoint
 from fmim_core.trial.checkpoint import checkpoint_path
 from fmim_core.trial.spec import TrialSpec
-from fmim_reports.reading.cost import reuse_sentence, search_cost
+from fmim_reports.reading.cost import search_cost
 from fmim_reports.reading.results import read_results
+from fmim_reports.writing.captions import reuse_sentence
 from tests.support.comparison import comparable_records
 from tests.support.file_contents import edit
 from tests.support.mini_study import MINI, mini_plan, options_in

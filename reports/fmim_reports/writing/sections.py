@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from fmim_reports import parts
 from fmim_reports.reading.results import Results
 
 T = TypeVar("T")
@@ -80,12 +77,3 @@ def times_of_queries(results: Results) -> bool:
 def several_search_splits(results: Results) -> bool:
     """The study ran its search on other splits, too."""
     return results.study.search_splits > 1
-
-
-def parts_of_every_study() -> list[Part[Any]]:
-    """Every part that a module of `parts/` defines, by the module's name and in the order of the file."""
-    found: list[Part[Any]] = []
-    for module in pkgutil.walk_packages(parts.__path__, f"{parts.__name__}."):
-        defined = vars(importlib.import_module(module.name)).values()
-        found += [one for one in defined if isinstance(one, Part) and one.make.__module__ == module.name]
-    return found

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from fmim_reports.drawing.axes import RULE, Extent, Mark, scale_of, scale_x, scale_y
 from fmim_reports.parts.costs import cost_plot
 from fmim_reports.parts.years import year_plot
 from fmim_reports.reading.results import read_results
-from fmim_reports.writing.axes import RULE, Extent, Mark, scale_of, scale_x, scale_y
 from tests.support.drawn import cut_off, lines, panels, touching
 from tests.support.factories import SPACES, make_out
 from tests.support.file_contents import edit, metrics_of

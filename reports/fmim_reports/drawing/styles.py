@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
+from fmim_reports.drawing.plotting import COLUMN_INCHES, line_style
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
 from fmim_reports.writing.formats import to_figure
-from fmim_reports.writing.plotting import COLUMN_INCHES, line_style
 
 _MAX_PANELS = 3  # side by side in a column
 _FACES = ("full", "none", "left")  # of the markers of one group, another and a third: as many as there are panels
@@ -26,7 +26,7 @@ _ROOM = 72 * COLUMN_INCHES - 8
 
 
 @dataclass(frozen=True)
-class Look:
+class ArmStyle:
     """The label, line and marker of an arm. face: how its marker is filled, which tells groups apart."""
 
     label: str
@@ -34,7 +34,7 @@ class Look:
     face: str
 
 
-def looks(results: Results) -> dict[str, Look]:
+def arm_styles(results: Results) -> dict[str, ArmStyle]:
     """The look of every arm by its name.
 
     With few groups, arms of different groups whose values are set in the same way look alike, and their panel or the
@@ -46,7 +46,7 @@ def looks(results: Results) -> dict[str, Look]:
     labels = {arm.name: arm.short_label if alike else arm.label for arm in arms}
     order = list(dict.fromkeys(labels.values() if alike else labels))
     return {
-        arm.name: Look(
+        arm.name: ArmStyle(
             labels[arm.name],
             line_style(order.index(labels[arm.name] if alike else arm.name)),
             _FACES[groups.index(arm.group)] if alike else _FACES[0],
@@ -72,7 +72,7 @@ def aside(position: int, of: int, share: float) -> float:
     return 1 + share * (position - (of - 1) / 2)
 
 
-def marker_legend(figure: Figure, arms: Sequence[ArmSummary], styles: Mapping[str, Look]) -> None:
+def marker_legend(figure: Figure, arms: Sequence[ArmSummary], styles: Mapping[str, ArmStyle]) -> None:
     """Above the panels: colours and shapes of the looks, and faces of markers of the groups where looks are shared."""
     axes = figure.axes[0]
     handles: dict[str, Any] = {}

@@ -10,8 +10,8 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fmim_reports.drawing.lines import mean_line, replicates, unbroken, value_line
 from fmim_reports.stats import mean_se
-from fmim_reports.writing.lines import mean_line, replicates, unbroken, value_line
 from tests.support.drawn import bands, intervals, lines
 
 LOOK = {"color": "#0072B2", "marker": "o"}

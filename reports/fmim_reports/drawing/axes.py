@@ -11,9 +11,9 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from fmim_reports.drawing.plotting import QUIET
 from fmim_reports.reading.summary import Estimate
 from fmim_reports.writing.formats import decimal
-from fmim_reports.writing.plotting import QUIET
 
 SPREADS = 5
 LEAST_SPREAD = 2.0
@@ -51,11 +51,11 @@ class Extent:
         points, ends = [v for v, _ in known], [v + side * s for v, s in known for side in (-1, 1)]
         return cls(median(points), min(points), max(points), min(ends), max(ends))
 
-
-def extent_of(estimates: Iterable[Estimate]) -> Extent:
-    """Of these means ± SE, in percent."""
-    stats = [estimate.stat for estimate in estimates]
-    return Extent.over([100 * stat.mean for stat in stats], [100 * (stat.se or 0.0) for stat in stats])
+    @classmethod
+    def of_estimates(cls, estimates: Iterable[Estimate]) -> Extent:
+        """Return the extent of these means ± SE, in percent."""
+        stats = [estimate.stat for estimate in estimates]
+        return cls.over([100 * stat.mean for stat in stats], [100 * (stat.se or 0.0) for stat in stats])
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib import font_manager
 from matplotlib.figure import Figure
 
-from fmim_reports.writing.plotting import Plot, render
+from fmim_reports.drawing.plotting import Plot, render
 
 NAME = "膝关节"
 
@@ -66,5 +66,5 @@ def test_letters_come_from_a_font_that_has_them(chinese_font: None, caplog: pyte
 def test_letters_that_no_font_has_are_not_told(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fmim_reports.writing.plotting.FURTHER_FONTS", ())
+    monkeypatch.setattr("fmim_reports.drawing.plotting.FURTHER_FONTS", ())
     assert "NotoSansCJK" not in drawn_quietly(caplog)

@@ -1,0 +1,64 @@
+"""The columns of data: what one holds, its type and its unit, in a frame and a CSV file alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fmim_core.records import ArmEntry
+from fmim_reports.writing.formats import SYMBOLS, UNITS
+
+CONFIGURATION = "configuration_"
+Dtype = Literal["string", "boolean", "int64", "Int64", "float64", "datetime64[us, UTC]"]
+"""pandas' types. Of these, `int64` alone knows nothing that is missing, and `float64` has NaN for it."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of data; `unit` is empty for what has none."""
+
+    name: str
+    dtype: Dtype
+    description: str
+    unit: str = ""
+
+
+def configuration_columns(arms: Iterable[ArmEntry]) -> list[Field]:
+    """One column per hyperparameter that one of these arms varies, by the order of the arms."""
+    found: dict[str, list[Any]] = {}
+    for name, value in (pair for arm in arms for pair in _values(arm)):
+        found.setdefault(name, []).append(value)
+    return [
+        Field(f"{CONFIGURATION}{name}", dtype_of(values), _meaning(name), UNITS.get(name, ""))
+        for name, values in found.items()
+    ]
+
+
+def of_configuration(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The values of `configuration_columns`; NA where nothing sets one."""
+    return {f"{CONFIGURATION}{name}": value for name, value in (configuration or {}).items()}
+
+
+def _values(arm: ArmEntry) -> Iterator[tuple[str, Any]]:
+    """The values that a hyperparameter may take or has taken, the ends of a range as numbers that need not be whole."""
+    for name, space in arm.space.items():
+        values = [float(space["low"]), float(space["high"])] if isinstance(space, Mapping) else space
+        yield from ((name, value) for value in values)
+    for configuration in arm.configurations:
+        yield from configuration.items()
+
+
+def _meaning(name: str) -> str:
+    symbol = f" ({SYMBOLS[name]})" if name in SYMBOLS else ""
+    return f"the configuration's {name}{symbol}; NA where the arm does not vary it"
+
+
+def dtype_of(values: Iterable[Any]) -> Dtype:
+    """The type of a column of these values: truths, whole numbers, numbers, or else text; `float64` without any."""
+    kinds = {bool if isinstance(value, bool) else type(value) for value in values}
+    if kinds == {bool}:
+        return "boolean"
+    if kinds == {int}:
+        return "Int64"
+    return "float64" if kinds <= {int, float} else "string"
