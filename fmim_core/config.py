@@ -1,20 +1,14 @@
-"""The base of every configuration, and the fingerprint by which results are recognised."""
+"""The bases of configurations and documents, checked when they are made; what is wrong with one is said in words."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
-from itertools import islice
-from pathlib import Path
 from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError, model_validator
 from pydantic_core import CoreSchema, core_schema
 
-COMPARED = 10_000  # names of a folder that a misspelt one is compared with: more takes more than a second
+from fmim_core.suggestions import did_you_mean
 
 
 def _exact(schema: Any) -> Any:
@@ -34,7 +28,7 @@ def _truth_value(given: Any) -> Any:
     return {"true": True, "false": False}.get(given, given) if isinstance(given, str) else given
 
 
-class Exact(BaseModel):
+class StrictModel(BaseModel):
     """A model in which a value has the type of its field: a number is no text, no truth value, and whole where it must
     be; pydantic would turn "5", true and 5.0 into 5. A whole number may stand for a float, and a list for a tuple.
     """
@@ -44,7 +38,7 @@ class Exact(BaseModel):
         return _exact(handler(source))
 
 
-class Config(Exact):
+class Config(StrictModel):
     """A frozen, hashable, picklable configuration; unknown keys and values out of range raise when it is made.
 
     Raises:
@@ -116,43 +110,3 @@ def _problem(one: Any) -> str:
     if one["type"] == "string_pattern_mismatch":
         return f"must be of the form {one['ctx']['pattern']} (given {str(one['input'])[:60]!r})"
     return f"{one['msg']} (given {str(one['input'])[:60]!r})"
-
-
-def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """The end of a message on a name that is not known: the one most like it, if there is one."""
-    near = get_close_matches(given, list(known), n=1)
-    return f". Did you mean {near[0]!r}?" if near else ""
-
-
-def did_you_mean_path(path: Path) -> str:
-    """The end of a message on a path where there is nothing: the one most like it, of what there is in each folder."""
-    found = Path(path.anchor)
-    for part in path.parts[len(found.parts) :]:
-        if not (found / part).exists():
-            near = get_close_matches(part, _names(found), n=1)
-            if not near:
-                return ""
-            part = near[0]
-        found /= part
-    return f". Did you mean {str(found)!r}?" if found != path else ""
-
-
-def _names(folder: Path) -> list[str]:
-    """The first names in a folder; none where it cannot be read."""
-    try:
-        return [entry.name for entry in islice(os.scandir(folder), COMPARED)]
-    except OSError:
-        return []
-
-
-def fingerprint(value: Any) -> str:
-    """SHA-256 (hex) of `value` as canonical JSON: equal content, equal fingerprint, whatever the key order."""
-    return hashlib.sha256(canonical(value).encode()).hexdigest()
-
-
-def canonical(value: Any) -> str:
-    """JSON with sorted keys and no spaces; of a model that of its fields."""
-    return _CANONICAL.encode(value.model_dump(mode="json") if isinstance(value, BaseModel) else value)
-
-
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)

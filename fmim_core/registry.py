@@ -18,7 +18,8 @@ from typing import Any, Generic, TypeVar
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from fmim_core.config import Config, did_you_mean
+from fmim_core.config import Config
+from fmim_core.suggestions import did_you_mean
 
 
 class KindConfig(Config, ABC):

@@ -109,7 +109,7 @@ def test_ray_and_mlflow_are_not_imported_for_a_plan() -> None:
 def test_reports_need_the_records_and_the_metric_names_only() -> None:
     names = {name for path in files("fmim_reports") for name in imports(path) if name.startswith("fmim_core")}
     used = {".".join(name.split(".")[:2]) for name in names}
-    assert used <= {"fmim_core.config", "fmim_core.metric_names", "fmim_core.records"}
+    assert used <= {"fmim_core.config", "fmim_core.metric_names", "fmim_core.records", "fmim_core.suggestions"}
 
 
 def test_the_folder_of_run_py_hides_no_package() -> None:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Exact:
+class ExactVectors:
     """Unit vectors `(..., D)` whose dot products have no rounding error, so that no order of summation can matter.
 
     A matrix product may add the D terms in another order at the edge of a block, in a block of another size, or on
@@ -25,7 +25,7 @@ class Exact:
     fine: Tensor | None
 
     @classmethod
-    def of(cls, vectors: Tensor, double: bool) -> Exact:
+    def of(cls, vectors: Tensor, double: bool) -> ExactVectors:
         unit = vectors.to(torch.float64).contiguous()
         for norm in (torch.inf, 2):  # first by the largest coordinate, whose square may under- or overflow
             length = torch.linalg.vector_norm(unit, norm, dim=1, keepdim=True)
@@ -34,10 +34,10 @@ class Exact:
         bits = 52 - math.ceil(math.log2(unit.shape[1]) / 2)
         return cls(coarse, _on_grid(unit - coarse, bits) if double else None)
 
-    def __getitem__(self, index: Any) -> Exact:
-        return Exact(self.coarse[index], None if self.fine is None else self.fine[index])
+    def __getitem__(self, index: Any) -> ExactVectors:
+        return ExactVectors(self.coarse[index], None if self.fine is None else self.fine[index])
 
-    def similarity(self, other: Exact) -> Tensor:
+    def similarity(self, other: ExactVectors) -> Tensor:
         """Cosines `(..., A, B)` of self `(..., A, D)` with other `(..., B, D)`."""
         cosines = self.coarse @ other.coarse.mT
         if self.fine is None or other.fine is None:

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fmim_core.metrics.exact import Exact
+from fmim_core.metrics.exact import ExactVectors
 
 MANY = 200
 """Thresholds a row from which sorting the similarities is faster than comparing them with every threshold."""
@@ -70,9 +70,9 @@ def tile_of(device: torch.device) -> tuple[int, int]:
     return (256, 1024 * torch.get_num_threads()) if device.type == "cpu" else (1024, 16384)
 
 
-def rank(
-    query: Exact,
-    gallery: Exact,
+def ranked_blocks(
+    query: ExactVectors,
+    gallery: ExactVectors,
     matches: Matches,
     sequence: NDArray[np.int64],
     tile: tuple[int, int],
@@ -100,7 +100,7 @@ def rank(
 
 
 def _ranks(
-    query: Exact, gallery: Exact, start: Tensor, size: Tensor, own: Tensor, largest: int, columns: int
+    query: ExactVectors, gallery: ExactVectors, start: Tensor, size: Tensor, own: Tensor, largest: int, columns: int
 ) -> tuple[Tensor, Tensor]:
     """Ranks `(B, largest)`, ascending, of the matches at `start` to `start + size` but not `own`; then padding.
 
@@ -124,7 +124,7 @@ def _ranks(
     return offsets + 1 + others, start[:, 0] + candidates.argmax(dim=1)
 
 
-def _nearest_other(query: Exact, gallery: Exact, start: Tensor, size: Tensor, columns: int) -> Tensor:
+def _nearest_other(query: ExactVectors, gallery: ExactVectors, start: Tensor, size: Tensor, columns: int) -> Tensor:
     """The place `(B,)` of the nearest image that is not at `start` to `start + size`."""
     found = []
     for first in range(0, len(gallery.coarse), columns):

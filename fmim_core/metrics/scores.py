@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fmim_core.metric_names import CMC_RANKS, METRICS, YEAR, Interval
-from fmim_core.metrics.exact import Exact
+from fmim_core.metrics.exact import ExactVectors
 from fmim_core.metrics.input import checked_embeddings, checked_labels
-from fmim_core.metrics.ranks import Matches, Ranked, rank, tile_of
+from fmim_core.metrics.ranks import Matches, Ranked, ranked_blocks, tile_of
 
 
 @dataclass(frozen=True)
@@ -137,13 +137,13 @@ def score_queries(
     )
     times = None if query_years is None else checked_labels(query_years, "query_years", len(queries), strings=False)
     double = torch.float64 in (queries.dtype, images.dtype)
-    sides = Exact.of(queries, double), Exact.of(images, double)
-    return score(*sides, matches, tile_of(device), times, find_first, interval)
+    sides = ExactVectors.of(queries, double), ExactVectors.of(images, double)
+    return scores_by_tiles(*sides, matches, tile_of(device), times, find_first, interval)
 
 
-def score(
-    query: Exact,
-    gallery: Exact,
+def scores_by_tiles(
+    query: ExactVectors,
+    gallery: ExactVectors,
     matches: Matches,
     tile: tuple[int, int],
     times: NDArray[np.int64] | None = None,
@@ -154,7 +154,7 @@ def score(
     # Queries with as many matches go together, since a block spends on each what its largest needs.
     sequence = np.argsort(matches.relevant, kind="stable")
     sequence = sequence[matches.relevant[sequence] > 0]
-    blocks = [_of_block(block) for block in rank(query, gallery, matches, sequence, tile, find_first)]
+    blocks = [_of_block(block) for block in ranked_blocks(query, gallery, matches, sequence, tile, find_first)]
 
     def every(name: str, missing: float) -> NDArray[np.float64]:
         """One number a query, from the blocks."""

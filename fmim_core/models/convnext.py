@@ -26,7 +26,7 @@ class ConvNeXtTiny(TorchvisionBackbone):
     def build(self, image_size: int) -> nn.Module:
         from torchvision.models import convnext_tiny
 
-        network: Any = self.load(convnext_tiny(stochastic_depth_prob=0.0))
+        network: Any = self.with_weights(convnext_tiny(stochastic_depth_prob=0.0))
         network.features[0][0] = grey_input(network.features[0][0])
         network.classifier[-1] = nn.Linear(network.classifier[-1].in_features, self.embedding_dim)
         return network

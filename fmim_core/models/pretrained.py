@@ -14,8 +14,8 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from fmim_core.config import did_you_mean
 from fmim_core.models.base import Backbone
+from fmim_core.suggestions import did_you_mean
 
 SAFETENSORS = ".safetensors"
 
@@ -83,7 +83,7 @@ class PretrainedBackbone(Backbone):
         file = self._checked_file()
         return self.published_state() if file is None else read_state(file)
 
-    def load(self, network: nn.Module) -> nn.Module:
+    def with_weights(self, network: nn.Module) -> nn.Module:
         """The library's network with the weights it starts from.
 
         Raises:

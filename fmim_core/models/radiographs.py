@@ -87,7 +87,7 @@ class RadiographDenseNet121(RadiographNetwork):
 
         network: Any = densenet121(num_classes=PATHOLOGIES)
         network.features.conv0 = grey_input(network.features.conv0)
-        self.load(network)
+        self.with_weights(network)
         network.classifier = nn.Linear(network.classifier.in_features, self.embedding_dim)
         return self.in_grey_range(network)
 
@@ -104,7 +104,7 @@ class RadiographResNet50(RadiographNetwork):
 
         network: Any = resnet50(num_classes=PATHOLOGIES)
         network.conv1 = grey_input(network.conv1)
-        self.load(network)
+        self.with_weights(network)
         network.fc = nn.Linear(network.fc.in_features, self.embedding_dim)
         return self.in_grey_range(network)
 

@@ -26,7 +26,7 @@ class ResNet18(TorchvisionBackbone):
     def build(self, image_size: int) -> nn.Module:
         from torchvision.models import resnet18
 
-        return _embedding_resnet(self.load(resnet18()), self.embedding_dim)
+        return _embedding_resnet(self.with_weights(resnet18()), self.embedding_dim)
 
 
 @BACKBONES.register
@@ -44,7 +44,7 @@ class ResNet50(TorchvisionBackbone):
     def build(self, image_size: int) -> nn.Module:
         from torchvision.models import resnet50
 
-        return _embedding_resnet(self.load(resnet50()), self.embedding_dim)
+        return _embedding_resnet(self.with_weights(resnet50()), self.embedding_dim)
 
 
 def _embedding_resnet(network: Any, embedding_dim: int) -> nn.Module:

@@ -13,9 +13,9 @@ from typing import Any, Literal
 from pydantic import field_validator
 from torch import nn
 
-from fmim_core.config import did_you_mean
 from fmim_core.models.base import BACKBONES
 from fmim_core.models.pretrained import SAFETENSORS, PretrainedBackbone, missing_extra
+from fmim_core.suggestions import did_you_mean
 
 
 @BACKBONES.register

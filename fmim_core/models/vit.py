@@ -26,7 +26,7 @@ class ViTSmall(TorchvisionBackbone):
         if image_size % 16:
             raise ValueError(f"augmentation.crop = {image_size}: ViT-S/16 needs a multiple of 16")
         size = {"num_layers": 12, "num_heads": 6, "hidden_dim": 384, "mlp_dim": 1536}
-        network: Any = self.load(VisionTransformer(image_size=image_size, patch_size=16, **size))
+        network: Any = self.with_weights(VisionTransformer(image_size=image_size, patch_size=16, **size))
         network.conv_proj = grey_input(network.conv_proj)
         network.heads = nn.Linear(384, self.embedding_dim)
         return network

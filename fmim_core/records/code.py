@@ -6,8 +6,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from fmim_core.fingerprint import sha256_of_text
 from fmim_core.records.document import DocumentPart
-from fmim_core.records.files import sha256_of_text
 
 
 class CodeFile(DocumentPart):

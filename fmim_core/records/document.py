@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
-from fmim_core.config import Exact, in_words
-from fmim_core.records.files import SHA256, Damaged, json_text, read_json, whole_body, write_text
+from fmim_core.config import StrictModel, in_words
+from fmim_core.records.files import SHA256, Damaged, json_text, read_json, write_text
 
 SCHEMA = 6
 """The version of the form of all documents. Raise it when a field is added, removed or means something else."""
@@ -33,35 +32,26 @@ DottedName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.]{0,79}$")]
 """Of a trial, which is a file name as well, or of a reference."""
 
 
-class DocumentPart(Exact):
+class DocumentPart(StrictModel):
     """A part of a document: frozen, without unknown keys; numbers may be NaN, which stays NaN in the file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
 
 
-def _with_sha256(schema: dict[str, Any]) -> None:
-    """Add what a file has besides its fields."""
-    about = "SHA-256 of all other lines of this file"
-    schema["properties"][SHA256] = {"title": SHA256, "type": "string", "description": about}
-    schema["required"] = [*schema.get("required", ()), SHA256]
-
-
 class Document(DocumentPart):
     """A JSON file of its own; its key `schema` says by which version of the form it was written."""
 
-    model_config = ConfigDict(
-        serialize_by_alias=True, validate_by_name=True, validate_by_alias=True, json_schema_extra=_with_sha256
-    )
+    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True, validate_by_alias=True)
 
     schema_version: int = Field(SCHEMA, alias="schema", description="version of the form of this file")
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return it as plain values."""
         return self.model_dump(mode="json")
 
     @property
     def text(self) -> str:
-        """As its file has it, with the SHA-256."""
+        """Its file's text, with the SHA-256."""
         return json_text(self.to_json())
 
     def write(self, path: Path) -> None:
@@ -70,23 +60,13 @@ class Document(DocumentPart):
 
     @classmethod
     def read(cls, path: Path, where: str = "") -> Self:
-        """The document in a file, which errors call `where`, or else by its path.
+        """Return the document in a file, which errors call `where`, or else by its path.
 
         Raises:
             Damaged: not JSON, not what was written, or not of this form; names the file and what is wrong with it.
             ValueError: of another version.
         """
-        named, body = where or str(path), whole_body(path.read_bytes())
-        if body is not None:
-            with suppress(ValidationError):  # what is wrong is said below, in words
-                document = cls.model_validate_json(body)  # in a third of the time, which counts for 100,000 records
-                if {"schema_version"} <= document.model_fields_set and document.schema_version == SCHEMA:
-                    return document.checked(named)
-        return cls.of(read_json(path, where), named)
-
-    @classmethod
-    def of(cls, content: Any, where: str) -> Self:
-        """The document of a file's content, which lies at `where`; raises as `read`."""
+        content, where = read_json(path, where), where or str(path)
         if not isinstance(content, dict) or content.get("schema") != SCHEMA:
             given = content.get("schema") if isinstance(content, dict) else f"none ({type(content).__name__})"
             other_version = isinstance(given, int)
@@ -94,17 +74,17 @@ class Document(DocumentPart):
                 f"{where} has schema {given}, this version reads {SCHEMA}: use the version that wrote it, or start "
                 "over with --fresh, which moves the study's folder aside"
             )
-        fields = {name: value for name, value in content.items() if name != SHA256}
+        sha256 = content.pop(SHA256, None)
         try:
-            document = cls.model_validate(fields)
+            document = cls.model_validate(content)
         except ValidationError as error:
             raise Damaged(f"{where} is malformed: {in_words(error)}") from error
-        if SHA256 not in content:
+        if sha256 is None:
             raise Damaged(f"{where} is malformed: {SHA256}: is missing")
         return document.checked(where)
 
     def checked(self, where: str) -> Self:
-        """This document, read at `where`, if a file of its kind may have left out what it leaves out.
+        """Return this document, read at `where`, if a file of its kind may leave out what it leaves out.
 
         Raises:
             ValueError: it may not.
@@ -113,7 +93,7 @@ class Document(DocumentPart):
 
 
 def flat(fields: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Nested fields as (dotted name, value): {"batches": {"per_epoch": 5}} → ("batches.per_epoch", 5)."""
+    """Yield nested fields as (dotted name, value): {"batches": {"per_epoch": 5}} → ("batches.per_epoch", 5)."""
     for name, value in fields.items():
         if isinstance(value, Mapping):
             yield from flat(value, f"{above}{name}.")

@@ -1,19 +1,19 @@
-"""JSON schemas of what a study writes, for programs of one's own: `python -m fmim_core.records.export` writes them."""
+"""JSON schemas of what a study writes, for programs of one's own: `python -m fmim_core.records.export FOLDER`."""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 from fmim_core.records.document import Document
-from fmim_core.records.files import write_text
+from fmim_core.records.files import SHA256, write_text
 from fmim_core.records.progress import ProgressFile
 from fmim_core.records.record import Record
 from fmim_core.records.study import CalibrationFile, ProposalsFile, SelectionFile, StudyFile
 from fmim_core.records.summary import ReportSummary
 
-FOLDER = Path(__file__).parent / "schema"
 DOCUMENTS: dict[str, type[Document]] = {
     "record": Record,
     "study": StudyFile,
@@ -26,13 +26,17 @@ DOCUMENTS: dict[str, type[Document]] = {
 
 
 def json_schema(name: str) -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of the document of that name, with a description of each field.
+    """Return the JSON schema (draft 2020-12) of the document of that name, with a description of each field.
 
     A number may also be NaN or an infinity, which JSON does not know; Python's `json` reads them.
     """
-    return DOCUMENTS[name].model_json_schema(mode="serialization")
+    schema = DOCUMENTS[name].model_json_schema(mode="serialization")
+    schema["properties"][SHA256] = {"type": "string", "description": "SHA-256 of all other lines of this file"}
+    schema["required"] = [*schema.get("required", ()), SHA256]
+    return schema
 
 
 if __name__ == "__main__":
     for name in DOCUMENTS:
-        write_text(FOLDER / f"{name}.schema.json", json.dumps(json_schema(name), indent=1, ensure_ascii=False) + "\n")
+        text = json.dumps(json_schema(name), indent=1, ensure_ascii=False) + "\n"
+        write_text(Path(sys.argv[1]) / f"{name}.schema.json", text)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import hashlib
 import json
 import os
 import re
@@ -13,6 +11,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
+
+from fmim_core.fingerprint import sha256_of_text
 
 SHA256 = "sha256"
 """The key under which a JSON file has that of the rest of it."""
@@ -33,26 +33,13 @@ def set_aside(path: Path) -> Path:
 
 
 def now() -> str:
-    """The time in UTC, ISO 8601, to the millisecond."""
+    """Return the time in UTC, ISO 8601, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
-    """Python collects no garbage for the block, or a function that this decorates: where very many objects are made
-    and kept, looking through all of them again and again takes as long as the rest."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
-
-
-@contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write to, which takes the place of `path` when the block ends without an error.
+    """Yield a file to write to, which takes the place of `path` when the block ends without an error.
 
     A reader, a crash or a power cut sees the old file or the new one, never half of one: the content is on the disk
     before the name points to it. Folders are made as needed.
@@ -106,7 +93,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def json_text(fields: Mapping[str, Any]) -> str:
-    """Fields as the text of a JSON file, whose second line is the SHA-256 of all others, under `sha256`.
+    """Return fields as the text of a JSON file, whose second line is the SHA-256 of all others, under `sha256`.
 
     A changed digit is still JSON of the right form. `grep -v '^ "sha256": ' FILE | sha256sum` computes the same. NaN
     and infinities are written as Python's json does (`NaN`, `Infinity`), so that they stay what they are. A `sha256`
@@ -125,13 +112,13 @@ def write_json(path: Path, fields: Mapping[str, Any]) -> None:
 
 
 def json_files(folder: Path) -> list[Path]:
-    """The JSON files in a folder, by name; none where there is no folder."""
+    """Return the JSON files in a folder, by name; none where there is no folder."""
     names = sorted(name for name in os.listdir(folder) if name.endswith(".json")) if folder.is_dir() else ()
     return [folder / name for name in names]
 
 
 def read_json(path: Path, where: str = "") -> Any:
-    """The content of a JSON file, which errors call `where`, or else by its path.
+    """Return the content of a JSON file, which errors call `where`, or else by its path.
 
     Where there is no `sha256`, as in what others or earlier versions have written, there is nothing to compare.
 
@@ -152,16 +139,3 @@ def read_json(path: Path, where: str = "") -> Any:
                 "written"
             )
     return content
-
-
-def whole_body(content: bytes) -> bytes | None:
-    """The content of a file as `json_text` writes it, without its SHA-256; None where that is wrong or elsewhere."""
-    first, _, others = content.partition(b"\n")
-    line, _, rest = others.partition(b"\n")
-    body = b"%b\n%b" % (first, rest)
-    return body if line == f' "{SHA256}": "{hashlib.sha256(body).hexdigest()}",'.encode() else None
-
-
-def sha256_of_text(text: str) -> str:
-    """SHA-256 (hex) of a text as UTF-8."""
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -11,10 +11,6 @@ from pydantic import Field
 from fmim_core.records.document import DocumentPart, DottedName, Name, Time
 from fmim_core.records.files import json_files
 
-HEAD_BYTES = 4096
-"""Of a record, enough for its status and fingerprint: the long parts, history and metrics, come after them."""
-
-_STATUS = b'\n "status": '
 _RESULT = re.compile(rb'\n "status": "(?:completed|diverged)",\n "fingerprint": "([0-9a-f]{64})",\n')
 
 THIS_STUDY = "this study"
@@ -42,17 +38,11 @@ class ReusedFrom(DocumentPart):
 
 
 def trials_with_result(out: Path) -> Iterator[tuple[str, Path]]:
-    """Fingerprint and file of each record in a study's folder that says of itself that it has a result.
+    """Yield fingerprint and file of each record in a study's folder that says of itself that it has a result.
 
-    That is a completed or a diverged trial: run again it would end in the same way.
-
-    It reads the beginnings of the files alone, to find a few among a hundred thousand in seconds: whether a record is
-    whole and true shows when it is read.
+    That is a completed or a diverged trial: run again it would end in the same way. Whether a record is whole and true
+    shows when it is read, and few of those found here are.
     """
     for path in json_files(out / "records"):
-        with path.open("rb", buffering=0) as file:
-            head = file.read(HEAD_BYTES)
-            if _STATUS not in head:  # behind the values of very many parameters
-                head += file.read()
-        if found := _RESULT.search(head):
+        if found := _RESULT.search(path.read_bytes()):
             yield found[1].decode(), path

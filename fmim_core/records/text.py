@@ -13,21 +13,21 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # a spreadsheet computes what begins so
 
 
-def visible(text: str) -> str:
-    """The text with � for each control character: none moves a cursor, colours a terminal or turns what follows."""
+def without_controls(text: str) -> str:
+    """Return the text with � for each control character, which might move a cursor, colour a terminal or turn text."""
     return _CONTROLS.sub("�", text)
 
 
 def in_csv(value: object) -> object:
-    """A cell of a CSV file, as programs and spreadsheets may read it: a text is never a formula; numbers stay numbers.
+    """Return a cell of a CSV file that no spreadsheet takes for a formula; numbers stay numbers.
 
     A text that begins as a formula does gets an apostrophe before it, which makes it text.
     """
     if not isinstance(value, str):
         return value
-    return visible(f"'{value}" if value.startswith(_FORMULA) else value)
+    return without_controls(f"'{value}" if value.startswith(_FORMULA) else value)
 
 
 def in_terminal(text: object) -> str:
-    """As text of a rich console: neither markup nor a control character."""
-    return escape(visible(str(text)))
+    """Return it as text of a rich console: neither markup nor a control character."""
+    return escape(without_controls(str(text)))

@@ -11,7 +11,6 @@ from torch import Generator, Tensor, nn
 from fmim_core.losses.base import LossModule, LossOutput
 from fmim_core.margins.base import Margins
 from fmim_core.seeding import derive_seed, scoped_torch_seed
-from fmim_core.training.adam import Adam
 from fmim_core.training.compiling import WARMUP_STEPS, Captured, check_compile, compiled
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.precision import embeddings_of, uses_bfloat16
@@ -53,7 +52,7 @@ class TrainingStep:
             self.model = initial_model(config, device)
             self.loss: LossModule = config.loss.build(config.model.embedding_dim, subjects).to(device)
         captured = config.compile == "cudagraphs"
-        self.optimizer = Adam(
+        self.optimizer = torch.optim.Adam(
             [*self.model.parameters(), *self.loss.parameters()],
             lr=config.learning_rate,
             weight_decay=config.weight_decay,

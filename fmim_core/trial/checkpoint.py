@@ -27,7 +27,7 @@ def checkpoint_path(out: Path, trial: str) -> Path:
     return out / "checkpoints" / f"{trial}.pt"
 
 
-def save(path: Path, content: dict[str, Any]) -> None:
+def write_checkpoint(path: Path, content: dict[str, Any]) -> None:
     """Save tensors and plain values; after a crash the old file is there, or the new one."""
     buffer = io.BytesIO()
     torch.save({"format": FORMAT} | content, buffer)
@@ -37,7 +37,7 @@ def save(path: Path, content: dict[str, Any]) -> None:
     write_bytes(path, archive.removesuffix(NO_COMMENT) + len(comment).to_bytes(2, "little") + comment)
 
 
-def load(path: Path, device: torch.device) -> dict[str, Any] | None:
+def read_checkpoint(path: Path, device: torch.device) -> dict[str, Any] | None:
     """The content of a checkpoint; None where there is none, or one of another form.
 
     With torch's safe default: no code in it is run.

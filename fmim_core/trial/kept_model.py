@@ -16,8 +16,7 @@ from fmim_core.training.config import TrainConfig
 from fmim_core.training.ensemble import Ensemble
 from fmim_core.training.evaluation import Evaluator
 from fmim_core.training.step import initial_model
-from fmim_core.trial import checkpoint
-from fmim_core.trial.checkpoint import checkpoint_path
+from fmim_core.trial.checkpoint import checkpoint_path, read_checkpoint
 
 
 def kept_model(out: Path, record: Record, device: torch.device) -> Evaluator:
@@ -54,7 +53,7 @@ def _weights(path: Path, record: Record) -> dict[str, Any]:
             f"the weights of {record.trial} are missing: there is no {path}. Copy the checkpoints with the study's "
             "folder, or run the study again in another folder"
         )
-    content = checkpoint.load(path, torch.device("cpu"))
+    content = read_checkpoint(path, torch.device("cpu"))
     if content is None or not content["complete"]:
         raise ValueError(f"{path} does not hold the weights of a finished training of this version")
     if content["fingerprint"] != record.fingerprint:

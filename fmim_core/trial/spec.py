@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from fmim_core.config import Config, canonical
+from fmim_core.config import Config
+from fmim_core.fingerprint import canonical_json, sha256_of_text
 from fmim_core.records import Record, Stage, TestProtocol, trial_name
-from fmim_core.records.files import sha256_of_text
 from fmim_core.references.base import REFERENCES, Reference
 from fmim_core.seeding import derive_seed
 from fmim_core.training.config import TrainConfig
@@ -123,7 +123,7 @@ class TrialSpec(Config):
             names.add("code")
         parts = self.model_dump(mode="json", include=names) | {"results_version": RESULTS_VERSION}
         # The `fingerprint` of these and of `train`, the last of their names, most of whose text is known.
-        return sha256_of_text(f'{canonical(parts)[:-1]},"train":{self._canonical_settings}}}')
+        return sha256_of_text(f'{canonical_json(parts)[:-1]},"train":{self._canonical_settings}}}')
 
     @property
     def _canonical_settings(self) -> str:
@@ -176,7 +176,7 @@ def _canonical_settings(settings: str, weights: str | None) -> str:
     named = {name: value for name, value in json.loads(settings).items() if (name, value) != ("compile", "none")}
     if "model" in named and weights is not None:
         named["model"] |= {"weights": weights}
-    return canonical(named)
+    return canonical_json(named)
 
 
 def folds_seed(study_seed: int, search_split: int) -> int:

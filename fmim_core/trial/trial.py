@@ -28,8 +28,7 @@ from fmim_core.records import (
 from fmim_core.training.ensemble import FoldEnsemble
 from fmim_core.training.evaluation import Diverged, Evaluator
 from fmim_core.training.trainer import Training, pick_device
-from fmim_core.trial import checkpoint
-from fmim_core.trial.checkpoint import checkpoint_path
+from fmim_core.trial.checkpoint import checkpoint_path, read_checkpoint, write_checkpoint
 from fmim_core.trial.cost import Meter, earlier_attempts
 from fmim_core.trial.machine import describe_error, peak_memory
 from fmim_core.trial.protocol import training_of
@@ -146,7 +145,7 @@ class Trial:
         assert self._training is not None
         about = {"fingerprint": self.spec.fingerprint, "complete": False, "peak_memory": self._peak_memory()}
         content = about | {"training": self._training.state(), "so_far": self.so_far.model_dump(mode="json")}
-        checkpoint.save(self._checkpoint_path(), content)
+        write_checkpoint(self._checkpoint_path(), content)
         self._saved = time.perf_counter()
 
     def _checkpointed(self, device: torch.device) -> dict[str, Any] | None:
@@ -166,7 +165,7 @@ class Trial:
     def _last_checkpoint(self, device: torch.device) -> dict[str, Any] | None:
         """What the last attempt saved; a damaged file is set aside, and the training begins anew."""
         try:
-            return checkpoint.load(self._checkpoint_path(), device)
+            return read_checkpoint(self._checkpoint_path(), device)
         except Damaged as damaged:
             aside = set_aside(self._checkpoint_path())
             self._warnings.append(f"{damaged}: moved to {aside.name}, and the training begun anew")
@@ -202,7 +201,7 @@ class Trial:
         if self.spec.stage == "replicate":
             weights = {name: value.cpu() for name, value in model.state_dict().items()}
             content = {"fingerprint": self.spec.fingerprint, "complete": True, "model": weights}
-            checkpoint.save(self._checkpoint_path(), content)
+            write_checkpoint(self._checkpoint_path(), content)
         else:
             self._checkpoint_path().unlink(missing_ok=True)
 

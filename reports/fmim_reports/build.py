@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fmim_core.records import flat, summary_path, uncollected, write_bytes
+from fmim_core.records import flat, summary_path, write_bytes
 from fmim_reports.across.summary import summary_of
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.page.files import write_data, write_figure, write_table
@@ -51,7 +51,6 @@ def build_report(out: Path) -> Path:
     return report / "index.html"
 
 
-@uncollected()
 def write_tables(results: Results, report: Path) -> Tables:
     """Writes the tables alone, into `report`/tables as CSV, Markdown and LaTeX, data as CSV; returns them."""
     tables = tables_of(results)

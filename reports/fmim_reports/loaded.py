@@ -13,8 +13,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from fmim_core.config import did_you_mean
 from fmim_core.records import StudyFile
+from fmim_core.suggestions import did_you_mean
 from fmim_reports.build import status_lines, tables_of
 from fmim_reports.drawing.plotting import NothingToDraw, Plot, drawn, drawn_in_place_of
 from fmim_reports.frames.arms import ARMS

@@ -25,8 +25,9 @@ from fmim.terminal.progress import Progress
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.phantom import PhantomSource
+from fmim_core.fingerprint import sha256_of_text
 from fmim_core.records import Cost, EpochRow, Metrics, Record, StudyFile
-from fmim_core.records.files import SHA256, sha256_of_text
+from fmim_core.records.files import SHA256
 from fmim_core.trial.spec import TrialSpec
 from fmim_spaces.domain import Choice, Space, Uniform
 from fmim_spaces.searchers import Random

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser
 from rich.console import Console
 
 from fmim.terminal.status import show_status
-from fmim_core.records import in_csv, in_terminal, visible
+from fmim_core.records import in_csv, in_terminal, without_controls
 from fmim_reports.build import build_report
 from fmim_reports.drawing.plotting import Plot, drawn
 from fmim_reports.writing.formats import to_figure, to_md, to_tex
@@ -143,7 +143,7 @@ def test_names_beside_ticks_are_no_formulas() -> None:
 
 
 def test_each_form_of_a_text_is_inert() -> None:
-    assert visible("a\tb\nc\x1b\r\u202e\ud800é膝") == "a\tb\nc����é膝"
+    assert without_controls("a\tb\nc\x1b\r\u202e\ud800é膝") == "a\tb\nc����é膝"
     assert [in_csv(value) for value in ("=1", "+1", "-1", "@a", "\t", "＝1", "a=1", "")] == [
         *("'=1", "'+1", "'-1", "'@a", "'\t", "'＝1", "a=1", "")
     ]

@@ -18,8 +18,7 @@ from fmim.runner.schedule.reusing import Reusing
 from fmim.runner.search.selection import Outcome
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import EpochRow, Record, Status
-from fmim_core.trial import checkpoint
-from fmim_core.trial.checkpoint import checkpoint_path
+from fmim_core.trial.checkpoint import checkpoint_path, write_checkpoint
 from fmim_core.trial.spec import TrialSpec
 from fmim_spaces.domain import Choice, Space, Uniform
 from fmim_spaces.searcher import Searcher
@@ -132,7 +131,7 @@ class Simulation:
         if self._reuse and complete and spec.stage != "replicate":
             path.unlink()
         elif self._reuse:
-            checkpoint.save(path, {"fingerprint": spec.fingerprint, "complete": complete})
+            write_checkpoint(path, {"fingerprint": spec.fingerprint, "complete": complete})
 
     def _epoch(self, dispatcher: TrialSource, entry: list[Any], status: Status) -> Record | None:
         entry[1] += 1

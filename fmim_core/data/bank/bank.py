@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fmim_core.config import fingerprint
 from fmim_core.data.bank.blocks import hash_all, sha256_of
 from fmim_core.data.bank.stamp import is_stamped, stamping
 from fmim_core.data.image_set import ImageSet
 from fmim_core.data.source import SourceDescription
+from fmim_core.fingerprint import fingerprint
 from fmim_core.metric_names import INTERVALS, Interval
 from fmim_core.records import Damaged, read_json
 

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fmim_core.config import fingerprint
 from fmim_core.data.bank.bank import SCHEMA, Bank, content_fingerprint
 from fmim_core.data.bank.partial import Finished, ImageOutcome, Partial, builder
 from fmim_core.data.image_set import ImageSet
 from fmim_core.data.images.reading import ImageProblem, appearance
 from fmim_core.data.roles import ROLES, mixed_roles, roles_of
 from fmim_core.data.source import EVERY_COLUMN, INDEX_COLUMNS, Progress, Source
+from fmim_core.fingerprint import fingerprint
 from fmim_core.machine import cores
 from fmim_core.metric_names import INTERVALS
 from fmim_core.records import Damaged, set_aside, write_json, write_text

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fmim_core.config import fingerprint
 from fmim_core.data.images.limits import MIN_SIDE, ImageProblem
 from fmim_core.data.images.reading import READING, read_grey, square
 from fmim_core.data.images.spacing import pixel_spacing
 from fmim_core.data.roles import is_matched, is_query, mixed_roles, protocol_of, roles_of
 from fmim_core.data.source import EVERY_COLUMN, Source, SourceDescription
 from fmim_core.data.tables.findings import Findings
+from fmim_core.fingerprint import fingerprint
 
 FileState = tuple[int, int]
 """Size in bytes and time of change in ns of a file."""

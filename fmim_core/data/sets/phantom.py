@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fmim_core.config import fingerprint
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.data.source import Source, SourceDescription
+from fmim_core.fingerprint import fingerprint
 from fmim_core.seeding import derive_seed
 
 VERSION = 1  # raise it whenever a pixel may change: banks of an older generator are then made anew

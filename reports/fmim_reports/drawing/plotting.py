@@ -22,7 +22,6 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter
 
-from fmim_core.records import uncollected
 from fmim_reports.writing.formats import to_figure, to_html
 
 _FREE_ROWS, _LEGEND_ROW = 3, 0.145  # rows of a legend that a plot has room for, and inches of each further one
@@ -209,7 +208,7 @@ def _as_text(names: FuncFormatter) -> Callable[[float, int | None], str]:
 
 def render(plot: Plot, source: str) -> Drawing:
     """The files of a figure."""
-    with _style(), _quiet(), uncollected():
+    with _style(), _quiet():
         figure = _figure(plot, source)
         png, svg = io.BytesIO(), io.BytesIO()
         FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})

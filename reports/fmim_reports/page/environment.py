@@ -7,7 +7,7 @@ from functools import cache
 import jinja2
 from markupsafe import Markup
 
-from fmim_core.records import visible
+from fmim_core.records import without_controls
 from fmim_reports.page.shown_tables import print_of, row_groups
 from fmim_reports.writing.formats import to_html
 from fmim_reports.writing.latex import latex
@@ -20,7 +20,9 @@ def page_environment() -> jinja2.Environment:
         loader=jinja2.PackageLoader("fmim_reports", "page"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
-        finalize=lambda value: visible(value) if type(value) is str else value,  # not of markup, which has been made so
+        finalize=lambda value: (
+            without_controls(value) if type(value) is str else value
+        ),  # not of markup, which has been made so
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from fmim_core.records import ArmEntry, flat, visible
+from fmim_core.records import ArmEntry, flat, without_controls
 from fmim_reports.parts.comparisons import ALPHA
 from fmim_reports.parts.comparisons.words import margin_text
 from fmim_reports.reading.once import once
@@ -64,7 +64,7 @@ class Methods:
 def methods(results: Results) -> Methods:
     """How data were split, arms searched, trained, tested and compared, and with which software."""
     paragraphs = tuple(
-        " ".join(filter(None, map(visible, sentences)))
+        " ".join(filter(None, map(without_controls, sentences)))
         for sentences in (_data(results), _protocol(results), _training(results), _statistics(results))
     )
     keys = dict.fromkeys(key for paragraph in paragraphs for key in _CITED.findall(paragraph))

@@ -19,7 +19,6 @@ from fmim_core.records import (
     ReferenceEntry,
     SelectionFile,
     StudyFile,
-    uncollected,
 )
 from fmim_reports.reading.plan import Key, Records, key_of, trials_of_study, trials_on_other_splits
 from fmim_reports.reading.queries import Queries, queries_of
@@ -214,7 +213,6 @@ def span_of(ran: Record | Attempt) -> Span:
     return end - ran.cost.wall_s, end
 
 
-@uncollected()
 def read_results(out: Path) -> Results:
     """Reads OUT/study.json, selection.json and records/*; only what the plan names counts.
 

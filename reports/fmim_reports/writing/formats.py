@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
-from fmim_core.records import visible
+from fmim_core.records import without_controls
 
 if TYPE_CHECKING:
     from fmim_reports.stats import MeanSE
@@ -125,7 +125,7 @@ def value_text(name: str, value: Any) -> str:
 def to_html(text: str) -> str:
     """HTML: escaped, with indices, and no line break inside `ε = 0.5`, `72.00 ± 0.71` or `5 %`."""
     text = re.sub(r" ([=±<]) | (?=%)", lambda m: m[0].replace(" ", "\u00a0"), text)
-    return _INDEXED.sub(r"<i>\1</i><sub>\2</sub>", html.escape(visible(text)))
+    return _INDEXED.sub(r"<i>\1</i><sub>\2</sub>", html.escape(without_controls(text)))
 
 
 def to_tex(text: str) -> str:
@@ -140,7 +140,7 @@ def to_tex(text: str) -> str:
 
 def to_md(text: str) -> str:
     """Markdown: signs that would open a table cell, a tag, emphasis or a formula are escaped; N_s stays as it is."""
-    return re.sub(r"([\\|<>*`\[\]~$&]|(?<!\w)_|_(?!\w))", r"\\\1", visible(text).replace("\n", " "))
+    return re.sub(r"([\\|<>*`\[\]~$&]|(?<!\w)_|_(?!\w))", r"\\\1", without_controls(text).replace("\n", " "))
 
 
 def to_figure(text: str) -> str:
@@ -148,9 +148,9 @@ def to_figure(text: str) -> str:
 
     Lines are cut where they would leave no room for what is drawn.
     """
-    lines = (line if len(line) <= _LINE else f"{line[: _LINE - 1]}…" for line in visible(text).split("\n"))
+    lines = (line if len(line) <= _LINE else f"{line[: _LINE - 1]}…" for line in without_controls(text).split("\n"))
     return _FORMULA.sub(lambda found: found[1] or r"\$", "\n".join(lines))
 
 
 def _escape_tex(text: str) -> str:
-    return "".join(_TEX.get(sign, sign) for sign in visible(text).replace("\n", " "))
+    return "".join(_TEX.get(sign, sign) for sign in without_controls(text).replace("\n", " "))

@@ -9,7 +9,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from fmim.terminal.tables import Listing, show
-from fmim_core.records import visible
+from fmim_core.records import without_controls
 from fmim_reports.across.differences import Difference, Differences
 from fmim_reports.across.settings import differing
 from fmim_reports.across.studies import ComparedStudy, arm_groups
@@ -74,10 +74,10 @@ def _differences(found: Differences, console: Console) -> Iterator[RenderableTyp
     for (name, way, note), group in groupby(found.numbered, lambda pair: _way(pair[1])):
         yield _heading(f"{name}, {way}")
         if note:
-            yield Text(visible(note))
+            yield Text(without_controls(note))
         yield _like_differences(found, list(group)).fitting(console)
         yield ""
-    yield from map(Text, map(visible, found.not_compared))
+    yield from map(Text, map(without_controls, found.not_compared))
     if not found.all:
         yield "No two arms of these studies are alike, so there is no difference to show."
     if found.numbered:
@@ -109,4 +109,4 @@ def _p(found: Differences, number: int) -> str:
 
 
 def _heading(text: str) -> Text:
-    return Text(visible(text), style="bold")
+    return Text(without_controls(text), style="bold")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fmim.declare import Study
 from fmim.own.study_file import is_study_file, read_study_file
-from fmim_core.config import did_you_mean
+from fmim_core.suggestions import did_you_mean
 
 
 def names() -> list[str]:

@@ -13,8 +13,9 @@ from typer.core import TyperGroup
 from fmim import catalogue
 from fmim.own.study_file import is_study_file
 from fmim.runner.ending.exit_codes import BAD_INPUT, INTERRUPTED
-from fmim_core.config import did_you_mean, in_words
+from fmim_core.config import in_words
 from fmim_core.records import in_terminal
+from fmim_core.suggestions import did_you_mean
 
 
 class Program(TyperGroup):

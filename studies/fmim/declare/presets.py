@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fmim.declare.study import Preset
-from fmim_core.config import did_you_mean
 from fmim_core.data.sets.phantom_config import PhantomConfig
+from fmim_core.suggestions import did_you_mean
 
 SMALL_NET = (
     ("model.kind", "small"),

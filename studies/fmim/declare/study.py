@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import Field, InstanceOf, NonNegativeInt, PositiveInt, SerializeAsAny, ValidationError, model_validator
 
 from fmim.declare.surface import Surface
-from fmim_core.config import Config, Refused, did_you_mean
+from fmim_core.config import Config, Refused
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.metric_names import METRICS
 from fmim_core.records import ArmEntry, Code, Name, SearcherFacts, SelectionFile, TestProtocol
+from fmim_core.suggestions import did_you_mean
 from fmim_spaces.domain import Assignment, Choice, Configuration, Space, nested
 from fmim_spaces.searcher import Searcher
 from fmim_spaces.searchers import Grid

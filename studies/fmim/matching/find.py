@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fmim.runner.folder.ownership import study_folder
-from fmim_core.config import did_you_mean
 from fmim_core.records import Record, SelectionFile, StudyFile, read_record, study_path, trial_name
+from fmim_core.suggestions import did_you_mean
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from fmim.data.sources import PHANTOM, find_listing
-from fmim_core.config import did_you_mean_path
 from fmim_core.data.images.limits import ImageProblem, check_shape
 from fmim_core.data.images.reading import read_grey, square
 from fmim_core.data.listings.check import SUFFIXES, image_files
@@ -27,6 +26,7 @@ from fmim_core.data.source import Progress, Source
 from fmim_core.data.tables.findings import MAX_SHOWN, Findings
 from fmim_core.machine import cores
 from fmim_core.records import StudyFile
+from fmim_core.suggestions import did_you_mean_path
 
 Side = Literal["", "L", "R"]
 Split = Literal["train", "test"]

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from fmim.matching.images import Images
-from fmim_core.metrics.exact import Exact
+from fmim_core.metrics.exact import ExactVectors
 
 QUERIES_AT_ONCE = 256
 KNOWN_OF_CANDIDATES = ("subject", "side", "months")
@@ -74,7 +74,7 @@ def rank(
         top: how many candidates to keep of each query; None for all.
     """
     double = any(part.dtype == np.float64 for part in embeddings)
-    queries, images = (Exact.of(torch.from_numpy(part), double) for part in embeddings)
+    queries, images = (ExactVectors.of(torch.from_numpy(part), double) for part in embeddings)
     known = query.known and gallery.known
     identities = [part.identities(per_side) for part in (query, gallery)] if known else None
     own: dict[str, list[int]] = defaultdict(list)

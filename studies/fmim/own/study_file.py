@@ -7,7 +7,7 @@ from pathlib import Path
 from fmim.declare import Study
 from fmim.own.code import run_file
 from fmim.own.faults import located
-from fmim_core.config import did_you_mean_path
+from fmim_core.suggestions import did_you_mean_path
 
 ENDING = ".py"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from fmim.declare import Arm
-from fmim_core.config import fingerprint
+from fmim_core.fingerprint import fingerprint
 from fmim_core.records import ReferenceEntry
 from fmim_core.references.base import REFERENCES, Reference
 from fmim_core.training.config import TrainConfig

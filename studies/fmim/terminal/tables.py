@@ -12,7 +12,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from fmim_core.records import visible
+from fmim_core.records import without_controls
 
 ANY = 10_000  # columns
 CROWDED = 2.0  # a table is not made narrower than its width without breaks by more than this factor
@@ -52,9 +52,9 @@ class Listing:
         """Each row as `first`, and below it `column: value` of the others that say something."""
         said = []
         for row in self.rows:
-            said.append(visible(row[0]))
+            said.append(without_controls(row[0]))
             others = zip(self.columns[1:], row[1:], strict=True)
-            said += [f"  {column}: {visible(value)}" for column, value in others if value not in ("", "–")]
+            said += [f"  {column}: {without_controls(value)}" for column, value in others if value not in ("", "–")]
         return Text("\n".join(said))
 
 
@@ -74,4 +74,4 @@ def _width(console: Console) -> int:
 
 
 def _text(cell: str) -> Text:
-    return Text(visible(cell))
+    return Text(without_controls(cell))

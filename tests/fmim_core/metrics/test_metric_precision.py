@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from fmim_core.metrics import retrieval
-from fmim_core.metrics.exact import Exact
+from fmim_core.metrics.exact import ExactVectors
 from fmim_core.metrics.ranks import Matches
-from fmim_core.metrics.scores import score
+from fmim_core.metrics.scores import scores_by_tiles
 from tests.oracles import retrieval as oracle
 from tests.support.embeddings import clustered, equal
 
@@ -33,10 +33,10 @@ def test_duplicates_tie_wherever_they_are(width, dtype):
     gallery[places] = query[0]  # the nearest to query 0, copies times over
     image_ids = torch.ones(size, dtype=torch.int64)
     image_ids[places[-1]] = 0
-    vectors = [Exact.of(side, dtype == torch.float64) for side in (query[:1], gallery)]
+    vectors = [ExactVectors.of(side, dtype == torch.float64) for side in (query[:1], gallery)]
     matches = Matches.find(np.array([0]), image_ids.numpy(), False)
     for tile in ((1, 1), (1, 13), (8, 64), (8, 1000)):
-        assert score(*vectors, matches, tile).values["mAP"].tolist() == [1 / copies]
+        assert scores_by_tiles(*vectors, matches, tile).values["mAP"].tolist() == [1 / copies]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -56,11 +56,11 @@ def test_order_of_gallery_and_queries_changes_nothing(seed, dtype):
 @pytest.mark.parametrize("width", [1, 64, 512, 2048])
 def test_similarities_are_exact_in_any_order_of_summation(width, double):
     generator = torch.Generator().manual_seed(width)
-    a, b = (Exact.of(torch.rand(20, width, generator=generator, dtype=torch.float64), double) for _ in range(2))
+    a, b = (ExactVectors.of(torch.rand(20, width, generator=generator, dtype=torch.float64), double) for _ in range(2))
     similarities, order = a.similarity(b), torch.randperm(width, generator=generator)
     for part in (a, b):
         assert torch.equal(part.coarse * 2**26, (part.coarse * 2**26).round())
-    shuffled = [Exact(part.coarse[:, order], part.fine[:, order] if double else None) for part in (a, b)]
+    shuffled = [ExactVectors(part.coarse[:, order], part.fine[:, order] if double else None) for part in (a, b)]
     assert torch.equal(shuffled[0].similarity(shuffled[1]), similarities)
     one_by_one = [[x.similarity(y).item() for y in (b[j : j + 1] for j in range(20))] for x in (a[3:4], a[19:20])]
     assert one_by_one == [similarities[3].tolist(), similarities[19].tolist()]
@@ -80,7 +80,7 @@ def test_similarities_are_as_accurate_as_the_type():
     rows = torch.randn(2, 200, 128, generator=generator, dtype=torch.float64)
     truth = np.array([[oracle.cosine(a, b) for b in rows[1, :50].tolist()] for a in rows[0, :50].tolist()])
     for double, tolerance in ((False, 3e-8), (True, 1e-14)):
-        a, b = (Exact.of(side[:50], double) for side in rows)
+        a, b = (ExactVectors.of(side[:50], double) for side in rows)
         np.testing.assert_allclose(a.similarity(b).numpy(), truth, rtol=0, atol=tolerance)
 
 

@@ -12,9 +12,9 @@ from sklearn.metrics import average_precision_score
 
 from fmim_core.metric_names import METRICS, split_key
 from fmim_core.metrics import retrieval
-from fmim_core.metrics.exact import Exact
+from fmim_core.metrics.exact import ExactVectors
 from fmim_core.metrics.ranks import MANY, Matches
-from fmim_core.metrics.scores import score
+from fmim_core.metrics.scores import scores_by_tiles
 from tests.oracles import retrieval as oracle
 from tests.support.embeddings import by_names, clustered, equal, ranked, scenario
 
@@ -43,9 +43,9 @@ def test_the_scenarios_cover_ties_and_queries_without_a_match():
 @pytest.mark.parametrize("tile", [(1, 1), (3, 3), (1, 100), (100, 1), (7, 30)])
 def test_the_block_size_does_not_matter(tile, tied, same_set):
     query, gallery, ids, image_ids, _ = scenario(5, tied, same_set)
-    vectors = [Exact.of(torch.from_numpy(side), double=True) for side in (query, gallery)]
+    vectors = [ExactVectors.of(torch.from_numpy(side), double=True) for side in (query, gallery)]
     matches = Matches.find(ids, image_ids, same_set)
-    blocked, whole = (score(*vectors, matches, size) for size in (tile, (1000, 1000)))
+    blocked, whole = (scores_by_tiles(*vectors, matches, size) for size in (tile, (1000, 1000)))
     for name in METRICS:
         np.testing.assert_allclose(blocked.values[name], whole.values[name], rtol=0, atol=1e-15)
 

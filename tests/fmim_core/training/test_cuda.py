@@ -20,7 +20,7 @@ from fmim_core.records import EpochRow
 from fmim_core.training.compiling import Captured
 from fmim_core.training.precision import float32_defined
 from fmim_core.training.trainer import Training
-from fmim_core.trial import checkpoint
+from fmim_core.trial.checkpoint import read_checkpoint, write_checkpoint
 from tests.conftest import tiny_config
 from tests.support.trainings import CASES, SEED, training
 
@@ -136,8 +136,8 @@ def test_a_compiled_and_captured_training_goes_on_from_its_checkpoint(tiny_bank:
         warnings.simplefilter("ignore")
         eager, whole, first, second = begin("none"), begin("cudagraphs"), begin("cudagraphs"), begin("cudagraphs")
         first.run_epoch()
-        checkpoint.save(tmp_path / "c.pt", first.state())
-        second.load_state(checkpoint.load(tmp_path / "c.pt", second.device))
+        write_checkpoint(tmp_path / "c.pt", first.state())
+        second.load_state(read_checkpoint(tmp_path / "c.pt", second.device))
         assert_same_course(run_all(eager), run_all(whole), 2e-2)
         assert_same_course(run_all(whole), run_all(second), 2e-2)
     assert whole.seconds.startup > whole.seconds.train

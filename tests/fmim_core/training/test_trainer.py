@@ -19,7 +19,7 @@ from fmim_core.metrics import retrieval
 from fmim_core.records import EpochRow
 from fmim_core.training.evaluation import Diverged
 from fmim_core.training.trainer import Training, pick_device, train
-from fmim_core.trial import checkpoint
+from fmim_core.trial.checkpoint import read_checkpoint, write_checkpoint
 from fmim_core.triplets.statistics import EpochStatistics
 from tests.conftest import tiny_config
 
@@ -160,8 +160,8 @@ def test_stop_and_resume_is_the_uninterrupted_run(tiny_bank: Bank, tmp_path, cha
         whole.run_epoch()
     for _ in range(2):
         first.run_epoch()
-    checkpoint.save(tmp_path / "c.pt", first.state())
-    second.load_state(checkpoint.load(tmp_path / "c.pt", CPU))
+    write_checkpoint(tmp_path / "c.pt", first.state())
+    second.load_state(read_checkpoint(tmp_path / "c.pt", CPU))
     while not second.done:
         second.run_epoch()
     assert [row.epoch for row in second.history] == [1, 2, 3, 4]

@@ -10,7 +10,7 @@ import torch
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Attempt, Cost, TrialError, read_record
-from fmim_core.trial import checkpoint
+from fmim_core.trial.checkpoint import read_checkpoint
 from fmim_core.trial.cost import SUMS, cut_off, earlier_attempts
 from fmim_core.trial.energy import Counter, EnergyMeter, energy_meter, nvml_counters, rapl_counters
 from fmim_core.trial.spec import TrialSpec
@@ -60,7 +60,7 @@ def test_what_a_later_attempt_goes_on_from_is_paid_once(tiny_bank: Bank, bank: P
     spec, settings = replicate(tiny_bank, bank, 3), RunSettings(tmp_path / "out", "cpu", checkpoint_every_s=0.0)
     hidden = (bank / "test.csv").rename(tmp_path / "test.csv")
     failed = Trial(spec, settings).run()
-    content = checkpoint.load(tmp_path / "out" / "checkpoints" / f"{spec.id}.pt", torch.device("cpu"))
+    content = read_checkpoint(tmp_path / "out" / "checkpoints" / f"{spec.id}.pt", torch.device("cpu"))
     assert content is not None
     carried = Cost.model_validate(content["so_far"]["cost"])
     hidden.rename(bank / "test.csv")

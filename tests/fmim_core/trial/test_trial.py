@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import Metrics, Record, read_json, read_record, record_path, write_json
+from fmim_core.records import Metrics, read_json, read_record, record_path, write_json
 from fmim_core.training.trainer import Training
-from fmim_core.trial import checkpoint
+from fmim_core.trial.checkpoint import read_checkpoint, write_checkpoint
 from fmim_core.trial.spec import RESULTS_VERSION, TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
 from tests.support.comparison import comparable
@@ -50,7 +50,7 @@ def test_a_search_record_says_everything_and_never_saw_the_test_set(tiny_bank: B
     record = Trial(spec, RunSettings(tmp_path, "cpu")).run()
     on_disk = read_json(record_path(tmp_path, "adatriplet_automargin.c00.fold1"))
     assert repr(on_disk) == repr(json.loads(record.text))
-    assert repr(Record.of(on_disk, "")) == repr(record)
+    assert repr(read_record(tmp_path, record.trial)) == repr(record)
     assert set(on_disk) >= KEYS
     assert set(on_disk["cost"]) >= COST
     assert (record.status, record.stage, record.fold, record.replicate) == ("completed", "search", 1, 1)
@@ -237,7 +237,7 @@ def test_json_is_replaced_whole_and_keeps_not_a_number(tmp_path: Path) -> None:
 
 def test_a_checkpoint_loads_with_the_safe_default(tmp_path: Path) -> None:
     """What is stored beside weights must pass torch's safe default, `weights_only=True`."""
-    checkpoint.save(tmp_path / "c.pt", {"weights": torch.ones(2), "best": float("nan"), "history": [{"epoch": 1}]})
+    write_checkpoint(tmp_path / "c.pt", {"weights": torch.ones(2), "best": float("nan"), "history": [{"epoch": 1}]})
     assert torch.equal(torch.load(tmp_path / "c.pt")["weights"], torch.ones(2))
 
 
@@ -245,8 +245,8 @@ def test_a_checkpoint_of_another_form_is_not_resumed_from(tiny_bank: Bank, tmp_p
     spec, settings = search_spec(tiny_bank, epochs=3), RunSettings(tmp_path, "cpu", checkpoint_every_s=0.0)
     Trial(spec, settings).step()
     path = tmp_path / "checkpoints" / f"{spec.id}.pt"
-    checkpoint.save(path, torch.load(path) | {"format": 1})
-    assert checkpoint.load(path, torch.device("cpu")) is None
+    write_checkpoint(path, torch.load(path) | {"format": 1})
+    assert read_checkpoint(path, torch.device("cpu")) is None
     row = Trial(spec, settings).step()
     assert row is not None
     assert row.epoch == 1

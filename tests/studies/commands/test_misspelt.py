@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fmim_core.config import did_you_mean_path
+from fmim_core.suggestions import did_you_mean_path
 from tests.support.factories import make_out
 from tests.support.program import Program
 

@@ -19,7 +19,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.metrics import score_queries
 from fmim_core.records import read_queries
 from fmim_core.training.evaluation import Evaluator
-from fmim_core.trial.checkpoint import checkpoint_path, save
+from fmim_core.trial.checkpoint import checkpoint_path, write_checkpoint
 from tests.oracles import ensembles as oracle
 from tests.support.trained import ARM
 
@@ -134,7 +134,7 @@ def test_files_tables_folders_and_arrays_are_read_alike(single: Path, tmp_path: 
 
 def broken(change: Callable[[dict], dict]) -> Callable[[Path], None]:
     """Saves a checkpoint with another content."""
-    return lambda path: save(path, change(torch.load(path)))
+    return lambda path: write_checkpoint(path, change(torch.load(path)))
 
 
 @pytest.mark.parametrize(

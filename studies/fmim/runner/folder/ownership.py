@@ -13,7 +13,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TextIO
 
-from fmim_core.config import did_you_mean_path
 from fmim_core.records import (
     CalibrationFile,
     Damaged,
@@ -24,6 +23,7 @@ from fmim_core.records import (
     now,
     read_records,
 )
+from fmim_core.suggestions import did_you_mean_path
 
 LOCK, LOCKED_BY = ".lock", "fmim:"  # the file's name, and how its content begins
 DOCUMENTS: dict[str, type[Document]] = {

@@ -18,8 +18,8 @@ from fmim.runner.folder.differences import check_arms, differences
 from fmim.runner.search.proposals import Proposals, proposals_path
 from fmim.runner.search.proposed_again import proposed_again
 from fmim.runner.search.selection import Outcome
-from fmim_core.config import fingerprint
 from fmim_core.data.bank.bank import Bank
+from fmim_core.fingerprint import fingerprint
 from fmim_core.losses.surface import loss_surface
 from fmim_core.margins.base import Margins
 from fmim_core.records import (
@@ -38,7 +38,6 @@ from fmim_core.records import (
     read_records,
     set_aside,
     study_path,
-    uncollected,
     write_bytes,
     write_json,
 )
@@ -46,7 +45,6 @@ from fmim_core.trial.machine import environment
 from fmim_core.trial.spec import RESULTS_VERSION
 
 
-@uncollected()
 def outcomes_of_plan(
     out: Path, plan: Plan, bank: Bank, tell: Callable[[str], None] = lambda warning: None
 ) -> dict[str, Outcome]:
@@ -143,7 +141,6 @@ def read_study(out: Path) -> StudyFile | None:
     return StudyFile.read(path) if path.exists() else None
 
 
-@uncollected()
 def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execution: Execution) -> StudyFile:
     """Write study.json with this execution added to those before, and return it; its id stays the same."""
     old, new = read_study(out), _study(plan, bank)

@@ -12,7 +12,7 @@ import torch
 from fmim.runner.reuse.earlier import EarlierTrials
 from fmim.runner.reuse.taking_over import take_over, usable
 from fmim_core.records import THIS_STUDY, Damaged, Record, record_path, trials_with_result
-from fmim_core.trial.checkpoint import checkpoint_path, load
+from fmim_core.trial.checkpoint import checkpoint_path, read_checkpoint
 from fmim_core.trial.spec import TrialSpec
 
 
@@ -71,7 +71,7 @@ class RecordsOnDisk:
         files = sorted(self._out.glob("checkpoints/*.pt")) if self._earlier.reuse else ()
         for path in files:
             with suppress(Damaged):  # the trial itself says so when it is trained anew
-                if path.stem not in over and (content := load(path, torch.device("cpu"))) is not None:
+                if path.stem not in over and (content := read_checkpoint(path, torch.device("cpu"))) is not None:
                     found[content["fingerprint"]] = path.stem
         return found
 

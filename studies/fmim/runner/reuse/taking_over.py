@@ -15,7 +15,7 @@ from fmim_core.records import (
     read_json,
     read_queries,
 )
-from fmim_core.trial.checkpoint import checkpoint_path, load
+from fmim_core.trial.checkpoint import checkpoint_path, read_checkpoint
 from fmim_core.trial.spec import TrialSpec
 
 OF_THE_STUDY = ("trial", "study", "preset", "arm", "configuration", "search_split", "config", "data")
@@ -51,7 +51,7 @@ def _has_weights(record: Record) -> bool:
 
 
 def _check_weights(path: Path, record: Record) -> None:
-    content = load(path, torch.device("cpu"))
+    content = read_checkpoint(path, torch.device("cpu"))
     if content is None or not content["complete"] or content["fingerprint"] != record.fingerprint:
         raise ValueError(f"{path} does not hold the weights of {record.trial}")
 

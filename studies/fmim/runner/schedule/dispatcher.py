@@ -15,7 +15,7 @@ from fmim.runner.search.arm_search import ArmSearch
 from fmim.runner.search.proposals import Proposals
 from fmim.runner.search.selection import Outcome, given
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import EpochRow, FixedSelection, Record, Selection, SelectionFile, now, uncollected
+from fmim_core.records import EpochRow, FixedSelection, Record, Selection, SelectionFile, now
 from fmim_core.trial.spec import TrialSpec
 
 
@@ -78,7 +78,6 @@ class Dispatcher:
         selected: is told the number of each arm's winner in its space, as soon as it is known.
     """
 
-    @uncollected()
     def __init__(
         self,
         plan: Plan,

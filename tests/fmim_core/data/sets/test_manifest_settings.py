@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fmim_core.config import fingerprint
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank, development_index
 from fmim_core.data.listings.listing import FileSource
 from fmim_core.data.sets.manifest import manifest
+from fmim_core.fingerprint import fingerprint
 from fmim_core.records import read_json, write_json
 from tests.support.image_folders import GOOD
 from tests.support.manifests import source

@@ -17,8 +17,7 @@ from fmim.runner.search.selection import Outcome
 from fmim.runner.search.tpe import TPE
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Record, Status, TrialCounts, read_records
-from fmim_core.trial import checkpoint
-from fmim_core.trial.checkpoint import checkpoint_path
+from fmim_core.trial.checkpoint import checkpoint_path, write_checkpoint
 from fmim_core.trial.spec import TrialSpec
 from fmim_spaces.domain import Choice, Space
 from fmim_spaces.searchers import Grid
@@ -133,7 +132,7 @@ def test_what_had_begun_goes_on_though_an_equal_trial_is_due_before_it(tiny_bank
     assert handed_out[0] == "given.c00.seed0"
     assert "wide.c01.seed0" not in handed_out
     [given] = [one for one in plan.possible(tiny_bank, lambda arm, split: ()) if one.id == "given.c00.seed0"]
-    checkpoint.save(checkpoint_path(tmp_path, given.id), {"fingerprint": given.fingerprint, "complete": False})
+    write_checkpoint(checkpoint_path(tmp_path, given.id), {"fingerprint": given.fingerprint, "complete": False})
 
     outcomes = {record.trial: Outcome.of(record) for record in read_records(tmp_path)}
     assert "given.c00.fold0" in outcomes

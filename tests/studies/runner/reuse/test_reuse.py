@@ -30,8 +30,7 @@ from fmim_core.records import (
     read_records,
     record_path,
 )
-from fmim_core.trial import checkpoint
-from fmim_core.trial.checkpoint import checkpoint_path
+from fmim_core.trial.checkpoint import checkpoint_path, read_checkpoint, write_checkpoint
 from fmim_core.trial.spec import TrialSpec
 from fmim_reports.reading.cost import search_cost
 from fmim_reports.reading.results import read_results
@@ -254,9 +253,9 @@ def test_a_damaged_foreign_or_other_trial_is_not_usable(copied: Copied) -> None:
         with pytest.raises(ValueError, match=f"{file.name} (is missing|does not hold the weights)"):
             usable(path, spec, on_gpu=False)
         file.write_bytes(content)
-    of_another = checkpoint.load(weights, torch.device("cpu"))
+    of_another = read_checkpoint(weights, torch.device("cpu"))
     assert of_another is not None
-    checkpoint.save(weights, of_another | {"fingerprint": "0" * 64})
+    write_checkpoint(weights, of_another | {"fingerprint": "0" * 64})
     with pytest.raises(ValueError, match="does not hold the weights"):
         usable(path, spec, on_gpu=False)
 
