@@ -11,6 +11,8 @@ from types import ModuleType
 import pytest
 
 from tests.stress import __main__ as program
+from tests.stress import fuzz
+from tests.stress.guarded import Wrong, refuses
 from tests.stress.outcome import Outcome
 
 
@@ -45,3 +47,31 @@ def test_every_outcome_is_kept_and_one_that_did_not_hold_ends_with_1(
     assert "a record was lost" in shown
     monkeypatch.setattr(sys, "argv", ["stress", "--only", "holds"])
     assert program.main() == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs"), [("settings", 40), ("configurations", 60), ("documents", 25), ("command_lines", 25)]
+)
+def test_inputs_that_nobody_means_are_taken_as_given_or_refused(kind: str, inputs: int, tmp_path: Path) -> None:
+    """A shortened form: `python -m tests.stress --only fuzz` has 10,000."""
+    found = fuzz.batch(kind, inputs, 1, tmp_path)
+    assert found.problem == ""
+    assert 0 < found.measured["refused"] < found.measured["inputs"]
+
+
+def test_the_guard_sees_what_it_is_there_for(tmp_path: Path) -> None:
+    def foreign() -> None:
+        json.loads("{")
+
+    def ends() -> None:
+        raise SystemExit(1)
+
+    for call, problem in (
+        ((tmp_path / "stray").touch, "written or gone"),
+        (foreign, "a library's words"),
+        (lambda: print("UserWarning: \x1b[31m"), "said 'UserWarning"),
+        (lambda: print("\x1b[31m"), "a control character"),
+        (ends, "exit code 1"),
+    ):
+        with pytest.raises(Wrong, match=problem):
+            refuses(call, tmp_path)
