@@ -23,9 +23,8 @@ import numpy as np
 import torch
 from PIL import Image
 
-from fmim_core.data.bank.bank import Bank
+from fmim_core.data.bank.bank import STAMP, Bank
 from fmim_core.data.bank.building import build_bank
-from fmim_core.data.bank.stamp import NAME
 from fmim_core.data.listings.listing import FileSource
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.sets.phantom import PhantomSource
@@ -144,7 +143,7 @@ def _second_start(table: Path, repeats: int) -> Measurement:
     """With the table read anew, and the stamp there; then without the stamp."""
     bank = _start(table)
     stamped = fastest({"start": lambda: _start(table)}, repeats, warm_up=0)["start"]
-    (bank.path / NAME).unlink()
+    (bank.path / STAMP).unlink()
     hashed = fastest({"start": lambda: _start(table)}, repeats=1, warm_up=0)["start"]
     what, size = f"second start with {bank.count:,} images", bank.count * SIZE**2 / 1e6
     note = f"{hashed:.3f} s where the {size:.0f} MB are hashed again, for want of a stamp"

@@ -99,7 +99,7 @@ def interrupted(source: Pictures, root: Path, after: int) -> Path:
 
     with pytest.raises(KeyboardInterrupt):
         build_bank(source, SIZE, root, stop)
-    (folder,) = root.iterdir()
+    (folder,) = root.glob("*.partial")
     return folder
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,15 +14,16 @@ import numpy as np
 import pandas as pd
 
 from fmim_core.data.bank.blocks import hash_all, sha256_of
-from fmim_core.data.bank.stamp import is_stamped, stamping
 from fmim_core.data.image_set import ImageSet
 from fmim_core.data.source import SourceDescription
 from fmim_core.fingerprint import fingerprint
 from fmim_core.metric_names import INTERVALS, Interval
-from fmim_core.records import Damaged, read_json
+from fmim_core.records import Damaged, read_json, write_text
 
 SCHEMA = 3
 FILES = ("bank.json", "images.u8", "development.csv", "test.csv")
+STAMP = "checked.json"
+"""Says how the files were when they were last found whole; remove it to have everything read again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,30 +91,44 @@ class Bank:
         return Bank.open, (str(self.path),)
 
     def check(self) -> None:
-        """Make sure that every byte is what was built; quick where `stamp` remembers that it was so.
+        """Make sure that every byte is what was built; quick where a stamp remembers that it was so.
+
+        The stamp has each file's size, times of change and of status change, and inode. A write sets the first time,
+        and no program can set the second; a copy has another inode. A fault of the disk itself, under an unchanged
+        file, is not seen.
 
         Raises:
             Damaged: something was changed or is missing; the message says which file and which images.
             ValueError: a file cannot be read.
         """
-        if is_stamped(self.path, FILES, self.fingerprint):
-            return
-        with stamping(self.path, FILES, self.fingerprint):
-            if self.fingerprint != content_fingerprint(self.size, self.sha256, self.description):
-                raise _damaged(self.path, "bank.json was changed after the bank was built")
-            try:
-                changed = [n for n in ("development.csv", "test.csv") if sha256_of(self.path / n) != self.sha256[n]]
-                changed += [f"images.u8 ({rows})" for rows in self._changed_rows()]
-            except FileNotFoundError as error:
-                raise _damaged(self.path, f"{Path(error.filename).name} is missing") from None
-            except OSError as error:
-                raise ValueError(f"{error.filename} cannot be read: {error.strerror}") from None
-            if changed:
-                what = ", ".join([*changed[:5], *(["..."] if len(changed) > 5 else [])])
-                raise _damaged(self.path, f"{what} changed after the bank was built")
+        try:
+            stamp = json.dumps({"content": self.fingerprint, "files": self._states()})  # before anything is read
+            with suppress(OSError, ValueError):
+                if (self.path / STAMP).read_text(encoding="utf-8") == stamp:
+                    return
+            self._check_content()
+        except FileNotFoundError as error:
+            raise _damaged(self.path, f"{Path(error.filename).name} is missing") from None
+        except OSError as error:
+            raise ValueError(f"{error.filename} cannot be read: {error.strerror}") from None
+        with suppress(OSError):  # on a read-only file system each start reads everything
+            write_text(self.path / STAMP, stamp)
+
+    def _states(self) -> dict[str, list[int]]:
+        states = {name: (self.path / name).stat() for name in FILES}
+        return {name: [of.st_size, of.st_mtime_ns, of.st_ctime_ns, of.st_ino] for name, of in states.items()}
+
+    def _check_content(self) -> None:
+        if self.fingerprint != content_fingerprint(self.size, self.sha256, self.description):
+            raise _damaged(self.path, "bank.json was changed after the bank was built")
+        changed = [name for name in ("development.csv", "test.csv") if sha256_of(self.path / name) != self.sha256[name]]
+        changed += [f"images.u8 ({rows})" for rows in self._changed_rows()]
+        if changed:
+            what = ", ".join([*changed[:5], *(["..."] if len(changed) > 5 else [])])
+            raise _damaged(self.path, f"{what} changed after the bank was built")
 
     def _changed_rows(self) -> list[str]:
-        """The rows of the images in blocks whose SHA-256 is not what it was, in words."""
+        """Return the rows of the images in blocks whose SHA-256 is not what it was, in words."""
         step, count = self.block_images, len(self.blocks)
         found = hash_all((self.path / "images.u8", n * step * self.size**2, step * self.size**2) for n in range(count))
         changed = [n for n, (is_, was) in enumerate(zip(found, self.blocks, strict=True)) if is_ != was]
@@ -129,15 +146,15 @@ class Bank:
         return INTERVALS[self.description.interval]
 
     def development(self) -> ImageSet:
-        """The images that may be trained on, searched on and selected on."""
+        """Return the images that may be trained on, searched on and selected on."""
         return ImageSet.of(self._index("development.csv"), self.images, self.interval)
 
     def open_test(self) -> ImageSet:
-        """The test images. Call it once, after selection is fixed: nothing else reads the test index."""
+        """Return the test images. Call it once, after selection is fixed: nothing else reads the test index."""
         return ImageSet.of(self.about_test(), self.images, self.interval)
 
     def about_test(self) -> pd.DataFrame:
-        """All that is known of the test images, in the order of `open_test`, with which it belongs.
+        """Return all that is known of the test images, in the order of `open_test`, with which it belongs.
 
         The columns are those of `source.EVERY_COLUMN` that the data set has, and `row`.
         """
@@ -157,7 +174,7 @@ class Bank:
 
 
 def content_fingerprint(size: int, sha256: dict[str, str], description: SourceDescription) -> str:
-    """A bank's fingerprint: of its images' side, its files' SHA-256 (`bank.json` apart), and an interval but a year."""
+    """Return a bank's fingerprint: of its images' side, files' SHA-256 but `bank.json`'s, and interval (but a year)."""
     return fingerprint({"size": size, **sha256, **description.grouping})
 
 

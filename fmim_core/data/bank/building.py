@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from fmim_core.data.bank.bank import SCHEMA, Bank, content_fingerprint
-from fmim_core.data.bank.partial import Finished, ImageOutcome, Partial, builder
+from fmim_core.data.bank.partial import Block, ImageOutcome, Partial, building_folder
 from fmim_core.data.image_set import ImageSet
 from fmim_core.data.images.reading import ImageProblem, appearance
 from fmim_core.data.roles import ROLES, mixed_roles, roles_of
@@ -30,7 +29,7 @@ SIZES = range(8, 2049)  # sides in pixels that a bank may have
 
 
 def development_index(source: Source, size: int) -> ImageSet:
-    """The development images of a source before any is decoded: who and when, enough to check a plan.
+    """Return the development images of a source before any is decoded: who and when, enough to check a plan.
 
     Raises:
         ValueError: the index is not usable.
@@ -49,11 +48,12 @@ def build_bank(
     """Decode every image of `source` at `size` × `size` pixels into a bank under `root`, or reuse it if it is there.
 
     The folder is `<name>-<12 hex of source fingerprint and size>`. The bank is built in a folder beside it and
-    renamed, so it is there whole or not at all. One process builds it, others wait (`partial.builder`). A build that
-    was stopped, or that found images it cannot use, keeps what it has decoded, and the next one resumes from there.
-    The bank's own fingerprint covers the decoded content alone: copied images give the same one. Its description is
-    the source's as it is now, since a table may change in what neither images nor index depend on. A bank that is there
-    is checked to the last bit (`Bank.check`); a damaged one is set aside, which `tell` is told, and built again.
+    renamed, so it is there whole or not at all. One process builds it, others wait (`partial.building_folder`). A
+    build that was stopped, or that found images it cannot use, keeps what it has decoded, and the next one of a data
+    set of that name and size resumes from there. The bank's own fingerprint covers the decoded content alone: copied
+    images give the same one. Its description is the source's as it is now, since a table may change in what neither
+    images nor index depend on. A bank that is there is checked to the last bit (`Bank.check`); a damaged one is set
+    aside, which `tell` is told, and built again.
 
     Raises:
         ValueError: the size or the index is not usable, some images cannot be read (all are tried, the first ten
@@ -71,9 +71,9 @@ def build_bank(
         else:
             return replace(bank, description=source.description)
     index = _checked(source.index)
-    with builder(place) as folder:
-        if folder is not None:
-            with Partial(folder, source.description.name, _keys(source, len(index)), size) as partial:
+    with building_folder(place.with_name(f".{source.description.name}-{size}.partial")) as folder:
+        if not place.exists():  # otherwise another process has built it meanwhile
+            with Partial(folder, _keys(source, len(index)), size) as partial:
                 _check_room(partial, len(index) * size**2)
                 _build(source, index, size, partial, progress)
                 partial.become(place)
@@ -81,7 +81,7 @@ def build_bank(
 
 
 def find_bank(source: Source, size: int, root: str | Path) -> Bank | None:
-    """The bank of `source` at that size under `root`, unchecked; None where it is not built yet, or has to be again."""
+    """Return the bank of `source` at that size under `root`, unchecked; None where it has to be built."""
     try:
         return replace(Bank.open(_place(source, size, root)), description=source.description)
     except ValueError:
@@ -93,7 +93,7 @@ def _place(source: Source, size: int, root: str | Path) -> Path:
 
 
 def _keys(source: Source, count: int) -> list[str]:
-    """One text an image, by which the next build recognises it."""
+    """Return one text an image, by which the next build recognises it."""
     keys = source.image_keys or [f"{source.fingerprint} {row}" for row in range(count)]
     return [f"{SCHEMA} {key}" for key in keys]
 
@@ -143,85 +143,68 @@ def _build(source: Source, index: pd.DataFrame, size: int, partial: Partial, pro
 
 
 def _image_set(source: Source, part: pd.DataFrame, size: int) -> ImageSet:
-    """Rows of an index without their images."""
+    """Return the rows of an index without their images."""
     return ImageSet.of(part, np.empty((0, size, size), np.uint8), INTERVALS[source.description.interval])
 
 
 def _decoded(
     source: Source, count: int, size: int, partial: Partial, progress: Progress | None
-) -> Iterator[tuple[Finished, np.ndarray, list[ImageProblem]]]:
-    """Every block in order, with its images and what is wrong with some of them, while the next ones are decoded.
+) -> Iterator[tuple[Block, np.ndarray, list[ImageProblem]]]:
+    """Yield every block in order, with its images and what is wrong with some, while the next ones are decoded.
 
     Threads suffice, since decoders release the lock; a source whose `read` does not says how many `threads` it is worth
-    to use. Only a few blocks are on their way at once, which bounds the memory: one that is waited for, and enough for
+    to use. Only a few blocks are under way at once, which bounds the memory: one that is waited for, and enough for
     all threads.
     """
     step, threads = partial.step, min(cores(), source.threads or cores())
-    on_the_way: deque[Finished | _Block] = deque()
+    under_way: deque[tuple[int, np.ndarray, list[Future[ImageOutcome]]]] = deque()
     pool = ThreadPoolExecutor(threads)
 
-    def first() -> tuple[Finished, np.ndarray, list[ImageProblem]]:
-        block = on_the_way.popleft()
-        if isinstance(block, _Block):
-            return block.result(lambda row: progress and progress(row + 1, count))
-        if progress:
-            progress(block.start + len(block.keys), count)
-        return block, partial.read(block), []
+    def begin(start: int) -> None:
+        block = partial.kept(start)
+        images = partial.read(block) if block else np.empty((min(step, count - start), size, size), np.uint8)
+        rows = enumerate(() if block else images, start)
+        under_way.append((start, images, [pool.submit(_decode, source, partial, row, out) for row, out in rows]))
+
+    def finish() -> tuple[Block, np.ndarray, list[ImageProblem]]:
+        start, images, futures = under_way.popleft()
+        outcomes = []
+        for done, future in enumerate(futures, start + 1):
+            outcomes.append(future.result())
+            if progress:
+                progress(done, count)
+        block = partial.write(start, images, outcomes) if outcomes else partial.kept(start)
+        assert block is not None
+        if progress and not outcomes:
+            progress(start + len(images), count)
+        return block, images, [outcome for outcome in outcomes if isinstance(outcome, ImageProblem)]
 
     try:
         for start in range(0, count, step):
-            rows = range(start, min(start + step, count))
-            on_the_way.append(partial.kept.get(start) or _Block(source, rows, size, partial, pool))
-            if len(on_the_way) > 1 + 2 * threads // step:
-                yield first()
-        while on_the_way:
-            yield first()
+            begin(start)
+            if len(under_way) > 1 + 2 * threads // step:
+                yield finish()
+        while under_way:
+            yield finish()
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-class _Block:
-    """Consecutive images that are being decoded; the thread that has the last of them writes them to their place."""
-
-    def __init__(self, source: Source, rows: range, size: int, partial: Partial, pool: ThreadPoolExecutor) -> None:
-        self._images, self._rows = np.empty((len(rows), size, size), np.uint8), rows
-        self._source, self._partial = source, partial
-        self._left, self._lock, self._sha256 = len(rows), threading.Lock(), ""
-        self._outcomes = [pool.submit(self._decode, row) for row in rows]
-
-    def result(self, done: Callable[[int], object]) -> tuple[Finished, np.ndarray, list[ImageProblem]]:
-        """The block when it is written, with its images and what is wrong with some; `done(row)` after each."""
-        outcomes = []
-        for row, outcome in zip(self._rows, self._outcomes, strict=True):
-            outcomes.append(outcome.result())
-            done(row)
-        finished = self._partial.finish(self._rows.start, self._sha256, outcomes)
-        return finished, self._images, [outcome for outcome in outcomes if isinstance(outcome, ImageProblem)]
-
-    def _decode(self, row: int) -> ImageOutcome:
-        outcome = self._read(row, self._images[row - self._rows.start])
-        with self._lock:
-            self._left -= 1
-            last = self._left == 0
-        if last:
-            self._sha256 = self._partial.write(self._rows.start, self._images)
-        return outcome
-
-    def _read(self, row: int, out: np.ndarray) -> ImageOutcome:
-        if not self._partial.find(row, out):
-            try:
-                image = self._source.read(row, len(out))
-            except ImageProblem as problem:
-                out[:] = 0
-                return problem
-            assert image.shape == out.shape, image.shape
-            assert image.dtype == np.uint8, image.dtype
-            out[:] = image
-        return appearance(out)
+def _decode(source: Source, partial: Partial, row: int, out: np.ndarray) -> ImageOutcome:
+    """Put the image of a row into `out`, from an earlier build if that has it."""
+    if not partial.find(row, out):
+        try:
+            image = source.read(row, len(out))
+        except ImageProblem as problem:
+            out[:] = 0
+            return problem
+        assert (image.shape, image.dtype) == (out.shape, np.uint8), (image.shape, image.dtype)
+        out[:] = image
+    return appearance(out)
 
 
 def _checked(index: pd.DataFrame) -> pd.DataFrame:
-    """The index with its `row`; raises where a source broke its promise, above all about subjects on both sides."""
+    """Return the index with its `row`; raise where a source broke its promise, above all subjects on both sides."""
     if missing := [column for column in INDEX_COLUMNS if column not in index]:
         raise ValueError(f"the index lacks the columns {missing}; it must have {list(INDEX_COLUMNS)}")
     if unknown := sorted(set(index["split"]) - {"train", "test"}):

@@ -15,6 +15,11 @@ from fmim_core.data.sets.manifest import manifest
 from tests.support.pictures import COUNT, SIZE, Files, Pictures, content, interrupted, start
 
 
+def visible(folder: Path) -> list[str]:
+    """What is in a folder but for locks, which stay."""
+    return [path.name for path in folder.iterdir() if path.suffix != ".lock"]
+
+
 def flip(path: Path, position: int) -> None:
     """Change one bit of a file."""
     with path.open("r+b") as file:
@@ -43,8 +48,6 @@ build_bank(Killed(), SIZE, sys.argv[1])
 
 def test_a_killed_build_goes_on_and_ends_with_the_same_bank(tmp_path: Path, whole: Bank) -> None:
     assert start(KILLED, tmp_path).wait(timeout=120) == -signal.SIGKILL
-    (folder,) = tmp_path.iterdir()
-    assert folder.name == f".{whole.path.name}.partial"
     rest, steps = Pictures(), list[tuple[int, int]]()
     bank = build_bank(rest, SIZE, tmp_path, lambda *step: steps.append(step))
     assert 232 + 256 <= len(rest.reads) <= 744
@@ -53,7 +56,7 @@ def test_a_killed_build_goes_on_and_ends_with_the_same_bank(tmp_path: Path, whol
     assert content(bank) == content(whole)
     assert steps == sorted(steps)
     assert (steps[0], steps[-1]) == ((256, COUNT), (COUNT, COUNT))
-    assert list(tmp_path.iterdir()) == [bank.path]
+    assert visible(tmp_path) == [bank.path.name]
 
 
 def test_a_finished_block_that_was_damaged_is_decoded_again(tmp_path: Path, whole: Bank) -> None:
@@ -86,18 +89,23 @@ def test_mending_some_images_costs_decoding_those_alone(tmp_path: Path, whole: B
     mended = Files(mended=[3, 600])
     assert content(build_bank(mended, SIZE, tmp_path)) == content(whole)
     assert sorted(mended.reads) == [3, 600]
-    assert len(list(tmp_path.iterdir())) == 1
+    assert len(visible(tmp_path)) == 1
 
 
-def test_leaving_images_out_and_adding_some_costs_decoding_the_new_ones_alone(tmp_path: Path) -> None:
+def test_leaving_images_out_costs_nothing_and_adding_some_those_that_moved_back(tmp_path: Path) -> None:
+    """An image that has moved to an earlier block, whose old place is not overwritten before, is found by its key."""
     with pytest.raises(ValueError, match="2 of 1000"):
         build_bank(Files(bad=[3, 600]), SIZE, tmp_path / "a")
-    names = [n for n in (*range(500, 1010), *range(500)) if n not in (3, 600)]
+    names = [n for n in range(1012) if n not in (3, 600, 601, 602)]
     others = Files(names)
     bank = build_bank(others, SIZE, tmp_path / "a")
-    assert sorted(others.reads) == list(range(1000, 1010))
+    assert sorted(others.reads) == list(range(1000, 1012))
     assert content(bank) == content(build_bank(Files(names), SIZE, tmp_path / "b"))
-    assert len(list((tmp_path / "a").iterdir())) == 1
+    interrupted(Files(), tmp_path / "c", after=900)
+    names = [*range(1000, 1300), *range(1000)]  # everything has moved to a later block but for rows 300 to 511
+    assert content(build_bank(Files(names), SIZE, tmp_path / "c")) == content(
+        build_bank(Files(names), SIZE, tmp_path / "d")
+    )
 
 
 def test_images_that_could_not_be_read_are_tried_again_alone(tmp_path: Path, whole: Bank) -> None:
@@ -112,10 +120,9 @@ def test_images_that_could_not_be_read_are_tried_again_alone(tmp_path: Path, who
 
 def test_nothing_is_taken_from_images_that_have_changed_or_were_built_at_another_size(tmp_path: Path) -> None:
     interrupted(Pictures(), tmp_path / "a", after=700)
-    for source, size in ((Pictures(version="2"), SIZE), (Files(), SIZE), (Pictures(), 16)):
+    for source, size in ((Pictures(version="2"), SIZE), (Pictures(), 16)):
         build_bank(source, size, tmp_path / "a")
         assert len(source.reads) == COUNT
-    assert len([path for path in (tmp_path / "a").iterdir() if path.name.endswith(".partial")]) == 1
 
 
 def test_a_mended_file_of_a_manifest_is_the_only_one_read_again(
