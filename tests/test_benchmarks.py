@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import sys
-from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +14,7 @@ import pytest
 import torch
 
 from tests.benchmarks import __main__ as program
-from tests.benchmarks import large, retrieval, scale, step
+from tests.benchmarks import retrieval, scale, step
 from tests.benchmarks.entries import ENTRIES, Entry
 from tests.benchmarks.measurement import Measurement, fastest
 
@@ -93,14 +92,11 @@ def test_a_step_and_its_parts_are_timed(tmp_path: Path) -> None:
     assert all(row.theirs == rows[0].ours for row in rows[1:])
 
 
-def test_late_trials_stand_beside_early_ones_in_time_and_memory() -> None:
-    count, slots = 6_000, large.SLOTS
-    watch = large.Watch(array("d", [0.001]) * count, array("d", [100.0 + step for step in range(1, 61)]))
-    watch.seconds[count - slots - 600 : count - slots] = array("d", [0.003]) * 600  # the last tenth with all slots busy
-    time, memory = scale.flat(watch)
+def test_late_trials_stand_beside_early_ones() -> None:
+    seconds = [0.001] * 2_000
+    seconds[-200 - scale.SLOTS : -scale.SLOTS] = [0.003] * 200  # the last tenth with all slots busy
+    time = scale.late_beside_early(seconds)
     assert (time.ours, time.theirs, time.ratio, time.ok) == pytest.approx((0.003, 0.001, 3.0, False))
-    assert (memory.theirs, memory.unit) == (pytest.approx(1024 / large.SAMPLED), "KiB")
-    assert memory.ours == pytest.approx(1024 * 24 / (count - slots - 3_000))  # of 54 samples, 30 are of the first half
 
 
 def test_matches_are_those_of_chestxray14() -> None:

@@ -36,7 +36,7 @@ ENTRIES: dict[str, Entry] = {  # in the order of the table
     "retrieval": Entry(180, 30, {"repeats": 2, "large_size": 20_000, "one_query_of": 10}),
     "precision": Entry(25, 15, {"seeds": 2}),
     "runner": Entry(600, 60, {"trials": 20, "large": 200}),
-    "scale": Entry(250, 40, {"trials": 4000}),
+    "scale": Entry(60, 20, {"trials": 2000}),
     "quick": Entry(600, 60, {"preset": "smoke", "every": 40}),
 }
 

@@ -1,29 +1,43 @@
-"""Whether a study of 100,000 trials on 64 nodes of 8 slots is as easy as a small one, without any training: what the
-driver takes for each trial, what resuming and the report take, and the commands that look at the folder.
+"""A study of 10,000 trials, without any training: what the driver takes for each trial, resuming, report and status.
 
 Each is measured in a process of its own, so that its memory is its own, too.
 """
 
 from __future__ import annotations
 
-import json
+import math
 import multiprocessing
+import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from tests.benchmarks.large import SLOTS, Watch, begin, large_bank, large_plan, run_through
+from fmim.declare import Arm, Study
+from fmim.declare.changes import with_changes
+from fmim.declare.presets import QUICK
+from fmim.plan import Plan
+from fmim_core.data.bank.bank import Bank
+from fmim_core.data.bank.building import build_bank
+from fmim_core.data.sets.phantom import PhantomSource
+from fmim_core.records import Cost, Metrics, Record
+from fmim_core.trial.spec import TrialSpec
+from fmim_spaces.domain import Choice, Space, Uniform
+from fmim_spaces.searchers import Random
 from tests.benchmarks.measurement import Measurement, resident_mib
+from tests.support.documents import epoch_row, execution, fold_entry
 
-TRIALS = 100_000
-FLAT, RESUME_S, REPORT_S, REPORT_GIB = 1.25, 30.0, 60.0, 4.0
-"""What is asked: of the last trials beside the first; seconds and GiB with 100,000 records."""
+TRIALS = 10_000
+FLAT, RESUME_S, REPORT_S, REPORT_GIB, STATUS_S = 1.25, 4.0, 12.0, 1.0, 2.0
+"""What is asked: of a late trial beside an early one; seconds and GiB with 10,000 records."""
+FOLDS, EPOCHS, SLOTS = 5, 5, 64
+METRICS = ("mAP", "mAP_at_R", "CMC_1", "CMC_5", "CMC_10", "CMC_1_all_shots")
+TIMES = (1, 2, 4, 6, 8)
+SETTINGS = (("loss.kind", "adatriplet"), ("margins.kind", "fixed"))
 
 
 def measure(device: torch.device, trials: int = TRIALS) -> Iterator[Measurement]:
@@ -32,72 +46,114 @@ def measure(device: torch.device, trials: int = TRIALS) -> Iterator[Measurement]
         return
     with tempfile.TemporaryDirectory(prefix="fmim-scale-") as name:
         folder = Path(name)
-        watch: Watch = alone(run, folder, trials).result
-        yield from flat(watch)
-        records = f"{len(watch.seconds):,} records"
-        parsed = alone(parse_all, folder).seconds
-        against = "Python's json on the same files"
-        for what, function, asked in (("resuming", resume, RESUME_S), ("the report", report, REPORT_S)):
-            ran = alone(function, folder, trials)
-            note = f"{ran.seconds / parsed:.1f} × {against}; at most {ran.gib:.2f} GiB"
-            yield Measurement("scale", f"{what} of {records}", ran.seconds, f"{asked:g} s", asked, 1.0, note)
-        yield Measurement("scale", "  its memory", ran.gib, f"{REPORT_GIB:g} GiB", REPORT_GIB, 1.0, unit="GiB")
-        for command in (status, overview):
-            seconds = alone(command, folder, trials).seconds
-            yield Measurement("scale", f"fmim {command.__name__} with {records}", seconds, against, parsed)
+        seconds, _, _ = alone(run, folder, trials)
+        yield late_beside_early(seconds)
+        for function, asked in ((resume, RESUME_S), (report, REPORT_S), (status, STATUS_S)):
+            _, took, gib = alone(function, folder, trials)
+            what = f"{function.__name__} of {len(seconds):,} trials"
+            yield Measurement("scale", what, took, f"{asked:g} s", asked, 1.0, f"at most {gib:.2f} GiB")
+            if function is report:
+                yield Measurement("scale", "  its memory", gib, f"{REPORT_GIB:g} GiB", REPORT_GIB, 1.0, unit="GiB")
 
 
-def flat(watch: Watch) -> Iterator[Measurement]:
-    """The last tenth of the trials beside an early one, and the memory of the second half beside that of the first."""
-    count = len(watch.seconds)
-    tenth, half = count // 10, count // 2
-    first = sum(watch.seconds[tenth : 2 * tenth]) / tenth
-    last = sum(watch.seconds[count - SLOTS - tenth : count - SLOTS]) / tenth  # all slots are at work
-    what = f"the driver's CPU time for each of the last {tenth:,} of {count:,} trials, {SLOTS} at once"
-    note = f"in all {sum(watch.seconds):.1f} s, of which {watch.seconds[0]:.1f} s before the first is over"
-    yield Measurement("scale", what, last, f"for an early {tenth:,}", first, FLAT, note)
-    before, after = (
-        1024 * (watch.mib_after(end) - watch.mib_after(begin)) / (end - begin)
-        for begin, end in ((tenth, half), (half, count - SLOTS))
-    )
-    what, note = f"  memory for each of the last {half:,}", f"{watch.mib[-1]:.0f} MiB at the end"
-    yield Measurement("scale", what, after, f"for those before, from {tenth:,}", before, FLAT, note, unit="KiB")
+def late_beside_early(seconds: list[float]) -> Measurement:
+    """The driver's time for each of the last tenth of the trials beside an early tenth, all slots at work."""
+    tenth = len(seconds) // 10
+    first, last = sum(seconds[tenth : 2 * tenth]), sum(seconds[-tenth - SLOTS : -SLOTS])
+    what = f"the driver's CPU time for each of the last {tenth:,} trials"
+    note = f"in all {sum(seconds):.1f} s, of which {seconds[0]:.1f} s before the first is over"
+    return Measurement("scale", what, last / tenth, f"an early {tenth:,}", first / tenth, FLAT, note)
 
 
-@dataclass(frozen=True)
-class Ran:
-    """What a function returned in a process of its own, its seconds, and the most memory that the process had."""
-
-    result: Any
-    seconds: float
-    gib: float
-
-
-def alone(function: Callable[..., Any], *arguments: Any) -> Ran:
-    """Call it in a new process, without counting the start of that and its imports of PyTorch."""
+def alone(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float, float]:
+    """Call it in a new process; return its result, its seconds without the start, and the process's most GiB."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
         return process.submit(_watched, function, *arguments).result()
 
 
-def _watched(function: Callable[..., Any], *arguments: Any) -> Ran:
+def _watched(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float, float]:
     begun = time.perf_counter()
     result = function(*arguments)
-    return Ran(result, time.perf_counter() - begun, resident_mib("VmHWM") / 2**10)
+    return result, time.perf_counter() - begun, resident_mib("VmHWM") / 2**10
 
 
-def run(folder: Path, trials: int) -> Watch:
-    """A whole run of trials that do nothing."""
-    plan, bank = large_plan(trials), large_bank(folder)
-    return run_through(plan, bank, folder / "study", begin(folder / "study", plan, bank))
+def large_plan(trials: int) -> Plan:
+    """A grid and a random search of the same two margins, of about half of the trials each, and five seeds."""
+    configurations = trials // FOLDS // 2
+    side = math.isqrt(configurations)
+    values = tuple(round((number + 1) / side, 4) for number in range(side))
+    grid = Space(choices=(Choice(path="margins.epsilon", values=values), Choice(path="margins.beta", values=values)))
+    ranges = (Uniform(path="margins.epsilon", low=0.05, high=1.0), Uniform(path="margins.beta", low=0.0, high=1.0))
+    drawn = Arm(
+        name="adatriplet_random",
+        search="Random search",
+        settings=SETTINGS,
+        space=Space(ranges=ranges),
+        searcher=Random(samples=configurations),
+    )
+    preset = QUICK.model_copy(update={"folds": FOLDS})
+    study = Study(
+        name="large",
+        title="A study of very many trials",
+        question="What grows with the number of trials?",
+        presets=(preset,),
+        arms=(drawn, Arm(name="adatriplet_grid", search="Grid search", settings=SETTINGS, space=grid)),
+        comparisons=(("adatriplet_random", "adatriplet_grid"),),
+    )
+    return Plan(study, with_changes(preset, [("epochs", EPOCHS)]), seed=0, replicates=5)
+
+
+def large_bank(folder: Path) -> Bank:
+    """Images that no one looks at."""
+    return build_bank(PhantomSource(QUICK.phantom), QUICK.image_size, folder / "banks")
+
+
+def invented(spec: TrialSpec) -> Record:
+    """A completed record: best at ε = 0.4, β = 0.3, with noise, and with every metric at five times."""
+    at = {"epsilon": 0.4, "beta": 0.3} | spec.configuration
+    noise = random.Random(f"{spec.arm}{spec.number}{spec.replicate}").gauss(0, 0.01)
+    value = 0.8 - (at["epsilon"] - 0.4) ** 2 / 2 - (at["beta"] - 0.3) ** 2 / 2 + noise
+    values = dict.fromkeys(METRICS, value)
+    for moment in TIMES:
+        values |= {f"{name}/year_{moment}": value - moment / 100 for name in METRICS} | {f"queries/year_{moment}": 30}
+    values |= {"queries": 150, "queries_without_match": 0, "gallery": 40, "chance_mAP": 0.1}
+    history = tuple(epoch_row(epoch, validation_mAP=value) for epoch in range(1, spec.epochs + 1))
+    cost = Cost(train_s=10.0, eval_s=1.0, wall_s=12.0, device_share=1.0, epochs=EPOCHS, images=3200)
+    side = "test" if spec.reads_test_set else "validation"
+    parts = {"status": "completed", "metrics": Metrics.model_validate({side: values}), "history": history, "cost": cost}
+    opened = {"test_opened_at": "2026-01-02T00:00:00.000Z"} if spec.reads_test_set else {}
+    return spec.record("2026-01-01T00:00:00.000Z").changed(parts | opened)
+
+
+def run(folder: Path, trials: int) -> list[float]:
+    """Write a whole run's records, `SLOTS` at once, which end in random order; return the driver's seconds for each."""
+    from fmim.runner.folder.study_file import write_study
+    from fmim.runner.schedule.dispatcher import Dispatcher
+
+    plan, bank, out = large_plan(trials), large_bank(folder), folder / "study"
+    write_study(out, plan, bank, [fold_entry(fold) for fold in range(FOLDS)], execution(SLOTS))
+    seconds, rng, running, begun = list[float](), random.Random(0), list[TrialSpec](), time.process_time()
+    dispatcher = Dispatcher(plan, bank, out, {})
+    while True:
+        while len(running) < SLOTS and (spec := dispatcher.next()) is not None:
+            dispatcher.started(spec)
+            running.append(spec)
+        if not running:
+            return seconds
+        spent = time.process_time() - begun
+        spec = running.pop(rng.randrange(len(running)))
+        record = invented(spec)
+        record.save(out)  # not the driver's work
+        begun = time.process_time()
+        dispatcher.finished(spec, record)
+        seconds.append(spent + time.process_time() - begun)
+        begun = time.process_time()
 
 
 def resume(folder: Path, trials: int) -> None:
-    """What a start does from its plan to its first trial, where the records of a few are lost."""
-    from fmim.plan.trainings_check import check_trainings
+    """Do what a start does from its plan to its first trial, where the records of a few are lost."""
     from fmim.runner.folder.ownership import check_folder
     from fmim.runner.folder.study_file import outcomes_of_plan
-    from fmim.runner.reuse.earlier import earlier_trials
-    from fmim.runner.reuse.known import EqualTrials
     from fmim.runner.schedule.dispatcher import Dispatcher
 
     out = folder / "study"
@@ -106,37 +162,19 @@ def resume(folder: Path, trials: int) -> None:
         path.unlink()
     check_folder(out, "large")
     plan, bank = large_plan(trials), large_bank(folder)
-    check_trainings(plan, bank.development())
-    outcomes = outcomes_of_plan(out, plan, bank)
-    begin(out, plan, bank)
-    EqualTrials(plan, bank, earlier_trials(folder, bank.fingerprint, plan.seed, but=out)).reused(outcomes)
-    dispatcher = Dispatcher(plan, bank, out, outcomes)
-    left = list(iter(dispatcher.next, None))
-    assert len(left) == len(lost)
+    dispatcher = Dispatcher(plan, bank, out, outcomes_of_plan(out, plan, bank))
+    assert len(list(iter(dispatcher.next, None))) == len(lost)
 
 
 def report(folder: Path, trials: int) -> None:
-    """As `fmim report` builds it."""
+    """Build the report, as `fmim report` does."""
     from fmim_reports.build import build_report
 
     build_report(folder / "study")
 
 
 def status(folder: Path, trials: int) -> None:
-    """As `fmim status` reads it."""
+    """Read the folder, as `fmim status` does."""
     from fmim.terminal.status import StudyStatus
 
     assert StudyStatus.of(folder / "study").progress.done > 0.99 * large_plan(trials).trials
-
-
-def overview(folder: Path, trials: int) -> None:
-    """As `fmim overview` writes it."""
-    from fmim.runner.folder.overview import write_overview
-
-    write_overview(folder)
-
-
-def parse_all(folder: Path) -> None:
-    """Read every record as plain JSON."""
-    for path in (folder / "study" / "records").iterdir():
-        json.loads(path.read_bytes())
