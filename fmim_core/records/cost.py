@@ -26,7 +26,7 @@ class Cost(DocumentPart):
     eval_s: float = Field(0.0, description="seconds of embedding and scoring")
     lost_s: float = Field(0.0, description="seconds of a worker that died, nobody knows on what")
     wall_s: float = Field(0.0, description="seconds from beginning to end")
-    energy_j: float | None = Field(None, description="joules × the share of the device; null where no driver tells it")
+    energy_j: float | None = Field(None, description="joules × the share of the GPU; null where nothing tells it")
     device: str = Field("none", description="the GPU's name, or cpu")
     device_share: float = Field(0.0, description="of a GPU, or of one CPU core (2.0 for two)")
     epochs: int = Field(0, description="epochs trained")

@@ -15,7 +15,7 @@ from fmim_core.records import EpochRow, Member
 from fmim_core.seeding import derive_seed, scoped_torch_seed
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.evaluation import Diverged, Evaluator, Seconds
-from fmim_core.training.trainer import Training, TrainResult
+from fmim_core.training.trainer import Training
 from fmim_core.triplets.similarities import unit
 
 
@@ -52,7 +52,8 @@ class FoldEnsemble(Ensemble):
     Member i's seed derives from (seed, "fold", i), so that it computes what a training of its own would have; a run
     that stops after any epoch and resumes from `state()` goes on within that member.
 
-    `history`, and the epoch that `kept` and `finish` tell, are the first member's; `members` has everybody's.
+    `history`, and the epoch that `kept` tells, are the first member's; `members` has everybody's. The model is an
+    `nn.ModuleList` of the members' kept models, in the order of folds.
 
     Args:
         folds: of the same images; each has a validation set.
@@ -66,7 +67,6 @@ class FoldEnsemble(Ensemble):
 
     @property
     def done(self) -> bool:
-        """Whether all members have run all their epochs."""
         return len(self._finished) == len(self._folds)
 
     @property
@@ -77,12 +77,10 @@ class FoldEnsemble(Ensemble):
 
     @property
     def epochs_run(self) -> int:
-        """Epochs of all members so far."""
         return sum(len(member.history) for member in self.members)
 
     @property
     def images_seen(self) -> int:
-        """Training images shown so far to all members, repeats counted."""
         return sum(row.batches for member in self.members for row in member.history) * self.config.batches.size
 
     def run_epoch(self) -> EpochRow:
@@ -101,7 +99,7 @@ class FoldEnsemble(Ensemble):
         if not self._finished:
             self.history.append(row)
         if training.done:
-            self._models.append(training.finish().model)
+            self._models.append(training.finish())
             self._finished.append(self._member(training))
             self._training = None  # frees its images and its optimizer before the next one has its own
         return row
@@ -139,12 +137,7 @@ class FoldEnsemble(Ensemble):
         members = self.members
         return (members[0].kept_epoch if members else 0), None
 
-    def finish(self) -> TrainResult:
-        """The members' kept models, as an `nn.ModuleList` in the order of folds."""
-        return TrainResult(self.model, *self.kept, self.history, self.seconds, self.warnings)
-
     def state(self) -> dict[str, Any]:
-        """Everything needed to go on after this epoch, as tensors and plain values."""
         return {
             "finished": [member.model_dump(mode="json") for member in self._finished],
             "models": [model.state_dict() for model in self._models],
@@ -154,7 +147,6 @@ class FoldEnsemble(Ensemble):
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from `state()` of an ensemble with the same configuration, data and seed."""
         self._finished = [Member.model_validate(member) for member in state["finished"]]
         for weights in state["models"]:
             with scoped_torch_seed(self._seed, "model"):  # what it is built with is replaced at once

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -50,7 +50,7 @@ class Seconds:
 
 
 class Evaluator:
-    """A network as it is; `Training` is one whose network changes epoch by epoch.
+    """A network as it is: nothing is left to train. `Training` is one whose network changes epoch by epoch.
 
     Args:
         config: its centre crop, normalisation, precision and identity are used.
@@ -63,6 +63,11 @@ class Evaluator:
         self.seconds = Seconds()
         self.warnings: list[str] = []
         self._bfloat16 = uses_bfloat16(config.precision, device)
+
+    @property
+    def done(self) -> bool:
+        """Whether all epochs are run."""
+        return True
 
     @property
     def epochs_run(self) -> int:
@@ -78,6 +83,27 @@ class Evaluator:
     def images_seen(self) -> int:
         """Training images shown so far, repeats counted."""
         return 0
+
+    @property
+    def kept(self) -> tuple[int | None, dict[str, float] | None]:
+        """The epoch whose model is kept so far, and its validation metrics if there is a validation set."""
+        return None, None
+
+    def run_epoch(self) -> EpochRow:
+        """Train one epoch, and return its row of the history."""
+        raise NotImplementedError
+
+    def finish(self) -> nn.Module:
+        """Return the kept model after the last epoch; the training's own model becomes the kept one."""
+        return self.model
+
+    def state(self) -> dict[str, Any]:
+        """Return all that is needed to go on after this epoch, as plain values and tensors, for `torch.load`."""
+        raise NotImplementedError
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go on from `state()` of a training with the same configuration, data and seed."""
+        raise NotImplementedError
 
     @torch.no_grad()  # not inference mode: the thread that fetches images could not write to memory made in it
     def embed(self, images: ImageSet) -> Tensor:

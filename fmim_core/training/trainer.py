@@ -79,12 +79,10 @@ class Training(Evaluator):
 
     @property
     def done(self) -> bool:
-        """Whether all epochs are run."""
         return len(self.history) >= self.config.epochs
 
     @property
     def images_seen(self) -> int:
-        """Training images shown so far, repeats counted."""
         return len(self.history) * self._sampler.batches_per_epoch * self.config.batches.size
 
     def run_epoch(self) -> EpochRow:
@@ -174,17 +172,14 @@ class Training(Evaluator):
 
     @property
     def kept(self) -> tuple[int, dict[str, float] | None]:
-        """The epoch whose model is kept so far, and its validation metrics if there is a validation set."""
         return (len(self.history), None) if self._kept is None else (self._kept["epoch"], self._kept["validation"])
 
-    def finish(self) -> TrainResult:
-        """The kept model after the last epoch; the training's own model becomes the kept one."""
+    def finish(self) -> nn.Module:
         if self._kept is not None and self._kept["weights"] is not None:
             self.model.load_state_dict(self._kept["weights"])
-        return TrainResult(self.model, *self.kept, self.history, self.seconds, self.warnings)
+        return self.model
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to go on after this epoch, as tensors and plain values (`torch.load` reads it as it is)."""
         return {
             **self._step.state(),
             "kept": self._kept,
@@ -193,7 +188,6 @@ class Training(Evaluator):
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from `state()` of a training with the same configuration, data and seed."""
         self._step.load_state(state)
         self._kept, self.history = state["kept"], [EpochRow.model_validate(row) for row in state["history"]]
         self.seconds = Seconds(**(state["seconds"] | {"startup": 0.0}))  # what it was before is not paid again
@@ -236,4 +230,4 @@ def train(
     training = Training(config, development, validation, seed, pick_device(device))
     while not training.done:
         sink(training.run_epoch())
-    return training.finish()
+    return TrainResult(training.finish(), *training.kept, training.history, training.seconds, training.warnings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import torch
 
 from fmim_core.data.bank.bank import Bank
+from fmim_core.data.image_set import ImageSet
+from fmim_core.data.splits import subject_folds
 from fmim_core.records import (
     Attempt,
     Damaged,
@@ -20,6 +23,7 @@ from fmim_core.records import (
     SoFar,
     Status,
     Stopped,
+    TrialError,
     now,
     read_record,
     set_aside,
@@ -27,11 +31,10 @@ from fmim_core.records import (
 )
 from fmim_core.training.ensemble import FoldEnsemble
 from fmim_core.training.evaluation import Diverged, Evaluator
-from fmim_core.training.trainer import Training, pick_device
+from fmim_core.training.trainer import Training, check_crop, pick_device
 from fmim_core.trial.checkpoint import checkpoint_path, read_checkpoint, write_checkpoint
 from fmim_core.trial.cost import Meter, earlier_attempts
-from fmim_core.trial.machine import describe_error, peak_memory
-from fmim_core.trial.protocol import training_of
+from fmim_core.trial.hardware import peak_memory
 from fmim_core.trial.queries import query_columns
 from fmim_core.trial.spec import TrialSpec
 
@@ -50,6 +53,22 @@ class RunSettings:
     checkpoint_every_s: float = 30.0
 
 
+def training_of(spec: TrialSpec, development: ImageSet, device: torch.device) -> Evaluator:
+    """Return what the trial trains: a fold of a search, one model of all development subjects, or one model a fold.
+
+    A reference trains nothing.
+    """
+    if spec.reference is not None:
+        check_crop(spec.train, development)
+        return spec.reference.evaluator(spec.train, development, spec.seed, device)
+    if spec.stage == "replicate" and spec.test_protocol == "retrained":
+        return Training(spec.train, development, None, spec.seed, device)
+    folds = subject_folds(development, spec.folds, spec.folds_seed, spec.train.identity == "side")
+    if spec.fold is None:
+        return FoldEnsemble(spec.train, folds, spec.seed, device)
+    return Training(spec.train, folds[spec.fold].train, folds[spec.fold].validation, spec.seed, device)
+
+
 class Trial:
     """Runs a trial an epoch at a time and ends in a record, whatever happens: `while not t.over: t.step()`.
 
@@ -59,13 +78,13 @@ class Trial:
 
     def __init__(self, spec: TrialSpec, settings: RunSettings) -> None:
         self.spec, self._settings = spec, settings
+        self._checkpoint = checkpoint_path(settings.out, spec.id)
         self._meter, self._started_at = Meter(settings.device_share), now()
         self._saved = time.perf_counter()
         self._attempts: tuple[Attempt, ...] = ()
         self._peak_before = 0
         self._warnings: list[str] = []
-        self._training: Training | FoldEnsemble | None = None
-        self._evaluator: Evaluator | None = None
+        self._training: Evaluator | None = None
         self.record: Record | None = None
 
     @property
@@ -76,20 +95,20 @@ class Trial:
     @property
     def so_far(self) -> SoFar:
         """What is to be kept of the trial if this process dies."""
-        return SoFar(started_at=self._started_at, cost=self._meter.cost(self._evaluator), attempts=self._attempts)
+        return SoFar(started_at=self._started_at, cost=self._meter.cost(self._training), attempts=self._attempts)
 
     def step(self) -> EpochRow | None:
-        """Run one epoch, or the end of the trial after the last; returns the epoch's row, None without one."""
+        """Run one epoch, or the end of the trial after the last; return the epoch's row, None without one."""
         try:
             return self._advance()
         except Diverged as error:
-            self._write("diverged", error=describe_error(error))
+            self._write("diverged", error=_described(error))
         except Exception as error:
-            self._write("failed", error=describe_error(error))
+            self._write("failed", error=_described(error))
         return None
 
     def stopped(self) -> Record:
-        """The record as it is if the trial's search stops it now, with what was measured on validation so far.
+        """Return the record as it is if the trial's search stops it now, with what was measured on validation so far.
 
         That is no result: `metrics` stay empty, so that nothing compares it with trials that ran to the end.
         """
@@ -99,33 +118,30 @@ class Trial:
         return self._record("stopped", stopped=Stopped(after_epoch=after, kept_epoch=epoch, validation=validation))
 
     def run(self) -> Record:
-        """All steps in one go."""
+        """Run all steps in one go."""
         while self.record is None:
             self.step()
         return self.record
 
     def _advance(self) -> EpochRow | None:
         if self._training is None:
-            self._evaluator = self._training = self._start()
-        row = None if self._training.done else self._training.run_epoch()
-        if self._training.done:
-            self._complete()
+            self._training = self._start()
+        training = self._training
+        row = None if training.done else training.run_epoch()
+        if training.done:
+            self._complete(training)
         elif time.perf_counter() - self._saved >= self._settings.checkpoint_every_s:
-            self._checkpoint()
+            self._save(training)
         return row
 
-    def _device(self) -> torch.device:
-        """The device that the trial runs on, measured from here."""
+    def _start(self) -> Evaluator:
+        """What is trained, as far as an earlier attempt has come; the device is measured from here."""
         device = pick_device(self._settings.device)
         self._meter.on(device)
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
-        return device
-
-    def _start(self) -> Training | FoldEnsemble:
-        device = self._device()
         self.spec.check_weights()
-        state = self._checkpointed(device)
+        state = self._state_to_resume_from(device)
         training = training_of(self.spec, self._bank().development(), device)
         if state is not None:
             training.load_state(state)
@@ -138,25 +154,21 @@ class Trial:
             raise ValueError(f"the bank in {self.spec.bank} has changed since the study was planned: use --fresh")
         return bank
 
-    def _checkpoint_path(self) -> Path:
-        return checkpoint_path(self._settings.out, self.spec.id)
-
-    def _checkpoint(self) -> None:
-        assert self._training is not None
+    def _save(self, training: Evaluator) -> None:
         about = {"fingerprint": self.spec.fingerprint, "complete": False, "peak_memory": self._peak_memory()}
-        content = about | {"training": self._training.state(), "so_far": self.so_far.model_dump(mode="json")}
-        write_checkpoint(self._checkpoint_path(), content)
+        content = about | {"training": training.state(), "so_far": self.so_far.model_dump(mode="json")}
+        write_checkpoint(self._checkpoint, content)
         self._saved = time.perf_counter()
 
-    def _checkpointed(self, device: torch.device) -> dict[str, Any] | None:
-        """The state to resume from, if there is one; what was paid by then and for earlier attempts is taken over."""
-        record = read_record(self._settings.out, self.spec.id)
-        self._attempts = earlier_attempts(record, self.spec.fingerprint)
+    def _state_to_resume_from(self, device: torch.device) -> dict[str, Any] | None:
+        """The state in a checkpoint, if there is one; what was spent by then and on earlier attempts is taken over."""
+        fingerprint, record = self.spec.fingerprint, read_record(self._settings.out, self.spec.id)
+        self._attempts = earlier_attempts(record, fingerprint)
         found = self._last_checkpoint(device)
-        if found is None or found["fingerprint"] != self.spec.fingerprint or found["complete"]:
+        if found is None or found["fingerprint"] != fingerprint or found["complete"]:
             return None
         carried = SoFar.model_validate(found["so_far"])
-        self._attempts = earlier_attempts(record, self.spec.fingerprint, carried.cost, carried.attempts)
+        self._attempts = earlier_attempts(record, fingerprint, carried.cost, carried.attempts)
         self._meter.resume_from(carried.cost, interrupted=self._attempts == carried.attempts)
         self._peak_before = found["peak_memory"]
         state: dict[str, Any] = found["training"]
@@ -165,21 +177,25 @@ class Trial:
     def _last_checkpoint(self, device: torch.device) -> dict[str, Any] | None:
         """What the last attempt saved; a damaged file is set aside, and the training begins anew."""
         try:
-            return read_checkpoint(self._checkpoint_path(), device)
+            return read_checkpoint(self._checkpoint, device)
         except Damaged as damaged:
-            aside = set_aside(self._checkpoint_path())
+            aside = set_aside(self._checkpoint)
             self._warnings.append(f"{damaged}: moved to {aside.name}, and the training begun anew")
             return None
 
-    def _complete(self) -> None:
-        """Evaluate the kept model."""
-        assert self._training is not None
-        result = self._training.finish()
-        measured = self._measured(self._training, result.validation)
-        self._keep_model(result.model)
-        self._write("completed", kept_epoch=result.kept_epoch, **measured)
+    def _complete(self, training: Evaluator) -> None:
+        """Evaluate the kept model, and keep it where it is a replicate's; then the record is written."""
+        model, (epoch, validation) = training.finish(), training.kept
+        measured = self._measured(training, validation)
+        if self.spec.stage == "replicate":  # weights alone; of a fold ensemble named by the number of the fold's model
+            weights = {name: value.cpu() for name, value in model.state_dict().items()}
+            content = {"fingerprint": self.spec.fingerprint, "complete": True, "model": weights}
+            write_checkpoint(self._checkpoint, content)
+        else:  # what it would have resumed from has served its purpose
+            self._checkpoint.unlink(missing_ok=True)
+        self._write("completed", kept_epoch=epoch, **measured)
 
-    def _measured(self, evaluator: Evaluator, validation: MetricValues | None = None) -> dict[str, Any]:
+    def _measured(self, evaluator: Evaluator, validation: MetricValues | None) -> dict[str, Any]:
         """What a record holds of both sets. The test set is opened here and nowhere else, never in the search stage."""
         if not self.spec.reads_test_set:
             return {"metrics": Metrics(validation=validation)}
@@ -193,36 +209,34 @@ class Trial:
             "test_opened_at": opened,
         }
 
-    def _keep_model(self, model: torch.nn.Module) -> None:
-        """The replicates' models stay, as weights alone; a search trial's resumption state has served its purpose.
-
-        Of a fold ensemble the names of weights begin with the number of the fold's model.
-        """
-        if self.spec.stage == "replicate":
-            weights = {name: value.cpu() for name, value in model.state_dict().items()}
-            content = {"fingerprint": self.spec.fingerprint, "complete": True, "model": weights}
-            write_checkpoint(self._checkpoint_path(), content)
-        else:
-            self._checkpoint_path().unlink(missing_ok=True)
-
     def _write(self, status: Status, **parts: Any) -> None:
         self.record = self._record(status, **parts)
         self.record.save(self._settings.out)
 
     def _record(self, status: Status, **parts: Any) -> Record:
-        evaluator = self._evaluator
+        training = self._training
         ended = {
             "status": status,
-            "history": tuple(evaluator.history) if evaluator else (),
-            "members": evaluator.members if evaluator else (),
+            "history": tuple(training.history) if training else (),
+            "members": training.members if training else (),
             "peak_memory": self._peak_memory(),
-            "warnings": (*self._warnings, *(evaluator.warnings if evaluator else ())),
+            "warnings": (*self._warnings, *(training.warnings if training else ())),
             "ended_at": now(),
         }
         return self.spec.record(self._started_at).changed(dict(self.so_far) | ended | parts)
 
     def _peak_memory(self) -> int:
-        return max(self._peak_before, peak_memory(self._evaluator.device if self._evaluator else None))
+        return max(self._peak_before, peak_memory(self._training.device if self._training else None))
+
+
+def _described(error: BaseException) -> TrialError:
+    """An error as a record keeps it; running out of memory is called that, whoever noticed it."""
+    memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+    return TrialError(
+        kind="out of memory" if memory else type(error).__name__,
+        message=str(error),
+        traceback="".join(traceback.format_exception(error)),
+    )
 
 
 def keep_stopped(out: Path, record: Record) -> None:

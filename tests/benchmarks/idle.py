@@ -24,7 +24,6 @@ from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.records import EpochRow, Record
 from fmim_core.training.evaluation import Seconds
-from fmim_core.training.trainer import TrainResult
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial
 from fmim_spaces.domain import Choice, Space
@@ -59,9 +58,12 @@ class NoTraining:
         self.history.append(epoch_row(epoch, validation_mAP=self._scores["mAP"]))
         return self.history[-1]
 
-    def finish(self) -> TrainResult:
-        model: Any = None
-        return TrainResult(model, self._epochs, self._scores, self.history, self.seconds)
+    @property
+    def kept(self) -> tuple[int, dict[str, float]]:
+        return self._epochs, self._scores
+
+    def finish(self) -> Any:
+        return None
 
 
 class IdleTrial(Trial):

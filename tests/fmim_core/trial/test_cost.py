@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
@@ -11,8 +13,8 @@ import torch
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Attempt, Cost, TrialError, read_record
 from fmim_core.trial.checkpoint import read_checkpoint
-from fmim_core.trial.cost import SUMS, cut_off, earlier_attempts
-from fmim_core.trial.energy import Counter, EnergyMeter, energy_meter, nvml_counters, rapl_counters
+from fmim_core.trial.cost import SUMS, Meter, cut_off, earlier_attempts
+from fmim_core.trial.hardware import energy_counter
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial
 from tests.support.mini_study import first_replicates, first_search_trials, mini_plan
@@ -35,7 +37,7 @@ def test_wall_time_holds_the_parts_and_energy_is_null_where_nothing_tells_it(tin
     cost = Trial(first_search_trials(plan, tiny_bank)[0], RunSettings(tmp_path, "cpu", 0.5)).run().cost
     assert 0 < cost.parts_s <= cost.wall_s
     assert (cost.lost_s, cost.resumed, cost.device_share) == (0.0, 0, 0.5)
-    assert cost.energy_j is None if not rapl_counters() else cost.energy_j > 0
+    assert cost.energy_j is None
 
 
 def test_a_failed_attempt_is_kept_when_the_trial_runs_again(tiny_bank: Bank, bank: Path, tmp_path: Path) -> None:
@@ -146,52 +148,30 @@ def test_seconds_of_a_dead_worker_that_are_in_the_checkpoint_are_not_lost(
     assert attempt.cost.wall_s + carried.wall_s == record.cost.wall_s
 
 
-def powercap(root: Path, zones: dict[str, tuple[str, int]]) -> Path:
-    """The kernel's folder of energy counters: zone → its name and its microjoules; they begin again at 1000 J."""
-    for zone, (name, energy) in zones.items():
-        (root / zone).mkdir(parents=True, exist_ok=True)
-        for file, content in (("name", name), ("energy_uj", energy), ("max_energy_range_uj", 1_000_000_000)):
-            (root / zone / file).write_text(f"{content}\n")
-    return root
+class Card(ModuleType):
+    """NVML's package where every reading of a card gives the next number of millijoules."""
+
+    NVMLError = StopIteration
+
+    def __init__(self, *readings: int) -> None:
+        super().__init__("pynvml")
+        self.left = iter(readings)
+        self.nvmlInit = lambda: None
+        self.nvmlDeviceGetHandleByUUID = str
+        self.nvmlDeviceGetTotalEnergyConsumption = lambda card: next(self.left)
 
 
-def test_rapl_counts_packages_alone_and_knows_that_counters_begin_again(tmp_path: Path) -> None:
-    zones = {
-        "intel-rapl:0": ("package-0", 990_000_000),
-        "intel-rapl:0:0": ("core", 500_000_000),  # part of its package
-        "intel-rapl:1": ("package-1", 100_000_000),
-        "intel-rapl:2": ("psys", 700_000_000),  # the whole machine, packages among it
-        "intel-rapl-mmio:0": ("package-0", 990_000_000),  # the first one again
-    }
-    counters = rapl_counters(powercap(tmp_path, zones))
-    meter = EnergyMeter(counters, share=0.5)
-    assert (len(counters), meter.joules()) == (2, 0.0)
-    powercap(tmp_path, {"intel-rapl:0": ("package-0", 995_000_000), "intel-rapl:1": ("package-1", 140_000_000)})
-    assert meter.joules() == pytest.approx(0.5 * (5 + 40))
-    powercap(tmp_path, {"intel-rapl:0": ("package-0", 15_000_000)})
-    assert meter.joules() == pytest.approx(0.5 * (5 + 40 + 20))
-
-
-def test_energy_is_unknown_where_a_counter_cannot_be_read(tmp_path: Path) -> None:
-    assert rapl_counters(tmp_path / "nowhere") == []
-    assert EnergyMeter([], 1.0).joules() is None
-    root = powercap(tmp_path, {"intel-rapl:0": ("package-0", 1), "intel-rapl:1": ("package-1", 1)})
-    meter = EnergyMeter(rapl_counters(root), 1.0)
-    (root / "intel-rapl:1" / "energy_uj").write_text("no number")
-    assert meter.joules() is None
-    (root / "intel-rapl:1" / "energy_uj").write_text("5")
-    assert meter.joules() is None  # what was missed stays unknown
-    assert rapl_counters(root) != []
-    (root / "intel-rapl:1" / "energy_uj").unlink()
-    assert rapl_counters(root) == []
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
-def test_without_a_gpu_driver_there_is_no_counter_and_no_error() -> None:
-    assert nvml_counters(torch.device("cuda")) == []
-    assert energy_meter(torch.device("cuda"), 0.5).joules() is None
-
-
-def test_a_gpu_counts_by_the_share_of_it() -> None:
-    readings = iter([100.0, 130.0])
-    assert EnergyMeter([Counter(lambda: next(readings))], 0.25).joules() == pytest.approx(7.5)
+def test_energy_is_what_the_card_drew_times_the_share_on_top_of_what_was_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", Card(100_000, 130_000))
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(uuid="0-1"))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "card")
+    meter = Meter(0.25)
+    meter.resume_from(Cost(energy_j=2.0), interrupted=True)
+    meter.on(torch.device("cuda"))
+    assert meter.cost(None).energy_j == 2.0 + 30 * 0.25
+    assert energy_counter(torch.device("cuda")) is None  # it tells no more
+    assert meter.cost(None).energy_j is None
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert energy_counter(torch.device("cuda")) is energy_counter(torch.device("cpu")) is None

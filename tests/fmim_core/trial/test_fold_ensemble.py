@@ -13,11 +13,10 @@ from fmim_core.data.splits import subject_folds
 from fmim_core.records import Member, Record
 from fmim_core.seeding import derive_seed
 from fmim_core.training.evaluation import Evaluator
-from fmim_core.training.trainer import Training, TrainResult
+from fmim_core.training.trainer import Training
 from fmim_core.trial.checkpoint import checkpoint_path
-from fmim_core.trial.protocol import training_of
 from fmim_core.trial.spec import TrialSpec
-from fmim_core.trial.trial import RunSettings, Trial
+from fmim_core.trial.trial import RunSettings, Trial, training_of
 from tests.oracles import ensembles as oracle
 from tests.support.comparison import comparable
 from tests.support.mini_study import ensemble_plan, first_replicates, mini_plan
@@ -32,7 +31,7 @@ def replicate_spec(bank: Bank, **train: object) -> TrialSpec:
     return spec.model_copy(update={"train": spec.train.model_copy(update={"keep": "best", "epochs": EPOCHS} | train)})
 
 
-def plain_trainings(spec: TrialSpec, bank: Bank) -> list[TrainResult]:
+def plain_trainings(spec: TrialSpec, bank: Bank) -> list[Training]:
     """Each fold's model trained by itself."""
     found = []
     for fold in subject_folds(bank.development(), spec.folds, derive_seed(spec.study_seed, "folds")):
@@ -40,7 +39,8 @@ def plain_trainings(spec: TrialSpec, bank: Bank) -> list[TrainResult]:
         training = Training(spec.train, fold.train, fold.validation, seed, CPU)
         while not training.done:
             training.run_epoch()
-        found.append(training.finish())
+        training.finish()
+        found.append(training)
     return found
 
 
@@ -58,7 +58,7 @@ def test_each_member_is_what_a_training_of_its_own_gives(
     assert [member.fold for member in record.members] == [0, 1]
     assert len({member.seed for member in record.members} | {record.seed}) == 3
     for member, result in zip(record.members, alone, strict=True):
-        assert (member.kept_epoch, member.validation) == (result.kept_epoch, result.validation)
+        assert (member.kept_epoch, member.validation) == result.kept
         best = max(member.history, key=lambda row: row.validation_mAP)
         assert (member.kept_epoch, member.validation["mAP"]) == (best.epoch, best.validation_mAP)
         assert [row.loss for row in member.history] == [row.loss for row in result.history]

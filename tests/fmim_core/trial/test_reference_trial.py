@@ -6,9 +6,8 @@ from pathlib import Path
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import read_record
-from fmim_core.trial.reference_trial import trial_of
 from fmim_core.trial.spec import TrialSpec
-from fmim_core.trial.trial import RunSettings
+from fmim_core.trial.trial import RunSettings, Trial
 from tests.support.comparison import comparable
 from tests.support.mini_study import first_replicates, mini_plan
 
@@ -21,7 +20,7 @@ def specs(bank: Bank) -> list[TrialSpec]:
 
 def test_a_record_of_a_reference_says_what_a_replicates_says(tiny_bank: Bank, tmp_path: Path) -> None:
     *_, spec = specs(tiny_bank)
-    record = trial_of(spec, RunSettings(tmp_path, "cpu")).run()
+    record = Trial(spec, RunSettings(tmp_path, "cpu")).run()
     assert comparable(read_record(tmp_path, "reference.untrained_network.c00.seed1")) == comparable(record)
     assert (record.status, record.stage, record.arm) == ("completed", "reference", "reference.untrained_network")
     assert (record.replicate, record.fold, record.configuration) == (1, None, {})
@@ -52,6 +51,6 @@ def test_one_that_fails_is_a_failed_record_and_the_next_attempt_lists_it(tiny_ba
     augmentation = spec.train.augmentation.model_copy(update={"crop": 99})
     large = spec.model_copy(update={"train": spec.train.model_copy(update={"augmentation": augmentation})})
     for attempts in (0, 1):
-        record = trial_of(large, RunSettings(tmp_path, "cpu")).run()
+        record = Trial(large, RunSettings(tmp_path, "cpu")).run()
         assert (record.status, len(record.attempts), record.test_opened_at) == ("failed", attempts, None)
         assert "augmentation.crop = 99" in record.error.message

@@ -13,9 +13,8 @@ from fmim.declare.changes import with_changes
 from fmim.plan import Plan
 from fmim_core.data.bank.bank import Bank
 from fmim_core.seeding import scoped_torch_seed
-from fmim_core.trial.reference_trial import trial_of
 from fmim_core.trial.spec import TrialSpec
-from fmim_core.trial.trial import RunSettings
+from fmim_core.trial.trial import RunSettings, Trial
 from tests.support.mini_study import MINI, MINI_STUDY, first_search_trials, mini_plan
 
 
@@ -72,7 +71,7 @@ def test_a_trial_whose_weights_are_others_than_planned_fails(tiny_bank: Bank, tm
     untrained = next(planned for planned in plan.references if planned.name == "reference.untrained_network")
     spec = plan.reference(untrained, tiny_bank)[0] if reference else first_search_trials(plan, tiny_bank)[0]
     write_weights(tmp_path / "a.pt", seed=1)
-    record = trial_of(spec, RunSettings(tmp_path / "out", device="cpu")).run()
+    record = Trial(spec, RunSettings(tmp_path / "out", device="cpu")).run()
     assert record.status == "failed"
     assert record.error is not None
     assert record.error.message == (

@@ -6,9 +6,8 @@ import torch
 
 from fmim.runner.schedule.dispatcher import TrialSource
 from fmim_core.records import Record
-from fmim_core.trial.reference_trial import trial_of
 from fmim_core.trial.spec import TrialSpec
-from fmim_core.trial.trial import RunSettings, keep_stopped
+from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
 
 
 def run_inline(dispatcher: TrialSource, settings: RunSettings, threads: int) -> None:
@@ -20,7 +19,7 @@ def run_inline(dispatcher: TrialSource, settings: RunSettings, threads: int) -> 
 
 
 def _run(spec: TrialSpec, settings: RunSettings, dispatcher: TrialSource) -> Record:
-    trial = trial_of(spec, settings)
+    trial = Trial(spec, settings)
     while trial.record is None:
         row = trial.step()
         if row is not None:

@@ -26,7 +26,6 @@ from fmim.runner.backends.room import Resources
 from fmim.runner.cluster.nodes import WORKER_S, last_words
 from fmim.runner.schedule.dispatcher import TrialSource
 from fmim_core.records import Code, Cost, EpochRow, Record, SoFar, now, read_record
-from fmim_core.trial.reference_trial import trial_of
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
 
@@ -42,7 +41,7 @@ def run_ray(
     scratch: Path,
     logs: Path | None = None,
     code: Code | None = None,
-    trial: Callable[[TrialSpec, RunSettings], Trial] = trial_of,
+    trial: Callable[[TrialSpec, RunSettings], Trial] = Trial,
 ) -> None:
     """Run everything the dispatcher hands out as a `trial`, `slots` at once. An interrupt passes through.
 
