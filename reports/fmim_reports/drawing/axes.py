@@ -57,6 +57,12 @@ class Extent:
         stats = [estimate.stat for estimate in estimates]
         return cls.over([100 * stat.mean for stat in stats], [100 * (stat.se or 0.0) for stat in stats])
 
+    @classmethod
+    def with_interval(cls, value: float, low: float | None, high: float | None) -> Extent:
+        """Return the extent of one fraction with its interval, in percentage points; without one it is its own."""
+        ends = (100 * (value if end is None else end) for end in (low, high))
+        return cls(100 * value, 100 * value, 100 * value, *ends)
+
 
 @dataclass(frozen=True)
 class Mark:

@@ -92,7 +92,9 @@ def optimism_plot(results: Results) -> Plot:
     if not any(one.n_s > 1 for one in found):
         raise NothingToDraw("no arm that selected among two configurations has a test result yet")
     label, styles = results.metric.label, arm_styles(results)
-    scale = scale_of({one.arm.name: _extent(one) for one in found})
+    scale = scale_of(
+        {one.arm.name: Extent.with_interval(one.found.optimism, one.found.low, one.found.high) for one in found}
+    )
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
@@ -127,10 +129,3 @@ def optimism_plot(results: Results) -> Plot:
     text += scale.note
     name, title = "optimism_vs_search", "Optimism of the selection by search cost"
     return Plot(name, title, caption(results, text), listed, 2.6, draw)
-
-
-def _extent(one: ArmOptimism) -> Extent:
-    """In percentage points; a difference without an interval is its own."""
-    value, low, high = one.found.optimism, one.found.low, one.found.high
-    ends = (100 * (value if end is None else end) for end in (low, high))
-    return Extent(100 * value, 100 * value, 100 * value, *ends)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from fmim_core.metric_names import METRICS as EVERY_METRIC
 from fmim_core.records import ArmEntry
-from fmim_reports.reading.published import PublishedRow, ablation_value
 from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.reading.summary import Estimate, on_test, query_times
@@ -22,51 +21,42 @@ from fmim_reports.writing.sections import Section, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
 METRICS = ("mAP", "mAP_at_R", "CMC_1", "CMC_1_all_shots")
+Published = Callable[[ArmEntry, str, int | None], MeanSE | float | None]
 
 
 def every_value_table(
-    results: Results, settings: Mapping[str, str] | None = None, published: Mapping[str, PublishedRow] | None = None
+    results: Results,
+    settings: Mapping[str, str] | None = None,
+    published: Published | None = None,
+    metrics: Iterable[str] = (),
 ) -> Table:
-    """One row per arm or reference, metric and time on the test set; without a completed seed n = 0.
+    """Return one row per arm or reference, metric and time on the test set; without a completed seed n = 0.
 
     Args:
         settings: what an arm is, by its name; its configuration if nothing else is said.
-        published: rows of the paper's Tables 1b and 1c by the names of the arms that stand there.
+        published: the paper's value of an arm by metric and time (None: over all), where it has one.
+        metrics: those of every study, and its primary one, if none are given.
     """
     named = settings or {arm.name: configuration_text(_configuration(results, arm)) for arm in results.arms}
-    paper = published or {}
+    of_arm: Published = published or (lambda arm, metric, time: None)
+    keys = [
+        (metric, time)
+        for metric in dict.fromkeys(metrics or (*METRICS, results.metric.name))
+        for time in (*query_times(results), None)
+    ]
     rows = [
         tidy_row(
-            arm,
-            named[arm.name],
-            metric,
-            on_test(results, arm.name, metric, time),
-            ablation_value(paper.get(arm.name), metric) if time is None else None,
-            time,
+            arm, named[arm.name], metric, on_test(results, arm.name, metric, time), of_arm(arm, metric, time), time
         )
         for arm in results.arms
-        for metric in dict.fromkeys((*METRICS, results.metric.name))
-        for time in (*query_times(results), None)
+        for metric, time in keys
     ]
-    rows += reference_tidy_rows(results, dict.fromkeys((*METRICS, results.metric.name)))
+    rows += [
+        tidy_row(reference_row(one), one.label, metric, on_reference(results, one, metric, time), None, time)
+        for one in results.references
+        for metric, time in keys
+    ]
     return tidy_table(results, rows, "seed")
-
-
-def reference_tidy_rows(results: Results, metrics: Iterable[str]) -> list[dict[str, Any]]:
-    """One row per reference, metric and time on the test set."""
-    return [
-        tidy_row(
-            reference_row(reference),
-            reference.label,
-            metric,
-            on_reference(results, reference, metric, time),
-            None,
-            time,
-        )
-        for reference in results.references
-        for metric in metrics
-        for time in (*query_times(results), None)
-    ]
 
 
 def _configuration(results: Results, arm: ArmEntry) -> Mapping[str, Any] | None:

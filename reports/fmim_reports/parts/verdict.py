@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fmim_reports.parts.cautions import cautions
@@ -30,17 +31,13 @@ class Verdict:
 
 def verdict_of_comparisons(results: Results) -> Verdict:
     """The answer of each comparison that the study declared; without any, each arm's test result."""
-    found = comparisons(results)
-    return Verdict(
-        lead=lead(results),
-        findings=plain_sentences(results) or tuple(_arm_findings(results)),
-        cautions=(
-            *comparison_cautions(found, results.selects),
-            *trailing_cautions(results),
-            *cautions(results),
-        ),
-        details=details(results),
-    )
+    own = (*comparison_cautions(comparisons(results), results.selects), *trailing_cautions(results))
+    return verdict_of(results, plain_sentences(results) or _arm_findings(results), *own)
+
+
+def verdict_of(results: Results, findings: Iterable[str], *own: str) -> Verdict:
+    """Return findings with their data and details, and the cautions of every study below the own ones."""
+    return Verdict(lead(results), tuple(findings), (*own, *cautions(results)), details(results))
 
 
 def _arm_findings(results: Results) -> list[str]:

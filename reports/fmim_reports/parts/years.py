@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_y
+from fmim_reports.drawing.axes import Extent, Mark, Scale, range_text, scale_of, scale_y
 from fmim_reports.drawing.lines import hollow, mean_line, replicates
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.drawing.references import LINES_NOTE, reference_lines
 from fmim_reports.drawing.styles import ArmStyle, arm_styles, panels, shared_legend
 from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import ArmSummary, Estimate, arm_summaries, on_test, queries_at, query_times
+from fmim_reports.reading.summary import arm_summaries, on_test, queries_at, query_times
 from fmim_reports.writing.captions import caption, few_queries, few_queries_note, seeds_phrase
 from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import in_percent
@@ -63,58 +63,33 @@ def year_plot(results: Results) -> Plot:
         raise NothingToDraw(f"no completed test replicate has queries by {interval.unit} yet")
     styles, drawn = arm_styles(results), panels(arms)
     places = {time: float(place) for place, time in enumerate(times)}
-    found = {arm.name: [on_test(results, arm.name, metric.name, time) for time in times] for arm in arms}
-    beside = {one.name: [on_reference(results, one, metric.name, time) for time in times] for one in results.references}
-    scale = scale_of(
-        *({name: Extent.of_estimates(values) for name, values in each.items()} for each in (found, beside))
-    )
+    scale = scale_by_time(results, metric.name, times, [arm.name for arm in arms])
 
     def draw(figure: Figure) -> None:
         row = figure.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
+        marks = {}
         for (title, members), axes in zip(drawn.items(), row, strict=True):
-            for arm in (one for one in members if one.name not in scale.beyond):
-                _line(axes, results, arm, times, styles[arm.name])
-            reference_lines(axes, results, metric.name, places, [arm.name for arm in members])
+            own = {arm.name: styles[arm.name] for arm in members}
+            marks[axes] = draw_by_time(axes, results, metric.name, places, own, scale)
             axes.set_title(title)
             axes.set_xticks(range(len(times)), [_tick(results, time) for time in times])
         row[0].set_ylabel(f"test {metric.label} (%)")
         for axes in row:
             axes.set_xlabel(f"{interval.after_baseline}\n(queries)")
             axes.set_xlim(-0.3, len(times) - 0.7)
-        marks = {
-            axes: [_mark(arm.name, found[arm.name], styles[arm.name]) for arm in members]
-            for axes, members in zip(row, drawn.values(), strict=True)
-        }
         scale_y(marks, scale)
         shared_legend(figure, row)
 
-    ends = "; ".join(
-        f"{arm.label} from {_percent_at(results, arm, times[0])} to {_percent_at(results, arm, times[-1])} %"
-        for arm in arms
-    )
     unit = interval.unit
+    ends = ends_by_time(results, metric.name, times, {arm.name: arm.label for arm in arms})
     alt = f"Lines of test {metric.label} by {unit}, from {unit} {times[0]} to {unit} {times[-1]}: {ends}"
     text = (
         f"Test {metric.label} by {interval.plural} between a query and its subject's baseline image (mean over seeds, "
         f"band ± SE, {seeds_phrase(results)}; no band for one seed). In brackets: queries of that {unit}."
     )
-    text += few_queries_note(results, times) + scale.note
-    if results.references:
-        text += f" {LINES_NOTE}"
+    text += notes_by_time(results, times, [scale])
     title = f"{metric.label} by {interval.after_baseline}"
     return Plot(f"{metric.name}_by_{unit}".lower(), title, caption(results, text), alt, 3.1, draw)
-
-
-def _line(axes: Axes, results: Results, arm: ArmSummary, times: list[int], style: ArmStyle) -> None:
-    found = {x: on_test(results, arm.name, results.metric.name, time).values for x, time in enumerate(times)}
-    frame, few = replicates(found, scale=100), few_queries(results, times)
-    mean_line(axes, frame, label=style.label, **style.line)
-    hollow(axes, frame, [x for x, time in enumerate(times) if time in few], **style.line)
-
-
-def _mark(arm: str, estimates: Sequence[Estimate], style: ArmStyle) -> Mark:
-    """The arm at the first time, with its values from the first to the last, were it off the scale."""
-    return Mark(arm, 0.0, range_text([100 * estimate.stat.mean for estimate in estimates]), style.line)
 
 
 def _tick(results: Results, time: int) -> str:
@@ -122,5 +97,44 @@ def _tick(results: Results, time: int) -> str:
     return f"{time}\n({'?' if math.isnan(count) else int(count)})"
 
 
-def _percent_at(results: Results, arm: ArmSummary, time: int) -> str:
-    return in_percent(on_test(results, arm.name, results.metric.name, time).stat.mean, 1)
+def scale_by_time(results: Results, metric: str, times: Sequence[int], arms: Iterable[str]) -> Scale:
+    """Return the scale of these arms' values by time; references stand beside the arms."""
+    ours = {arm: [on_test(results, arm, metric, time) for time in times] for arm in arms}
+    beside = {one.name: [on_reference(results, one, metric, time) for time in times] for one in results.references}
+    return scale_of(*({name: Extent.of_estimates(found) for name, found in each.items()} for each in (ours, beside)))
+
+
+def draw_by_time(
+    axes: Axes, results: Results, metric: str, places: Mapping[int, float], styles: Mapping[str, ArmStyle], scale: Scale
+) -> list[Mark]:
+    """Draw a metric of arms, by their arm_styles, and of the references beside them, each time at its place.
+
+    Returns where each arm stands were it off the scale: at the first time, with its values from the lowest to the
+    highest.
+    """
+    few, marks = [places[time] for time in few_queries(results, places)], []
+    for arm, look in styles.items():
+        found = {place: on_test(results, arm, metric, time) for time, place in places.items()}
+        text = range_text([100 * estimate.stat.mean for estimate in found.values()])
+        marks.append(Mark(arm, next(iter(places.values())), text, look.line))
+        shown = {} if arm in scale.beyond else {place: estimate.values for place, estimate in found.items()}
+        frame = replicates(shown, scale=100)
+        mean_line(axes, frame, label=look.label, **look.line)
+        hollow(axes, frame, few, **look.line)
+    reference_lines(axes, results, metric, places, [*styles])
+    return marks
+
+
+def ends_by_time(results: Results, metric: str, times: Sequence[int], labels: Mapping[str, str]) -> str:
+    """Return `Triplet from 80.1 to 70.3 %; …`, by the labels of arms: a metric at the first and the last time."""
+    ends = {
+        label: [in_percent(on_test(results, arm, metric, time).stat.mean, 1) for time in (times[0], times[-1])]
+        for arm, label in labels.items()
+    }
+    return "; ".join(f"{label} from {first} to {last} %" for label, (first, last) in ends.items())
+
+
+def notes_by_time(results: Results, times: Sequence[int], scales: Iterable[Scale]) -> str:
+    """Return what a caption says of hollow markers, of arms off the scale, and of references."""
+    off_scale = next((scale.note for scale in scales if scale.note), "")
+    return few_queries_note(results, times) + off_scale + (f" {LINES_NOTE}" if results.references else "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -84,6 +84,11 @@ def ablation_value(row: PublishedRow | None, metric: str) -> float | None:
         & (table["metric"] == name)
     ]
     return float(rows["value_percent"].iloc[0]) if len(rows) else None
+
+
+def of_rows(rows: Mapping[str, PublishedRow]) -> Callable[[ArmEntry, str, int | None], float | None]:
+    """Return the values of Tables 1b and 1c by arm, metric and time: over all times, of arms whose row is named."""
+    return lambda arm, metric, time: None if time is not None else ablation_value(rows.get(arm.name), metric)
 
 
 def grid_value(search: str, configuration: Mapping[str, Any], dataset: str) -> float | None:

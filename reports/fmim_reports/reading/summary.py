@@ -6,13 +6,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from fmim_core.records import ArmEntry
 from fmim_reports.reading.cost import TotalCost, search_cost
 from fmim_reports.reading.once import once
 from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.stats import MeanSE, averages_over_folds, mean_se
+
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,13 @@ def estimate_from_time(trials: list[PlannedTrial], metric: str, least: int, of: 
     """Mean ± SE of `from_time` over the completed trials that have such queries."""
     found = {t.replicate: from_time(t, metric, least) for t in trials if t.status == "completed"}
     return Estimate({key: value for key, value in found.items() if value is not None}, of, unit)
+
+
+def best_of(found: Mapping[Key, Estimate]) -> Key | None:
+    """Return the name of the highest mean, of those that completed every replicate; None where there is none."""
+    means = {name: value.stat.mean for name, value in found.items() if value.complete}
+    known = {name: mean for name, mean in means.items() if not math.isnan(mean)}
+    return max(known, key=known.__getitem__, default=None)
 
 
 def pooled_over_queries(results: Results, arm: str, configuration: Mapping[str, Any]) -> float:

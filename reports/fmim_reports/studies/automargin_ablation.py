@@ -11,11 +11,10 @@ from matplotlib.figure import Figure
 
 from fmim_reports.drawing.axes import Extent, Mark, Scale, scale_of, scale_x
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
-from fmim_reports.parts.cautions import cautions
 from fmim_reports.parts.comparisons import ALPHA, Comparison, Corrected, comparisons, corrected, different_tasks_note
 from fmim_reports.parts.comparisons.words import estimate_text
 from fmim_reports.parts.tidy import every_value_table
-from fmim_reports.parts.verdict import Verdict, details, lead
+from fmim_reports.parts.verdict import Verdict, verdict_of
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, completed, on_test
 from fmim_reports.stats import ENOUGH, mean_se, smallest_difference
@@ -29,35 +28,25 @@ _SAME, _OTHER, _ZERO = "#0072B2", "#A8500A", "#7A828C"
 
 
 def ablation_tidy_table(results: Results) -> Table:
-    """`tables/automargin_ablation.csv`; its columns are a contract."""
+    """Return `tables/automargin_ablation.csv`; its columns are a contract."""
     return every_value_table(results, {arm.name: arm.search for arm in results.arms})
 
 
 def ablation_table(results: Results) -> Table:
-    """Every arm on the test set and its difference to the baseline."""
+    """Return every arm on the test set and its difference to the baseline."""
     listed = comparisons(results)
     found, by_holm = {one.a.name: one for one in listed}, corrected(listed)
-    rows: list[dict[str, Any]] = []
+    rows = []
     for arm in arm_summaries(results):
         chance = mean_se(completed(results.of(arm.name, "replicate"), "chance_mAP"))
-        row: dict[str, Any] = {
+        row = {
             "arm": arm,
             "change": arm.search,
             "test_mAP": on_test(results, arm.name, "mAP"),
             "test_CMC_1": on_test(results, arm.name, "CMC_1"),
             "chance_mAP": chance.mean if chance.n else None,
         }
-        if arm.name in found:
-            one = found[arm.name]
-            row |= {
-                "n": one.paired.n,
-                "difference": one.paired.difference if one.paired.n else None,
-                "low": one.uncertainty.low,
-                "high": one.uncertainty.high,
-                "over": one.over,
-                "p_holm": by_holm.p(one),
-            }
-        rows.append(row)
+        rows.append(row | (_difference(found[arm.name], by_holm) if arm.name in found else {}))
     group = "Test, %, mean ± SE over seeds (n)"
     interval = f"{results.metric.label} − baseline, percentage points, paired by seed"
     columns = [
@@ -77,22 +66,32 @@ def ablation_table(results: Results) -> Table:
         "each by itself, not corrected for their number; p values are corrected by Holm over the arms that are scored "
         f"on the baseline's task. Nothing was searched (N_s = 1): all arms use {_configuration(results)}."
     )
-    notes = [different_tasks_note(listed), by_holm.differences.note, *map(_note, listed)]
+    missing = [f"“{one.a.search}”: {one.note}." for one in listed if one.note]
+    notes = [different_tasks_note(listed), by_holm.differences.note, *missing]
     return Table("settings", "What each setting changes", caption(results, text), columns, rows, notes, also=[ARM])
 
 
+def _difference(one: Comparison, by_holm: Corrected) -> dict[str, Any]:
+    return {
+        "n": one.paired.n,
+        "difference": one.paired.difference if one.paired.n else None,
+        "low": one.uncertainty.low,
+        "high": one.uncertainty.high,
+        "over": one.over,
+        "p_holm": by_holm.p(one),
+    }
+
+
 def _configuration(results: Results) -> str:
-    listed = dict.fromkeys(configuration_text(c) for arm in results.arms for c in arm.configurations)
-    return " or ".join(listed)
-
-
-def _note(one: Comparison) -> str:
-    """What could not be computed of a difference, or which seeds have no partner; empty if nothing."""
-    return f"“{one.a.search}”: {one.note}." if one.note else ""
+    return " or ".join(dict.fromkeys(configuration_text(c) for arm in results.arms for c in arm.configurations))
 
 
 def forest_plot(results: Results) -> Plot:
-    """Paired differences to the baseline with their intervals; an arm scored on another task has its own scale."""
+    """Draw the paired differences to the baseline with their intervals; arms of another task have their own scale.
+
+    Raises:
+        NothingToDraw: no seed is completed by the baseline and another arm.
+    """
     drawn, label = [one for one in comparisons(results) if one.paired.n], results.metric.label
     if not drawn:
         raise NothingToDraw("no seed is completed by both the baseline and another arm yet")
@@ -122,37 +121,31 @@ def forest_plot(results: Results) -> Plot:
 
 
 def _scale(group: Sequence[Comparison]) -> Scale:
-    """The horizontal axis of a panel: it holds 0, the baseline, and every interval but those far off."""
-    found = scale_of({one.a.name: _extent(one) for one in group})
+    """Return the horizontal axis of a panel: it holds 0, the baseline, and every interval but those far off."""
+    found = scale_of(
+        {
+            one.a.name: Extent.with_interval(one.paired.difference, one.uncertainty.low, one.uncertainty.high)
+            for one in group
+        }
+    )
     return replace(found, low=min(found.low, 0.0), high=max(found.high, 0.0))
 
 
-def _extent(one: Comparison) -> Extent:
-    value, found = 100 * one.paired.difference, one.uncertainty
-    ends = (value, value) if found.low is None or found.high is None else (100 * found.low, 100 * found.high)
-    return Extent(value, value, value, *ends)
-
-
 def _forest(axes: Axes, group: Sequence[Comparison], scale: Scale) -> None:
-    marks = []
+    """Draw a row for each difference, filled where it is on the baseline's task."""
+    same = group[0].same_task
+    colour = _SAME if same else _OTHER
+    style: dict[str, Any] = {"marker": "o", "markersize": 5, "color": colour, "markeredgewidth": 1.2}
+    style["markerfacecolor"] = colour if same else "#fdfdfd"
     for place, one in enumerate(group):
-        found, same = one.uncertainty, one.same_task
-        colour = _SAME if same else _OTHER
-        face = colour if same else "#fdfdfd"
-        style: dict[str, Any] = {
-            "marker": "o",
-            "markersize": 5,
-            "color": colour,
-            "markerfacecolor": face,
-            "markeredgewidth": 1.2,
-        }
-        marks.append(Mark(one.a.name, place, points(one.paired.difference, 1), style))
+        found = one.uncertainty
         if one.a.name in scale.beyond:
             continue
         if found.low is not None and found.high is not None:
             axes.plot([100 * found.low, 100 * found.high], [place, place], color=colour, lw=1.6, solid_capstyle="butt")
         axes.plot(100 * one.paired.difference, place, **style)
-    if not group[0].same_task:
+    marks = [Mark(one.a.name, place, points(one.paired.difference, 1), style) for place, one in enumerate(group)]
+    if not same:
         axes.set_title("another task, own scale", fontsize=7, fontweight="normal")
     axes.axvline(0, color=_ZERO, lw=0.8, zorder=1)
     axes.set_yticks(range(len(group)), [f"{c.a.search}\n{interval_text(c)}" for c in group])
@@ -170,58 +163,53 @@ def _pairs_phrase(drawn: Sequence[Comparison]) -> str:
 
 
 def interval_text(one: Comparison) -> str:
-    """`+0.30 [−0.42, +1.02]`, in percentage points."""
+    """Return `+0.30 [−0.42, +1.02]`, in percentage points."""
     found = one.uncertainty
     interval = "" if found.low is None else f" [{points(found.low)}, {points(found.high)}]"
     return f"{points(one.paired.difference)}{interval}"
 
 
 def ablation_verdict(results: Results) -> Verdict:
-    """Which settings matter, with numbers."""
+    """Say which settings matter, with numbers."""
     found, label = comparisons(results), results.metric.label
     baseline = next((arm for arm in arm_summaries(results) if arm.name == results.study.baseline), None)
-    first = (
-        "There is no baseline arm." if baseline is None else f"Baseline: test {label} {estimate_text(baseline.test)}."
+    first = f"Baseline: test {label} {estimate_text(baseline.test)}." if baseline else "There is no baseline arm."
+    searched = f"N_s = 1: nothing was searched, every arm uses {_configuration(results)}."
+    return verdict_of(
+        results, [f"{first} {searched}", *_answer(found, label)], *filter(None, [different_tasks_note(found)])
     )
-    answers = (
-        f"{first} N_s = 1: nothing was searched, every arm uses {_configuration(results)}.",
-        *_answer(found, label),
-    )
-    caveats = (*filter(None, [different_tasks_note(found)]), *cautions(results))
-    return Verdict(lead(results), answers, caveats, details(results))
 
 
 def _answer(found: Sequence[Comparison], label: str) -> list[str]:
     by_holm = corrected(found)
-    tested = [c for c in found if c.same_task and c.paired.n]
+    tested = [one for one in found if one.same_task and one.paired.n]
     if not tested:
         return ["No seed is completed by both the baseline and another arm yet, so no setting can be judged."]
-    ranked = sorted(tested, key=lambda c: -abs(c.paired.difference))
-    shown = [c for c in ranked if by_holm.differs(c)]
-    rest = [c for c in ranked if c not in shown]
-    sentences = []
-    if shown:
-        listed = "; ".join(f"{_with_p(c, by_holm)}" for c in shown)
-        sentences.append(f"Shown to matter, in percentage points of {label} with 95 % CI (p by Holm): {listed}.")
-    else:
-        sentences.append(f"No setting is shown to change {label} (p by Holm, {len(tested)} settings compared).")
+    ranked = sorted(tested, key=lambda one: -abs(one.paired.difference))
+    shown, rest = ([one for one in ranked if by_holm.differs(one) is differs] for differs in (True, False))
+    sentences = [
+        f"Shown to matter, in percentage points of {label} with 95 % CI (p by Holm): {_with_p(shown, by_holm)}."
+        if shown
+        else f"No setting is shown to change {label} (p by Holm, {len(tested)} settings compared)."
+    ]
     if rest:
-        listed = "; ".join(f"{_with_p(c, by_holm)}" for c in rest)
         sentences.append(
-            f"Not shown to matter, which is no evidence that they do not, largest difference first: {listed}."
-            f"{_detectable(rest, len(tested))}"
+            "Not shown to matter, which is no evidence that they do not, largest difference first: "
+            f"{_with_p(rest, by_holm)}.{_detectable(rest, len(tested))}"
         )
     return sentences
 
 
+def _with_p(found: Sequence[Comparison], by_holm: Corrected) -> str:
+    return "; ".join(f"{c.a.search} {interval_text(c)} ({p_text(by_holm.p(c))}, n = {c.paired.n})" for c in found)
+
+
 def _detectable(rest: Sequence[Comparison], compared: int) -> str:
-    """The minimum detectable difference of so few and so varied pairs; empty if that is not known.
+    """Return the minimum detectable difference of so few and so varied pairs; empty if that is not known.
 
     Holm tests the largest of `compared` differences at 0.05 / compared, and the others less strictly.
     """
-    found = [
-        smallest_difference(one.variances, one.paired.n, ALPHA / compared) for one in rest if one.variances is not None
-    ]
+    found = [smallest_difference(one.variances, one.paired.n, ALPHA / compared) for one in rest if one.variances]
     least = [value for value in found if value is not None]
     if not least:
         return ""
@@ -230,10 +218,6 @@ def _detectable(rest: Sequence[Comparison], compared: int) -> str:
         f" With this many seeds and this much variation the minimum detectable difference is {' to '.join(ends)} "
         f"percentage points (power {in_percent(ENOUGH, 0)} %), if it is the largest of the {compared}."
     )
-
-
-def _with_p(one: Comparison, by_holm: Corrected) -> str:
-    return f"{one.a.search} {interval_text(one)} ({p_text(by_holm.p(one))}, n = {one.paired.n})"
 
 
 CONTENTS = Contents(

@@ -258,8 +258,8 @@ def _describe(panel: Panel) -> str:
 
 
 def tidy_table(results: Results) -> Table:
-    """Every value, beside Tables 1(b) and 1(c)."""
-    return every_value_table(results, published=PUBLISHED)
+    """Return every value, beside Tables 1(b) and 1(c)."""
+    return every_value_table(results, published=published.of_rows(PUBLISHED))
 
 
 CONTENTS = Contents(

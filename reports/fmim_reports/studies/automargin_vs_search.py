@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fmim_reports.parts.tidy import every_value_table
 from fmim_reports.parts.training.margins import varying_margins_plot
+from fmim_reports.reading import published
 from fmim_reports.reading.results import Results
 from fmim_reports.studies import Contents
 from fmim_reports.writing.tables import Table
@@ -13,8 +14,8 @@ PUBLISHED = {"grid": ("AdaTriplet", "Grid search"), "automargin": ("AdaTriplet",
 
 
 def tidy_table(results: Results) -> Table:
-    """Every value, beside Table 1(c)."""
-    return every_value_table(results, published=PUBLISHED)
+    """Return every value, beside Table 1(c)."""
+    return every_value_table(results, published=published.of_rows(PUBLISHED))
 
 
 CONTENTS = Contents(figures=(varying_margins_plot,), every_value=tidy_table)

@@ -3,72 +3,143 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import product
 from typing import Any
 
-from fmim_reports.parts.cautions import cautions, epochs_caution
+import pandas as pd
+from matplotlib.figure import Figure
+
+from fmim_core.metric_names import METRICS as EVERY_METRIC
+from fmim_core.metric_names import YEAR
+from fmim_core.records import ArmEntry, ReferenceEntry
+from fmim_reports.drawing.axes import scale_y
+from fmim_reports.drawing.lines import value_line
+from fmim_reports.drawing.plotting import INK, NothingToDraw, Plot
+from fmim_reports.drawing.styles import ArmStyle, shared_legend
+from fmim_reports.parts.cautions import epochs_caution
 from fmim_reports.parts.comparisons import comparisons
 from fmim_reports.parts.comparisons.plain import plain_sentences
 from fmim_reports.parts.comparisons.words import comparison_cautions, estimate_text
-from fmim_reports.parts.tidy import reference_tidy_rows, tidy_row, tidy_table
-from fmim_reports.parts.verdict import Verdict, details, lead
-from fmim_reports.parts.years import by_year_table, year_plot
+from fmim_reports.parts.tidy import every_value_table
+from fmim_reports.parts.verdict import Verdict, verdict_of
+from fmim_reports.parts.years import (
+    by_year_table,
+    draw_by_time,
+    ends_by_time,
+    notes_by_time,
+    scale_by_time,
+    year_plot,
+)
 from fmim_reports.reading import published
 from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import Estimate, on_test, queries_at, query_times
+from fmim_reports.reading.summary import on_test, queries_at, query_times
+from fmim_reports.stats import MeanSE
 from fmim_reports.studies import Contents
-from fmim_reports.studies.baselines_figure import (
-    METRICS,
-    every_time,
-    footnotes,
-    published_value,
-    shared_times,
-    years_plot,
-)
-from fmim_reports.writing.captions import caption, data_phrase
+from fmim_reports.writing.captions import caption, data_phrase, seeds_phrase
 from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import configuration_text, decimal, in_percent
 from fmim_reports.writing.references import reference_rows, references_note
 from fmim_reports.writing.tables import Column, Table
 
+METRICS = {name: EVERY_METRIC[name] for name in ("mAP", "mAP_at_R", "CMC_1_all_shots")}
+METRICS["CMC_1_all_shots"] = replace(METRICS["CMC_1_all_shots"], label="CMC top-1")  # as the paper calls it
+
+# By the paper's names of the losses, in Okabe and Ito's colours; marker and dash repeat the difference.
+LINES: Mapping[str | None, Mapping[str, Any]] = {
+    "SoftTriplet": {"color": "#E69F00", "marker": "v", "linestyle": (0, (1, 1.2))},
+    "ArcFace": {"color": "#CC79A7", "marker": "^", "linestyle": (0, (3, 1.2))},
+    "SCT": {"color": "#56B4E9", "marker": "s", "linestyle": (0, (5, 1, 1, 1))},
+    "WAT": {"color": "#009E73", "marker": "P", "linestyle": (0, (5, 1.5))},
+    "Contrastive": {"color": INK, "marker": "X", "linestyle": (0, (3, 1, 1, 1, 1, 1))},
+    "Triplet": {"color": "#0072B2", "marker": "o", "linestyle": "-"},
+    "AdaTriplet": {"color": "#D55E00", "marker": "D", "linestyle": "-"},
+}
+_OTHER = {"color": INK, "marker": "."}
 _WHY_EPOCHS_MATTER = "Losses differ in how fast they learn, so a short training may rank them differently."
+_KEYS = (Column("metric", "Metric", "metric"), Column("loss", "Loss"))
+Value = Callable[[ArmEntry, str, int | None], Any]
+
+
+def every_time(results: Results) -> list[int | None]:
+    """Return the times of the test set, and None for all of them."""
+    return [*query_times(results), None]
+
+
+def _published(results: Results, arm: ArmEntry, metric: str, time: int | None) -> MeanSE | None:
+    """Return the paper's value for OAI of an arm's loss; None where it has none, as at a time not in years."""
+    if time is not None and results.interval != YEAR:
+        return None
+    return published.by_year(published.loss_name(arm), metric, time)
+
+
+def _shared_times(results: Results) -> list[int | None]:
+    """Return those of the times that the paper's OAI table has, too."""
+    return [t for t in every_time(results) if any(_published(results, arm, "mAP", t) for arm in results.arms)]
+
+
+def _footnotes(results: Results) -> list[str]:
+    """Return what is known of how the paper's values came about."""
+    return published.footnotes([published.loss_name(arm) for arm in results.arms], METRICS)
 
 
 def ours_table(results: Results) -> Table:
-    """Every loss by metric and years after baseline, in the form of Suppl. Tables 4 and 5."""
-    rows = [row for metric in METRICS for row in _of_metric(results, metric)]
+    """Return every loss by metric and years after baseline, in the form of Suppl. Tables 4 and 5."""
     interval, times = results.interval, every_time(results)
+    rows: list[dict[str, Any]] = []
+    for metric in METRICS:
+        rows += _rows(results, metric, times, lambda arm, metric, time: on_test(results, arm.name, metric, time))
+        rows += _reference_rows(results, metric, times)
     of = f"{interval.after_baseline.capitalize()} (queries)" if results.dated else "Queries"
     group = f"{of}: test, %, mean ± SE over seeds (n)"
-    columns = [Column("metric", "Metric", "metric"), Column("loss", "Loss")]
     shared: dict[str, Any] = {"n_key": "n", "digits": 1, "metric": results.metric}
-    columns += [Column(interval.name(time), _head(results, time), "estimate", group, **shared) for time in times]
+    columns = [Column(interval.name(time), _head(results, time), "estimate", group, **shared) for time in times]
     between = f" by the {interval.plural} between a query and its subject's baseline image" if results.dated else ""
+    given = "; ".join(f"{arm.group} {configuration_text(arm.configurations[0])}" for arm in results.arms)
     text = (
-        f"Every loss on the test set{between}, in the form of Suppl. Tables 4 and 5 of the paper. {_given(results)} "
-        f"{published.CMC_NOTE}"
+        f"Every loss on the test set{between}, in the form of Suppl. Tables 4 and 5 of the paper. Nothing is searched "
+        f"here; the hyperparameters were given: {given}. {published.CMC_NOTE}"
     )
     note = f"“All” is the mean over queries, here and in the paper: {_pooled_note()}"
     notes = [note, references_note(results)]
     title = f"Losses by {interval.after_baseline}" if results.dated else "Losses"
     name = f"losses_by_{interval.unit}"
-    return Table(name, title, caption(results, text), columns, rows, notes, also=[ARM])
+    return Table(name, title, caption(results, text), [*_KEYS, *columns], rows, notes, also=[ARM])
 
 
-def _of_metric(results: Results, metric: str) -> list[dict[str, Any]]:
-    """The rows of a metric: the losses, and the references below them."""
-    times, at, name = every_time(results), results.interval.name, {"metric": METRICS[metric]}
-    rows: list[dict[str, Any]] = [
-        {"rule": metric != "mAP" and number == 0, "arm": arm, "loss": arm.group, **name}
-        | {at(time): on_test(results, arm.name, metric, time) for time in times}
-        for number, arm in enumerate(results.arms)
-    ]
-    return rows + reference_rows(
-        results,
-        lambda one: name | {at(time): on_reference(results, one, metric, time) for time in times},
-        column="loss",
+def published_table(results: Results) -> Table:
+    """Return the paper's values for OAI in the same form, for the years that the test set has, too."""
+    times = _shared_times(results)
+    rows = [row for metric in METRICS for row in _rows(results, metric, times, partial(_published, results))]
+    group = f"Years after baseline: {published.TEST_LABEL}, %, mean ± SE"
+    heads = {results.interval.name(time): "All" if time is None else str(time) for time in times}
+    columns = [Column(key, head, "published_mean", group, digits=1) for key, head in heads.items()]
+    text = (
+        "For reference, what the paper published for radiographs of OAI (Suppl. Table 4), for the years that both "
+        f"have. Our values above are on other images: {data_phrase(results)}. {published.CMC_NOTE}"
     )
+    title, notes = "Published: losses by years after baseline", _footnotes(results)
+    return Table("losses_by_year_published", title, text, [*_KEYS, *columns], rows, notes, also=[ARM])
+
+
+def _rows(results: Results, metric: str, times: Iterable[int | None], value: Value) -> list[dict[str, Any]]:
+    """Return a row for each loss, with its value of a metric at each time."""
+    return [
+        {"rule": metric != "mAP" and arm is results.arms[0], "arm": arm, "metric": METRICS[metric], "loss": arm.group}
+        | {results.interval.name(time): value(arm, metric, time) for time in times}
+        for arm in results.arms
+    ]
+
+
+def _reference_rows(results: Results, metric: str, times: Iterable[int | None]) -> list[dict[str, Any]]:
+    def cells(one: ReferenceEntry) -> dict[str, Any]:
+        at_times = {results.interval.name(time): on_reference(results, one, metric, time) for time in times}
+        return {"metric": METRICS[metric], **at_times}
+
+    return reference_rows(results, cells, column="loss")
 
 
 def _head(results: Results, time: int | None) -> str:
@@ -76,18 +147,12 @@ def _head(results: Results, time: int | None) -> str:
     return f"{'All' if time is None else time} ({'–' if math.isnan(count) else int(count)})"
 
 
-def _given(results: Results) -> str:
-    given = "; ".join(f"{arm.group} {configuration_text(arm.configurations[0])}" for arm in results.arms)
-    return f"Nothing is searched here; the hyperparameters were given: {given}."
-
-
 def _pooled_note() -> str:
-    """What the paper's "All" is, from its own numbers."""
+    """Say what the paper's "All" is, from its own numbers."""
     found = published.all_years()
     pooled = [abs(row.pooled - row.printed) for row in found]
     plain = [abs(row.plain - row.printed) for row in found]
-    within = sum(distance <= published.POOLED_TOLERANCE for distance in pooled)
-    also = sum(distance <= published.POOLED_TOLERANCE for distance in plain)
+    within, also = (sum(distance <= published.POOLED_TOLERANCE for distance in each) for each in (pooled, plain))
     return (
         f"weighting its values by year with its numbers of queries gives the printed “All” to "
         f"±{decimal(published.POOLED_TOLERANCE, 2)} percentage points in {within} of {len(found)} rows "
@@ -96,99 +161,114 @@ def _pooled_note() -> str:
     )
 
 
-def published_table(results: Results) -> Table:
-    """The paper's values for OAI in the same form, for the years that the test set has, too."""
-    shared, at = shared_times(results), results.interval.name
-    rows = [
-        {"rule": metric != "mAP" and number == 0, "arm": arm, "metric": METRICS[metric], "loss": arm.group}
-        | {at(time): published.by_year(published.loss_name(arm), metric, time) for time in shared}
-        for metric in METRICS
-        for number, arm in enumerate(results.arms)
-    ]
-    group = f"Years after baseline: {published.TEST_LABEL}, %, mean ± SE"
-    columns = [Column("metric", "Metric", "metric"), Column("loss", "Loss")]
-    heads = {time: "All" if time is None else str(time) for time in shared}
-    columns += [Column(at(time), head, "published_mean", group, digits=1) for time, head in heads.items()]
-    text = (
-        "For reference, what the paper published for radiographs of OAI (Suppl. Table 4), for the years that both "
-        f"have. Our values above are on other images: {data_phrase(results)}. {published.CMC_NOTE}"
-    )
-    title = "Published: losses by years after baseline"
-    return Table("losses_by_year_published", title, text, columns, rows, footnotes(results), also=[ARM])
-
-
 def baselines_tidy(results: Results) -> Table:
-    """Every loss, metric and time, beside the published value for OAI."""
-    rows = [
-        tidy_row(
-            arm,
-            f"{arm.group}, {configuration_text(arm.configurations[0])}",
-            metric,
-            on_test(results, arm.name, metric, time),
-            published_value(results, published.loss_name(arm), metric, time),
-            time,
+    """Return every loss, metric and time, beside the published value for OAI."""
+    settings = {arm.name: f"{arm.group}, {configuration_text(arm.configurations[0])}" for arm in results.arms}
+    return every_value_table(results, settings, partial(_published, results), METRICS)
+
+
+def years_plot(results: Results) -> Plot:
+    """Draw every loss by year with its SE band, a row per metric, the published curves beside ours: Figure 4.
+
+    Raises:
+        NothingToDraw: the data set has no times, or no query at any is tested.
+    """
+    interval, times = results.interval, query_times(results)
+    shared = [time for time in _shared_times(results) if time is not None]
+    if not results.dated:
+        raise NothingToDraw("the data set does not say how long after baseline its images were taken")
+    if not times:
+        raise NothingToDraw(f"no completed test replicate has queries by {interval.unit} yet")
+    styles = {arm.name: ArmStyle(arm.group, _line(arm), "full") for arm in results.arms}
+    scales = {metric: scale_by_time(results, metric, times, styles) for metric in METRICS}
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(len(METRICS), 2 if shared else 1, sharex=True, squeeze=False)
+        for axes in panels[-1]:
+            axes.set_xticks(times)
+            axes.set_xlabel(interval.after_baseline)
+        for (ours, *theirs), metric in zip(panels, METRICS, strict=True):
+            marks = draw_by_time(ours, results, metric, {time: time for time in times}, styles, scales[metric])
+            ours.set_ylabel(f"{METRICS[metric].label} (%)")
+            scale_y({ours: marks}, scales[metric])
+            for axes, arm in product(theirs, results.arms):
+                value_line(axes, _published_frame(results, arm, metric, shared), **_line(arm))
+        for axes, title in zip(panels[0], ("Ours, test", "Published (OAI)"), strict=False):
+            axes.set_title(title)
+        shared_legend(figure, panels[0][:1])
+
+    text = (
+        f"Test performance by {interval.after_baseline} (mean over seeds, band ± SE, {seeds_phrase(results)}; no band "
+        "for one seed), in the form of Fig. 4 of the paper."
+    )
+    if shared:
+        text += (
+            f" Right: {published.TEST_LABEL}, on other images, for the years that both have, on a scale of its own. "
+            f"{published.CMC_NOTE} {' '.join(_footnotes(results))}"
         )
-        for arm in results.arms
-        for metric in METRICS
-        for time in every_time(results)
-    ]
-    rows += reference_tidy_rows(results, METRICS)
-    return tidy_table(results, rows, "seed")
+    text += notes_by_time(results, times, scales.values())
+    unit, groups = interval.unit, {arm.name: arm.group for arm in results.arms}
+    alt = f"Test mAP from {unit} {times[0]} to {unit} {times[-1]}: {ends_by_time(results, 'mAP', times, groups)}"
+    title = f"Performance by {interval.after_baseline}"
+    return Plot(f"performance_by_{unit}", title, caption(results, text), alt, 5.4, draw)
+
+
+def _line(arm: ArmEntry) -> dict[str, Any]:
+    return {**LINES.get(published.loss_name(arm), _OTHER), "markersize": 3, "linewidth": 1.1}
+
+
+def _published_frame(results: Results, arm: ArmEntry, metric: str, times: Iterable[int]) -> pd.DataFrame:
+    """Return the published means by year, with their ± SE; not a number where the paper has none."""
+    found = {time: _published(results, arm, metric, time) for time in times}
+    rows = [(time, one.mean, one.se) if one else (time, None, None) for time, one in found.items()]
+    frame = pd.DataFrame(rows, columns=["x", "y", "se"], dtype=float)
+    return frame.assign(low=frame["y"] - frame["se"], high=frame["y"] + frame["se"])
 
 
 def baselines_verdict(results: Results) -> Verdict:
-    """Which losses find a person best over all years, which keep that over the years, and what the paper found."""
+    """Say which losses find a person best over all years, which keep that over the years, and what the paper found."""
+    own = epochs_caution(results, _WHY_EPOCHS_MATTER)
     every = {arm.name: on_test(results, arm.name, "mAP") for arm in results.arms}
-    known = {name: value for name, value in every.items() if value.stat.n and not math.isnan(value.stat.mean)}
-    caveats = (*epochs_caution(results, _WHY_EPOCHS_MATTER), *cautions(results))
-    if not known:
-        return Verdict(lead(results), ("No loss has a completed test replicate yet.",), caveats)
-    best, worst = _extremes({name: value.stat.mean for name, value in known.items()})
-    every_query = results.interval.plural if results.dated else "queries"
+    means = {name: value.stat.mean for name, value in every.items() if value.stat.n and not math.isnan(value.stat.mean)}
+    if not means:
+        return verdict_of(results, ["No loss has a completed test replicate yet."], *own)
+    best, worst = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
     first = (
-        f"Over all {every_query} test mAP is highest with {results.arm(best).group}, {estimate_text(known[best])}, and "
-        f"lowest with {results.arm(worst).group}, {estimate_text(known[worst])}."
+        f"Over all {results.interval.plural if results.dated else 'queries'} test mAP is highest with "
+        f"{results.arm(best).group}, {estimate_text(every[best])}, and lowest with {results.arm(worst).group}, "
+        f"{estimate_text(every[worst])}."
     )
-    found = comparisons(results)
-    answers = (*plain_sentences(results), first, *_fall(results, known), *_paper(results))
-    caveats = (*comparison_cautions(found, results.selects), *caveats)
-    return Verdict(lead(results), answers, caveats, details(results))
+    findings = (*plain_sentences(results), first, *_fall(results, [*means]), *_paper(results))
+    return verdict_of(results, findings, *comparison_cautions(comparisons(results), results.selects), *own)
 
 
-def _extremes(values: Mapping[str, float]) -> tuple[str, str]:
-    """The names of the highest and the lowest value."""
-    highest, lowest = (pick(values, key=lambda name: values[name]) for pick in (max, min))
-    return highest, lowest
-
-
-def _fall(results: Results, known: Mapping[str, Estimate]) -> list[str]:
-    """How much of its mAP each loss has lost by the last time."""
+def _fall(results: Results, arms: Sequence[str]) -> list[str]:
+    """Say how much of its mAP each loss has lost by the last time."""
     times, unit = query_times(results), results.interval.unit
     if len(times) < 2:
         return []
-    first, last = (
-        {name: on_test(results, name, "mAP", time).stat.mean for name in known} for time in (times[0], times[-1])
-    )
-    falls = {name: first[name] - last[name] for name in known if not math.isnan(first[name] - last[name])}
+    first, last = ({arm: on_test(results, arm, "mAP", t).stat.mean for arm in arms} for t in (times[0], times[-1]))
+    falls = {arm: first[arm] - last[arm] for arm in arms if not math.isnan(first[arm] - last[arm])}
     if not falls:
         return []
-    most, least = _extremes(falls)
 
-    def described(name: str) -> str:
-        values = f"{in_percent(first[name])} to {in_percent(last[name])} %, {in_percent(falls[name])} percentage points"
-        return f"{results.arm(name).group} ({values})"
+    def described(arm: str) -> str:
+        values = f"{in_percent(first[arm])} to {in_percent(last[arm])} %, {in_percent(falls[arm])} percentage points"
+        return f"{results.arm(arm).group} ({values})"
 
-    ends = f"From {unit} {times[0]} to {unit} {times[-1]}"
-    return [f"{ends} mAP falls most with {described(most)} and least with {described(least)}."]
+    most, least = max(falls, key=falls.__getitem__), min(falls, key=falls.__getitem__)
+    return [
+        f"From {unit} {times[0]} to {unit} {times[-1]} mAP falls most with {described(most)} and least with "
+        f"{described(least)}."
+    ]
 
 
 def _paper(results: Results) -> list[str]:
-    """What the paper printed of these losses, for reference."""
-    found = {arm.group: published.by_year(published.loss_name(arm), "mAP", None) for arm in results.arms}
-    values = {loss: stat for loss, stat in found.items() if stat is not None}
+    """Return what the paper printed of these losses, for reference."""
+    values = {arm.group: found for arm in results.arms if (found := _published(results, arm, "mAP", None))}
     if not values:
         return []
-    best, worst = _extremes({loss: stat.mean for loss, stat in values.items()})
+    best, worst = (pick(values, key=lambda loss: values[loss].mean) for pick in (max, min))
     shown = [published.loss_name(arm) for arm in results.arms if arm.group in (best, worst)]
     return [
         f"For reference, {published.TEST_LABEL}, on other images: highest over all years {best} "

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -14,23 +12,23 @@ from matplotlib.figure import Figure
 
 from fmim_core.metric_names import METRICS as DECLARED_METRICS
 from fmim_core.metric_names import YEAR
+from fmim_core.records import ArmEntry
 from fmim_reports.drawing.axes import Extent, Mark, Scale, range_text, scale_of, scale_y
 from fmim_reports.drawing.lines import mean_line, replicates, value_line
 from fmim_reports.drawing.plotting import BLUE, VERMILLION, NothingToDraw, Plot
 from fmim_reports.drawing.styles import shared_legend
-from fmim_reports.parts.cautions import cautions
 from fmim_reports.parts.comparisons import comparisons
 from fmim_reports.parts.comparisons.plain import plain_sentences
 from fmim_reports.parts.comparisons.words import comparison_cautions, estimate_text
 from fmim_reports.parts.tidy import tidy_row, tidy_table
 from fmim_reports.parts.training.learning_curves import trailing_cautions
-from fmim_reports.parts.verdict import Verdict, details, lead
+from fmim_reports.parts.verdict import Verdict, verdict_of
 from fmim_reports.reading import published
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import Estimate, estimate_from_time, estimate_of, from_time
+from fmim_reports.reading.summary import Estimate, best_of, estimate_from_time, estimate_of
 from fmim_reports.stats import paired_difference
 from fmim_reports.studies import Contents
-from fmim_reports.writing.captions import caption, test_models
+from fmim_reports.writing.captions import caption, replicates_phrase, test_models
 from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import configuration_text, in_percent, p_text, points
 from fmim_reports.writing.tables import Column, Table
@@ -38,44 +36,38 @@ from fmim_reports.writing.tables import Column, Table
 APART = 6
 METRICS = {"mAP": "mAP", "CMC_1_all_shots": "CMC top-1"}
 # By whether only queries at least 6 years apart count; with a shorter interval at least 6 of that.
-_COLOURS, _MARKERS, _ASIDE = {True: VERMILLION, False: BLUE}, {True: "s", False: "o"}, {True: 0.06, False: -0.06}
+SHARES = tuple(product((True, False), METRICS))
+_STYLES: Mapping[bool, Mapping[str, Any]] = {
+    True: {"color": VERMILLION, "marker": "s"},
+    False: {"color": BLUE, "marker": "o"},
+}
+_ASIDE = {True: 0.06, False: -0.06}
 
 
-@dataclass(frozen=True)
-class Weight:
-    """One λ: its arm, and its values by (stage, metric, whether only queries at least 6 years apart)."""
-
-    arm: str
-    lam: float
-    values: Mapping[tuple[str, str, bool], Estimate]
-
-    @property
-    def text(self) -> str:
-        return configuration_text({"lam": self.lam})
+def weight(arm: ArmEntry) -> float:
+    """Return an arm's λ."""
+    return float(arm.configurations[0]["lam"])
 
 
-def weights(results: Results) -> list[Weight]:
-    """Every λ of the study, in plan order."""
-    return [_weight(results, arm.name, float(arm.configurations[0]["lam"])) for arm in results.arms]
+def setting(arm: ArmEntry) -> str:
+    """Return `λ = 1`, by which an arm is called."""
+    return configuration_text({"lam": weight(arm)})
 
 
-def _weight(results: Results, arm: str, lam: float) -> Weight:
-    planned = {"search": len(results.study.folds), "replicate": results.arm(arm).replicates}
-    values = {}
-    for (stage, unit), metric in product(results.stages.items(), METRICS):
-        trials, of = results.of(arm, stage), planned[stage]
-        values[stage, metric, False] = estimate_of(trials, metric, of, unit)
-        values[stage, metric, True] = estimate_from_time(trials, metric, APART, of, unit)
-    return Weight(arm, lam, values)
+def value(results: Results, arm: ArmEntry, stage: str, metric: str, apart: bool) -> Estimate:
+    """Return a metric of a stage over all queries, or over those at least 6 years after baseline."""
+    trials, unit = results.of(arm.name, stage), results.stages[stage]
+    of = len(results.study.folds) if stage == "search" else arm.replicates
+    return estimate_from_time(trials, metric, APART, of, unit) if apart else estimate_of(trials, metric, of, unit)
 
 
 def _label(results: Results, apart: bool) -> str:
     return f"{f'≥ {APART}' if apart else 'all'} {results.interval.plural}"
 
 
-def _published(results: Results, lam: float, metric: str, apart: bool) -> float | None:
-    """The paper's value for OAI; None where it has none, as of queries apart by anything but years."""
-    return None if apart and results.interval != YEAR else published.lambda_value(lam, metric, apart)
+def _published(results: Results, arm: ArmEntry, metric: str, apart: bool) -> float | None:
+    """Return the paper's value for OAI; None where it has none, as of queries apart by anything but years."""
+    return None if apart and results.interval != YEAR else published.lambda_value(weight(arm), metric, apart)
 
 
 def _key(metric: str, apart: bool) -> str:
@@ -83,26 +75,24 @@ def _key(metric: str, apart: bool) -> str:
 
 
 def lambda_table(results: Results) -> Table:
-    """Table 1a of the paper, on validation and on the test set."""
+    """Return Table 1a of the paper, on validation and on the test set."""
     rows: list[dict[str, Any]] = []
     for stage, unit in results.stages.items():
-        for number, weight in enumerate(weights(results)):
-            row: dict[str, Any] = {"rule": bool(rows) and number == 0, "lam": weight.lam}
-            row |= {"arm": results.arm(weight.arm), "stage": stage}
-            row["on"] = f"{'validation' if stage == 'search' else 'test'} ({unit}s)"
-            for apart, metric in product((True, False), METRICS):
-                row[_key(metric, apart)] = weight.values[stage, metric, apart]
-                row[f"published_{_key(metric, apart)}"] = _published(results, weight.lam, metric, apart)
+        for arm in results.arms:
+            row: dict[str, Any] = {"rule": bool(rows) and arm is results.arms[0], "lam": weight(arm)}
+            row |= {"arm": arm, "stage": stage, "on": f"{'validation' if stage == 'search' else 'test'} ({unit}s)"}
+            for apart, metric in SHARES:
+                row[_key(metric, apart)] = value(results, arm, stage, metric, apart)
+                row[f"published_{_key(metric, apart)}"] = _published(results, arm, metric, apart)
             rows.append(row)
-    columns = [Column("on", "On"), Column("lam", "λ", "value")]
-    shares = list(product((True, False), METRICS))
-    for apart, metric in shares:
-        key, group = _key(metric, apart), f"{_label(results, apart).capitalize()}, %, mean ± SE (n)"
-        n_key = f"n{'_6y' * apart}"
-        columns.append(Column(key, METRICS[metric], "estimate", group, n_key, metric=DECLARED_METRICS[metric]))
-    for apart, metric in shares:
-        key, group = f"published_{_key(metric, apart)}", f"{_label(results, apart).capitalize()}, {published.LABEL}"
-        columns.append(Column(key, METRICS[metric], "published", group, metric=DECLARED_METRICS[metric]))
+    ours, theirs = [], []
+    for apart, metric in SHARES:
+        key, head, declared = _key(metric, apart), METRICS[metric], DECLARED_METRICS[metric]
+        queries = _label(results, apart).capitalize()
+        group = f"{queries}, %, mean ± SE (n)"
+        ours.append(Column(key, head, "estimate", group, f"n{'_6y' * apart}", metric=declared))
+        theirs.append(Column(f"published_{key}", head, "published", f"{queries}, {published.LABEL}", metric=declared))
+    columns = [Column("on", "On"), Column("lam", "λ", "value"), *ours, *theirs]
     text = (
         "AdaTriplet with AutoMargin by the weight λ of its negative-pair term, as in Table 1(a) of the paper: over "
         f"queries at least {APART} {results.interval.after_baseline}, and over all. Validation: mean over folds; test: "
@@ -113,155 +103,135 @@ def lambda_table(results: Results) -> Table:
 
 
 def lambda_tidy(results: Results) -> Table:
-    """Test values by λ, each beside the published one."""
+    """Return the test values by λ, each beside the published one."""
     rows = [
         tidy_row(
-            results.arm(weight.arm),
-            weight.text,
+            arm,
+            setting(arm),
             metric,
-            weight.values["replicate", metric, apart],
-            _published(results, weight.lam, metric, apart),
+            value(results, arm, "replicate", metric, apart),
+            _published(results, arm, metric, apart),
             f"{APART}+" if apart else None,
         )
-        for weight in weights(results)
-        for apart, metric in product((True, False), METRICS)
+        for arm in results.arms
+        for apart, metric in SHARES
     ]
     return tidy_table(results, rows, "seed")
 
 
 def lambda_plot(results: Results) -> Plot:
-    """Test mAP and CMC top-1 by λ, over all years and at least 6; below, the published values on their own scale."""
-    shown = weights(results)
-    if not any(weight.values["replicate", "mAP", False].stat.n for weight in shown):
-        raise NothingToDraw("no λ has a completed test replicate yet")
+    """Draw test mAP and CMC top-1 by λ, over all years and at least 6; below, the published ones on their own scale.
 
-    scales = {metric: _scale(shown, metric) for metric in METRICS}
+    Raises:
+        NothingToDraw: no λ has a completed test replicate.
+    """
+    if not any(value(results, arm, "replicate", "mAP", apart=False).stat.n for arm in results.arms):
+        raise NothingToDraw("no λ has a completed test replicate yet")
+    shown = {metric: _by_setting(results, metric) for metric in METRICS}
+    scales = {
+        metric: scale_of({name: Extent.of_estimates(one.values()) for name, one in by_setting.items()})
+        for metric, by_setting in shown.items()
+    }
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(2, 2, sharex=True)
-        for column, metric in enumerate(METRICS):
+        for (ours, theirs), metric in zip(panels.T, METRICS, strict=True):
             for apart in (False, True):
-                _ours(panels[0][column], results, shown, metric, apart, scales[metric])
-                _theirs(panels[1][column], results, shown, metric, apart)
-            panels[0][column].set_title(METRICS[metric])
-            panels[1][column].set(xlabel="λ")
-            panels[1][column].set_xticks(range(len(shown)), [f"{weight.lam:g}" for weight in shown])
-            panels[1][column].margins(x=0.12)
-            scale_y({panels[0][column]: _marks(shown, metric)}, scales[metric])
+                _ours(ours, results, shown[metric], apart, scales[metric])
+                _theirs(theirs, results, metric, apart)
+            ours.set_title(METRICS[metric])
+            theirs.set(xlabel="λ")
+            theirs.set_xticks(range(len(results.arms)), [f"{weight(arm):g}" for arm in results.arms])
+            theirs.margins(x=0.12)
+            scale_y({ours: _marks(shown[metric])}, scales[metric])
         panels[0][0].set_ylabel("ours, test (%)")
         panels[1][0].set_ylabel("published, OAI (%)")
         shared_legend(figure, panels[:, 0])
 
+    seeds = replicates_phrase(results.seeds_text, {name: one[False] for name, one in shown["mAP"].items()})
     text = (
-        f"Test mAP and CMC top-1 by λ (mean ± SE over seeds, {_seeds(results, shown)}; no bar for one seed), over all "
+        f"Test mAP and CMC top-1 by λ (mean ± SE over seeds, {seeds}; no bar for one seed), over all "
         f"queries and those at least {APART} {results.interval.after_baseline}. Below: {published.LABEL}, printed "
         f"without SE, on other images and so on a scale of their own. {published.CMC_NOTE}"
     )
     text += next((scale.note for scale in scales.values() if scale.beyond), "")
     alt = "Test mAP by λ. " + "; ".join(
-        f"{weight.text}: {', '.join(f'{_label(results, a)} {_mean(weight, a)} %' for a in (False, True))}"
-        for weight in shown
+        f"{name}: {', '.join(f'{_label(results, apart)} {in_percent(one[apart].stat.mean, 1)} %' for apart in one)}"
+        for name, one in shown["mAP"].items()
     )
     return Plot("map_by_lambda", "mAP and CMC top-1 by λ", caption(results, text), alt, 3.6, draw)
 
 
-def _seeds(results: Results, shown: list[Weight]) -> str:
-    found = {weight.text: weight.values["replicate", "mAP", False] for weight in shown}
-    short = [f"{name} n = {value.n_text}" for name, value in found.items() if not value.complete]
-    return f"n = {results.seeds_text}" + (f" except {', '.join(short)}" if short else "")
+BySetting = dict[str, dict[bool, Estimate]]
 
 
-def _mean(weight: Weight, apart: bool) -> str:
-    return in_percent(weight.values["replicate", "mAP", apart].stat.mean, 1)
+def _by_setting(results: Results, metric: str) -> BySetting:
+    """Return the test values by λ, over all queries (False) and over those apart (True)."""
+    return {
+        setting(arm): {apart: value(results, arm, "replicate", metric, apart) for apart in (False, True)}
+        for arm in results.arms
+    }
 
 
-def _scale(shown: list[Weight], metric: str) -> Scale:
-    """Of our values of a metric, with what lies far off at the edge."""
-    return scale_of(
-        {
-            one.text: Extent.of_estimates(one.values["replicate", metric, apart] for apart in (False, True))
-            for one in shown
-        }
-    )
+def _marks(shown: BySetting) -> list[Mark]:
+    """Return what stands at the edge for a λ that is off the scale."""
+    ranges = {name: range_text([100 * value.stat.mean for value in one.values()]) for name, one in shown.items()}
+    return [Mark(name, x, text, _STYLES[False]) for x, (name, text) in enumerate(ranges.items())]
 
 
-def _marks(shown: list[Weight], metric: str) -> list[Mark]:
-    """What stands at the edge for a λ that is off the scale."""
-    found = []
-    for x, weight in enumerate(shown):
-        means = [100 * weight.values["replicate", metric, apart].stat.mean for apart in (False, True)]
-        style = {"color": _COLOURS[False], "marker": _MARKERS[False]}
-        found.append(Mark(weight.text, x, range_text(means), style))
-    return found
+def _ours(axes: Axes, results: Results, shown: BySetting, apart: bool, scale: Scale) -> None:
+    """Draw the line of our values, with a gap at each λ that stands at the edge."""
+    on_scale = {name: {} if name in scale.beyond else one[apart].values for name, one in shown.items()}
+    frame = replicates({x + _ASIDE[apart]: values for x, values in enumerate(on_scale.values())}, scale=100)
+    mean_line(axes, frame, bars=True, label=f"ours, {_label(results, apart)}", **_STYLES[apart])
 
 
-def _ours(axes: Axes, results: Results, shown: list[Weight], metric: str, apart: bool, scale: Scale) -> None:
-    found = {}
-    for x, weight in enumerate(shown):
-        values = weight.values["replicate", metric, apart].values
-        hidden = weight.text in scale.beyond  # it has its mark at the edge, and the line a gap
-        found[x + _ASIDE[apart]] = dict.fromkeys(values, math.nan) if hidden else values
-    label = f"ours, {_label(results, apart)}"
-    frame = replicates(found, scale=100)
-    mean_line(axes, frame, bars=True, label=label, color=_COLOURS[apart], marker=_MARKERS[apart])
-
-
-def _theirs(axes: Axes, results: Results, shown: list[Weight], metric: str, apart: bool) -> None:
-    values = {x + _ASIDE[apart]: _published(results, weight.lam, metric, apart) for x, weight in enumerate(shown)}
-    value_line(
-        axes,
-        pd.Series(values, name="y", dtype=float).rename_axis("x").reset_index(),
-        color=_COLOURS[apart],
-        marker=_MARKERS[apart],
-        linestyle=(0, (3, 1.5)),
-        linewidth=0.9,
-        label=f"published (OAI), {_label(results, apart)}",
-    )
+def _theirs(axes: Axes, results: Results, metric: str, apart: bool) -> None:
+    values = {x + _ASIDE[apart]: _published(results, arm, metric, apart) for x, arm in enumerate(results.arms)}
+    frame = pd.DataFrame({"x": [*values], "y": [*values.values()]}, dtype=float)
+    label = f"published (OAI), {_label(results, apart)}"
+    value_line(axes, frame, linestyle=(0, (3, 1.5)), linewidth=0.9, label=label, **_STYLES[apart])
 
 
 def lambda_verdict(results: Results) -> Verdict:
-    """Which λ validation prefers, what it reaches on the test set, and what leaving the term out costs."""
-    shown, found = weights(results), comparisons(results)
-    paper = _paper(results, shown) if results.interval == YEAR else []
-    answers = (*plain_sentences(results), *_preferred(results, shown), *_difference(results, shown), *paper)
-    caveats = (*comparison_cautions(found, results.selects), *trailing_cautions(results), *cautions(results))
-    return Verdict(lead(results), answers, caveats, details(results))
+    """Say which λ validation prefers, what it reaches on the test set, and what leaving the term out costs."""
+    by_share = {
+        share: best_of({arm.name: value(results, arm, "search", "mAP", share) for arm in results.arms})
+        for share in (True, False)
+    }
+    best = {share: None if name is None else results.arm(name) for share, name in by_share.items()}
+    findings = [*plain_sentences(results), _preferred(results, best[True], best[False]), *_gain(results, best[True])]
+    own = (*comparison_cautions(comparisons(results), results.selects), *trailing_cautions(results))
+    return verdict_of(results, [*findings, *_paper(results)], *own)
 
 
-def _preferred(results: Results, shown: list[Weight]) -> list[str]:
-    """What validation prefers; the test set is for measuring, not for choosing."""
+def _preferred(results: Results, apart: ArmEntry | None, pooled: ArmEntry | None) -> str:
+    """Say what validation prefers; the test set is for measuring, not for choosing."""
     interval, far = results.interval.plural, _label(results, apart=True)
-    best = {apart: _best(shown, apart) for apart in (True, False)}
-    apart, pooled = best[True], best[False]
     if apart is None or pooled is None:
-        return [f"No λ has completed all its folds with queries at {far} yet, so validation prefers none."]
-    return [
-        f"Validation prefers {apart.text} for images at least {APART} {interval} apart, with an mAP of "
-        f"{estimate_text(apart.values['search', 'mAP', True])}, and {'also' if apart is pooled else pooled.text} over "
-        f"all {interval}, with {estimate_text(pooled.values['search', 'mAP', False])}. On the test set {apart.text} "
-        f"reaches {estimate_text(apart.values['replicate', 'mAP', True])} at {far} and "
-        f"{estimate_text(apart.values['replicate', 'mAP', False])} over all {interval}."
-    ]
+        return f"No λ has completed all its folds with queries at {far} yet, so validation prefers none."
+    return (
+        f"Validation prefers {setting(apart)} for images at least {APART} {interval} apart, with an mAP of "
+        f"{estimate_text(value(results, apart, 'search', 'mAP', True))}, and "
+        f"{'also' if apart is pooled else setting(pooled)} over all {interval}, with "
+        f"{estimate_text(value(results, pooled, 'search', 'mAP', False))}. On the test set {setting(apart)} reaches "
+        f"{estimate_text(value(results, apart, 'replicate', 'mAP', True))} at {far} and "
+        f"{estimate_text(value(results, apart, 'replicate', 'mAP', False))} over all {interval}."
+    )
 
 
-def _best(shown: list[Weight], apart: bool) -> Weight | None:
-    means = {w.lam: w.values["search", "mAP", apart] for w in shown if ("search", "mAP", apart) in w.values}
-    usable = [w for w in shown if (v := means.get(w.lam)) and v.complete and not math.isnan(v.stat.mean)]
-    return max(usable, key=lambda w: means[w.lam].stat.mean, default=None)
-
-
-def _difference(results: Results, shown: list[Weight]) -> list[str]:
-    """The preferred λ against none at all, paired by seed; against the paper's λ = 1 where none is preferred."""
-    apart, by_lam = _best(shown, True), {weight.lam: weight for weight in shown}
-    other = by_lam.get(1.0 if apart is by_lam.get(0.0) else 0.0)
-    if apart is None or other is None or other is apart:
+def _gain(results: Results, preferred: ArmEntry | None) -> list[str]:
+    """Say by how much, paired by seed, the preferred λ differs from none at all; if that is it, from the paper's 1."""
+    by_weight = {weight(arm): arm for arm in results.arms}
+    other = by_weight.get(1.0 if preferred is by_weight.get(0.0) else 0.0)
+    if preferred is None or other is None or other is preferred:
         return []
-    a, b = (_apart_by_seed(results, weight.arm) for weight in (apart, other))
+    a, b = (value(results, arm, "replicate", "mAP", True).values for arm in (preferred, other))
     paired = paired_difference(a, b)
     if paired.n == 0:
-        return [f"No seed completed both {apart.text} and {other.text}, so no difference can be given."]
+        return [f"No seed completed both {setting(preferred)} and {setting(other)}, so no difference can be given."]
     size = f"{points(paired.difference)} percentage points of mAP at {_label(results, apart=True)}"
-    text = f"Paired by seed, {apart.text} minus {other.text} is {size}"
+    text = f"Paired by seed, {setting(preferred)} minus {setting(other)} is {size}"
     if paired.low is None or paired.high is None:
         return [f"{text} (no interval: {paired.note})."]
     shows = "" if not paired.low <= 0 <= paired.high else ": no difference is shown"
@@ -271,18 +241,16 @@ def _difference(results: Results, shown: list[Weight]) -> list[str]:
     ]
 
 
-def _apart_by_seed(results: Results, arm: str) -> dict[int, float]:
-    found = {t.replicate: from_time(t, "mAP", APART) for t in results.of(arm, "replicate") if t.status == "completed"}
-    return {seed: value for seed, value in found.items() if value is not None}
-
-
-def _paper(results: Results, shown: list[Weight]) -> list[str]:
-    """What the paper printed, for reference."""
-    found = {w.text: value for w in shown if (value := published.lambda_value(w.lam, "mAP", True)) is not None}
-    best, worst = (pick(found, key=lambda text: found[text]) for pick in (max, min))
+def _paper(results: Results) -> list[str]:
+    """Return what the paper printed, for reference; nothing of another interval than years."""
+    found = {setting(arm): _published(results, arm, "mAP", apart=True) for arm in results.arms}
+    known = {name: printed for name, printed in found.items() if printed is not None}
+    if not known:
+        return []
+    best, worst = max(known, key=known.__getitem__), min(known, key=known.__getitem__)
     return [
         f"For reference, {published.LABEL}, on other images: highest mAP at {_label(results, apart=True)} with {best} "
-        f"({found[best]} %), lowest with {worst} ({found[worst]} %)."
+        f"({known[best]} %), lowest with {worst} ({known[worst]} %)."
     ]
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from statistics import fmean
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -14,17 +13,17 @@ from fmim_core.metric_names import METRICS
 from fmim_reports.drawing.lines import mean_line, replicates, value_line
 from fmim_reports.drawing.plotting import INK, QUIET, NothingToDraw, Plot, line_style
 from fmim_reports.parts.budget import budget_plot
-from fmim_reports.parts.cautions import cautions, epochs_caution
+from fmim_reports.parts.cautions import epochs_caution
 from fmim_reports.parts.comparisons.words import estimate_text
 from fmim_reports.parts.costs import cost_plot
 from fmim_reports.parts.optimism import optimism_plot
 from fmim_reports.parts.tidy import tidy_row, tidy_table
-from fmim_reports.parts.verdict import Verdict, lead
+from fmim_reports.parts.verdict import Verdict, verdict_of
 from fmim_reports.reading import published
-from fmim_reports.reading.results import PlannedTrial, Results
-from fmim_reports.reading.summary import Estimate, estimate_of
+from fmim_reports.reading.results import Results
+from fmim_reports.reading.summary import Estimate, best_of, on_validation
 from fmim_reports.studies import Contents
-from fmim_reports.writing.captions import caption
+from fmim_reports.writing.captions import caption, replicates_phrase
 from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import configuration_text, in_percent
 from fmim_reports.writing.tables import Column, Table
@@ -34,71 +33,41 @@ LARGE = 1.0
 _WHY_EPOCHS_MATTER = "Where training breaks down may move with its length."
 
 
-@dataclass(frozen=True)
-class Margin:
-    """One ε: its arm, its validation mAP and CMC top-1 over the folds, and the share of active triplets."""
-
-    arm: str
-    epsilon: float
-    map: Estimate
-    cmc: Estimate
-    active_share: float
-    chance: float
-
-    @property
-    def text(self) -> str:
-        return configuration_text({"epsilon": self.epsilon})
+def by_epsilon(results: Results, metric: str) -> dict[float, Estimate]:
+    """Return a validation metric by ε, from small to large, of the study's one arm."""
+    (arm,) = results.arms
+    values = sorted(float(configuration["epsilon"]) for configuration in arm.configurations)
+    return {epsilon: on_validation(results, arm.name, {"epsilon": epsilon}, metric) for epsilon in values}
 
 
-def margins(results: Results) -> list[Margin]:
-    """Every ε of every arm, from small to large."""
-    found = [_margin(results, arm.name, c["epsilon"]) for arm in results.arms for c in arm.configurations]
-    return sorted(found, key=lambda margin: margin.epsilon)
+def _text(epsilon: float) -> str:
+    return configuration_text({"epsilon": epsilon})
 
 
-def _margin(results: Results, arm: str, epsilon: float) -> Margin:
-    trials, of = results.of(arm, "search", {"epsilon": epsilon}), len(results.study.folds)
-    done = [trial for trial in trials if trial.status == "completed"]
-    return Margin(
-        arm=arm,
-        epsilon=float(epsilon),
-        map=estimate_of(trials, "mAP", of, "fold"),
-        cmc=estimate_of(trials, "CMC_1", of, "fold"),
-        active_share=_mean(share for trial in done for share in _shares(trial)),
-        chance=_mean(trial.metric("chance_mAP") for trial in done),
-    )
-
-
-def _shares(trial: PlannedTrial) -> list[float]:
-    return [row.active_share for row in trial.record.history] if trial.record else []
-
-
-def _mean(values: Any) -> float:
-    listed = list(values)
-    return math.fsum(listed) / len(listed) if listed else math.nan
-
-
-def _best(found: Sequence[Margin]) -> Margin | None:
-    """The best of the ε that completed every fold."""
-    complete = [m for m in found if m.map.complete and not math.isnan(m.map.stat.mean)]
-    return max(complete, key=lambda m: m.map.stat.mean, default=None)
+def _active_share(results: Results, epsilon: float) -> float:
+    """Return the mean share of active triplets over epochs and folds; not a number before there are any."""
+    (arm,) = results.arms
+    trials = results.of(arm.name, "search", {"epsilon": epsilon})
+    done = [trial.record for trial in trials if trial.record and trial.status == "completed"]
+    shares = [row.active_share for record in done for row in record.history]
+    return fmean(shares) if shares else math.nan
 
 
 def margin_table(results: Results) -> Table:
-    """Fig. 2a of the paper in numbers, with the distance of every ε to the best."""
-    found, curve = margins(results), published.margin_curve()
-    best = _best(found)
+    """Return Fig. 2a of the paper in numbers, with the distance of every ε to the best."""
+    found, cmc, curve = by_epsilon(results, "mAP"), by_epsilon(results, "CMC_1"), published.margin_curve()
+    best = best_of(found)
     rows = [
         {
-            "arm": results.arm(margin.arm),
-            "epsilon": margin.epsilon,
-            "validation_mAP": margin.map,
-            "validation_CMC_1": margin.cmc,
-            "to_best": _to_best(margin, best),
-            "active_share": margin.active_share,
-            "published_mAP_percent": round(100 * curve[margin.epsilon]) if margin.epsilon in curve else None,
+            "arm": results.arms[0],
+            "epsilon": epsilon,
+            "validation_mAP": value,
+            "validation_CMC_1": cmc[epsilon],
+            "to_best": None if best is None or not value.stat.n else value.stat.mean - found[best].stat.mean,
+            "active_share": _active_share(results, epsilon),
+            "published_mAP_percent": round(100 * curve[epsilon]) if epsilon in curve else None,
         }
-        for margin in found
+        for epsilon, value in found.items()
     ]
     group = "Validation, %, mean ± SE over folds (n)"
     columns = [
@@ -116,28 +85,30 @@ def margin_table(results: Results) -> Table:
     return Table("margins", "Validation mAP by margin", caption(results, text), columns, rows, also=[ARM])
 
 
-def _to_best(margin: Margin, best: Margin | None) -> float | None:
-    return margin.map.stat.mean - best.map.stat.mean if best and margin.map.stat.n else None
-
-
 def margin_tidy(results: Results) -> Table:
-    """Validation values by ε, mAP beside the published one."""
-    curve = published.margin_curve()
-    rows = []
-    for margin in margins(results):
-        paper = 100 * curve[margin.epsilon] if margin.epsilon in curve else None
-        rows.append(tidy_row(results.arm(margin.arm), margin.text, "mAP", margin.map, paper))
-        rows.append(tidy_row(results.arm(margin.arm), margin.text, "CMC_1", margin.cmc, None))
+    """Return validation values by ε, mAP beside the published one."""
+    found = {metric: by_epsilon(results, metric) for metric in ("mAP", "CMC_1")}
+    paper = {("mAP", epsilon): 100 * value for epsilon, value in published.margin_curve().items()}
+    rows = [
+        tidy_row(results.arms[0], _text(epsilon), metric, found[metric][epsilon], paper.get((metric, epsilon)))
+        for epsilon in found["mAP"]
+        for metric in found
+    ]
     return tidy_table(results, rows, "fold")
 
 
 def margin_plot(results: Results) -> Plot:
-    """Validation mAP over ε, with the published curve as a thin line."""
-    shown = [margin for margin in margins(results) if margin.map.stat.n]
+    """Draw validation mAP over ε, with the published curve as a thin line.
+
+    Raises:
+        NothingToDraw: no ε has a completed fold.
+    """
+    shown = {epsilon: value for epsilon, value in by_epsilon(results, "mAP").items() if value.stat.n}
     if not shown:
         raise NothingToDraw("no ε has a completed fold yet")
-    curve, chance = published.margin_curve(), _mean(margin.chance for margin in shown)
-    ours = replicates({margin.epsilon: margin.map.values for margin in shown}, scale=100)
+    curve, chances = published.margin_curve(), by_epsilon(results, "chance_mAP")
+    chance = fmean(chances[epsilon].stat.mean for epsilon in shown)
+    ours = replicates({epsilon: value.values for epsilon, value in shown.items()}, scale=100)
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
@@ -149,57 +120,57 @@ def margin_plot(results: Results) -> Plot:
         axes.set(xlabel="margin ε", ylabel="validation mAP (%)", ylim=(0, 102))
         figure.legend(loc="outside upper center", ncols=2, columnspacing=1)
 
-    of = len(results.study.folds)
-    short = ", ".join(f"{margin.text} n = {margin.map.n_text}" for margin in shown if not margin.map.complete)
-    text = (
-        f"Validation mAP of the triplet loss by its margin (mean ± SE over folds, n = {of}"
-        f"{f' except {short}' if short else ''}; no bar for one fold). Dashed: {LABEL}, Fig. 2(a), on "
-        "other images."
+    folds = replicates_phrase(
+        str(len(results.study.folds)), {_text(epsilon): value for epsilon, value in shown.items()}
     )
-    alt = "Validation mAP by ε: " + ", ".join(f"{in_percent(m.map.stat.mean, 1)} % at {m.epsilon:g}" for m in shown)
+    text = (
+        f"Validation mAP of the triplet loss by its margin (mean ± SE over folds, {folds}; no bar for one fold). "
+        f"Dashed: {LABEL}, Fig. 2(a), on other images."
+    )
+    listed = ", ".join(f"{in_percent(value.stat.mean, 1)} % at {epsilon:g}" for epsilon, value in shown.items())
+    alt = f"Validation mAP by ε: {listed}"
     return Plot("map_by_margin", "mAP by margin", caption(results, text), alt, 2.9, draw)
 
 
 def margin_verdict(results: Results) -> Verdict:
-    """Which ε is best, what a margin of 1 and more costs, and what ε = 0 measures."""
-    found = margins(results)
-    best = _best(found)
-    caveats = (*epochs_caution(results, _WHY_EPOCHS_MATTER), *cautions(results))
+    """Say which ε is best, what a margin of 1 and more costs, and what ε = 0 measures."""
+    found, own = by_epsilon(results, "mAP"), epochs_caution(results, _WHY_EPOCHS_MATTER)
+    best = best_of(found)
     if best is None:
-        return Verdict(lead(results), ("No ε has completed all its folds yet.",), caveats)
-    first = f"Validation mAP is highest at {best.text}: {estimate_text(best.map)}. {_large(found, best)}"
-    return Verdict(lead(results), (f"{first} {_breaks(found, best)}", *_zero(found, best), _paper()), caveats)
+        return verdict_of(results, ["No ε has completed all its folds yet."], *own)
+    means = {epsilon: value.stat.mean for epsilon, value in found.items() if value.stat.n}
+    first = f"Validation mAP is highest at {_text(best)}: {estimate_text(found[best])}."
+    first = f"{first} {_large(means, best)} {_breaks(means, best)}"
+    return verdict_of(results, [first, *_zero(results, found.get(0.0), means[best]), _paper()], *own)
 
 
-def _large(found: Sequence[Margin], best: Margin) -> str:
-    """mAP at ε ≥ 1 and how far below the best that is."""
-    means = {m.text: m.map.stat.mean for m in found if m.epsilon >= LARGE and m.map.stat.n}
-    if not means:
+def _large(means: Mapping[float, float], best: float) -> str:
+    """Say what mAP is at ε ≥ 1 and how far below the best that is."""
+    large = [mean for epsilon, mean in means.items() if epsilon >= LARGE]
+    if not large:
         return f"No ε ≥ {LARGE:g} has a completed fold yet."
-    high, low = max(means.values()), min(means.values())
-    drops = [in_percent(best.map.stat.mean - value) for value in (high, low)]
+    high, low = max(large), min(large)
+    drops = [in_percent(means[best] - mean) for mean in (high, low)]
     return (
         f"At ε ≥ {LARGE:g} it lies between {in_percent(high)} and {in_percent(low)} %, {drops[0]} to {drops[1]} "
         "percentage points below the best."
     )
 
 
-def _breaks(found: Sequence[Margin], best: Margin) -> str:
-    """The margin from which a model finds less than half of what the best one does."""
-    half = best.map.stat.mean / 2
-    broken = next((m for m in found if m.epsilon > best.epsilon and m.map.stat.mean < half), None)
+def _breaks(means: Mapping[float, float], best: float) -> str:
+    """Say from which margin a model finds less than half of what the best one does."""
+    broken = next((epsilon for epsilon, mean in means.items() if epsilon > best and mean < means[best] / 2), None)
     if broken is None:
-        return f"No ε above {best.epsilon:g} falls below half of the best."
-    return f"Above {best.epsilon:g} it first falls below half of the best at {broken.text}."
+        return f"No ε above {best:g} falls below half of the best."
+    return f"Above {best:g} it first falls below half of the best at {_text(broken)}."
 
 
-def _zero(found: Sequence[Margin], best: Margin) -> list[str]:
-    zero = next((m for m in found if m.epsilon == 0 and m.map.stat.n), None)
-    if zero is None:
+def _zero(results: Results, zero: Estimate | None, best: float) -> list[str]:
+    """Say what ε = 0 measures."""
+    if zero is None or not zero.stat.n:
         return []
-    drop = in_percent(best.map.stat.mean - zero.map.stat.mean)
-    text = f"At ε = 0 it is {estimate_text(zero.map)}, {drop} percentage points below the best"
-    if zero.active_share != 0:
+    text = f"At ε = 0 it is {estimate_text(zero)}, {in_percent(best - zero.stat.mean)} percentage points below the best"
+    if _active_share(results, 0.0) != 0:
         return [f"{text}."]
     return [
         f"{text}: semi-hard selection (0 < Δ ≤ ε) selects nothing there, so what is scored is an untrained or "
@@ -209,18 +180,14 @@ def _zero(found: Sequence[Margin], best: Margin) -> list[str]:
 
 def _paper() -> str:
     curve = published.margin_curve()
-    highest = max(curve.values())
-    best = " to ".join(f"{e:g}" for e in _ends([e for e, value in curve.items() if value == highest]))
+    highest = [epsilon for epsilon, value in curve.items() if value == max(curve.values())]
+    best = " to ".join(f"{epsilon:g}" for epsilon in sorted({min(highest), max(highest)}))
     large = [value for epsilon, value in curve.items() if epsilon >= LARGE]
     return (
-        f"For reference, {LABEL}, on other images: {in_percent(highest, 0)} % at ε = {best}, "
+        f"For reference, {LABEL}, on other images: {in_percent(max(curve.values()), 0)} % at ε = {best}, "
         f"{in_percent(max(large), 0)} to {in_percent(min(large), 0)} % at ε ≥ {LARGE:g}, and "
         f"{in_percent(curve[0.0], 0)} % at ε = 0."
     )
-
-
-def _ends(values: list[float]) -> list[float]:
-    return sorted({min(values), max(values)})
 
 
 CONTENTS = Contents(

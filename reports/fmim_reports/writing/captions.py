@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fmim_reports.reading.cost import cost_of, trained_here
 from fmim_reports.reading.results import PlannedTrial, Results
-from fmim_reports.reading.summary import arm_summaries, queries_at
+from fmim_reports.reading.summary import Estimate, arm_summaries, queries_at
 from fmim_reports.writing.formats import decimal
 
 FEW_QUERIES = 30
@@ -30,10 +30,14 @@ def caption(results: Results, text: str) -> str:
 
 
 def seeds_phrase(results: Results) -> str:
-    """`n = 5`, and the arms of which fewer seeds count."""
-    arms = arm_summaries(results)
-    short = [f"{arm.label} n = {arm.test.n_text}" for arm in arms if not arm.test.complete]
-    return f"n = {results.seeds_text}" + (f" except {', '.join(short)}" if short else "")
+    """Return `n = 5`, and the arms of which fewer seeds count."""
+    return replicates_phrase(results.seeds_text, {arm.label: arm.test for arm in arm_summaries(results)})
+
+
+def replicates_phrase(planned: str, found: Mapping[str, Estimate]) -> str:
+    """Return `n = 5`, the planned replicates, and by name what fewer of them count for: `except Triplet n = 4 of 5`."""
+    short = [f"{name} n = {estimate.n_text}" for name, estimate in found.items() if not estimate.complete]
+    return f"n = {planned}" + (f" except {', '.join(short)}" if short else "")
 
 
 def few_queries(results: Results, times: Iterable[int]) -> dict[int, int]:

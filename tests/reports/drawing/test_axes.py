@@ -115,7 +115,7 @@ def test_a_collapsed_arm_is_at_the_edge_of_the_figures_and_few_queries_are_hollo
     assert "Hollow: a mean over fewer than 30 queries (year 6: 22, year 8: 16)." in plot.caption
     hollow = [line for line in right.lines if line.get_markerfacecolor() == "#fdfdfd"]
     assert [list(line.get_xdata()) for line in hollow] == [[3, 4]] * 3
-    assert "Q1" not in lines(left)
+    assert lines(left)["Q1"] == {}  # named in the legend, by whose look it is known at the edge
     by_trials, _ = panels(cost_plot(results))
     assert by_trials.get_ylim()[0] > 20
     assert [text.get_text() for text in by_trials.texts] == ["↓ 1.5"]
