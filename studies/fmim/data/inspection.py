@@ -16,7 +16,7 @@ from fmim.data.banks import progress_bar
 from fmim.data.sources import PHANTOM, find_listing
 from fmim.declare.presets import find_preset
 from fmim_core.data.listings.check import Read, check_images, unnamed_images
-from fmim_core.data.listings.contact_sheet import contact_sheet, sheet_lines
+from fmim_core.data.listings.contact_sheet import contact_rows, contact_sheet
 from fmim_core.data.listings.listing import FileSource, Listing, file_state
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.source import Source, SourceDescription
@@ -99,10 +99,10 @@ def write_sheet(inspection: Inspection, path: Path) -> None:
     Raises:
         ValueError: there is no image to show.
     """
-    lines = sheet_lines(inspection.index, inspection.rows)
-    subjects = len({line.subject for line in lines})
+    rows = contact_rows(inspection.index, inspection.rows, inspection.read, inspection.mirrored)
+    subjects = len({row.head.text[0] for row in rows})
     of = inspection.index["subject"].nunique()
     title = f"{inspection.description.name}: {subjects} of {of} subjects over their visits"
     content = io.BytesIO()
-    contact_sheet(title, lines, inspection.read, inspection.mirrored).save(content, "PNG")
+    contact_sheet(title, rows).save(content, "PNG")
     write_bytes(path, content.getvalue())

@@ -15,7 +15,8 @@ from PIL import Image
 from fmim.declare.presets import SMOKE
 from fmim_core.data.describe import describe
 from fmim_core.data.images.reading import ImageProblem
-from fmim_core.data.listings.contact_sheet import CAPTION, GAP, LABEL, TILE, TITLE, contact_sheet, sheet_lines
+from fmim_core.data.images.sheet import GAP, LINE, TILE, TITLE
+from fmim_core.data.listings.contact_sheet import SUBJECT, contact_rows, contact_sheet
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.metric_names import YEAR
 from tests.studies.data.conftest import Fmim
@@ -135,45 +136,46 @@ def test_metadata_only_looks_for_no_image(fmim: Fmim, tmp_path: Path) -> None:
 
 
 def tile(sheet: Image.Image, line: int, column: int) -> np.ndarray:
-    left, top = LABEL + column * (TILE + GAP), TITLE + line * (TILE + CAPTION + GAP)
+    left, top = GAP + SUBJECT + GAP + column * (TILE + GAP), TITLE + line * (TILE + LINE + GAP)
     return np.asarray(sheet)[top : top + TILE, left : left + TILE]
 
 
 def test_a_sheet_shows_visits_in_their_order_with_true_aspect() -> None:
     rows = [("a", "L", 12.0, 50), ("a", "L", 0.0, 100), ("a", "R", 0.0, 150), ("a", "L", 0.0, 0), ("b", "", 0.0, 0)]
     index = pd.DataFrame(rows, columns=["subject", "side", "months", "grey"]).assign(split="train")
-    lines = sheet_lines(index, range(5))
-    assert [(line.subject, line.side, line.visits, line.of) for line in lines] == [
-        ("a", "L", ((0.0, 1, 2), (12.0, 0, 1)), 2),
-        ("a", "R", ((0.0, 2, 1),), 1),
-    ], "b was seen once, so it shows nothing over time"
 
     def read(row: int) -> np.ndarray:
         if row == 2:
             raise ImageProblem("c.png", "empty")
         return np.full((20, 40), index["grey"][row], np.uint8)
 
-    sheet = contact_sheet("title", lines, read, mirrored=True)
+    shown = contact_rows(index, range(5), read, mirrored=True)
+    assert [[text for text, _ in row.head.text] for row in shown] == [["a", "left"], ["a", "right (mirrored)"]], (
+        "b was seen once, so it shows nothing over time"
+    )
+    texts = [[tile.text[0][0] for tile in row.tiles] for row in shown]
+    assert texts == [["baseline (1 of 2)", "month 12"], ["baseline"]]
+    sheet = contact_sheet("title", shown)
     for column, grey in enumerate((100, 50)):
-        shown = tile(sheet, 0, column)
-        assert (shown[TILE // 4 : 3 * TILE // 4] == grey).all()
-        assert (shown[: TILE // 4] == 255).all()
-        assert (shown[3 * TILE // 4 :] == 255).all()
+        drawn = tile(sheet, 0, column)
+        assert (drawn[TILE // 4 : 3 * TILE // 4] == grey).all()
+        assert (drawn[: TILE // 4] == 255).all()
+        assert (drawn[3 * TILE // 4 :] == 255).all()
     assert len(np.unique(tile(sheet, 1, 0))) > 10, "the reason stands where the image would"
 
 
 def test_a_sheet_takes_long_histories_evenly_and_the_same_subjects_in_any_order() -> None:
     rows = [(f"s{n}", 12.0 * visit, "test" if n > 18 else "train") for n in range(20) for visit in range(n)]
     index = pd.DataFrame(rows, columns=["subject", "months", "split"]).assign(side="")
-    lines = sheet_lines(index, range(len(index)))
-    assert len(lines) == 8
-    assert {line.of for line in lines} <= set(range(2, 19))
-    for line in lines:
-        shown = [months for months, _, _ in line.visits]
-        assert (shown[0], shown[-1]) == (0.0, 12.0 * (line.of - 1))
-        assert len(shown) == min(6, line.of)
-    backwards = sheet_lines(index[::-1], range(len(index)))
-    assert [line.subject for line in backwards] == [line.subject for line in lines]
+    rows_shown, backwards = (contact_rows(one, range(len(index)), int, False) for one in (index, index[::-1]))  # type: ignore[arg-type]
+    assert len(rows_shown) == 8
+    for row in rows_shown:
+        visits = int(row.head.text[0][0][1:])
+        assert visits <= 18, "the development subjects"
+        months = [0, *(int(tile.text[0][0].split()[1]) for tile in row.tiles[1:])]
+        assert (months[-1], len(months)) == (12 * (visits - 1), min(6, visits))
+        assert [text for text, _ in row.head.text[2:]] == ([f"6 of {visits} visits"] if visits > 6 else [])
+    assert [row.head.text for row in backwards] == [row.head.text for row in rows_shown]
 
 
 def test_nothing_of_the_users_is_overwritten(fmim: Fmim, tmp_path: Path) -> None:

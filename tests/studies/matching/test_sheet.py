@@ -11,10 +11,10 @@ from PIL import ImageColor
 
 from fmim.matching.images import Images
 from fmim.matching.ranking import Candidates, Ranking
-from fmim.matching.sheet import COLUMNS, FRAME, LINE, MARGIN, MATCH, QUERY, TILE, TITLE, WIDTH, match_sheet
-from fmim_core.data.images.drawing import GAP, wrapped
+from fmim.matching.sheet import COLUMNS, QUERY, match_sheet
+from fmim_core.data.images.sheet import FRAME, GAP, LINE, MATCH, TILE, TITLE, wrapped
 
-LEFT, HEIGHT = 2 * MARGIN + QUERY, TILE + 3 * LINE + MARGIN  # of the first candidate; of a line of them
+LEFT, HEIGHT = 2 * GAP + QUERY, TILE + 3 * LINE + GAP  # of the first candidate; of a line of them
 
 
 def images(levels: list[int], subject: str) -> Images:
@@ -34,8 +34,7 @@ def ranking() -> Ranking:
 
 def test_candidates_stand_by_rank_and_true_ones_are_framed(ranking: Ranking) -> None:
     sheet = np.asarray(match_sheet(ranking, 0, "One sentence."))
-    assert sheet.shape[1] == WIDTH
-    assert (sheet[TITLE : TITLE + QUERY, MARGIN : MARGIN + QUERY] == 100).all()
+    assert (sheet[TITLE : TITLE + QUERY, GAP : GAP + QUERY] == 100).all()
     green = ImageColor.getrgb(MATCH)
     for rank in range(8):
         top, left = TITLE + rank // COLUMNS * HEIGHT, LEFT + rank % COLUMNS * (TILE + GAP)
@@ -45,10 +44,10 @@ def test_candidates_stand_by_rank_and_true_ones_are_framed(ranking: Ranking) -> 
         assert (tile[0] == frame).all()
         text = sheet[top + TILE : top + HEIGHT, left : left + TILE]
         assert (text < 200).any(axis=(1, 2)).any(), "something is written below"
-        assert (sheet[top : top + HEIGHT - MARGIN, left + TILE : left + TILE + GAP] == 255).all(), (
+        assert (sheet[top : top + HEIGHT - GAP, left + TILE : left + TILE + GAP] == 255).all(), (
             "and nothing between them"
         )
-    assert (sheet[TITLE:, MARGIN + QUERY : LEFT][: 2 * HEIGHT - MARGIN] == 255).all()
+    assert (sheet[TITLE:, GAP + QUERY : LEFT][: 2 * HEIGHT - GAP] == 255).all()
 
 
 def test_it_is_as_high_as_its_lines_and_shows_twenty_at_most(ranking: Ranking) -> None:
@@ -57,11 +56,11 @@ def test_it_is_as_high_as_its_lines_and_shows_twenty_at_most(ranking: Ranking) -
         found, positions=np.tile(found.positions, 4), similarities=np.tile(found.similarities, 4), matches=None
     )
     heights = [match_sheet(replace(ranking, found=(one,)), 0, "One sentence.").height for one in (found, more)]
-    assert heights == [TITLE + lines * HEIGHT + LINE + MARGIN for lines in (2, 4)]
+    assert heights == [TITLE + lines * HEIGHT + LINE + GAP for lines in (2, 4)]
 
 
 def test_a_sentence_is_broken_between_words_where_it_is_too_wide() -> None:
-    lines = wrapped("one two three four five six seven " * 4, 23, 300)
+    lines = wrapped("one two three four five six seven " * 4, 300)
     assert len(lines) > 3
     assert " ".join(lines).split() == ["one", "two", "three", "four", "five", "six", "seven"] * 4
-    assert wrapped("short", 23, 300) == ["short"]
+    assert wrapped("short", 300) == ["short"]

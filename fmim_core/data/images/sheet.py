@@ -1,0 +1,105 @@
+"""A sheet of images as one picture, to be read at the width of a page: rows of them with text below each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from fmim_core.data.images.limits import ImageProblem
+
+TILE, GAP, LINE, TITLE, FRAME = 200, 12, 29, 52, 5  # pixels
+LARGE, SMALL = 26, 23  # text
+PAPER, EMPTY, INK, QUIET = "#ffffff", "#e8ebee", "#1b1f24", "#5b6470"
+MATCH = "#009E73"  # the green of the report's figures, in its colour-blind safe shade
+
+Text = tuple[str, str]
+"""A line of text and its colour."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A grey image that `read` gives, if any, the lines below it, and the colour of a frame around it, if any."""
+
+    read: Callable[[], np.ndarray] | None
+    text: Sequence[Text]
+    frame: str | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is on the left, and the tiles beside it, in as many lines as they need."""
+
+    head: Tile
+    tiles: Sequence[Tile]
+
+
+def picture_sheet(title: str, rows: Sequence[Row], columns: int, head: int, footer: str = "") -> Image.Image:
+    """Draw rows below each other; an image that cannot be read is a grey field with the reason.
+
+    Args:
+        columns: tiles in a line, at most. head: width of what is on the left, in pixels.
+        footer: below all, broken between words.
+    """
+    width = GAP + head + columns * (GAP + TILE) + GAP
+    steps = [TILE + LINE * max(len(tile.text) for tile in row.tiles) + GAP for row in rows]
+    heights = [
+        max(-(-len(row.tiles) // columns) * step, head * bool(row.head.read) + LINE * len(row.head.text) + GAP)
+        for row, step in zip(rows, steps, strict=True)
+    ]
+    closing = wrapped(footer, width - 2 * GAP) if footer else []
+    sheet = Image.new("RGB", (width, TITLE + sum(heights) + LINE * len(closing) + GAP), PAPER)
+    _write(sheet, (GAP, GAP), (title, INK), width - 2 * GAP, LARGE)
+    top = TITLE
+    for row, step, height in zip(rows, steps, heights, strict=True):
+        _draw(sheet, (GAP, top), head, row.head)
+        for number, tile in enumerate(row.tiles):
+            line, column = divmod(number, columns)
+            _draw(sheet, (GAP + head + GAP + column * (TILE + GAP), top + line * step), TILE, tile)
+        top += height
+        ImageDraw.Draw(sheet).line((GAP, top - GAP / 2, width - GAP, top - GAP / 2), fill=EMPTY, width=2)
+    for number, text in enumerate(closing):
+        _write(sheet, (GAP, top + number * LINE), (text, QUIET), width - 2 * GAP)
+    return sheet
+
+
+def wrapped(text: str, width: float) -> list[str]:
+    """Return small text as lines that are no wider than `width` pixels, broken between words."""
+    font, lines = ImageFont.load_default(SMALL), [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".lstrip()
+        if font.getlength(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
+def _draw(sheet: Image.Image, corner: tuple[int, int], side: int, tile: Tile) -> None:
+    """Draw the image in a square as large as its aspect allows, and its text below."""
+    left, top = corner
+    if tile.read:
+        box = (left, top, left + side - 1, top + side - 1)
+        try:
+            image = Image.fromarray(tile.read())
+            scale = side / max(image.size)
+            image = image.resize((max(1, round(image.width * scale)), max(1, round(image.height * scale))))
+            sheet.paste(image, (left + (side - image.width) // 2, top + (side - image.height) // 2))
+        except ImageProblem as problem:
+            ImageDraw.Draw(sheet).rectangle(box, fill=EMPTY)
+            _write(sheet, (left + 8, top + side // 2 - 12), (problem.reason, INK), side - 16)
+        if tile.frame:
+            ImageDraw.Draw(sheet).rectangle(box, outline=tile.frame, width=FRAME)
+        top += side + 2
+    for number, text in enumerate(tile.text):
+        _write(sheet, (left, top + number * LINE), text, side)
+
+
+def _write(sheet: Image.Image, corner: tuple[int, int], text: Text, width: int, size: int = SMALL) -> None:
+    """Write one line of text, cut with an ellipsis where it is too wide."""
+    (shown, color), font = text, ImageFont.load_default(size)
+    while len(shown) > 1 and font.getlength(shown) > width:
+        shown = shown[:-2] + "…"
+    ImageDraw.Draw(sheet).text(corner, shown, fill=color, font=font)
