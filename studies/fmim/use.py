@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
 
 from fmim.declare import Study
 from fmim.own.code import PACKAGES
@@ -16,34 +18,11 @@ if TYPE_CHECKING:
     from fmim_reports.loaded import StudyResults
 
 
-class RunOptions(TypedDict, total=False):
-    """What `fmim run` has as options; what is left out has the same default as there."""
-
-    preset: str
-    data: str
-    data_root: Path
-    out: Path
-    replicates: int
-    seed: int
-    cohort: int
-    search_splits: int
-    backend: Literal["ray", "inline"]
-    address: str
-    gpus_per_trial: float
-    cpus_per_trial: float
-    banks: Path
-    tracking_uri: str
-    selected: Path
-    fresh: bool
-    studies: Path
-    reuse: bool
-
-
 def run(
     study: str | Path | Study,
     changes: Mapping[str, Any] | None = None,
     quiet: bool = False,
-    **options: Unpack[RunOptions],
+    **options: Any,
 ) -> StudyResults:
     """Run a study, or go on with it, as `fmim run` does; returns its results.
 
@@ -54,6 +33,9 @@ def run(
             that this package or an installed one has; those of one's own belong into a file, which workers can run.
         changes: other values than the preset's, e.g. {"epochs": 50}, as `--set`.
         quiet: print nothing.
+        options: as `fmim run` has them, with the same defaults: preset, data, data_root, out, replicates, seed, cohort,
+            search_splits, backend, address, gpus_per_trial, cpus_per_trial, banks, tracking_uri, selected, fresh,
+            studies and reuse.
 
     Raises:
         ValueError: bad input; nothing has started.
@@ -63,19 +45,25 @@ def run(
 
     from fmim.commands.options import Options
     from fmim.runner.backends.home import usable_home
-    from fmim.runner.run import plan_of, run_plan
+    from fmim.runner.run import run_plan
+    from fmim_core.config import in_words
 
-    given = Options(study=study, changes=[f"{field}={value}" for field, value in (changes or {}).items()], **options)
+    try:
+        given = Options(
+            study=study, changes=[f"{field}={value}" for field, value in (changes or {}).items()], **options
+        )
+    except ValidationError as error:
+        raise ValueError(in_words(error)) from None
     given.check()
-    plan = plan_of(given)
+    plan = given.plan()
     if plan.study.code is None:
         _check_kinds(plan.study, {type(kind) for config in plan.train_configs() for kind in config.kinds})
     console = Console(quiet=quiet)
     with usable_home(lambda text: console.print(f"warning: {text}", markup=False, highlight=False)):
-        code = run_plan(plan, given, console)
+        code = run_plan(plan, given.setup, console)
     if code == INTERRUPTED:
         raise KeyboardInterrupt
-    return load(given.folder)
+    return load(given.setup.folder)
 
 
 def load(out: str | Path) -> StudyResults:

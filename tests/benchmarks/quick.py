@@ -16,7 +16,6 @@ import torch
 
 from fmim.commands.options import Options
 from fmim.data.sources import find_source
-from fmim.runner.run import plan_of
 from fmim_core.data.bank.building import build_bank
 from fmim_core.records import Record, read_json, read_records, record_path
 from tests.benchmarks.measurement import Measurement
@@ -60,7 +59,7 @@ def _compare(folder: Path, preset: str, every: int) -> Iterator[Measurement]:
 
 def _in_fresh_processes(folder: Path, preset: str, records: Sequence[Record]) -> list[float]:
     """Seconds of each trial."""
-    plan = plan_of(Options(STUDY, preset))
+    plan = Options(study=STUDY, preset=preset).plan()
     source = find_source("phantom", None, plan.preset, plan.seed)
     bank = build_bank(source, plan.preset.image_size, folder / "banks")
     specs = {spec.id: spec for spec in plan.possible(bank, lambda arm, search_split: ())}

@@ -22,7 +22,6 @@ from fmim import catalogue
 from fmim.cli import main
 from fmim.commands.options import Options
 from fmim.declare.presets import PRESETS
-from fmim.runner.run import plan_of
 from fmim_core.records import (
     SCHEMA,
     CalibrationFile,
@@ -91,7 +90,7 @@ def try_setting(draw: Draw, folder: Path) -> bool:
     name, text = draw(st.sampled_from(FIELDS)), draw(texts | st.sampled_from(NUMBERS).map(str))
 
     def call() -> None:
-        plan = plan_of(Options(study, preset, changes=[f"{name}={text}"], out=folder / "out"))
+        plan = Options(study=study, preset=preset, changes=[f"{name}={text}"], out=folder / "out").plan()
         for made in (plan.preset.model_dump(), *(config.model_dump() for config in plan.train_configs()[:3])):
             found: Any = made
             for part in name.split("."):
@@ -114,7 +113,7 @@ def is_written(text: str, found: object) -> bool:
 @cache
 def trainings() -> list[BaseModel]:
     """Return trainings of every study, their parts, and presets."""
-    found = [config for name in catalogue.names() for config in plan_of(Options(name, "quick")).train_configs()[::7]]
+    found = [config for name in catalogue.names() for config in Options(study=name).plan().train_configs()[::7]]
     parts = [part for one in found for part in (one.loss, one.margins, one.model, one.batches, one.augmentation)]
     return [*found, *dict.fromkeys(parts)]
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from fmim.commands.options import Options
 from fmim.runner.backends.backend import KILLED
 from fmim.runner.ending.exit_codes import DONE
-from fmim.runner.run import run_study
+from fmim.runner.run import run_plan
 from fmim_core.records import StudyFile, read_records
 from tests.stress.processes import marked, seconds_until, start
 from tests.support.comparison import comparable_records
@@ -47,7 +47,7 @@ def run_inline(folder: Path) -> None:
     """Run the study in this process, to its end."""
     study, out = folder / f"{STUDY}.py", folder / "runs" / STUDY
     options = Options(study=study, preset="smoke", out=out, backend="inline", gpus_per_trial=0.0)
-    assert run_study(options, None, Console(quiet=True)) == DONE
+    assert run_plan(options.plan(), options.setup, Console(quiet=True)) == DONE
 
 
 def screen(folder: Path) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -51,11 +50,12 @@ def collection(folder: Path) -> None:
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Two folders: one was stood in, with relative paths; the other was given whole, from a third one."""
     here, there, elsewhere, temporary = (tmp_path_factory.mktemp(name) for name in ("here", "there", "else", "temp"))
-    absolute = replace(
-        HERE,
-        data_root=there / "data",
-        out=there / "results" / "study",
-        tracking_uri=f"sqlite:///{there}/results/tracked.db",
+    absolute = HERE.model_copy(
+        update={
+            "data_root": there / "data",
+            "out": there / "results" / "study",
+            "tracking_uri": f"sqlite:///{there}/results/tracked.db",
+        }
     )
     before, default = Path.cwd(), tempfile.gettempdir()
     tempfile.tempdir = str(temporary)
@@ -63,7 +63,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         for folder, options, start in ((here, HERE, here), (there, absolute, elsewhere)):
             collection(folder)
             os.chdir(start)
-            assert run_plan(mini_plan(replicates=1), options, Console(quiet=True)) == DONE
+            assert run_plan(mini_plan(replicates=1), options.setup, Console(quiet=True)) == DONE
         assert list(elsewhere.iterdir()) == []
         assert [path for path in temporary.rglob("*") if path.is_file()] == []
     finally:

@@ -10,6 +10,7 @@ from fmim.commands.options import Options
 from fmim.declare import Arm, Preset, Study
 from fmim.declare.changes import with_changes
 from fmim.plan import Plan
+from fmim.runner.setup import Setup
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.trial.spec import TrialSpec
@@ -59,8 +60,8 @@ MINI_STUDY = Study(
 )
 
 
-def options_in(root: Path, **changes: Any) -> Options:
-    """Options of an inline run on the CPU with all it writes below `root`: `study` and banks.
+def options_in(root: Path, **changes: Any) -> Setup:
+    """Settings of an inline run on the CPU with all it writes below `root`: `study` and banks.
 
     Nothing is mirrored unless a test says so, since that takes a third of the time (`tracking_uri=tracked_in(root)`);
     and nothing is reused: tests that compare two runs of one plan are to run both.
@@ -74,7 +75,7 @@ def options_in(root: Path, **changes: Any) -> Options:
         "banks": root / "banks",
         "reuse": False,
     }
-    return Options(**given | changes)
+    return Options(**given | changes).setup
 
 
 def mini_plan(seed: int = 0, replicates: int = 2, epochs: int | None = None) -> Plan:

@@ -6,6 +6,9 @@ from pydantic import Field, field_validator
 
 from fmim_core.config import Config
 
+PHANTOM = "phantom"
+"""The embedded cohort, as `--data` names it."""
+
 
 class PhantomConfig(Config):
     """Size and difficulty of the cohort; months are counted from the baseline visit, 0.

@@ -22,8 +22,8 @@ def complete_preset(incomplete: str) -> list[str]:
 
 def complete_data(incomplete: str) -> list[str]:
     """Named data sets, and tables."""
-    from fmim.data.sources import PHANTOM
     from fmim_core.data.sets.base import DATA_SETS
+    from fmim_core.data.sets.phantom_config import PHANTOM
 
     return _begin(incomplete, (PHANTOM, *DATA_SETS.kinds())) + _paths(incomplete, "*.csv")
 

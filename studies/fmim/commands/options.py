@@ -1,70 +1,148 @@
-"""What the command line says of a run, and what can be checked of that without torch, whose import takes seconds."""
+"""The options of a run, declared once: for the command line, for `fmim.run`, and as what the plan and its run need.
+
+They are checked as far as can be without torch, whose import takes seconds.
+"""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+import typer
+from pydantic import ConfigDict, Field, model_validator
+from typer.models import OptionInfo
 
 from fmim import catalogue
-from fmim.data.sources import PHANTOM, check_data
+from fmim.commands.completion import complete_data, complete_preset, complete_study
 from fmim.declare import Preset, Study
 from fmim.declare.changes import check_changes, read_changes, with_changes
+from fmim.own.faults import place_of
 from fmim.own.study_file import is_study_file
-from fmim.runner.folder.ownership import check_folder, nearest_place
+from fmim.runner.setup import Setup
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.sqlite.database import database_files
+from fmim_core.config import Config, Refused
+from fmim_core.data.sets.phantom_config import PHANTOM
 from fmim_core.records import SelectionFile
 from fmim_spaces.domain import Assignment
+
+if TYPE_CHECKING:
+    from fmim.plan import Plan
 
 STUDIES = Path("runs")
 """Where studies lie if nothing is said, with their banks and MLflow's database beside them."""
 
-NOT_IN_COMMAND = ("study", "changes", "tracking_uri", "fresh")
-"""Options that `Options.command` has in another form, or not at all: a study that goes on does not start over."""
+StudyName = Annotated[
+    str,
+    typer.Argument(
+        metavar="STUDY", help="One of `fmim list`, or a Python file of your own.", autocompletion=complete_study
+    ),
+]
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the command line says; None is the preset's or the study's own.
+class Options(Config):
+    """What is said of a run; None is the preset's or the study's own.
+
+    A field with a `typer.Option` is an option of the commands that take these.
 
     Args:
         study: its name, the file that declares it, or itself.
-        studies: the folder of all studies, with their banks and MLflow's database; else the one that the study's folder
-            lies in.
-        reuse: whether trials that other studies in the same folder have completed are taken over.
 
     Raises:
-        ValueError: a tracking URI that MLflow does not take, an address without Ray, a cohort without phantoms, or a
-            change that is not written FIELD=VALUE.
+        ValueError: an option of another type or too small, a tracking URI that MLflow does not take, an address without
+            Ray, a cohort without phantoms, or a change that is not written FIELD=VALUE.
     """
 
-    study: str | Path | Study
-    preset: str = "quick"
-    data: str = PHANTOM
-    data_root: Path | None = None
-    out: Path | None = None
-    replicates: int | None = None
-    seed: int = 0
-    cohort: int | None = None
-    epochs: int | None = None
-    changes: Sequence[str] = ()
-    search_splits: int = 1
-    backend: Literal["ray", "inline"] = "ray"
-    address: str | None = None
-    gpus_per_trial: float | None = None
-    cpus_per_trial: float = 1.0
-    tracking_uri: str | None = field(default=None, repr=False)  # it may hold a password
-    fresh: bool = False
-    selected: Path | None = None
-    banks: Path | None = None
-    studies: Path | None = None
-    reuse: bool = True
+    model_config = ConfigDict(hide_input_in_errors=True)  # a tracking URI may hold a password
 
-    def __post_init__(self) -> None:
+    study: str | Path | Study
+    preset: Annotated[
+        str, typer.Option("--preset", help="smoke, quick, full or paper.", autocompletion=complete_preset)
+    ] = "quick"
+    data: Annotated[
+        str,
+        typer.Option(
+            "--data",
+            help="A data set's name, or a manifest (CSV: image,subject,months…).",
+            autocompletion=complete_data,
+        ),
+    ] = PHANTOM
+    data_root: Annotated[Path | None, typer.Option("--data-root", help="Folder that --data lies in.")] = None
+    out: Annotated[Path | None, typer.Option("--out", help="The study's folder; default runs/STUDY.")] = None
+    replicates: Annotated[int | None, typer.Option("--replicates", min=1, help="Fresh seeds of each arm's winner.")] = (
+        None
+    )
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Everything random derives from it.")] = 0
+    cohort: Annotated[
+        int | None,
+        typer.Option("--cohort", min=0, help="Draw another cohort of phantoms with this seed; 0 is the first."),
+    ] = None
+    epochs: Annotated[
+        int | None, typer.Option("--epochs", min=1, help="Instead of the preset's; as --set epochs=N.")
+    ] = None
+    changes: Annotated[
+        list[str],
+        typer.Option("--set", metavar="FIELD=VALUE", help="Another value than the preset's, e.g. model.kind=resnet50."),
+    ] = []  # noqa: RUF012  # pydantic copies it
+    search_splits: Annotated[
+        int,
+        typer.Option(
+            "--search-splits",
+            min=1,
+            help="Search on so many splits into folds; the first one selects, the others show what of that is chance.",
+        ),
+    ] = 1
+    backend: Annotated[
+        Literal["ray", "inline"], typer.Option("--backend", help="inline: one by one in this process.")
+    ] = "ray"
+    address: Annotated[str | None, typer.Option("--address", help="A running Ray cluster, e.g. auto.")] = None
+    gpus_per_trial: Annotated[
+        float | None,
+        typer.Option(
+            "--gpus-per-trial", min=0, help="A fraction shares a GPU; default 1 where there is a GPU, else 0."
+        ),
+    ] = None
+    cpus_per_trial: Annotated[float, typer.Option("--cpus-per-trial", min=0.01, help="CPU cores for each trial.")] = 1.0
+    banks: Annotated[
+        Path | None, typer.Option("--banks", help="Folder of decoded images; default banks beside the study's folder.")
+    ] = None
+    tracking_uri: Annotated[
+        str | None,
+        typer.Option(
+            "--tracking-uri", help="MLflow's database or server; default mlflow.db beside the study's folder."
+        ),
+        Field(repr=False),
+    ] = None
+    selected: Annotated[
+        Path | None,
+        typer.Option("--selected", help="Take the arms' configurations from what this study's folder selected."),
+    ] = None
+    studies: Annotated[
+        Path | None,
+        typer.Option(
+            "--studies",
+            help="Folder of all studies: its banks, MLflow's database and trials; default where the study lies.",
+        ),
+    ] = None
+    reuse: Annotated[
+        bool,
+        typer.Option(
+            " /--no-reuse",
+            help="Train anew what another study in the same folder has trained just so; else it is reused.",
+        ),
+    ] = True
+    fresh: Annotated[bool, typer.Option("--fresh", help="Move an existing folder aside and start over.")] = False
+
+    @model_validator(mode="after")
+    def _fit_each_other(self) -> Self:
+        for name, info in _infos().items():
+            value = getattr(self, name)
+            if info.min is not None and value is not None and value < info.min:
+                raise ValueError(f"{name} {value}: give at least {info.min}")
         if self.tracking_uri is not None:
             TrackingAddress.of(self.tracking_uri)
         if self.backend == "inline" and self.address:
@@ -74,6 +152,7 @@ class Options:
         of_phantoms = [path for path, _ in self._changes if path.startswith("phantom.")]
         if of_phantoms and self.data != PHANTOM:
             raise ValueError(f"--set {of_phantoms[0]} is of phantoms, but --data is {self.data}: leave one of them out")
+        return self
 
     @cached_property
     def _named(self) -> Study:
@@ -86,43 +165,6 @@ class Options:
         of_epochs = () if self.epochs is None else (f"epochs={self.epochs}",)
         return read_changes((*of_epochs, *self.changes))
 
-    @property
-    def tracking(self) -> TrackingAddress:
-        """Where the MLflow mirror goes: the database in the folder of all studies, if nothing else is said."""
-        given = self.tracking_uri
-        beside = self.studies_folder / self.folder.name
-        return TrackingAddress.beside(beside) if given is None else TrackingAddress.of(given)
-
-    @property
-    def banks_folder(self) -> Path:
-        """Where banks lie: in the folder of all studies, if nothing else is said."""
-        return banks_beside(self.studies_folder) if self.banks is None else self.banks.absolute()
-
-    @property
-    def command(self) -> str | None:
-        """The command that goes on with the study; None for one that is no file and in no catalogue.
-
-        A tracking URI may hold a password: it is left out, and to be given again.
-        """
-        if isinstance(self.study, Study):
-            return None
-        given = [(one.name, getattr(self, one.name)) for one in fields(self) if one.name not in NOT_IN_COMMAND]
-        defaults = {one.name: one.default for one in fields(self)}
-        parts = ["fmim", "run", str(self.study)]
-        parts += [part for change in self.changes for part in ("--set", change)]
-        for name, value in given:
-            if value is False:
-                parts.append(f"--no-{name}")
-            elif value != defaults[name]:
-                parts += [f"--{name.replace('_', '-')}", str(value)]
-        return shlex.join(parts) + (" --tracking-uri URI" if self.tracking_uri is not None else "")
-
-    @property
-    def starting(self) -> str:
-        """What begins first, in words."""
-        ray = f", and joining the Ray cluster at {self.address}" if self.address else ", and starting Ray"
-        return "loading PyTorch" + (ray if self.backend == "ray" else "")
-
     def check(self) -> None:
         """Look up every name and file.
 
@@ -130,68 +172,134 @@ class Options:
             ValueError: no such study, preset, selection or data set; the message lists those there are. Or a folder
                 that is not the study's.
         """
+        from fmim.data.sources import check_data
+
         self.declared()
-        self.check_folder(self._named.name)
+        self.setup.check_folders(self._named.name)
         check_data(self.data, self.data_root)
 
-    def check_folder(self, study: str) -> None:
-        """Check that the study's folder is new, empty, or the study's own, and that banks can lie where they are to.
-
-        Raises:
-            ValueError: one of them is a file, or the study's folder holds what no study writes, or is another study's.
-        """
-        mirror = () if self.fresh else database_files(self.tracking, self.folder)
-        check_folder(self.folder, study, self.fresh, mirror)
-        place = nearest_place(self.banks_folder)
-        if not place.is_dir():
-            raise ValueError(f"--banks {self.banks_folder}: {place} is a file: give another folder")
-
     def declared(self) -> tuple[Study, Preset]:
-        """The study, at the configurations of the `selected` one if there is one, and its preset as it is changed.
+        """Return the study, at the configurations of the `selected` one if there is one, and its preset as changed.
 
         Raises:
             ValueError: no such study, preset or selection, or a change that is refused.
         """
         study = self._named
-        if self.selected is not None:
-            study = study.with_winners(SelectionFile.read(selection_file(self.selected, "selection.json")))
+        if selection := self.setup.selection_file("selection.json"):
+            study = study.with_winners(SelectionFile.read(selection))
         check_changes(study, self._changes)
         preset = with_changes(study.preset(self.preset), self._changes)
         if self.cohort is not None:
             preset = preset.model_copy(update={"phantom": preset.phantom.model_copy(update={"seed": self.cohort})})
         return study, preset
 
-    @property
-    def own_folder(self) -> Path | None:
-        """The folder of the file that declares the study; None for a study that is declared elsewhere."""
-        return (
-            None
-            if isinstance(self.study, Study) or not is_study_file(str(self.study))
-            else Path(self.study).resolve().parent
+    def plan(self) -> Plan:
+        """Return the plan: study and preset, with what is changed of them.
+
+        Raises:
+            ValueError: no such study, preset or selection, or a training that cannot be made.
+        """
+        study, preset = self.declared()
+        try:
+            return self._made_plan(study, preset)
+        except Refused as error:
+            if preset.changed:
+                with suppress(Refused):
+                    self._made_plan(study, study.preset(preset.name))
+                    raise ValueError(f"--set: {error.problem}") from error
+            if study.code:
+                raise ValueError(f"{place_of(error, study.code)}: {error}") from error
+            raise
+
+    def _made_plan(self, study: Study, preset: Preset) -> Plan:
+        from fmim.plan import Plan
+
+        plan = Plan(study, preset, self.seed, self.replicates, search_splits=self.search_splits)
+        plan.train_configs()
+        return plan
+
+    @cached_property
+    def setup(self) -> Setup:
+        """Where and with what the plan runs."""
+        folder = (self.out or STUDIES / self._named.name).absolute()
+        studies = self.studies.absolute() if self.studies else folder.parent
+        of_file = not isinstance(self.study, Study) and is_study_file(str(self.study))
+        return Setup(
+            folder=folder,
+            studies=studies,
+            banks=self.banks.absolute() if self.banks else banks_beside(studies),
+            data=self.data,
+            data_root=self.data_root,
+            backend=self.backend,
+            address=self.address,
+            cpus_per_trial=self.cpus_per_trial,
+            gpus_per_trial=self.gpus_per_trial,
+            tracking_uri=self.tracking_uri,
+            selected=self.selected,
+            reuse=self.reuse,
+            fresh=self.fresh,
+            code=Path(str(self.study)).resolve().parent if of_file else None,
+            command=self._command,
         )
 
     @property
-    def studies_folder(self) -> Path:
-        """The folder of the studies whose completed trials are reused, absolute."""
-        return self.folder.parent if self.studies is None else self.studies.absolute()
+    def _command(self) -> str | None:
+        """The command that goes on with the study; None for one that is no file and in no catalogue.
 
-    @property
-    def folder(self) -> Path:
-        """The study's folder, absolute."""
-        return (self.out or STUDIES / self._named.name).absolute()
+        It does not start over. A tracking URI may hold a password: it is left out, and to be given again.
+        """
+        if isinstance(self.study, Study):
+            return None
+        parts = ["fmim", "run", str(self.study)]
+        for name in _infos().keys() - {"tracking_uri", "fresh"}:
+            value, default = getattr(self, name), Options.model_fields[name].default
+            flag = f"--{name.replace('_', '-')}"
+            if name == "changes":
+                parts += [part for change in value for part in ("--set", change)]
+            elif value is False:
+                parts.append(f"--no-{name}")
+            elif value != default:
+                parts += [flag, str(value)]
+        return shlex.join(parts) + (" --tracking-uri URI" if self.tracking_uri is not None else "")
 
 
 def banks_beside(studies: Path) -> Path:
-    """Where the banks of the studies in a folder lie."""
+    """Return where the banks of the studies in a folder lie."""
     return studies / "banks"
 
 
-def selection_file(folder: Path, name: str) -> Path:
-    """A file of the folder that `--selected` names.
+def takes_options(*but: str, **given: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of `Options`, which it gets as one object, before its own.
 
-    Raises:
-        ValueError: it is not there.
+    Args:
+        but: those that it has not.
+        given: those that it says itself.
     """
-    if not (folder / name).is_file():
-        raise ValueError(f"--selected {folder}: there is no {name}; give the folder of a study that has selected")
-    return folder / name
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        _, *own = signature(command, eval_str=True).parameters.values()
+        shared = [_parameter(name) for name in Options.model_fields if name not in (*but, *given)]
+
+        def called(**arguments: Any) -> None:
+            of_command = {parameter.name: arguments.pop(parameter.name) for parameter in own}
+            command(Options(**given | arguments), **of_command)
+
+        called.__name__, called.__doc__ = command.__name__, command.__doc__
+        called.__signature__ = Signature([*shared, *own])  # type: ignore[attr-defined]
+        return called
+
+    return decorate
+
+
+def _parameter(name: str) -> Parameter:
+    """The parameter of a command for a field of `Options`."""
+    if name == "study":
+        return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=StudyName)
+    field = Options.model_fields[name]
+    annotation = Annotated[field.annotation, *field.metadata]  # type: ignore[name-defined]
+    return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=field.default, annotation=annotation)
+
+
+def _infos() -> dict[str, OptionInfo]:
+    """What the command line says of each option."""
+    return {name: field.metadata[0] for name, field in Options.model_fields.items() if field.metadata}

@@ -8,30 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from fmim.commands.arguments import (
-    Address,
-    AsJson,
-    BackendName,
-    Banks,
-    Changes,
-    Cohort,
-    CpusPerTrial,
-    DataName,
-    DataRoot,
-    Epochs,
-    GpusPerTrial,
-    Out,
-    PresetName,
-    Replicates,
-    Reuse,
-    SearchSplits,
-    Seed,
-    Studies,
-    StudyFolder,
-    StudyName,
-    TrackingUri,
-    options_of,
-)
+from fmim.commands.arguments import AsJson, DryRun, StudyFolder
+from fmim.commands.options import Options, takes_options
 from fmim.commands.program import warn
 from fmim.runner.folder.ownership import study_folder
 from fmim.terminal.stages import say
@@ -64,97 +42,59 @@ def new(study: Annotated[str, typer.Argument(metavar="NAME", help="Of the study,
     Console().print(f"try it: fmim run {study}.py --preset smoke", highlight=False)
 
 
+@takes_options("tracking_uri", "selected", "fresh")
 def plan(
-    study: StudyName,
-    preset: PresetName = "quick",
-    data: DataName = "phantom",
-    data_root: DataRoot = None,
-    replicates: Replicates = None,
-    seed: Seed = 0,
-    cohort: Cohort = None,
-    epochs: Epochs = None,
-    changes: Changes = None,
-    search_splits: SearchSplits = 1,
+    options: Options,
     calibrate: Annotated[
         bool,
         typer.Option("--calibrate", help="Time a few steps here and predict the run; writes OUT/calibration.json."),
     ] = False,
-    out: Out = None,
-    banks: Banks = None,
-    backend: BackendName = "ray",
-    address: Address = None,
-    gpus_per_trial: GpusPerTrial = None,
-    cpus_per_trial: CpusPerTrial = 1.0,
-    studies: Studies = None,
-    reuse: Reuse = True,
     as_json: AsJson = False,
 ) -> None:
     """What a study would run: arms, N_s, trials, epochs, images. Everything is checked, no trial is started.
 
     With --calibrate, on the devices of the options that `fmim run` has too: how long it would take.
     """
-    options = options_of(locals(), but=("calibrate", "as_json"))
+    options.check()
     if calibrate and as_json:
         raise ValueError("--calibrate writes calibration.json, and --json prints the plan: leave one of them out")
     say(CHECKING)
     if calibrate:
-        from fmim.runner.predict import predict
+        from fmim.runner.predict import predict_plan
 
-        predict(options, Console())
+        predict_plan(options.plan(), options.setup, Console())
         return
-    from fmim.runner.run import prepare
+    from fmim.runner.checked import check_plan
     from fmim.terminal.plan import plan_as_json, show_plan
 
-    checked = prepare(options)
+    checked = check_plan(options.plan(), options.setup)
     if as_json:
-        print(plan_as_json(checked, options))
+        print(plan_as_json(checked, options.setup))
     else:
-        show_plan(checked, options, Console())
+        show_plan(checked, options.setup, Console())
 
 
-def run(
-    study: StudyName,
-    preset: PresetName = "quick",
-    data: DataName = "phantom",
-    data_root: DataRoot = None,
-    out: Out = None,
-    replicates: Replicates = None,
-    seed: Seed = 0,
-    cohort: Cohort = None,
-    epochs: Epochs = None,
-    changes: Changes = None,
-    search_splits: SearchSplits = 1,
-    backend: BackendName = "ray",
-    address: Address = None,
-    gpus_per_trial: GpusPerTrial = None,
-    cpus_per_trial: CpusPerTrial = 1.0,
-    banks: Banks = None,
-    tracking_uri: TrackingUri = None,
-    selected: Annotated[
-        Path | None, typer.Option(help="Take the arms' configurations from what this study's folder selected.")
-    ] = None,
-    studies: Studies = None,
-    reuse: Reuse = True,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and print the plan only.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Move an existing folder aside and start over.")] = False,
-) -> None:
+@takes_options()
+def run(options: Options, dry_run: DryRun = False) -> None:
     """Run a study, or go on with it: the plan minus the trials that are done. Ctrl-C is safe."""
-    say(f"looking up {study}")
-    options = options_of(locals(), but=("dry_run",))
+    say(f"looking up {options.study}")
+    options.check()
+    setup = options.setup
     if dry_run:
         say(CHECKING)
-        from fmim.runner.run import prepare
+        from fmim.runner.checked import check_plan
         from fmim.terminal.plan import show_plan
 
-        show_plan(prepare(options), options, Console())
+        show_plan(check_plan(options.plan(), setup), setup, Console())
         return
     from fmim.runner.cluster.start import starting
 
-    say(options.starting)
-    with starting(options.backend, options.address) as start:  # Ray starts while torch is imported, which takes seconds
-        from fmim.runner.run import run_study
+    ray = f", and joining the Ray cluster at {options.address}" if options.address else ", and starting Ray"
+    say("loading PyTorch" + (ray if options.backend == "ray" else ""))
+    with starting(setup.backend, setup.address) as start:  # Ray starts while torch is imported
+        from fmim.runner.run import run_started
 
-        code = run_study(options, start, Console())
+        code = run_started(options.plan(), setup, start, Console())
     raise typer.Exit(code)
 
 

@@ -13,12 +13,13 @@ import pandas as pd
 from rich.console import Console
 
 from fmim.data.banks import progress_bar
-from fmim.data.sources import PHANTOM, find_listing
+from fmim.data.sources import find_listing
 from fmim.declare.presets import find_preset
 from fmim_core.data.listings.check import Read, check_images, unnamed_images
 from fmim_core.data.listings.contact_sheet import contact_rows, contact_sheet
 from fmim_core.data.listings.listing import FileSource, Listing, file_state
 from fmim_core.data.sets.phantom import PhantomSource
+from fmim_core.data.sets.phantom_config import PHANTOM
 from fmim_core.data.source import Source, SourceDescription
 from fmim_core.data.tables.findings import Findings
 from fmim_core.records import in_csv, write_bytes, write_text

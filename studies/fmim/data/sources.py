@@ -10,10 +10,9 @@ from fmim_core.data.listings.listing import FileSource, Listing, file_state
 from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.sets.phantom import PhantomSource
+from fmim_core.data.sets.phantom_config import PHANTOM
 from fmim_core.data.source import Source
 from fmim_core.suggestions import did_you_mean, did_you_mean_path
-
-PHANTOM = "phantom"
 
 
 def find_source(data: str, root: Path | None, preset: Preset, seed: int) -> Source:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -29,12 +29,13 @@ class PaperOptions:
         """The options of one study; with the winners of another one as soon as that has any."""
         selected = self.out / study.selected_from
         takes = bool(study.selected_from) and (selected / "selection.json").is_file()
-        return replace(
-            self.each,
-            study=study.name,
-            out=self.out / study.name,
-            studies=self.out.absolute().parent,
-            selected=selected if takes else None,
+        return self.each.model_copy(
+            update={
+                "study": study.name,
+                "out": self.out / study.name,
+                "studies": self.out.absolute().parent,
+                "selected": selected if takes else None,
+            }
         )
 
     def check(self) -> None:
@@ -59,11 +60,10 @@ def run_paper(options: PaperOptions, console: Console) -> int:
     Raises:
         ValueError: bad input; nothing has started.
     """
-    from fmim.runner.run import plan_of
     from fmim_reports.whole_paper.build import build_paper
 
     for study in PAPER_STUDIES:
-        plan_of(options.of(study))  # raises where one cannot be made
+        options.of(study).plan()  # raises where one cannot be made
     with starting(options.each.backend, options.each.address) as start:
         codes = _run_each(options, start, console)
     if INTERRUPTED in codes:
@@ -76,14 +76,14 @@ def run_paper(options: PaperOptions, console: Console) -> int:
 
 def _run_each(options: PaperOptions, start: RayStart | None, console: Console) -> list[int]:
     """The exit code of each study, up to one that is interrupted."""
-    from fmim.runner.run import plan_of, run_started
+    from fmim.runner.run import run_started
 
     codes: list[int] = []
     for number, study in enumerate(PAPER_STUDIES, start=1):
         console.print(f"\n[bold]{number} of {len(PAPER_STUDIES)}: {study.name}[/] ({study.shows})", highlight=False)
         try:
             of_it = options.of(study)
-            codes.append(run_started(plan_of(of_it), of_it, start, console))
+            codes.append(run_started(of_it.plan(), of_it.setup, start, console))
         except ValueError as error:
             if not codes:  # of the first one: nothing has started
                 raise

@@ -8,8 +8,8 @@ from rich.table import Column, Table
 
 from fmim.paper.run import PaperOptions
 from fmim.paper.studies import PAPER_STUDIES, PaperStudy
+from fmim.runner.checked import check_plan
 from fmim.runner.reuse.known import reused_before
-from fmim.runner.run import prepare
 
 
 def show_paper(options: PaperOptions, console: Console) -> None:
@@ -41,6 +41,7 @@ def _most(known: int | None) -> str:
 def _trials(options: PaperOptions, study: PaperStudy) -> tuple[int, int | None]:
     """All trials of a study, and the most that are reused; None while that is not known of other studies' trials."""
     of_it = options.of(study)
-    checked = prepare(of_it)
-    found = reused_before(checked.plan, checked.source, of_it)
+    setup = of_it.setup
+    checked = check_plan(of_it.plan(), setup)
+    found = reused_before(checked.plan, checked.source, setup.banks, setup.studies, setup.reuse)
     return checked.plan.trials, found.trials if found.others_known else None

@@ -8,14 +8,14 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Column, Table
 
-from fmim.commands.options import Options
 from fmim.declare import Arm
 from fmim.plan import Plan
 from fmim.plan.workload import Workload
+from fmim.runner.checked import CheckedPlan
 from fmim.runner.forecast.calibrate import Calibration
 from fmim.runner.forecast.forecast import Forecast
 from fmim.runner.reuse.known import Reused, reused_before
-from fmim.runner.run import Checked
+from fmim.runner.setup import Setup
 from fmim.terminal.data_warnings import warn_of_data, warn_of_folds
 from fmim.terminal.power import power_lines
 from fmim.terminal.tables import Listing, show
@@ -26,7 +26,7 @@ from fmim_spaces.stopping import StoppingRule
 NUMBERS = ("N_s", "trials", "epochs", "images")
 
 
-def show_plan(checked: Checked, options: Options, console: Console) -> None:
+def show_plan(checked: CheckedPlan, setup: Setup, console: Console) -> None:
     """The arms with their spaces and trials, the folds, the totals, what is there, and what comparisons can show."""
     plan, source = checked.plan, checked.source
     work = Workload(plan, checked.development)
@@ -75,16 +75,16 @@ def show_plan(checked: Checked, options: Options, console: Console) -> None:
         f"{most}{total.epochs} epochs and {total.images} training images in all",
         highlight=False,
     )
-    for sentence in reused_before(plan, source, options).sentences:
+    for sentence in reused_before(plan, source, setup.banks, setup.studies, setup.reuse).sentences:
         console.print(in_terminal(sentence), highlight=False)
-    for line in power_lines(plan, options.folder):  # an earlier run in it may have measured how differences vary
+    for line in power_lines(plan, setup.folder):  # an earlier run in it may have measured how differences vary
         console.print(in_terminal(line), highlight=False)
 
 
-def plan_as_json(checked: Checked, options: Options) -> str:
+def plan_as_json(checked: CheckedPlan, setup: Setup) -> str:
     """For programs; the guide says what the fields are."""
     plan, work = checked.plan, Workload(checked.plan, checked.development)
-    reused = reused_before(plan, checked.source, options)
+    reused = reused_before(plan, checked.source, setup.banks, setup.studies, setup.reuse)
     fields = {
         "study": plan.study.name,
         "preset": plan.preset.name,

@@ -17,11 +17,11 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from fmim.commands.options import Options
 from fmim.declare import Preset, Study
 from fmim.plan import Plan
 from fmim.runner.predict import predict_plan
 from fmim.runner.run import run_plan
+from fmim.runner.setup import Setup
 from fmim_core.data.bank.bank import Bank
 from fmim_core.seeding import scoped_torch_seed, torch_generator
 from fmim_core.training.compiling import WARMUP_STEPS
@@ -34,7 +34,7 @@ from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import EpochStatistics, StatisticsCollector
 from tests.conftest import tiny_config
 from tests.support.comparison import comparable
-from tests.support.mini_study import MINI, MINI_STUDY, first_search_trials, mini_plan
+from tests.support.mini_study import MINI, MINI_STUDY, first_search_trials, mini_plan, options_in
 from tests.support.tape import Taped
 from tests.support.trainings import CASES, SEED, training
 
@@ -222,13 +222,13 @@ def test_a_graph_that_cannot_be_is_refused(tiny_bank: Bank, monkeypatch: pytest.
 
 @pytest.mark.parametrize("start", [run_plan, predict_plan])
 def test_a_study_that_cannot_be_compiled_is_neither_run_nor_timed(
-    start: Callable[[Plan, Options, Console], object], tmp_path: Path
+    start: Callable[[Plan, Setup, Console], object], tmp_path: Path
 ) -> None:
     preset = Preset.model_validate(MINI.model_dump() | {"settings": (*MINI.settings, ("compile", "cudagraphs"))})
     study = Study(**dict(MINI_STUDY) | {"presets": (preset,)})
-    options = Options(study.name, out=tmp_path / "out", backend="inline", gpus_per_trial=0.0, banks=tmp_path / "banks")
+    setup = options_in(tmp_path)
     with pytest.raises(ValueError, match="'cudagraphs' needs an NVIDIA GPU, but the training runs on cpu: use 'none'"):
-        start(Plan(study, preset, 0, 1), options, Console(quiet=True))
+        start(Plan(study, preset, 0, 1), setup, Console(quiet=True))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -13,7 +13,7 @@ from fmim.commands.options import Options
 from fmim.declare.changes import read_changes, with_changes
 from fmim.declare.presets import QUICK
 from fmim.runner.ending.exit_codes import DONE
-from fmim.runner.run import plan_of, run_plan
+from fmim.runner.run import run_plan
 from fmim_core.records import StudyFile, read_records
 from fmim_reports.parts.cautions import cautions
 from fmim_reports.reading.results import read_results
@@ -77,12 +77,12 @@ def test_what_cannot_be_is_refused_in_words(given: list[str], message: str, tmp_
 
 def test_phantoms_are_changed_only_where_they_are_used() -> None:
     with pytest.raises(ValueError, match=r"--set phantom.ageing is of phantoms, but --data is x.csv"):
-        Options(study="lambda_sweep", data="x.csv", changes=("phantom.ageing=2",))
+        Options(study="lambda_sweep", data="x.csv", changes=["phantom.ageing=2"])
 
 
 def test_a_fields_value_that_no_training_takes_is_refused_before_anything_starts() -> None:
     with pytest.raises(ValueError, match=r"--set: batches.images_per_subject: Input should be greater than"):
-        plan_of(Options(study="lambda_sweep", changes=("batches.images_per_subject=0",)))
+        Options(study="lambda_sweep", changes=["batches.images_per_subject=0"]).plan()
 
 
 @pytest.mark.slow

@@ -51,12 +51,12 @@ def test_the_report_has_every_study_and_no_other() -> None:
 
 def test_each_study_has_a_folder_and_shares_banks_and_mlflow_with_those_beside_the_paper(tmp_path: Path) -> None:
     paper, runs = paper_in(tmp_path), tmp_path / "runs"
-    beside = Options(study="baselines", out=runs / "baselines")
+    beside = Options(study="baselines", out=runs / "baselines").setup
     for study in PAPER_STUDIES:
-        options = paper.of(study)
-        assert options.folder == runs / "paper" / study.name
-        assert (options.banks_folder, str(options.tracking)) == (beside.banks_folder, str(beside.tracking))
-        assert options.studies_folder == beside.studies_folder == runs
+        setup = paper.of(study).setup
+        assert setup.folder == runs / "paper" / study.name
+        assert (setup.banks, str(setup.tracking)) == (beside.banks, str(beside.tracking))
+        assert setup.studies == beside.studies == runs
 
 
 def test_baselines_take_the_winners_once_there_are_any(tmp_path: Path) -> None:

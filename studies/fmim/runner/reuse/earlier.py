@@ -6,10 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fmim.commands.options import Options
-from fmim.plan import Plan
 from fmim.runner.folder.ownership import is_moved_aside
-from fmim_core.data.bank.bank import Bank
 from fmim_core.records import StudyFile, study_path, trials_with_result
 from fmim_core.trial.spec import RESULTS_VERSION, TrialSpec
 
@@ -42,14 +39,9 @@ class EarlierTrials:
         return record.parents[1].relative_to(self.studies).as_posix()
 
 
-def earlier_of(options: Options, plan: Plan, bank: Bank, but: Path | None = None) -> EarlierTrials:
-    """The results of all studies in the folder of studies, `but` one; none where nothing is to be reused."""
-    if not options.reuse:
-        return EarlierTrials(options.studies_folder, reuse=False)
-    return earlier_trials(options.studies_folder, bank.fingerprint, plan.seed, but)
-
-
-def earlier_trials(studies: Path, data_fingerprint: str, seed: int, but: Path | None = None) -> EarlierTrials:
+def earlier_trials(
+    studies: Path, data_fingerprint: str, seed: int, but: Path | None = None, reuse: bool = True
+) -> EarlierTrials:
     """What the studies in a folder, and in folders within it, have results of, on these images with this seed.
 
     A folder that `--fresh` has moved aside was left on purpose, and one whose study.json cannot be read, or is of other
@@ -59,7 +51,10 @@ def earlier_trials(studies: Path, data_fingerprint: str, seed: int, but: Path | 
         studies: absolute.
         data_fingerprint: of the decoded images.
         but: a study's folder that does not count.
+        reuse: whether there is anything to be found.
     """
+    if not reuse:
+        return EarlierTrials(studies, reuse=False)
     found: dict[str, list[Path]] = {}
     for out in study_folders(studies):
         if out != but and _may_serve(out, data_fingerprint, seed):

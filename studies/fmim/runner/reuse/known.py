@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fmim.commands.options import Options
 from fmim.plan import Images, Plan
-from fmim.runner.reuse.earlier import EarlierTrials, earlier_of, study_folders
+from fmim.runner.reuse.earlier import EarlierTrials, earlier_trials, study_folders
 from fmim_core.data.bank.building import find_bank
 from fmim_core.data.source import Source, SourceDescription
 from fmim_core.records import THIS_STUDY, Stage, TrialCounts
@@ -148,13 +147,13 @@ class EqualTrials:
         }
 
 
-def reused_before(plan: Plan, source: Source, options: Options) -> Reused:
+def reused_before(plan: Plan, source: Source, banks: Path, studies: Path, reuse: bool) -> Reused:
     """What of a plan takes the record of an equal trial, known without decoding its images."""
-    bank = find_bank(source, plan.preset.image_size, options.banks_folder)
+    bank = find_bank(source, plan.preset.image_size, banks)
     if bank is not None:
-        return EqualTrials(plan, bank, earlier_of(options, plan, bank)).reused()
-    alone = EarlierTrials(options.studies_folder, reuse=options.reuse)
-    others = options.reuse and any(study_folders(options.studies_folder))
+        return EqualTrials(plan, bank, earlier_trials(studies, bank.fingerprint, plan.seed, reuse=reuse)).reused()
+    alone = EarlierTrials(studies, reuse=reuse)
+    others = reuse and any(study_folders(studies))
     return EqualTrials(plan, Undecoded(source.description), alone).reused(others_known=not others)
 
 

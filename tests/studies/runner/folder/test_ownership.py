@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from fmim.commands.options import Options
 from fmim.runner.folder.ownership import locked
 from fmim.runner.folder.study_file import set_damaged_forecast_aside
-from fmim.runner.predict import predict
-from fmim.runner.run import Options, prepare, run_study
+from fmim.runner.predict import predict_plan
+from fmim.runner.run import run_plan
 from fmim_core.records import SCHEMA, read_json
 from tests.support.calibration import CALIBRATION
 from tests.support.factories import make_out
@@ -37,19 +38,15 @@ def options(root: Path, out: Path, **more: object) -> Options:
     return Options(**{"study": "lambda_sweep", "out": out, "tracking_uri": NO_TRACKER, **parts, **more})  # type: ignore[arg-type]
 
 
-def run_inline(options: Options, console: Console) -> int:
-    """A run for which nothing was started beforehand."""
-    return run_study(options, None, console)
-
-
 def refused(root: Path, out: Path, message: str, **more: object) -> None:
     """Running, planning and calibrating are refused, and nothing is written anywhere."""
     before = content(root)
-    for how in (run_inline, predict):
+    given = options(root, out, **more)
+    for how in (run_plan, predict_plan):
         with pytest.raises(ValueError, match=message):
-            how(options(root, out, **more), Console(quiet=True))
+            how(given.plan(), given.setup, Console(quiet=True))
     with pytest.raises(ValueError, match=message):
-        prepare(options(root, out, **more))
+        given.check()
     assert content(root) == before
 
 
@@ -105,7 +102,7 @@ def test_a_folder_in_place_of_a_file_and_a_file_in_place_of_a_folder_are_refused
     (out / "checkpoints").write_text("mine")
     names = r"holds what no study writes: \.lock, checkpoints, selection\.json and 1 more$"
     with pytest.raises(ValueError, match=names):
-        prepare(options(tmp_path, out))
+        options(tmp_path, out).check()
 
 
 @pytest.mark.parametrize(("name", "without"), [("study.json", "goes on from its"), ("selection.json", "found again")])
@@ -122,7 +119,7 @@ def test_a_damaged_decision_is_named_with_what_to_do_before_anything_is_written(
             options(tmp_path, out).check()
         assert content(tmp_path) == before
     (out / name).unlink()
-    prepare(options(tmp_path, out))
+    options(tmp_path, out).check()
 
 
 @pytest.mark.parametrize("damaged", [b"", b"\0\0", b"null", b'{"schema": %d}' % SCHEMA])
@@ -185,9 +182,9 @@ def test_ones_own_folder_is_accepted_with_all_that_a_study_writes(tmp_path: Path
     write(out / "calibration.json", CALIBRATION | {"study": "lambda_sweep"})
     for name in ("checkpoints", "report"):
         (out / name).mkdir()
-    prepare(options(tmp_path, out))
+    options(tmp_path, out).check()
     (tmp_path / "empty").mkdir()
-    prepare(options(tmp_path, tmp_path / "empty"))
+    options(tmp_path, tmp_path / "empty").check()
 
 
 def test_a_lock_of_somebody_else_is_foreign_and_stays_as_it_is(tmp_path: Path) -> None:
@@ -243,7 +240,7 @@ def test_the_mirrors_database_may_lie_in_the_folder_if_it_is_this_one(tmp_path: 
     (out / "mlflow-artifacts").mkdir(parents=True)
     for name in ("my.db", "my.db.lock", "my.db-wal"):
         (out / name).write_text("")
-    prepare(options(tmp_path, out, tracking_uri=f"sqlite:///{out}/my.db"))
+    options(tmp_path, out, tracking_uri=f"sqlite:///{out}/my.db").check()
     refused(tmp_path, out, "holds what no study writes: mlflow-artifacts, my.db, my.db-wal and 1 more$")
 
 
@@ -252,6 +249,7 @@ def test_the_mirrors_database_may_lie_in_the_folder_if_it_is_this_one(tmp_path: 
 def test_fresh_moves_any_studys_folder_aside(tmp_path: Path) -> None:
     out = make_out(tmp_path / "x", arms=("triplet_q1",))
     before = content(out)
-    assert run_inline(options(tmp_path, out, fresh=True, replicates=1), Console(quiet=True)) == 0
+    given = options(tmp_path, out, fresh=True, replicates=1)
+    assert run_plan(given.plan(), given.setup, Console(quiet=True)) == 0
     (aside,) = tmp_path.glob("x.until-*")
     assert {name: value for name, value in content(aside).items() if name != ".lock"} == before

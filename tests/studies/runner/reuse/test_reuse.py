@@ -13,12 +13,13 @@ from mlflow import MlflowClient
 from rich.console import Console
 
 import fmim
-from fmim.commands.options import Options
+from fmim.runner.checked import CheckedPlan, check_plan
 from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.reuse.earlier import earlier_trials
-from fmim.runner.reuse.known import reused_before
+from fmim.runner.reuse.known import Reused, reused_before
 from fmim.runner.reuse.taking_over import usable
-from fmim.runner.run import check_plan, run_plan
+from fmim.runner.run import run_plan
+from fmim.runner.setup import Setup
 from fmim_core.data.bank.building import find_bank
 from fmim_core.records import (
     Record,
@@ -66,7 +67,7 @@ class Two:
     def anew(self) -> Path:
         return self.root / "anew"
 
-    def options(self, out: Path, **changes: Any) -> Options:
+    def options(self, out: Path, **changes: Any) -> Setup:
         return options_in(self.root, out=out, **changes)
 
 
@@ -173,10 +174,14 @@ def _link(source: str, place: str) -> None:
     Path(place).hardlink_to(source)
 
 
+def reused(checked: CheckedPlan, setup: Setup) -> Reused:
+    return reused_before(checked.plan, checked.source, setup.banks, setup.studies, setup.reuse)
+
+
 def test_a_plan_says_how_much_is_there(two: Two) -> None:
     options = two.options(two.root / "new", reuse=True)
     checked = check_plan(other_plan(), options)
-    found = reused_before(checked.plan, checked.source, options)
+    found = reused(checked, options)
     assert (found.reused, found.by_folder, found.to_train) == (
         {"search": 8, "replicate": 4, "reference": 4},
         {"anew": 16},
@@ -187,9 +192,9 @@ def test_a_plan_says_how_much_is_there(two: Two) -> None:
         "equal trials of anew (16) when their turn comes; 0 or more are trained (--no-reuse: all)"
     ]
     without = two.options(two.root / "new")
-    assert reused_before(checked.plan, checked.source, without).sentences == []
+    assert reused(checked, without).sentences == []
     elsewhere = two.options(two.root / "new", reuse=True, banks=two.root / "none")
-    undecoded = reused_before(checked.plan, checked.source, elsewhere)
+    undecoded = reused(checked, elsewhere)
     assert (undecoded.trials, undecoded.others_known) == (0, False)
     assert undecoded.sentences[0].startswith("the images are not decoded yet")
 
@@ -216,7 +221,7 @@ def copied(two: Two, tmp_path: Path) -> Copied:
     out = Path(shutil.copytree(two.first, tmp_path / "first"))
     options = two.options(tmp_path / "new")
     checked = check_plan(other_plan(), options)
-    bank = find_bank(checked.source, MINI.image_size, options.banks_folder)
+    bank = find_bank(checked.source, MINI.image_size, options.banks)
     assert bank is not None
     [spec] = [
         one for one in other_plan().possible(bank, lambda arm, split: ()) if one.id == "other_adatriplet.c00.seed1"

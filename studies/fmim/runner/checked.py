@@ -1,0 +1,40 @@
+"""What can be checked of a plan without decoding an image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from fmim.data.sources import find_source
+from fmim.own.faults import located
+from fmim.plan import Plan
+from fmim.plan.subject_check import check_subject_counts
+from fmim.plan.trainings_check import check_trainings
+from fmim.runner.setup import Setup
+from fmim_core.data.bank.building import development_index
+from fmim_core.data.image_set import ImageSet
+from fmim_core.data.source import Source
+from fmim_core.records import FoldEntry
+
+
+@dataclass(frozen=True)
+class CheckedPlan:
+    """A plan that can run: its data set, the development images' index, and the sizes of the folds."""
+
+    plan: Plan
+    source: Source
+    development: ImageSet
+    folds: list[FoldEntry]
+
+
+def check_plan(plan: Plan, setup: Setup) -> CheckedPlan:
+    """Check the data set, its subjects, and one batch of every training.
+
+    Raises:
+        ValueError: whatever would stop a trial.
+    """
+    source = find_source(setup.data, setup.data_root, plan.preset, plan.seed)
+    plan = replace(plan, data_settings=tuple(source.description.settings.items()))
+    development = development_index(source, plan.preset.image_size)
+    check_subject_counts(plan, development)
+    with located(setup.code):
+        return CheckedPlan(plan, source, development, check_trainings(plan, development))

@@ -1,0 +1,81 @@
+"""Where and with what a plan runs. This imports no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from fmim.runner.folder.ownership import check_folder, nearest_place
+from fmim.runner.tracking.address import TrackingAddress
+from fmim.runner.tracking.sqlite.database import database_files
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Where and with what a plan runs; its folders are absolute.
+
+    Args:
+        folder: the study's. studies: of all studies, whose completed trials are reused. banks: of decoded images.
+        tracking_uri: MLflow's database or server; None for the database in the folder of all studies.
+        data: the data set's name or file, in the folder data_root if that is given.
+        gpus_per_trial: None for one where there is a GPU.
+        selected: the folder of the study whose winners the arms have.
+        reuse: whether equal trials share a record.
+        fresh: whether a folder that is there is moved aside.
+        code: the folder of the file that declares the study; None for a study that is declared elsewhere.
+        command: goes on with the study, where there is such a command.
+    """
+
+    folder: Path
+    studies: Path
+    banks: Path
+    data: str
+    data_root: Path | None = None
+    backend: Literal["ray", "inline"] = "ray"
+    address: str | None = None
+    cpus_per_trial: float = 1.0
+    gpus_per_trial: float | None = None
+    tracking_uri: str | None = field(default=None, repr=False)  # it may hold a password
+    selected: Path | None = None
+    reuse: bool = True
+    fresh: bool = False
+    code: Path | None = None
+    command: str | None = None
+
+    @property
+    def tracking(self) -> TrackingAddress:
+        """MLflow's database or server.
+
+        Raises:
+            ValueError: one that MLflow does not take.
+        """
+        if self.tracking_uri is None:
+            return TrackingAddress.beside(self.studies / self.folder.name)
+        return TrackingAddress.of(self.tracking_uri)
+
+    def check_folders(self, study: str) -> None:
+        """Check that the study's folder is new, empty, or the study's own, and that banks can lie where they are to.
+
+        Raises:
+            ValueError: one of them is a file, or the study's folder holds what no study writes, or is another study's.
+        """
+        mirror = () if self.fresh else database_files(self.tracking, self.folder)
+        check_folder(self.folder, study, self.fresh, mirror)
+        place = nearest_place(self.banks)
+        if not place.is_dir():
+            raise ValueError(f"--banks {self.banks}: {place} is a file: give another folder")
+
+    def selection_file(self, name: str) -> Path | None:
+        """A file of the folder whose winners the arms have; None where they have their own.
+
+        Raises:
+            ValueError: it is not there.
+        """
+        if self.selected is None:
+            return None
+        if not (self.selected / name).is_file():
+            raise ValueError(
+                f"--selected {self.selected}: there is no {name}; give the folder of a study that has selected"
+            )
+        return self.selected / name
