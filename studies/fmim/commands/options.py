@@ -6,19 +6,17 @@ They are checked as far as can be without torch, whose import takes seconds.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
-from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import typer
 from pydantic import ConfigDict, Field, model_validator
 from typer.models import OptionInfo
 
 from fmim import catalogue
-from fmim.commands.completion import complete_data, complete_preset, complete_study
+from fmim.commands.completion import complete_data, complete_preset
 from fmim.declare import Preset, Study
 from fmim.declare.changes import check_changes, read_changes, with_changes
 from fmim.own.faults import place_of
@@ -35,13 +33,6 @@ if TYPE_CHECKING:
 
 STUDIES = Path("runs")
 """Where studies lie if nothing is said, with their banks and MLflow's database beside them."""
-
-StudyName = Annotated[
-    str,
-    typer.Argument(
-        metavar="STUDY", help="One of `fmim list`, or a Python file of your own.", autocompletion=complete_study
-    ),
-]
 
 
 class Options(Config):
@@ -266,38 +257,6 @@ class Options(Config):
 def banks_beside(studies: Path) -> Path:
     """Return where the banks of the studies in a folder lie."""
     return studies / "banks"
-
-
-def takes_options(*but: str, **given: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of `Options`, which it gets as one object, before its own.
-
-    Args:
-        but: those that it has not.
-        given: those that it says itself.
-    """
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        _, *own = signature(command, eval_str=True).parameters.values()
-        shared = [_parameter(name) for name in Options.model_fields if name not in (*but, *given)]
-
-        def called(**arguments: Any) -> None:
-            of_command = {parameter.name: arguments.pop(parameter.name) for parameter in own}
-            command(Options(**given | arguments), **of_command)
-
-        called.__name__, called.__doc__ = command.__name__, command.__doc__
-        called.__signature__ = Signature([*shared, *own])  # type: ignore[attr-defined]
-        return called
-
-    return decorate
-
-
-def _parameter(name: str) -> Parameter:
-    """The parameter of a command for a field of `Options`."""
-    if name == "study":
-        return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=StudyName)
-    field = Options.model_fields[name]
-    annotation = Annotated[field.annotation, *field.metadata]  # type: ignore[name-defined]
-    return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=field.default, annotation=annotation)
 
 
 def _infos() -> dict[str, OptionInfo]:

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from fmim.commands.arguments import AsJson, DryRun, StudyFolder
-from fmim.commands.options import Options, takes_options
+from fmim.commands.arguments import AsJson, DryRun, StudyFolder, takes_options
+from fmim.commands.options import Options
 from fmim.commands.program import warn
 from fmim.runner.folder.ownership import study_folder
 from fmim.terminal.stages import say

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from fmim.commands.arguments import DryRun
-from fmim.commands.options import Options, takes_options
+from fmim.commands.arguments import DryRun, takes_options
+from fmim.commands.options import Options
 from fmim.paper.studies import SELECTION
 
 
