@@ -13,7 +13,7 @@ from mlflow import MlflowClient
 from rich.console import Console
 
 import fmim
-from fmim.runner.checked import CheckedPlan, check_plan
+from fmim.runner.checked import check_plan
 from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.reuse.earlier import earlier_trials
 from fmim.runner.reuse.known import Reused, reused_before
@@ -174,14 +174,13 @@ def _link(source: str, place: str) -> None:
     Path(place).hardlink_to(source)
 
 
-def reused(checked: CheckedPlan, setup: Setup) -> Reused:
+def reused(setup: Setup) -> Reused:
+    checked = check_plan(other_plan(), setup)
     return reused_before(checked.plan, checked.source, setup.banks, setup.studies, setup.reuse)
 
 
 def test_a_plan_says_how_much_is_there(two: Two) -> None:
-    options = two.options(two.root / "new", reuse=True)
-    checked = check_plan(other_plan(), options)
-    found = reused(checked, options)
+    found = reused(two.options(two.root / "new", reuse=True))
     assert (found.reused, found.by_folder, found.to_train) == (
         {"search": 8, "replicate": 4, "reference": 4},
         {"anew": 16},
@@ -191,10 +190,8 @@ def test_a_plan_says_how_much_is_there(two: Two) -> None:
         "reused: 8 of 8 search trials, up to 4 of 4 replicates, 4 of 4 reference trials, which take the records of "
         "equal trials of anew (16) when their turn comes; 0 or more are trained (--no-reuse: all)"
     ]
-    without = two.options(two.root / "new")
-    assert reused(checked, without).sentences == []
-    elsewhere = two.options(two.root / "new", reuse=True, banks=two.root / "none")
-    undecoded = reused(checked, elsewhere)
+    assert reused(two.options(two.root / "new")).sentences == []
+    undecoded = reused(two.options(two.root / "new", reuse=True, banks=two.root / "none"))
     assert (undecoded.trials, undecoded.others_known) == (0, False)
     assert undecoded.sentences[0].startswith("the images are not decoded yet")
 
