@@ -21,8 +21,9 @@ from fmim_reports.studies import contents_of
 from fmim_reports.writing.captions import data_phrase, protocol_sentence, source_line
 from fmim_reports.writing.columns import columns_table
 from fmim_reports.writing.formats import to_md
+from fmim_reports.writing.markdown import markdown
 from fmim_reports.writing.sections import Part, Section
-from fmim_reports.writing.tables import Table, markdown
+from fmim_reports.writing.tables import Table
 
 _STAGES = (("search", "search trials"), ("replicate", "test replicates"), ("reference", "reference trials"))
 

@@ -10,23 +10,23 @@ from fmim_core.records import ArmEntry
 from fmim_reports.frames.frame import Frame
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries
-from fmim_reports.writing.fields import Field, configuration_columns, of_configuration
+from fmim_reports.writing.data_columns import DataColumn, configuration_columns, of_configuration
 
 _BEGIN = (
-    Field("arm", "string", "the arm's name, as in the other frames"),
-    Field("label", "string", "what it is called in reports"),
-    Field("loss", "string", "its loss"),
-    Field("group", "string", "what it shares with the arms beside it: its loss, or its backbone"),
-    Field("search", "string", "how its values are set"),
-    Field("n_s_planned", "int64", "configurations that its search may train"),
-    Field("n_s", "int64", "distinct configurations that its search has trained"),
-    Field("replicates_planned", "int64", "fresh seeds of its selected configuration"),
-    Field("replicates", "int64", "those that completed"),
-    Field("selected", "boolean", "whether its configuration is fixed, which the next columns have"),
+    DataColumn("arm", "string", "the arm's name, as in the other frames"),
+    DataColumn("label", "string", "what it is called in reports"),
+    DataColumn("loss", "string", "its loss"),
+    DataColumn("group", "string", "what it shares with the arms beside it: its loss, or its backbone"),
+    DataColumn("search", "string", "how its values are set"),
+    DataColumn("n_s_planned", "int64", "configurations that its search may train"),
+    DataColumn("n_s", "int64", "distinct configurations that its search has trained"),
+    DataColumn("replicates_planned", "int64", "fresh seeds of its selected configuration"),
+    DataColumn("replicates", "int64", "those that completed"),
+    DataColumn("selected", "boolean", "whether its configuration is fixed, which the next columns have"),
 )
 
 
-def _columns(arms: Sequence[ArmEntry], interval: Interval) -> list[Field]:
+def _columns(arms: Sequence[ArmEntry], interval: Interval) -> list[DataColumn]:
     return [*_BEGIN, *configuration_columns(arms)]
 
 

@@ -9,15 +9,15 @@ from fmim_core.records import EpochRow
 from fmim_reports.frames.frame import Frame, field_column
 from fmim_reports.frames.shared import OF_TRIAL, of_trial
 from fmim_reports.reading.results import Results
-from fmim_reports.writing.fields import Field
+from fmim_reports.writing.data_columns import DataColumn
 
 _COLUMNS = (
     *OF_TRIAL,
-    Field("member", "Int64", "the fold that a model of a fold ensemble was trained without; NA of one model"),
+    DataColumn("member", "Int64", "the fold that a model of a fold ensemble was trained without; NA of one model"),
     field_column(EpochRow, "epoch", "int64"),
     field_column(EpochRow, "loss", "float64"),
-    Field("epsilon", "float64", "the margin ε in force; NaN where the loss has none", "cosine similarity"),
-    Field("beta", "float64", "the margin β in force; NaN where the loss has none", "cosine similarity"),
+    DataColumn("epsilon", "float64", "the margin ε in force; NaN where the loss has none", "cosine similarity"),
+    DataColumn("beta", "float64", "the margin β in force; NaN where the loss has none", "cosine similarity"),
     field_column(EpochRow, "delta_mean", "float64", "cosine similarity"),
     field_column(EpochRow, "phi_an_mean", "float64", "cosine similarity"),
     field_column(EpochRow, "phi_ap_mean", "float64", "cosine similarity"),

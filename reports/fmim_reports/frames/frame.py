@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from fmim_core.metric_names import Interval
 from fmim_core.records import ArmEntry
 from fmim_reports.reading.results import Results
-from fmim_reports.writing.fields import Dtype, Field
+from fmim_reports.writing.data_columns import DataColumn, Dtype
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Frame:
 
     name: str
     row: str
-    columns: Callable[[Sequence[ArmEntry], Interval], Sequence[Field]]
+    columns: Callable[[Sequence[ArmEntry], Interval], Sequence[DataColumn]]
     rows: Callable[[Results], Sequence[Mapping[str, Any]] | pd.DataFrame]
 
     def of(self, results: Results) -> pd.DataFrame:
@@ -38,11 +38,11 @@ class Frame:
         rows = [(column.name, column.dtype, column.unit, column.description) for column in self._columns_in(results)]
         return pd.DataFrame(rows, columns=["column", "dtype", "unit", "description"], dtype="string")
 
-    def _columns_in(self, results: Results) -> Sequence[Field]:
+    def _columns_in(self, results: Results) -> Sequence[DataColumn]:
         return self.columns(results.arms, results.interval)
 
 
-def field_column(model: type[BaseModel], name: str, dtype: Dtype, unit: str = "", more: str = "") -> Field:
+def field_column(model: type[BaseModel], name: str, dtype: Dtype, unit: str = "", more: str = "") -> DataColumn:
     """The column of a field of a record, described as the record describes it, and by what there is `more` to say."""
     described = [model.model_fields[name].description or name.replace("_", " "), more]
-    return Field(name, dtype, "; ".join(part for part in described if part), unit)
+    return DataColumn(name, dtype, "; ".join(part for part in described if part), unit)

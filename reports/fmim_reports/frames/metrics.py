@@ -10,18 +10,18 @@ from fmim_core.records import ArmEntry
 from fmim_reports.frames.frame import Frame
 from fmim_reports.frames.shared import OF_TRIAL, of_trial, tested
 from fmim_reports.reading.results import PlannedTrial, Results
-from fmim_reports.writing.fields import Field
+from fmim_reports.writing.data_columns import DataColumn
 
 
-def _columns(arms: Sequence[ArmEntry], interval: Interval) -> tuple[Field, ...]:
+def _columns(arms: Sequence[ArmEntry], interval: Interval) -> tuple[DataColumn, ...]:
     unit, times = interval.unit, interval.plural
     between = f"{times} between a query and its subject's baseline image; NA of all {times} together"
     return (
         *OF_TRIAL,
-        Field("metric", "string", f"{', '.join(METRICS)}"),
-        Field(unit, "Int64", between),
-        Field("queries", "Int64", "the queries that the value is the mean over; NA where the record has none"),
-        Field("value", "float64", f"the metric; NaN of a trial that has none, or not of that {unit}", "fraction"),
+        DataColumn("metric", "string", f"{', '.join(METRICS)}"),
+        DataColumn(unit, "Int64", between),
+        DataColumn("queries", "Int64", "the queries that the value is the mean over; NA where the record has none"),
+        DataColumn("value", "float64", f"the metric; NaN of a trial that has none, or not of that {unit}", "fraction"),
     )
 
 

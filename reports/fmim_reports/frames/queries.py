@@ -11,18 +11,18 @@ from fmim_core.records import QUERY_COLUMNS, ArmEntry
 from fmim_reports.frames.frame import Frame
 from fmim_reports.frames.shared import OF_TRIAL, of_trial, tested
 from fmim_reports.reading.results import Results
-from fmim_reports.writing.fields import Dtype, Field
+from fmim_reports.writing.data_columns import DataColumn, Dtype
 
 _DTYPES: dict[str, Dtype] = {"string": "string", "double": "float64", "int32": "Int64"}
 _UNITS = {"months": "months"} | {interval.unit: interval.plural for interval in INTERVALS.values()}
 _OF_TRIAL = tuple(column for column in OF_TRIAL if column.name not in ("search_split", "status"))
 
 
-def _columns(arms: Sequence[ArmEntry], interval: Interval) -> tuple[Field, ...]:
+def _columns(arms: Sequence[ArmEntry], interval: Interval) -> tuple[DataColumn, ...]:
     """Those of the file, with the one column of time that the study's has."""
     others = INTERVALS.keys() - {interval.unit}
     of_query = [
-        Field(
+        DataColumn(
             name,
             _DTYPES[column.type],
             f"{column.about}; NA where the data set does not have it" if column.optional else column.about,
@@ -31,7 +31,7 @@ def _columns(arms: Sequence[ArmEntry], interval: Interval) -> tuple[Field, ...]:
         for name, column in QUERY_COLUMNS.items()
         if name not in others
     ]
-    return (*_OF_TRIAL, Field("seed", "Int64", "the seed of its training"), *of_query)
+    return (*_OF_TRIAL, DataColumn("seed", "Int64", "the seed of its training"), *of_query)
 
 
 def _rows(results: Results) -> pd.DataFrame:

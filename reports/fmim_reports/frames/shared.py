@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from fmim_reports.reading.results import PlannedTrial
-from fmim_reports.writing.fields import Field
+from fmim_reports.writing.data_columns import DataColumn
 
 OF_TRIAL = (
-    Field("trial", "string", "the trial's name, by which frames can be joined; unique in the study"),
-    Field("arm", "string", "the arm's name; in the stage `reference` the reference's"),
-    Field("stage", "string", "search (on validation), replicate or reference (both on the test set)"),
-    Field("replicate", "int64", "the fold in the stage `search`, the number of the seed in the others"),
-    Field("search_split", "int64", "the split into folds that its search is on; 0 is the study's own"),
-    Field("status", "string", "completed, stopped (by its search), diverged, failed, or missing (no record)"),
+    DataColumn("trial", "string", "the trial's name, by which frames can be joined; unique in the study"),
+    DataColumn("arm", "string", "the arm's name; in the stage `reference` the reference's"),
+    DataColumn("stage", "string", "search (on validation), replicate or reference (both on the test set)"),
+    DataColumn("replicate", "int64", "the fold in the stage `search`, the number of the seed in the others"),
+    DataColumn("search_split", "int64", "the split into folds that its search is on; 0 is the study's own"),
+    DataColumn("status", "string", "completed, stopped (by its search), diverged, failed, or missing (no record)"),
 )
 
 

@@ -12,7 +12,7 @@ from fmim_core.records import THIS_STUDY, ArmEntry, Cost, Record
 from fmim_reports.frames.frame import Frame, field_column
 from fmim_reports.frames.shared import OF_TRIAL, of_trial
 from fmim_reports.reading.results import PlannedTrial
-from fmim_reports.writing.fields import Field, configuration_columns, of_configuration
+from fmim_reports.writing.data_columns import DataColumn, configuration_columns, of_configuration
 
 _SPLITS = {"validation": "the held-out fold", "test": "the test set"}
 _WITH_ATTEMPTS = "with those of the attempts that failed before"
@@ -21,21 +21,21 @@ _COUNTS = ("epochs", "images", "resumed")
 
 _BEGIN = (
     *OF_TRIAL,
-    Field("reason", "string", "why it did not complete; empty if it did"),
-    Field("record", "string", "the file of its record in records/"),
+    DataColumn("reason", "string", "why it did not complete; empty if it did"),
+    DataColumn("record", "string", "the file of its record in records/"),
 )
 _MEASURED = (
-    Field("seed", "Int64", "the seed of its training"),
-    Field("kept_epoch", "Int64", "the epoch whose model was evaluated; of a fold ensemble its first member's"),
+    DataColumn("seed", "Int64", "the seed of its training"),
+    DataColumn("kept_epoch", "Int64", "the epoch whose model was evaluated; of a fold ensemble its first member's"),
     *(
-        Field(f"{split}_{metric.name}", "float64", f"{metric.label} on {of_what}, all years", metric.unit)
+        DataColumn(f"{split}_{metric.name}", "float64", f"{metric.label} on {of_what}, all years", metric.unit)
         for split, of_what in _SPLITS.items()
         for metric in METRICS.values()
     ),
 )
 _COST = (
     *(field_column(Cost, name, "float64", "s", _WITH_ATTEMPTS) for name in _SECONDS),
-    Field(
+    DataColumn(
         "device_seconds",
         "float64",
         f"(start-up + data + training + evaluation + lost seconds) × device share; {_WITH_ATTEMPTS}",
@@ -43,25 +43,25 @@ _COST = (
     ),
     field_column(Cost, "energy_j", "float64", "J", _WITH_ATTEMPTS),
     *(field_column(Cost, name, "Int64", "", _WITH_ATTEMPTS) for name in _COUNTS),
-    Field("failed_attempts", "Int64", "attempts that failed before and were run again"),
-    Field("peak_memory", "Int64", "the most memory that was used", "B"),
+    DataColumn("failed_attempts", "Int64", "attempts that failed before and were run again"),
+    DataColumn("peak_memory", "Int64", "the most memory that was used", "B"),
     field_column(Cost, "device", "string"),
     field_column(Cost, "device_share", "float64", "devices"),
 )
 _TIMES = (
-    Field("started_at", "datetime64[us, UTC]", "when it began"),
-    Field("ended_at", "datetime64[us, UTC]", "when it ended"),
-    Field("test_opened_at", "datetime64[us, UTC]", "when it opened the test set; NA where it never did"),
-    Field(
+    DataColumn("started_at", "datetime64[us, UTC]", "when it began"),
+    DataColumn("ended_at", "datetime64[us, UTC]", "when it ended"),
+    DataColumn("test_opened_at", "datetime64[us, UTC]", "when it opened the test set; NA where it never did"),
+    DataColumn(
         "reused_from",
         "string",
         f"the folder of the study with the equal trial whose record it took, or `{THIS_STUDY}`; NA where it ran itself",
     ),
-    Field("reused_trial", "string", "the name of that trial there"),
+    DataColumn("reused_trial", "string", "the name of that trial there"),
 )
 
 
-def _columns(arms: Sequence[ArmEntry], interval: Interval) -> list[Field]:
+def _columns(arms: Sequence[ArmEntry], interval: Interval) -> list[DataColumn]:
     return [*_BEGIN, *configuration_columns(arms), *_MEASURED, *_COST, *_TIMES]
 
 

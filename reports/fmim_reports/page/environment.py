@@ -8,7 +8,7 @@ import jinja2
 from markupsafe import Markup
 
 from fmim_core.records import without_controls
-from fmim_reports.page.shown_tables import print_of, row_groups
+from fmim_reports.page.shown_tables import cell_class, print_of
 from fmim_reports.writing.formats import to_html
 from fmim_reports.writing.latex import latex
 
@@ -27,5 +27,5 @@ def page_environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters["sym"] = lambda text: Markup(to_html(text))
-    environment.globals.update(row_groups=row_groups, latex=latex, print_of=print_of)
+    environment.globals.update(cell_class=cell_class, latex=latex, print_of=print_of)
     return environment

@@ -8,7 +8,8 @@ from fmim_core.records import write_bytes
 from fmim_reports.drawing.plotting import Plot, render
 from fmim_reports.page.render import DrawnFigure
 from fmim_reports.writing.latex import latex
-from fmim_reports.writing.tables import Table, markdown, write_csv
+from fmim_reports.writing.markdown import markdown
+from fmim_reports.writing.tables import Table, to_csv
 
 
 def write_figure(plot: Plot, source: str, report: Path) -> DrawnFigure:
@@ -28,4 +29,4 @@ def write_table(table: Table, folder: Path) -> None:
 
 def write_data(table: Table, folder: Path) -> None:
     """Write a table into `folder`/tables as CSV alone, which programs read."""
-    write_csv(table, folder / "tables" / f"{table.name}.csv")
+    write_bytes(folder / "tables" / f"{table.name}.csv", to_csv(table).encode())

@@ -12,7 +12,7 @@ from fmim_reports.parts.verdict import Verdict
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.captions import data_phrase
 from fmim_reports.writing.sections import Section
-from fmim_reports.writing.tables import READABLE, Table
+from fmim_reports.writing.tables import Table
 
 Tables = Mapping[Section, Sequence[Table]]
 _STAGES = ("search", "replicate", "reference")
@@ -52,7 +52,6 @@ def render_page(
             not_drawn=not_drawn,
             methods=methods,
             provenance=provenance,
-            most_files=READABLE,
             record_files=[(label, _record_files(results, name)) for name, label in named],
         )
     )

@@ -1,67 +1,19 @@
-"""A table as pages show it: its cells, the best of each metric, and the size in which it is printed."""
+"""How a table stands on a page, and in which size it is printed."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
-from fmim_reports.writing.formats import to_html
-from fmim_reports.writing.tables import Column, Table
+from fmim_reports.writing.tables import Cell, Column, Table
 
 _WHOLE = 26  # characters of a text that is not broken over lines
 _POINTS, _SMALLEST = 7.5, 5.0  # of the text of printed tables
 _UPRIGHT, _ACROSS = 105, 155  # characters of the larger that a line of an A4 page holds, upright and on its side
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A cell of the page: `value` is what its column is sorted by, `best` marks the best value of a metric."""
-
-    html: Markup
-    n: str
-    short: bool
-    css: str
-    value: str
-    best: bool
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of the page; one of totals stays below those that it sums up."""
-
-    total: bool
-    cells: tuple[Cell, ...]
-
-
-def row_groups(table: Table) -> list[list[Row]]:
-    """The rows of a table between its lines, which are sorted by themselves."""
-    best = {column.key: table.best_rows(column) for column in table.columns}
-    return [
-        [
-            Row(
-                total=bool(table.rows[i].get("total")),
-                cells=tuple(_cell(column, table.rows[i], i in best[column.key]) for column in table.columns),
-            )
-            for i in group
-        ]
-        for group in table.row_groups
-    ]
-
-
-def _cell(column: Column, row: Mapping[str, object], best: bool) -> Cell:
-    text, number = column.text(row), column.number(row)
-    css = "num" if column.numeric else "whole" if len(text) <= _WHOLE else ""
-    return Cell(
-        html=Markup(to_html(text)),
-        n=column.n_text(row),
-        short=column.short(row),
-        css=css,
-        value="" if math.isnan(number) else repr(number),
-        best=best,
-    )
+def cell_class(cell: Cell, column: Column) -> str:
+    """Return the class of a cell in the style sheet."""
+    return "num" if column.numeric else "whole" if len(cell.text) <= _WHOLE else ""
 
 
 @dataclass(frozen=True)
@@ -77,15 +29,15 @@ class Print:
 
 
 def print_of(table: Table) -> Print:
-    """By the characters that the columns of a table need at least."""
-    needed = sum(_characters(table, column) for column in table.columns)
+    """Return how a table is printed, by the characters that its columns need at least."""
+    rows = [row.cells for group in table.row_groups for row in group]
+    needed = sum(_characters(column, [row[at].text for row in rows]) for at, column in enumerate(table.columns))
     wide = needed > _UPRIGHT
     size = _POINTS * min(1.0, (_ACROSS if wide else _UPRIGHT) / max(needed, 1))
     return Print(wide, max(round(size, 1), _SMALLEST), size < _SMALLEST)
 
 
-def _characters(table: Table, column: Column) -> int:
-    """How many characters a column needs at least, with margins: a number is not broken, a text is between words."""
-    cells = [column.text(row) for row in table.rows]
+def _characters(column: Column, cells: list[str]) -> int:
+    """Return how many characters a column needs, with margins: a number is not broken, a text is between words."""
     words = [word for text in [column.header, *([] if column.numeric else cells)] for word in text.split()]
     return 2 + max(map(len, [*words, *(cells if column.numeric else [])]), default=0)

@@ -20,8 +20,7 @@ from fmim_reports.reading.once import once
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
 from fmim_reports.writing.captions import caption, reuse_sentence, seeds_phrase
-from fmim_reports.writing.cells import RowName
-from fmim_reports.writing.columns import ARM
+from fmim_reports.writing.columns import ARM, RowName
 from fmim_reports.writing.formats import in_percent
 from fmim_reports.writing.sections import Section, a_choice, a_search_stage, in_every_study
 from fmim_reports.writing.tables import Column, Table

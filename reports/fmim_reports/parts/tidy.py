@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from fmim_core.metric_names import METRICS as EVERY_METRIC
@@ -13,8 +12,7 @@ from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.reading.summary import Estimate, on_test, query_times
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.cells import Generated, Named
-from fmim_reports.writing.columns import ALL_TIMES, ARM, configuration_column, time_column
+from fmim_reports.writing.columns import ALL_TIMES, ARM, Named, configuration_column, time_column
 from fmim_reports.writing.formats import configuration_text
 from fmim_reports.writing.references import reference_row, row_name
 from fmim_reports.writing.sections import Section, in_every_study
@@ -138,7 +136,7 @@ def per_replicate_table(results: Results) -> Table:
     ]
     times = " and by the time after baseline" if results.dated else ""
     text = f"Every metric of every trial that measured one, over all queries{times}."
-    rows = Generated(partial(_values, results))
+    rows = list(_values(results))
     return Table("per_replicate", "Every metric of every trial", caption(results, text), columns, rows)
 
 

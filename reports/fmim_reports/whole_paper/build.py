@@ -26,7 +26,8 @@ from fmim_reports.whole_paper.differences import (
 from fmim_reports.whole_paper.items import ITEMS, PaperItem
 from fmim_reports.writing.captions import data_phrase, reuse_sentence, source_line
 from fmim_reports.writing.formats import to_md
-from fmim_reports.writing.tables import Column, Table, markdown
+from fmim_reports.writing.markdown import markdown
+from fmim_reports.writing.tables import Column, Table
 
 TITLE = "AdaTriplet and AutoMargin (MICCAI 2022), every table and figure again"
 QUESTION = "Which numbers of the paper come out here, and what may explain those that do not?"

@@ -3,34 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
 
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.cells import CsvColumn, Type
-from fmim_reports.writing.fields import CONFIGURATION, configuration_columns
+from fmim_reports.writing.data_columns import configuration_columns
 from fmim_reports.writing.tables import Column, Table
 
 ALL_TIMES = "all"
 """What a tidy file has instead of a time after baseline, of the values over every query."""
 ARM = Column("arm", "Arm", "arm")
-_TYPES: dict[str, Type] = {"Int64": "integer", "float64": "number"}  # of hyperparameters; others are text
+
+
+class Named(Protocol):
+    """What a row may be of: an arm, a reference, or several arms together, which have no name."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class RowName:
+    """The name and the label of a row that is of no declared arm; without a name it is of several."""
+
+    name: str
+    label: str
 
 
 def configuration_column(
     results: Results, header: str = "Configuration", key: str = "configuration", group: str = ""
 ) -> Column:
-    """A configuration, of which a CSV file has each hyperparameter in a column of its own."""
-    parameters = [
-        CsvColumn(
-            found.name.removeprefix(CONFIGURATION), found.description, _TYPES.get(found.dtype, "text"), found.unit
-        )
-        for found in configuration_columns(results.arms)
-    ]
-    return Column(key, header, "configuration", group, parameters=parameters)
+    """Return the column of a configuration, of which a CSV file has each hyperparameter in a column of its own."""
+    return Column(key, header, "configuration", group, parameters=configuration_columns(results.arms))
 
 
 def time_column(results: Results) -> Column:
-    """The time after baseline of a tidy file's rows, called after the data set's interval."""
+    """Return the time after baseline of a tidy file's rows, called after the data set's interval."""
     interval = results.interval
     together = f"{ALL_TIMES}: over every query together"
     holds = f"{interval.after_baseline.capitalize()}; {together}" if results.dated else together.capitalize()
@@ -38,11 +49,17 @@ def time_column(results: Results) -> Column:
 
 
 def columns_table(results: Results, tables: Iterable[Table]) -> Table:
-    """One row per column of every table's CSV file: what it holds, its type, and its unit there."""
+    """Return one row per column of every table's CSV file: what it holds, its type, and its unit there."""
     rows = [
-        {"table": table.name, "column": column.name, "holds": column.holds, "type": column.type, "unit": column.unit}
+        {
+            "table": table.name,
+            "column": column.name,
+            "holds": column.description,
+            "type": column.type,
+            "unit": column.unit,
+        }
         for table in tables
-        for column in table.csv_columns
+        for column, _, _ in table.stored.values()
     ]
     columns = [
         Column("table", "Table"),

@@ -1,151 +1,116 @@
-"""A report's table as LaTeX that can be pasted into a paper and fits there, whether it has one column or two."""
+"""A report's table as LaTeX that can be pasted into a paper."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import re
+import textwrap
+from collections.abc import Sequence
 
-from fmim_reports.reading.once import once
 from fmim_reports.writing.formats import to_tex
-from fmim_reports.writing.tables import Column, Table
-from fmim_reports.writing.typesetting import Content, Layout, Panel, layout, lines_of, pieces
+from fmim_reports.writing.tables import Cell, Column, Row, Table
 
-_NEEDS = r"% needs \usepackage{array,booktabs}"
-_FITS = {
-    False: "fits a column of article, IEEE or a page of LNCS",
-    True: "fits a page of article, IEEE or LNCS",
-}
+_NEEDS = r"% needs \usepackage{adjustbox,array,booktabs}; what is wider or higher than the page is made smaller"
+_FLOAT_ROWS = 45
+_COLUMN_CHARACTERS = 50  # of a row that a column of a paper of two holds; a longer one goes across the page
+_LONG = 40  # characters of a text that is broken over lines
+_SHORT = 12  # characters of a heading that is not
 
 
-@once
 def latex(table: Table) -> str:
-    r"""A `table`, or a `table*` where a column has no room for it, with \caption and \label.
+    r"""Return a `table`, or a `table*` where a column of a page has no room for it, with \caption and \label.
 
-    Letters have 8 points, or 7. What is wider than a page in these stands in panels (a), (b), …; what is longer than a
-    page goes on in further floats. Needs the packages array and booktabs.
+    A table of more rows than a page holds goes on in further floats.
     """
-    table = table.readable
-    shared = _shared_n(table)
-    contents = [_content(table, column, shared) for column in table.columns]
-    notes = table.notes_with_best
-    found = layout(contents, f"{table.title}. {table.caption}", notes)
-    floats = [_float(table, contents, found, number) for number in range(len(found.rows))]
-    return "\n".join([f"{_NEEDS}; {_FITS[found.across]}", *floats, ""])
+    rows = [row for group in table.row_groups for row in group]
+    begins = range(0, max(len(rows), 1), _FLOAT_ROWS)
+    floats = [_float(table, rows[begin : begin + _FLOAT_ROWS], begin == 0, begin == begins[-1]) for begin in begins]
+    return "\n".join([_NEEDS, *floats, ""])
 
 
-def _content(table: Table, column: Column, shared: Mapping[str, str]) -> Content:
-    group = column.group.replace("(n)", f"(n = {shared[column.group]})") if column.group in shared else column.group
-    cells = [_cell(column, row, shared) for row in table.rows]
-    return Content(column.header, group, cells, breaks=not column.numeric, bold=table.best_rows(column))
-
-
-def _cell(column: Column, row: Mapping[str, Any], shared: Mapping[str, str]) -> str:
-    n = "" if column.group in shared else column.n_text(row)
-    return column.text(row) + (f" ({n.replace(' of ', '/')})" if n else "")
-
-
-def _shared_n(table: Table) -> dict[str, str]:
-    """The n of each group of columns whose heading has a place for it, (n), and whose cells all have the same one."""
-    found: dict[str, set[str]] = {}
-    for column in table.columns:
-        if column.kind == "estimate" and "(n)" in column.group:
-            found.setdefault(column.group, set()).update(column.n_text(row) for row in table.rows)
-    return {group: counts.pop() for group, counts in found.items() if len(counts) == 1}
-
-
-def _float(table: Table, contents: Sequence[Content], found: Layout, number: int) -> str:
-    """One of the floats that a table takes, with the notes in the last."""
-    kind, last = "table*" if found.across else "table", number == len(found.rows) - 1
-    size = rf"\fontsize{{{found.size}}}{{{1.2 * found.size:g}}}\selectfont"
-    caption = [
-        rf"\caption{{{to_tex(table.title)}. {to_tex(table.caption)}}}",
-        rf"\label{{tab:{table.name.replace('_', '-')}}}",
-    ]
-    again = [r"\addtocounter{table}{-1}", rf"\caption{{{to_tex(table.title)} (continued).}}"]
-    several = len(found.panels) > 1
-    parts = [
-        line
-        for place, panel in enumerate(found.panels)
-        for line in (
-            r"\par\smallskip" + (rf"({_letter(place)})\quad" if several else ""),
-            *_tabular(table, contents, panel, found, found.rows[number]),
-        )
-    ]
-    notes = [rf"\par\smallskip\raggedright {_broken(note)}\par" for note in table.notes_with_best if last]
+def _float(table: Table, rows: Sequence[Row], first: bool, last: bool) -> str:
+    """Return one of the floats that a table takes, with the notes in the last."""
+    kind = "table*" if _characters(table) > _COLUMN_CHARACTERS else "table"
+    title = to_tex(table.title)
+    again = [r"\addtocounter{table}{-1}", rf"\caption{{{title} (continued).}}"]
+    caption = [rf"\caption{{{title}. {to_tex(table.caption)}}}", rf"\label{{tab:{table.name.replace('_', '-')}}}"]
+    notes = [rf"\par\smallskip\raggedright {to_tex(note)}\par" for note in table.all_notes if last]
     return "\n".join(
         [
             rf"\begin{{{kind}}}[t]",
-            *(again if number else caption),
-            rf"\centering\sloppy{size}\setlength{{\tabcolsep}}{{3pt}}",
-            *(parts if table.rows else [rf"\par\smallskip {_broken(table.empty)}\par"]),
+            *(caption if first else again),
+            r"\centering\footnotesize",
+            *(_tabular(table, rows) if rows else [rf"\par\smallskip {to_tex(table.empty)}\par"]),
             *notes,
             rf"\end{{{kind}}}",
         ]
     )
 
 
-def _letter(place: int) -> str:
-    return chr(ord("a") + place)
-
-
-def _tabular(table: Table, contents: Sequence[Content], panel: Panel, found: Layout, rows: range) -> list[str]:
-    chosen = list(zip(panel.columns, panel.widths, strict=True))
-    body = [_row(table.rows[at], [_set(contents[column], at, width) for column, width in chosen]) for at in rows]
-    heads = [_heading(contents[column], width, found.size, table.columns[column].numeric) for column, width in chosen]
+def _tabular(table: Table, rows: Sequence[Row]) -> list[str]:
+    widths = _widths(table)
+    broken = [width > _LONG and not column.numeric for column, width in zip(table.columns, widths, strict=True)]
+    alignment = [_alignment(column, each) for column, each in zip(table.columns, broken, strict=True)]
+    heads = [_stacked(column.header, width, _side(column)) for column, width in zip(table.columns, widths, strict=True)]
+    body = [("\\midrule\n" if row.rule else "") + _line(list(map(_cell, row.cells, broken))) for row in rows]
     return [
-        rf"\begin{{tabular}}{{@{{}}{''.join(_alignment(table.columns[at], width) for at, width in chosen)}@{{}}}}",
+        r"\begin{adjustbox}{max totalsize={\linewidth}{0.8\textheight}}",
+        rf"\begin{{tabular}}{{@{{}}{''.join(alignment)}@{{}}}}",
         r"\toprule",
-        *_groups(panel, found.size),
-        " & ".join(heads) + r" \\",
+        *_groups(table, widths),
+        _line(heads),
         r"\midrule",
         *body,
         r"\bottomrule",
         r"\end{tabular}",
+        r"\end{adjustbox}",
     ]
 
 
-def _alignment(column: Column, width: float | None) -> str:
-    if width is not None:
-        return rf">{{\raggedright\arraybackslash}}p{{{width:.1f}pt}}"
+def _characters(table: Table) -> int:
+    """Return how many characters a row takes in one line."""
+    return sum(_widths(table)) + 2 * len(table.columns)
+
+
+def _widths(table: Table) -> list[int]:
+    """Return of each column the characters of its longest cell."""
+    rows = [row.cells for rows in table.row_groups for row in rows]
+    return [max((len(_text(row[at])) for row in rows), default=0) for at in range(len(table.columns))]
+
+
+def _text(cell: Cell) -> str:
+    return cell.text + (f" ({cell.n.replace(' of ', '/')})" if cell.n else "")
+
+
+def _cell(cell: Cell, broken: bool) -> str:
+    """Return a cell as LaTeX; where it is broken over lines, words may be within, as names of files."""
+    text = to_tex(_text(cell))
+    text = re.sub(r"\\_|/|\.(?=\w)", r"\g<0>\\allowbreak{}", text) if broken else text
+    return rf"\textbf{{{text}}}" if cell.best else text
+
+
+def _side(column: Column) -> str:
     return "r" if column.numeric else "l"
 
 
-def _heading(content: Content, width: float | None, size: int, right: bool) -> str:
-    """The heading of a column, in as many lines as its cells leave it."""
-    if width is not None:
-        return _broken(content.heading)
-    return _stacked(lines_of(content.heading, content.natural(size), size), "r" if right else "l")
+def _alignment(column: Column, broken: bool) -> str:
+    return r">{\raggedright\arraybackslash}p{5cm}" if broken else _side(column)
 
 
-def _groups(panel: Panel, size: int) -> list[str]:
-    if not any(heading for heading, _, _ in panel.spans):
-        return []
-    cells, rules, at = [], [], 1
-    for heading, count, width in panel.spans:
-        cells.append(rf"\multicolumn{{{count}}}{{c}}{{{_stacked(lines_of(heading, width, size), 'c')}}}")
-        if heading:
-            rules.append(rf"\cmidrule(lr){{{at}-{at + count - 1}}}")
+def _groups(table: Table, widths: Sequence[int]) -> list[str]:
+    """Return the line of headings that neighbours share, with rules below them."""
+    cells, rules, at = [], [], 0
+    for heading, count in table.headings:
+        cells.append(rf"\multicolumn{{{count}}}{{c}}{{{_stacked(heading, sum(widths[at : at + count]), 'c')}}}")
+        rules += [rf"\cmidrule(lr){{{at + 1}-{at + count}}}"] if heading else []
         at += count
-    return [" & ".join(cells) + r" \\", " ".join(rules)]
+    return [_line(cells), " ".join(rules)] if rules else []
 
 
-def _stacked(lines: Sequence[str], side: str) -> str:
-    if len(lines) == 1:
-        return to_tex(lines[0])
-    return rf"\shortstack[{side}]{{" + r"\\".join(map(to_tex, lines)) + "}"
+def _stacked(heading: str, width: int, side: str) -> str:
+    """Return a heading in lines as wide as the cells below it."""
+    lines = [to_tex(line) for line in textwrap.wrap(heading, max(width, _SHORT))] or [""]
+    return lines[0] if len(lines) == 1 else rf"\shortstack[{side}]{{" + r"\\".join(lines) + "}"
 
 
-def _row(row: Mapping[str, Any], cells: Sequence[str]) -> str:
-    rule = "\\midrule\n" if row.get("rule") or row.get("total") else ""
-    return rule + " & ".join(cells) + r" \\"
-
-
-def _set(content: Content, at: int, width: float | None) -> str:
-    """A cell as LaTeX, in bold letters where it is marked."""
-    text = to_tex(content.cells[at]) if width is None else _broken(content.cells[at])
-    return rf"\textbf{{{text}}}" if at in content.bold else text
-
-
-def _broken(text: str) -> str:
-    """A text of which long words may be broken."""
-    return " ".join(r"\allowbreak{}".join(to_tex(piece) for piece in pieces(word)) for word in text.split(" "))
+def _line(cells: Sequence[str]) -> str:
+    return " & ".join(cells) + r" \\"

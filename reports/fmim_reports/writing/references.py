@@ -12,7 +12,7 @@ from fmim_core.records import ReferenceEntry
 from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries
-from fmim_reports.writing.cells import Named, RowName
+from fmim_reports.writing.columns import Named, RowName
 from fmim_reports.writing.formats import in_percent
 
 

@@ -8,7 +8,8 @@ from typing import Any
 from fmim_core.metric_names import METRICS, Metric
 from fmim_reports.writing.formats import to_tex
 from fmim_reports.writing.latex import latex
-from fmim_reports.writing.tables import Column, Table, markdown
+from fmim_reports.writing.markdown import markdown
+from fmim_reports.writing.tables import Column, Table
 
 MAP = METRICS["mAP"]
 ERROR = Metric("error", "error rate", higher_is_better=False)
@@ -20,8 +21,8 @@ def best(values: list[float | None], metric: Metric | None = MAP, **flags: list[
         {"value": value} | {flag: number in which for flag, which in flags.items()}
         for number, value in enumerate(values)
     ]
-    column = Column("value", "Value", "percent", metric=metric)
-    return set(Table("t", "T", "", [column], rows).best_rows(column))
+    table = Table("t", "T", "", [Column("value", "Value", "percent", metric=metric)], rows)
+    return {at for at, row in enumerate(row for group in table.row_groups for row in group) if row.cells[0].best}
 
 
 def test_the_best_is_that_of_the_metrics_direction() -> None:
@@ -44,10 +45,22 @@ def test_groups_have_their_own_and_totals_and_references_have_none() -> None:
 def test_latex_and_markdown_mark_the_same_cells_as_the_page() -> None:
     rows = [{"arm": "a", "value": 0.5}, {"arm": "b", "value": 0.7}]
     table = Table("t", "T", "C.", [Column("arm", "Arm"), Column("value", "mAP", "percent", metric=MAP)], rows)
-    assert markdown(table).splitlines()[4:] == ["| a | 50.00 |", "| b | **70.00** |", "", f"- {table.best_note}"]
+    assert markdown(table).splitlines()[4:] == ["| a | 50.00 |", "| b | **70.00** |", "", f"- {table.all_notes[0]}"]
     written = latex(table)
     assert [line for line in written.splitlines() if line.endswith(r"\\")][1:] == [
         r"a & 50.00 \\",
         r"b & \textbf{70.00} \\",
     ]
-    assert to_tex(table.best_note) in written
+    assert to_tex(table.all_notes[0]) in written
+
+
+def test_latex_goes_across_the_page_and_on_in_further_floats_where_it_must() -> None:
+    rows = [{"name": f"{number}_a", "value": number / 100} for number in range(100)]
+    columns = [Column("name", "Name"), *(Column("value", "mAP", "percent") for _ in range(8))]
+    narrow, wide = (latex(Table("t", "T", "C.", columns[:count], rows)) for count in (2, 9))
+    assert (narrow.count(r"\begin{table}"), wide.count(r"\begin{table*}")) == (3, 3)
+    for written in (narrow, wide):
+        assert (written.count(r"\label{tab:t}"), written.count("(continued)")) == (1, 2)
+        assert [line.split(" & ")[0] for line in written.splitlines() if r"\_" in line] == [
+            rf"{number}\_a" for number in range(100)
+        ]

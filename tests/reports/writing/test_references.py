@@ -19,8 +19,8 @@ from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import read_results
 from fmim_reports.reading.summary import on_test
 from fmim_reports.studies.automargin_vs_grid import triplet_table
+from fmim_reports.writing.markdown import markdown
 from fmim_reports.writing.references import references_note, sentences_on_references
-from fmim_reports.writing.tables import markdown
 from tests.support.drawn import bands, lines, panels
 from tests.support.factories import SPACES, make_out
 from tests.support.file_contents import edit, spoil

@@ -89,7 +89,8 @@ def _metrics(arms: Sequence[Any], metric: str, at: int) -> Iterator[LoggedValue]
 def _table(results: Any, arms: Sequence[Any]) -> str:
     """The arms with what was selected, their means and what their searches cost."""
     from fmim_reports.writing.formats import configuration_text
-    from fmim_reports.writing.tables import Column, Table, markdown
+    from fmim_reports.writing.markdown import markdown
+    from fmim_reports.writing.tables import Column, Table
 
     label = f"{results.metric.label}, %"
     columns = [

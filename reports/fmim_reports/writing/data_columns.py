@@ -15,7 +15,7 @@ Dtype = Literal["string", "boolean", "int64", "Int64", "float64", "datetime64[us
 
 
 @dataclass(frozen=True)
-class Field:
+class DataColumn:
     """A column of data; `unit` is empty for what has none."""
 
     name: str
@@ -23,14 +23,19 @@ class Field:
     description: str
     unit: str = ""
 
+    @property
+    def type(self) -> str:
+        """Its type in a CSV file: text, integer or number."""
+        return {"int64": "integer", "Int64": "integer", "float64": "number"}.get(self.dtype, "text")
 
-def configuration_columns(arms: Iterable[ArmEntry]) -> list[Field]:
+
+def configuration_columns(arms: Iterable[ArmEntry]) -> list[DataColumn]:
     """One column per hyperparameter that one of these arms varies, by the order of the arms."""
     found: dict[str, list[Any]] = {}
     for name, value in (pair for arm in arms for pair in _values(arm)):
         found.setdefault(name, []).append(value)
     return [
-        Field(f"{CONFIGURATION}{name}", dtype_of(values), _meaning(name), UNITS.get(name, ""))
+        DataColumn(f"{CONFIGURATION}{name}", dtype_of(values), _meaning(name), UNITS.get(name, ""))
         for name, values in found.items()
     ]
 

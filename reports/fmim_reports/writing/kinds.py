@@ -1,0 +1,131 @@
+"""The kinds of values that a table has: how one is shown, and which columns of a CSV file it takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal
+
+from fmim_reports.stats import MeanSE
+from fmim_reports.writing.data_columns import CONFIGURATION, DataColumn, Dtype
+from fmim_reports.writing.formats import configuration_text, decimal, in_percent, mean_se_text, points
+
+if TYPE_CHECKING:
+    from fmim_reports.writing.tables import Column
+
+KindName = Literal[
+    "text", "listing", "metric", "arm", "configuration",
+    "count", "percent", "points", "seconds", "p", "number", "size", "value", "needed",
+    "published", "published_mean", "estimate",
+]  # fmt: skip
+Stored = Sequence[tuple[DataColumn, Callable[[Any], Any]]]
+"""Columns of a CSV file, and how the value of each follows from one that is not None."""
+FRACTION, PRINTED = "fraction", "percent, as printed"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of values.
+
+    Args:
+        show: a value as text; the second argument are the digits of a mean ± SE.
+        stored: the columns that a table's column takes in a CSV file.
+        numeric: whether it stands on the right.
+    """
+
+    show: Callable[[Any, int], str]
+    stored: Callable[[Column], Stored]
+    numeric: bool = True
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _one(show: Callable[[Any], str], dtype: Dtype = "float64", unit: str = "") -> Kind:
+    """Values that a CSV file has in one column as they are."""
+    return Kind(
+        lambda value, _: show(value),
+        lambda column: [(DataColumn(column.key, dtype, column.about, unit), _itself)],
+        numeric=dtype != "string",
+    )
+
+
+def _metric(column: Column) -> Stored:
+    return [(DataColumn(column.key, "string", f"{column.about}: its name"), attrgetter("name"))]
+
+
+def _arm(column: Column) -> Stored:
+    name = f"{column.about}: its name in study.json, or the reference's; empty in a row of several arms"
+    return [
+        (DataColumn(column.key, "string", name), lambda arm: arm.name or None),
+        (DataColumn(f"{column.key}_label", "string", f"{column.about}: what reports call it"), attrgetter("label")),
+    ]
+
+
+def _configuration(column: Column) -> Stored:
+    """The configuration as reports write it, then each hyperparameter in a column of its own."""
+
+    def of(parameter: DataColumn) -> tuple[DataColumn, Callable[[Any], Any]]:
+        name = parameter.name.removeprefix(CONFIGURATION)
+        about = f"{column.about}: {parameter.description}"
+        return DataColumn(f"{column.key}_{name}", parameter.dtype, about, parameter.unit), lambda found: found.get(name)
+
+    text = DataColumn(column.key, "string", f"{column.about}, as reports write it")
+    return [(text, lambda found: configuration_text(found) if found else None), *map(of, column.parameters)]
+
+
+def _published_mean(column: Column) -> Stored:
+    mean = DataColumn(column.key, "float64", f"{column.about}, mean", PRINTED)
+    se = DataColumn(f"{column.key}_se", "float64", f"{column.about}, SE", PRINTED)
+    return [
+        (mean, lambda value: value.mean if isinstance(value, MeanSE) else value),
+        (se, lambda value: value.se if isinstance(value, MeanSE) else None),
+    ]
+
+
+def _estimate(column: Column) -> Stored:
+    """Mean, SE and the number of replicates, which neighbours of the same `n_key` share."""
+    n = column.n_key or f"{column.key}_n"
+    return [
+        (
+            DataColumn(f"{column.key}_mean", "float64", f"{column.about}, mean", FRACTION),
+            lambda value: value.stat.mean if value.stat.n else None,
+        ),
+        (DataColumn(f"{column.key}_se", "float64", f"{column.about}, SE", FRACTION), attrgetter("stat.se")),
+        (DataColumn(n, "Int64", "replicates of the mean", "count"), attrgetter("stat.n")),
+    ]
+
+
+def _show_published(value: Any, digits: int) -> str:
+    return mean_se_text(value, digits, scale=1) if isinstance(value, MeanSE) else decimal(value, 2)
+
+
+def _label(value: Any, _: int) -> str:
+    return str(value.label)
+
+
+KINDS: dict[KindName, Kind] = {
+    "text": _one(str, "string"),
+    "listing": Kind(lambda value, _: str(value), lambda column: [], numeric=False),
+    "metric": Kind(_label, _metric, numeric=False),
+    "arm": Kind(_label, _arm, numeric=False),
+    "configuration": Kind(lambda value, _: configuration_text(value), _configuration, numeric=False),
+    "count": _one(lambda value: decimal(value, 0), "Int64", "count"),
+    "percent": _one(in_percent, unit=FRACTION),
+    "points": _one(points, unit=FRACTION),
+    "seconds": _one(lambda value: decimal(value, 1), unit="s"),
+    "p": _one(lambda value: "< 0.001" if value < 0.001 else decimal(value, 3), unit="probability"),
+    "number": _one(lambda value: decimal(value, 2)),
+    "size": _one(lambda value: decimal(value, 0)),
+    "value": _one(lambda value: f"{value:g}"),
+    "needed": _one(
+        lambda value: decimal(value, 0) if math.isfinite(value) else "none",
+        unit="count; inf: no number is enough",
+    ),
+    "published": _one(str, unit=PRINTED),
+    "published_mean": Kind(_show_published, _published_mean),
+    "estimate": Kind(lambda value, digits: mean_se_text(value.stat, digits), _estimate),
+}
