@@ -26,7 +26,7 @@ from fmim.runner.run import run_plan
 from fmim_core.data.sets.manifest_settings import read_settings
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
-from fmim_core.models.torchvision_base import TorchvisionBackbone
+from fmim_core.models.torchvision_networks import TorchvisionBackbone
 from tests.support.image_folders import folder_of
 from tests.support.mini_study import MINI_STUDY, mini_plan, options_in
 from tests.support.mlflow_databases import tracked_in

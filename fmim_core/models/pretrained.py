@@ -1,4 +1,4 @@
-"""What networks share that may start from another training's weights: which ones, their file, a grey first layer."""
+"""Networks that may start from another training's weights: which ones, their file, a grey first layer."""
 
 from __future__ import annotations
 
@@ -40,19 +40,15 @@ class PretrainedBackbone(Backbone):
 
     @abstractmethod
     def published_file(self) -> Path:
-        """The file of the published weights in its library's cache, downloaded if it is not there yet.
+        """Return the file of the published weights in its library's cache, downloaded if it is not there yet.
 
         Raises:
             OSError: it cannot be downloaded.
         """
 
     def published_sha256(self, file: Path) -> str:
-        """How the SHA-256 of the published file begins, as far as the name of the library's file tells."""
+        """Return how the SHA-256 of the published file begins, as far as the name of the library's file tells."""
         return ""
-
-    def published_state(self) -> Mapping[str, Tensor]:
-        """The state dict of the published weights."""
-        return read_state(self._checked_published_file())
 
     @property
     def pretrained(self) -> bool:
@@ -66,25 +62,20 @@ class PretrainedBackbone(Backbone):
         return Path(self.weights) if self.pretrained and self.weights not in self.published else None
 
     def weights_sha256(self) -> str | None:
-        if not self.pretrained:
-            return None
-        return sha256_of(self._checked_file() or self._checked_published_file())
+        return sha256_of(self._file()) if self.pretrained else None
 
     def state(self) -> Mapping[str, Tensor] | None:
-        """The state dict that it starts from; None where its weights are random.
+        """Return the state dict that it starts from; None where its weights are random.
 
         Raises:
             ValueError: `weights` is neither a name it has nor a file with a state dict; or the library's file of
                 published weights is damaged.
             OSError: published weights cannot be downloaded.
         """
-        if not self.pretrained:
-            return None
-        file = self._checked_file()
-        return self.published_state() if file is None else read_state(file)
+        return read_state(self._file()) if self.pretrained else None
 
     def with_weights(self, network: nn.Module) -> nn.Module:
-        """The library's network with the weights it starts from.
+        """Return the library's network with the weights it starts from.
 
         Raises:
             ValueError, OSError: as `state`.
@@ -95,8 +86,20 @@ class PretrainedBackbone(Backbone):
             network.load_state_dict(state)
         return network
 
-    def _checked_published_file(self) -> Path:
-        file = self.published_file()
+    def _file(self) -> Path:
+        """The file that its weights come from, given or published: it is there, and whole as far as one can tell."""
+        given = self.given_file
+        if given is None:
+            return self._whole(self.published_file())
+        if not given.is_file():
+            names = ["none", *self.published]
+            raise ValueError(
+                f"model.weights = {self.weights!r} for the model kind {self.kind!r}: there is no such file; give the "
+                f"path of a weights file, or {' or '.join(map(repr, names))}{did_you_mean(self.weights, names)}"
+            )
+        return given
+
+    def _whole(self, file: Path) -> Path:
         expected, found = self.published_sha256(file), sha256_of(file)
         if not found.startswith(expected):
             raise ValueError(
@@ -106,19 +109,9 @@ class PretrainedBackbone(Backbone):
             )
         return file
 
-    def _checked_file(self) -> Path | None:
-        file = self.given_file
-        if file is not None and not file.is_file():
-            names = ["none", *self.published]
-            raise ValueError(
-                f"model.weights = {self.weights!r} for the model kind {self.kind!r}: there is no such file; give the "
-                f"path of a weights file, or {' or '.join(map(repr, names))}{did_you_mean(self.weights, names)}"
-            )
-        return file
-
 
 def sha256_of(file: Path) -> str:
-    """SHA-256 (hex) of a file."""
+    """Return the SHA-256 (hex) of a file."""
     about = file.stat()
     return _sha256(file, about.st_size, about.st_mtime_ns)
 
@@ -131,7 +124,7 @@ def _sha256(file: Path, size: int, changed_ns: int) -> str:
 
 
 def read_state(file: Path) -> dict[str, Tensor]:
-    """The tensors in a file, by name; on the CPU.
+    """Return the tensors in a file, by name; on the CPU.
 
     Raises:
         ValueError: it holds something else, or is damaged.
@@ -165,12 +158,13 @@ def _read_safetensors(file: Path) -> object:
 
 
 def missing_extra(kind: str, extra: str) -> ValueError:
-    """What is said where the packages of an optional kind are not installed."""
+    """Return the error that says that the packages of an optional kind are not installed."""
     return ValueError(f"model kind {kind!r} needs the extra: pip install 'fmim-studies[{extra}]'")
 
 
-def grey_input(first: nn.Conv2d) -> nn.Conv2d:
-    """The first layer for one channel, its kernels the sums of the three colour kernels."""
+def grey_input(first: nn.Module) -> nn.Conv2d:
+    """Return the first layer for one channel, its kernels the sums of the three colour kernels."""
+    assert isinstance(first, nn.Conv2d)
     grey = nn.Conv2d(
         1,
         first.out_channels,

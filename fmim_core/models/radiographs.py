@@ -32,9 +32,14 @@ class RadiographNetwork(PretrainedBackbone):
 
     A file has the state dict of torchxrayvision's own network. What torchxrayvision downloads for DenseNet-121 is no
     state dict, but a whole network: put it where torchxrayvision looks for it, `~/.torchxrayvision/models_data/`.
+
+    torchvision: the network's name there. first, classifier: its layers that are replaced.
     """
 
     trained_on: ClassVar[tuple[str, ...]]
+    torchvision: ClassVar[str]
+    first: ClassVar[str]
+    classifier: ClassVar[str]
 
     @property
     def published(self) -> tuple[str, ...]:
@@ -44,14 +49,13 @@ class RadiographNetwork(PretrainedBackbone):
         with _torchxrayvision(self.kind) as library:
             return Path(library.models.get_weights(self.weights))
 
-    def published_state(self) -> Mapping[str, Tensor]:
-        with _torchxrayvision(self.kind) as library:
-            state: Mapping[str, Tensor] = library.models.get_model(self.weights).state_dict()
-        return state
-
     def state(self) -> Mapping[str, Tensor] | None:
-        """As of every network; its ResNet keeps torchvision's as `model`, and both keep thresholds of their outputs."""
-        found = super().state()
+        """Return it as every network does; its ResNet has torchvision's as `model`, and both keep thresholds."""
+        if self.weights in self.published:
+            with _torchxrayvision(self.kind) as library:
+                found = library.models.get_model(self.weights).state_dict()
+        else:
+            found = super().state()
         if found is None:
             return None
         return {name.removeprefix("model."): value for name, value in found.items() if name != "op_threshs"}
@@ -60,8 +64,14 @@ class RadiographNetwork(PretrainedBackbone):
     def normalisation(self) -> tuple[float, float] | None:
         return (0.5, 0.5) if self.pretrained else None
 
-    def in_grey_range(self, network: nn.Module) -> nn.Module:
-        """The network on images from −1 to 1, as it was trained; one with random weights as it is."""
+    def build(self, image_size: int) -> nn.Module:
+        from torchvision.models import get_model
+
+        network: nn.Module = get_model(self.torchvision, weights=None, num_classes=PATHOLOGIES)
+        network.set_submodule(self.first, grey_input(network.get_submodule(self.first)))
+        self.with_weights(network)
+        features: Any = network.get_submodule(self.classifier).in_features
+        network.set_submodule(self.classifier, nn.Linear(features, self.embedding_dim))
         return nn.Sequential(GreyRange(), network) if self.pretrained else network
 
 
@@ -69,7 +79,7 @@ class GreyRange(nn.Module):
     """1024 x: from [−1, 1] to the grey values that torchxrayvision's networks are trained on."""
 
     def forward(self, images: Tensor) -> Tensor:
-        """`(B, 1, H, W)` → `(B, 1, H, W)`."""
+        """Return `(B, 1, H, W)` of `(B, 1, H, W)`."""
         return images * GREY_RANGE
 
 
@@ -81,15 +91,7 @@ class RadiographDenseNet121(RadiographNetwork):
     trained_on = tuple(
         f"densenet121-res224-{cohort}" for cohort in ("all", "nih", "pc", "chex", "rsna", "mimic_nb", "mimic_ch")
     )
-
-    def build(self, image_size: int) -> nn.Module:
-        from torchvision.models import densenet121
-
-        network: Any = densenet121(num_classes=PATHOLOGIES)
-        network.features.conv0 = grey_input(network.features.conv0)
-        self.with_weights(network)
-        network.classifier = nn.Linear(network.classifier.in_features, self.embedding_dim)
-        return self.in_grey_range(network)
+    torchvision, first, classifier = "densenet121", "features.conv0", "classifier"
 
 
 @BACKBONES.register
@@ -98,15 +100,7 @@ class RadiographResNet50(RadiographNetwork):
 
     kind: Literal["xrv_resnet50"] = "xrv_resnet50"
     trained_on = ("resnet50-res512-all",)
-
-    def build(self, image_size: int) -> nn.Module:
-        from torchvision.models import resnet50
-
-        network: Any = resnet50(num_classes=PATHOLOGIES)
-        network.conv1 = grey_input(network.conv1)
-        self.with_weights(network)
-        network.fc = nn.Linear(network.fc.in_features, self.embedding_dim)
-        return self.in_grey_range(network)
+    torchvision, first, classifier = "resnet50", "conv1", "fc"
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from fmim_core.losses.base import LOSSES, Loss
 from fmim_core.margins.base import MARGINS, MarginConfig
 from fmim_core.margins.none import NoMargins
 from fmim_core.models.base import BACKBONES, Backbone
-from fmim_core.models.resnet import ResNet18
+from fmim_core.models.torchvision_networks import ResNet18
 from fmim_core.training.augmentation import Augmentation
 from fmim_core.training.compiling import Compile
 from fmim_core.training.precision import Precision

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from fmim_core.config import Config
-from fmim_core.fingerprint import canonical_json, sha256_of_text
+from fmim_core.fingerprint import fingerprint
 from fmim_core.records import Record, Stage, TestProtocol, trial_name
 from fmim_core.references.base import REFERENCES, Reference
 from fmim_core.seeding import derive_seed
@@ -121,18 +119,13 @@ class TrialSpec(Config):
             names.add("test_protocol")
         if self.code:
             names.add("code")
-        parts = self.model_dump(mode="json", include=names) | {"results_version": RESULTS_VERSION}
-        # The `fingerprint` of these and of `train`, the last of their names, most of whose text is known.
-        return sha256_of_text(f'{canonical_json(parts)[:-1]},"train":{self._canonical_settings}}}')
-
-    @property
-    def _canonical_settings(self) -> str:
-        """What of the training configuration decides the result, as canonical JSON."""
+        # What is not compiled is named as it was before there was a choice, so that its records stay valid.
+        train = {name: value for name, value in self._settings.items() if (name, value) != ("compile", "none")}
         # A file that was given is what is in it, wherever it lies; published weights are known by their name.
-        weights = None if self.train.model.given_file is None else self.weights_sha256
-        if self.reference is not None:
-            return _canonical_settings(json.dumps(self._settings), weights)
-        return _canonical_settings(self.train.model_dump_json(), weights)
+        if "model" in train and self.train.model.given_file is not None and self.weights_sha256 is not None:
+            train["model"] |= {"weights": self.weights_sha256}
+        parts = self.model_dump(mode="json", include=names)
+        return fingerprint(parts | {"results_version": RESULTS_VERSION, "train": train})
 
     def check_weights(self) -> None:
         """Check that the weights are here what they were where the study was planned.
@@ -145,7 +138,7 @@ class TrialSpec(Config):
             raise ValueError("the file of the model's weights has changed since the study was planned: use --fresh")
 
     def record(self, started_at: str) -> Record:
-        """A record with all that is known of the trial before it runs: of one that has failed, if nothing follows."""
+        """Return a record with all that is known before the trial runs: of one that has failed, if nothing follows."""
         return Record(
             trial=self.id,
             study=self.study,
@@ -167,18 +160,6 @@ class TrialSpec(Config):
         )
 
 
-@lru_cache(maxsize=10_000)
-def _canonical_settings(settings: str, weights: str | None) -> str:
-    """Canonical JSON of settings, which are JSON; kept, since all trials of a configuration have the same.
-
-    What is not compiled is named as it was before there was a choice, so that its records stay valid.
-    """
-    named = {name: value for name, value in json.loads(settings).items() if (name, value) != ("compile", "none")}
-    if "model" in named and weights is not None:
-        named["model"] |= {"weights": weights}
-    return canonical_json(named)
-
-
 def folds_seed(study_seed: int, search_split: int) -> int:
-    """The seed of one split of the development subjects into folds; of the study's own it is that of the study."""
+    """Return the seed of a split of the development subjects into folds; of the study's own it is that of the study."""
     return derive_seed(study_seed, "folds", *((search_split,) if search_split else ()))

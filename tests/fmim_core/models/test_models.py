@@ -9,10 +9,8 @@ import torch
 from torchvision.models import ConvNeXt_Tiny_Weights, ResNet18_Weights, ResNet50_Weights, resnet18
 
 from fmim_core.models.base import Backbone, multiply_adds
-from fmim_core.models.convnext import ConvNeXtTiny
-from fmim_core.models.resnet import ResNet18, ResNet50
 from fmim_core.models.small import SmallConvNet
-from fmim_core.models.vit import ViTSmall
+from fmim_core.models.torchvision_networks import ConvNeXtTiny, ResNet18, ResNet50, ViTSmall
 from fmim_core.seeding import scoped_torch_seed
 
 EVERY: list[Backbone] = [

@@ -6,8 +6,6 @@ import hashlib
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
@@ -15,9 +13,9 @@ from safetensors.torch import save_file
 from torch import nn
 
 from fmim_core.models.pretrained import read_state, sha256_of
-from fmim_core.models.resnet import ResNet18
 from fmim_core.models.small import SmallConvNet
 from fmim_core.models.timm_network import TimmNetwork
+from fmim_core.models.torchvision_networks import ResNet18
 from tests.support.paths import ROOT
 
 
@@ -78,11 +76,11 @@ def test_random_and_published_weights_are_no_file_that_was_given() -> None:
 class Published(ResNet18):
     """ResNet-18 whose published weights have another address."""
 
-    address: str
+    url: str
 
     @property
-    def imagenet(self) -> Any:
-        return SimpleNamespace(url=self.address)
+    def address(self) -> str:
+        return self.url
 
 
 @pytest.fixture
@@ -97,7 +95,7 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_published_weights_are_found_where_torchvision_keeps_them(published: Path) -> None:
-    model = Published(weights="imagenet", address=f"https://nowhere/{published.name}")
+    model = Published(weights="imagenet", url=f"https://nowhere/{published.name}")
     found = model.state()
     assert found is not None
     assert torch.equal(found["fc.weight"], torch.load(published, weights_only=True)["fc.weight"])
@@ -105,7 +103,7 @@ def test_published_weights_are_found_where_torchvision_keeps_them(published: Pat
 
 
 def test_published_weights_that_are_damaged_are_refused_by_their_file(published: Path) -> None:
-    model, whole = Published(weights="imagenet", address=f"https://nowhere/{published.name}"), published.read_bytes()
+    model, whole = Published(weights="imagenet", url=f"https://nowhere/{published.name}"), published.read_bytes()
     flipped = bytearray(whole)
     flipped[len(whole) // 2] ^= 1
     for content in (b"", bytes(1000), b"<html>not here</html>", flipped, whole[:-100]):

@@ -8,7 +8,7 @@ import torch
 from torchvision.models import resnet18
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.models.resnet import ResNet18
+from fmim_core.models.torchvision_networks import ResNet18
 from fmim_core.trial.kept_model import kept_model
 from fmim_core.trial.trial import RunSettings, Trial
 from tests.support.mini_study import first_replicates, mini_plan
