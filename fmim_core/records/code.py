@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Self
 
 from pydantic import Field, model_validator
 
 from fmim_core.fingerprint import sha256_of_text
 from fmim_core.records.document import DocumentPart
+from fmim_core.records.files import write_bytes
 
 
 class CodeFile(DocumentPart):
     """One file, whole."""
 
-    path: str = Field(description="relative to the folder of the file that declares the study, with / between folders")
+    path: str = Field(
+        pattern=r"^\w+(/\w+)*\.py$",
+        description="relative to the folder of the file that declares the study, with / between folders",
+    )
     sha256: str = Field(description="of the file's bytes")
     text: str = Field(description="all that the file holds")
 
@@ -33,11 +38,6 @@ class CodeFile(DocumentPart):
         """The name by which Python imports it: `losses/soft.py` is `losses.soft`."""
         return self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
-    @property
-    def is_package(self) -> bool:
-        """Whether it is the `__init__.py` of a folder of modules."""
-        return self.path.endswith("/__init__.py")
-
 
 class Code(DocumentPart):
     """The file that declares a study, and the modules of its folder that it imports."""
@@ -48,6 +48,13 @@ class Code(DocumentPart):
     def main(self) -> CodeFile:
         """The file that declares the study."""
         return self.files[0]
+
+    def write(self, folder: Path) -> None:
+        """Write the files to a folder, those that it does not have as they are here."""
+        for file in self.files:
+            path, content = folder / file.path, file.text.encode()
+            if not path.is_file() or path.read_bytes() != content:
+                write_bytes(path, content)
 
     @property
     def sha256(self) -> str:

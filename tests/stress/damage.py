@@ -42,7 +42,7 @@ from tests.support.out_folders import tables_alone
 
 TIMES = 1000  # at most, drawn from all; there are fewer files
 WAYS = ("emptied", "zeros", "one bit flipped")
-MADE_ANEW = {"report", "samples", "surfaces.json", "checked.json"}
+MADE_ANEW = {"code", "report", "samples", "surfaces.json", "checked.json"}
 """What each start makes anew from the rest, whatever there is: nothing in it can be lost. Nor can it in a lock."""
 KILLED_AFTER = 5  # records
 TIMED = re.compile("device|seconds|wall|_s$")  # columns

@@ -145,7 +145,7 @@ def load(replicate: Replicate, device: str) -> EmbeddingModel:
         ValueError: its weights are missing or do not belong to it, or there is no such device.
     """
     if replicate.study.code is not None:
-        run_code(replicate.study.code)
+        run_code(replicate.study.code, replicate.out / "code")
     evaluator = kept_model(replicate.out, replicate.record, _device(device))
     return EmbeddingModel(replicate, evaluator)
 

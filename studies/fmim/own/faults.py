@@ -1,4 +1,4 @@
-"""Where in a study's own files something is wrong: the file and its line."""
+"""Faults in a study's own files, told with the file and its line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fmim_core.records import Code
 
 @contextmanager
 def located(folder: Path | None) -> Iterator[None]:
-    """Errors of the block that come from a Python file in the folder, if there is one, name that file and the line.
+    """Have errors of the block that come from a Python file in the folder, if there is one, name file and line.
 
     Raises:
         ValueError: instead of such an error; others pass.
@@ -46,13 +46,13 @@ def _fault(error: Exception, folder: Path) -> str | None:
 
 
 def _frames(error: BaseException) -> list[traceback.FrameSummary]:
-    """The calls that led to an error, and then those that led to the one it was raised from."""
+    """Return the calls that led to an error, and then those that led to the one it was raised from."""
     before = _frames(error.__cause__) if error.__cause__ else []
     return [*traceback.extract_tb(error.__traceback__), *before]
 
 
 def place_of(refused: Refused, code: Code) -> str:
-    """The file and line that name the field which was refused; the study's file alone where none does."""
+    """Return the file and line that name the field which was refused; the study's file alone where none does."""
     parents = refused.field.split(".")
     wanted = [refused.field, f"{refused.field}.kind", *(".".join(parents[:n]) for n in range(len(parents) - 1, 0, -1))]
     words = [(word.value, f"{file.path}, line {word.lineno}") for file in code.files for word in _words(file.text)]
@@ -67,7 +67,7 @@ def _words(text: str) -> list[ast.Constant]:
 
 
 def _line_of_argument(file: Path, line: int, argument: str) -> int:
-    """The line of an argument of the call that stands at a line; that line itself where it is not written there."""
+    """Return the line of an argument of the call at a line; that line itself where it is not written there."""
     calls = [node for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
     within = [call for call in calls if call.lineno <= line <= (call.end_lineno or call.lineno)]
     lines = [given.value.lineno for call in within for given in call.keywords if given.arg == argument]

@@ -1,4 +1,4 @@
-"""A study in a file of one's own: the file is run, and what it declares as `STUDY` is taken with its text."""
+"""A study in a file of one's own: run the file, and take what it declares as `STUDY` with its text."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ ENDING = ".py"
 
 
 def is_study_file(study: str) -> bool:
-    """Whether this names a file rather than a study of the catalogue."""
+    """Return whether this names a file rather than a study of the catalogue."""
     return study.endswith(ENDING)
 
 
 def read_study_file(path: Path) -> Study:
-    """The study that a file declares, with the text of the file and of the modules of its folder that it imports.
+    """Return the study that a file declares, with its text and that of the modules of its folder that it imports.
 
     Raises:
         ValueError: there is no such file, it cannot be run, or it declares no study; names file and line.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 import traceback
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fmim.own.code import run_code
+from fmim.own.code import forget_others, run_code
 from fmim.own.study_file import read_study_file
 from fmim_core.records import Code, CodeFile
 from tests.support.own_files import my_study
@@ -26,22 +27,47 @@ def test_recorded_modules_import_each_other_and_are_replaced_by_those_of_the_nex
     packages = CodeFile.of("values_of_mine/__init__.py", "")
     for text, expected in (("X = 1\n", 1), ("X = 2\n", 2)):
         deep = CodeFile.of("values_of_mine/deep.py", text)
-        module = run_code(Code(files=(first.main, packages, deep)))
+        module = run_code(Code(files=(first.main, packages, deep)), tmp_path / "code")
         assert expected == module.X
-        assert not hasattr(module, "__file__")
+        assert module.__file__ == str(tmp_path / "code" / "study_of_mine.py")
 
 
-def test_an_error_in_a_recorded_module_shows_its_line() -> None:
-    module = run_code(code(study_of_mine="def fails():\n    return 1 / 0  # here\n"))
+def test_an_error_in_a_recorded_module_shows_its_line(tmp_path: Path) -> None:
+    module = run_code(code(study_of_mine="def fails():\n    return 1 / 0  # here\n"), tmp_path)
     with pytest.raises(ZeroDivisionError) as caught:
         module.fails()
     last = traceback.extract_tb(caught.value.__traceback__)[-1]
-    assert (last.filename, last.lineno) == ("study_of_mine.py", 2)
+    assert (last.filename, last.lineno) == (str(tmp_path / "study_of_mine.py"), 2)
 
 
 def test_a_text_that_is_not_that_of_its_digest_is_refused() -> None:
     with pytest.raises(ValueError, match=r"the text of a\.py is not that of its SHA-256"):
         CodeFile(path="a.py", sha256=CodeFile.of("a.py", "x = 1\n").sha256, text="x = 2\n")
+
+
+def test_a_copy_that_is_not_as_recorded_is_written_anew_and_a_path_out_of_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "study_of_mine.py").write_text("X = 'edited'\n", encoding="utf-8")
+    assert run_code(code(study_of_mine="X = 'recorded'\n"), tmp_path).X == "recorded"
+    for path in ("../a.py", "/a.py", "a/../../b.py"):
+        with pytest.raises(ValueError, match="String should match pattern"):
+            CodeFile.of(path, "")
+
+
+def test_what_the_program_itself_imported_from_the_folder_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "of_the_program.py").write_text("", encoding="utf-8")
+    (tmp_path / "late").mkdir()
+    (tmp_path / "late" / "of_the_study.py").write_text("X = 1\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    theirs = importlib.import_module("of_the_program")
+    module = run_code(
+        code(mine="import of_the_program\ndef late():\n    import late.of_the_study as l\n    return l.X\n"), tmp_path
+    )
+    assert module.late() == 1
+    forget_others()
+    assert sys.modules.pop("of_the_program") is theirs
+    assert not {"mine", "late.of_the_study"} & {*sys.modules}
 
 
 @pytest.mark.slow
@@ -56,7 +82,7 @@ def test_a_trial_can_be_made_where_only_the_text_is(tmp_path: Path) -> None:
         "from fmim.own.code import run_code\n"
         "from fmim_core.records import Code\n"
         "from fmim_core.training.config import TrainConfig\n"
-        "run_code(Code.model_validate_json(Path(sys.argv[1]).read_text()))\n"
+        "run_code(Code.model_validate_json(Path(sys.argv[1]).read_text()), Path(sys.argv[1], 'code'))\n"
         "settings = {'loss': {'kind': 'smooth_triplet', 'tau': 0.2}, 'margins': {'kind': 'half_cosine'}}\n"
         "made = TrainConfig.model_validate(settings)\n"
         "print(type(made.loss).__module__, made.loss.tau, made.margins.peak)\n"

@@ -1,4 +1,4 @@
-"""What `fmim new NAME` writes: the files of this folder with the study's name in them."""
+"""The files that `fmim new NAME` writes: those of this folder with the study's name in them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXAMPLE = "my_study"
 
 
 def write_skeleton(study: str, folder: Path) -> list[Path]:
-    """Write NAME.py and test_NAME.py into a folder; returns their paths.
+    """Write NAME.py and test_NAME.py into a folder; return their paths.
 
     Raises:
         ValueError: the name is not allowed or taken, or one of the files is there already.

@@ -38,7 +38,7 @@ WITHOUT = {
 }
 """What becomes of a study without a document that says what was decided; a damaged one is not made again unasked."""
 FILES = (*DOCUMENTS, "progress.json", "surfaces.json", LOCK)
-FOLDERS = ("records", "checkpoints", "report", "samples")
+FOLDERS = ("code", "records", "checkpoints", "report", "samples")
 SYSTEM_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")  # which file managers leave in any folder
 ASIDE = ".until-"  # and the time, in the name of a folder that was moved aside
 OWNER_ASKS_S = 0.1  # more than it takes `owner` to see whether a folder is in use

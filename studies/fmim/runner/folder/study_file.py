@@ -142,7 +142,12 @@ def read_study(out: Path) -> StudyFile | None:
 
 
 def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execution: Execution) -> StudyFile:
-    """Write study.json with this execution added to those before, and return it; its id stays the same."""
+    """Write study.json with this execution added to those before, and return it; its id stays the same.
+
+    The files of a study of one's own are copied to code/ beside it.
+    """
+    if plan.study.code:
+        plan.study.code.write(out / "code")
     old, new = read_study(out), _study(plan, bank)
     parts: dict[str, Any] = {"folds": folds, "executions": [*(old.executions if old else ()), execution]}
     if old is not None:

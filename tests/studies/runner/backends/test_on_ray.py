@@ -246,14 +246,14 @@ import my_scale
 TELL = """
 
 with Path({told!r}).open("a") as told:
-    told.write(f"{{__name__}} {{my_scale.__name__}} {{'from disk' if '__file__' in globals() else 'from text'}}\\n")
+    told.write(f"{{__name__}} {{my_scale.__name__}} {{Path(__file__).parent.name}}\\n")
 
 BASELINE = Arm("""
 
 
 @pytest.mark.usefixtures("own_code", "running")
-def test_workers_have_the_text_of_a_studys_own_files_alone(tmp_path: Path, fmim_here: Program) -> None:
-    """Workers run the files from their text, and find the same as this process does from the disk."""
+def test_workers_have_the_copy_of_a_studys_own_files_alone(tmp_path: Path, fmim_here: Program) -> None:
+    """Workers run the copy in the study's folder, and find the same as this process does from the files themselves."""
     told = tmp_path / "told.txt"
     home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
     home.mkdir()
@@ -279,5 +279,5 @@ def test_workers_have_the_text_of_a_studys_own_files_alone(tmp_path: Path, fmim_
     assert {status for status, _ in found["ray"].values()} == {"completed"}
     assert len(found["ray"]) == 2 + 3  # replicates, references
     lines = told.read_text(encoding="utf-8").splitlines()
-    assert lines.count("my_study my_scale from disk") == 2  # this process, once a command
-    assert lines.count("my_study my_scale from text") == len(lines) - 2 > 0
+    assert lines.count("my_study my_scale home") == 2  # this process, once a command
+    assert lines.count("my_study my_scale code") == len(lines) - 2 > 0
