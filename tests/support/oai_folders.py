@@ -15,7 +15,6 @@ from fmim_core.data.listings.listing import Listing
 from fmim_core.data.oai.files import VISITS
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
-from tests.support.sas7bdat import sas7bdat
 
 Columns = Mapping[str, Sequence[Any]]
 MISSING = ".: Missing Form/Incomplete Workbook"
@@ -44,14 +43,9 @@ def text(
     return write
 
 
-def sas(path: Path, columns: Columns) -> Path:
-    path.with_suffix(".sas7bdat").write_bytes(sas7bdat({name: _codes(cells) for name, cells in columns.items()}))
-    return path.with_suffix(".sas7bdat")
-
-
 def xpt(path: Path, columns: Columns) -> Path:
-    short = {name[:8].upper(): _codes(cells) for name, cells in columns.items() if len(name) <= 8}
-    pyreadstat.write_xport(pd.DataFrame(short), str(path.with_suffix(".xpt")), file_format_version=5)
+    codes = {name.upper(): _codes(cells) for name, cells in columns.items()}
+    pyreadstat.write_xport(pd.DataFrame(codes), str(path.with_suffix(".xpt")))
     return path.with_suffix(".xpt")
 
 
@@ -74,7 +68,6 @@ WRITERS: dict[str, Callable[[Path, Columns], Path]] = {
     "commas": text(","),
     "tabs and a dictionary": text("\t", dictionary=True),
     "Windows": text("|", newline="\r\n", last=""),
-    "sas7bdat": sas,
     "xpt": xpt,
     "parquet": parquet,
 }

@@ -28,11 +28,11 @@ from fmim_core.data.tables.cells import (
     SIDES,
     SPLITS,
     CellParser,
-    age,
-    canonical,
-    form,
-    months,
+    age_of,
+    caseless,
+    months_of,
     one_of,
+    one_spelling,
 )
 from fmim_core.data.tables.findings import Findings
 from fmim_core.data.tables.formats import shortened
@@ -143,7 +143,7 @@ def _index(path: Path, table: TextTable, findings: Findings) -> pd.DataFrame:
     columns = {
         "image": column("image", lambda cell: _inside(path.parent, cell), f"images not inside {path.parent}"),
         "subject": column("subject", lambda cell: cell or None, "rows without a subject"),
-        "months": column("months", months, what_months),
+        "months": column("months", months_of, what_months),
         "side": column("side", one_of(SIDES), "sides other than L, R, left, right, blank"),
         "split": ["train"] * len(table),
     }
@@ -154,10 +154,10 @@ def _index(path: Path, table: TextTable, findings: Findings) -> pd.DataFrame:
         columns["role"] = column("role", one_of(known_roles), f"roles other than {', '.join(ROLES[1:])}, blank")
     about: dict[str, tuple[CellParser, str]] = {
         "sex": (one_of(SEXES), "sexes other than M, F, male, female, taken as unknown"),
-        "age": (age, f"ages that are not a number from 0 to {MAX_AGE}, taken as unknown"),
+        "age": (age_of, f"ages that are not a number from 0 to {MAX_AGE}, taken as unknown"),
         "view": (str, ""),
         "disease": (one_of(ANSWERS), "diseases other than yes, no, true, false, 1, 0, taken as unknown"),
-        "grade": (canonical, ""),
+        "grade": (one_spelling, ""),
         "tkr": (one_of(ANSWERS), "tkr other than yes, no, true, false, 1, 0, taken as unknown"),
     }
     for name, (known, what) in about.items():
@@ -197,11 +197,11 @@ def _written_otherwise(root: Path, missing: Iterable[str]) -> list[str]:
     @cache
     def by_form(folder: Path) -> dict[str, str]:
         try:
-            return {form(name): name for name in os.listdir(folder)}
+            return {caseless(name): name for name in os.listdir(folder)}
         except OSError:
             return {}
 
-    there = [(image, by_form((root / image).parent).get(form(Path(image).name))) for image in missing]
+    there = [(image, by_form((root / image).parent).get(caseless(Path(image).name))) for image in missing]
     return [f"{image} ({name!r} is there)" for image, name in there if name and name != Path(image).name]
 
 
@@ -210,8 +210,8 @@ def _check_subjects(subjects: Iterable[str], findings: Findings) -> None:
     same: dict[str, set[str]] = defaultdict(set)
     alike: dict[str, set[str]] = defaultdict(set)
     for subject in sorted(subjects):
-        same[canonical(subject)].add(subject)
-        alike[form(subject)].add(subject)
+        same[one_spelling(subject)].add(subject)
+        alike[caseless(subject)].add(subject)
 
     def groups(by: dict[str, set[str]]) -> list[str]:
         return [" = ".join(repr(shortened(name)) for name in sorted(names)) for names in by.values() if len(names) > 1]
@@ -219,7 +219,7 @@ def _check_subjects(subjects: Iterable[str], findings: Findings) -> None:
     what = "subjects written in several ways, by number or letters the same: write each in one way"
     findings.error(what, groups(same))
     findings.warning("subjects that differ in case alone, taken as different people", groups(alike))
-    called_na = [repr(subject) for subject in alike[form("NA")]]
+    called_na = [repr(subject) for subject in alike[caseless("NA")]]
     findings.warning("subjects called NA, taken as one person of that name", called_na)
 
 

@@ -10,28 +10,23 @@ from pathlib import Path
 from typing import BinaryIO
 
 from fmim_core.data.files import other_than_file
-from fmim_core.data.tables.limits import MAX_LINE_BYTES, check_bytes
-from fmim_core.data.tables.sas import SAS7BDAT, XPORT
 
-GZIP, PARQUET, ZIP = b"\x1f\x8b", b"PAR1", b"PK"
-_WITHOUT_LINES = (GZIP, PARQUET, ZIP, SAS7BDAT, XPORT)
-"""How the formats begin that are no text."""
+MAX_BYTES = 2**30  # unpacked; the tables of ChestX-ray14 have 10 MB, the OAI's up to 50
 
 
 def read_content(path: Path) -> tuple[bytes, str]:
-    """The file's bytes, unpacked if they are gzipped, and the SHA-256 of what lies on disk.
+    """Return the file's bytes, unpacked if they are gzipped, and the SHA-256 of what lies on disk.
 
     Raises:
-        ValueError: no such file, no regular one (a pipe is not opened), damaged gzip, more than `MAX_BYTES`, or text
-            with a line beyond `MAX_LINE_BYTES`.
+        ValueError: no such file, no regular one (a pipe is not opened), damaged gzip, or more than `MAX_BYTES`.
     """
     try:
         if other := other_than_file(path):
             raise ValueError(f"{path} cannot be read: it is {other}. Give the path of a CSV or Parquet table.")
         with open(path, "rb") as file:
-            content = stored = _read_bounded(path, file)
-        if stored.startswith(GZIP):
-            content = _read_bounded(path, gzip.GzipFile(fileobj=io.BytesIO(stored)))
+            content = stored = _bounded(path, file)
+        if stored.startswith(b"\x1f\x8b"):
+            content = _bounded(path, gzip.GzipFile(fileobj=io.BytesIO(stored)))
     except (zlib.error, EOFError, gzip.BadGzipFile) as error:
         raise ValueError(f"{path} is a damaged gzip file: {error}") from None
     except OSError as error:
@@ -39,15 +34,34 @@ def read_content(path: Path) -> tuple[bytes, str]:
     return content, hashlib.sha256(stored).hexdigest()
 
 
-def _read_bounded(path: Path, file: BinaryIO | gzip.GzipFile) -> bytes:
-    """All of `file`, piece by piece, so that what is refused was not held."""
-    content = io.BytesIO()
-    piece = file.read(MAX_LINE_BYTES)
-    is_text = not piece.startswith(_WITHOUT_LINES)
-    while piece:
-        check_bytes(path, content.tell() + len(piece))
-        if is_text and len(piece) == MAX_LINE_BYTES and b"\n" not in piece and b"\r" not in piece:
-            raise ValueError(f"{path} has a line of more than {MAX_LINE_BYTES} bytes: it is damaged, or not a table")
-        content.write(piece)
-        piece = file.read(MAX_LINE_BYTES)
-    return content.getvalue()
+def _bounded(path: Path, file: BinaryIO | gzip.GzipFile) -> bytes:
+    content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"{path} holds more than {MAX_BYTES} bytes, the limit of a table: split it")
+    return content
+
+
+def as_text(path: Path, content: bytes, fallback: str | None = None) -> str:
+    """Return the content as text, UTF-8 or, with its mark, UTF-16.
+
+    Args:
+        fallback: encoding of text that is not UTF-8, where a table is known to have such.
+
+    Raises:
+        ValueError: not text of that encoding, or text with NUL characters.
+    """
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"  # a spreadsheet's "Unicode text"
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        if not fallback:
+            line = 1 + error.object[: error.start].count(b"\n")
+            raise ValueError(
+                f"{path} is not {encoding.removesuffix('-sig').upper()} text (line {line}): save it as CSV UTF-8"
+            ) from None
+        text = content.decode(fallback, errors="replace")
+    if "\0" in text:
+        line = 1 + text.partition("\0")[0].count("\n")
+        what = f"a NUL character (line {line}), as damaged files have, and UTF-16 without its mark"
+        raise ValueError(f"{path} has {what}: save it as CSV UTF-8")
+    return text

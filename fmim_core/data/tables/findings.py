@@ -1,4 +1,4 @@
-"""What is noticed about a data set: each kind of problem once, with every place where it was found."""
+"""Things noticed about a data set: each kind of problem once, with every place where it was found."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class Finding:
 
 
 class Findings:
-    """Collects findings, to tell them at once."""
+    """A collection of findings, to tell them at once."""
 
     def __init__(self, found: Iterable[Finding] = ()) -> None:
         self._found = list(found)
 
     def error(self, what: str, places: Iterable[str]) -> None:
-        """A problem that keeps the data set from being used; nothing where there are no places."""
+        """Add a problem that keeps the data set from being used; nothing where there are no places."""
         self._add("error", what, places)
 
     def warning(self, what: str, places: Iterable[str]) -> None:
-        """A problem that the data set can be used with."""
+        """Add a problem that the data set can be used with."""
         self._add("warning", what, places)
 
     def note(self, what: str, places: Iterable[str]) -> None:
-        """What a rule did that a reader should know of."""
+        """Add a thing that a rule did and a reader should know of."""
         self._add("note", what, places)
 
     def _add(self, severity: Severity, what: str, places: Iterable[str]) -> None:
@@ -54,7 +54,7 @@ class Findings:
 
     @property
     def errors(self) -> list[Finding]:
-        """Those that keep the data set from being used."""
+        """Return those that keep the data set from being used."""
         return [finding for finding in self._found if finding.severity == "error"]
 
     def refuse_errors(self, origin: object) -> None:

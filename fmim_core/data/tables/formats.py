@@ -1,4 +1,4 @@
-"""The formats of `tables.py`: each gives a table's header, and its rows as text for the columns that are asked for."""
+"""The formats of tables: each gives a header, and the rows as text for the columns that are asked for."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-import pandas as pd
-
-from fmim_core.data.tables.cells import visible
+from fmim_core.data.tables.cells import one_form
 from fmim_core.data.tables.findings import Findings
-from fmim_core.data.tables.limits import check_bytes, check_rows
 
 SEPARATORS = (",", ";", "\t", "|")
-_STATED = re.compile(rf"\"?sep=([{re.escape(''.join(SEPARATORS))}])\"?", re.IGNORECASE)
+MAX_ROWS = 10_000_000
 MAX_EXACT_INTEGER = 2**53  # up to here every whole number has a floating-point number of its own
+SAS7BDAT = bytes(12) + b"\xc2\xea\x81\x60"
+XPORT = b"HEADER RECORD*******LIB"
+SAS_EXTRA = "reading SAS tables needs pyreadstat: pip install 'fmim-studies[sas]'"
 
 TextRow = tuple[str, Sequence[str]]
 """Where a row stands, and its cells."""
@@ -27,55 +27,23 @@ ReadColumns = Callable[[Sequence[int]], list[TextRow]]
 
 
 def shortened(cell: str) -> str:
-    """A cell for a message, at most 60 characters of it."""
+    """Return a cell for a message, at most 60 characters of it."""
     return cell if len(cell) <= 60 else f"{cell[:59]}…"
 
 
 def lower(header: Sequence[str]) -> list[str]:
-    """Names of columns as they are compared."""
-    return [visible(name).strip().lower() for name in header]
+    """Return names of columns as they are compared."""
+    return [one_form(name).strip().lower() for name in header]
 
 
-def open_text(path: Path, content: bytes, fallback: str | None = None) -> TextIO:
-    """The content decoded piece by piece: a table of 50 MB is not held as text too.
-
-    Raises:
-        ValueError: not text of that encoding, or text with NUL characters.
-    """
-    wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")  # a spreadsheet's "Unicode text"
-    encoding = "utf-16" if wide else "utf-8-sig"
-    try:
-        text = content.decode(encoding)
-    except UnicodeDecodeError as error:
-        if not fallback:
-            line = _line(error.object[: error.start].decode(encoding, errors="replace"))
-            name = "UTF-16" if wide else "UTF-8"
-            raise ValueError(f"{path} is not {name} text (line {line}): save it as CSV UTF-8") from None
-        encoding = fallback
-        text = content.decode(encoding, errors="replace")
-    before, nul, _ = text.partition("\0")
-    if nul:
-        what = f"a NUL character (line {_line(before)}), as damaged files have, and UTF-16 without its mark"
-        raise ValueError(f"{path} has {what}: save it as CSV UTF-8")
-    return io.TextIOWrapper(io.BytesIO(content), encoding, newline="")
-
-
-def _line(before: str) -> int:
-    """The number of the line that this text ends in."""
-    return len(re.split(r"\r\n|\r|\n", before))
-
-
-def open_csv(path: Path, content: bytes, wanted: Sequence[str], fallback: str | None) -> tuple[list[str], ReadColumns]:
-    """A CSV's header and rows; the rows are read once.
+def open_csv(path: Path, text: str, wanted: Sequence[str]) -> tuple[list[str], ReadColumns]:
+    """Return a CSV's header, and what reads its rows, once.
 
     Raises:
-        ValueError: not text, not a table, too many rows, or rows of another length than the header.
+        ValueError: not a table, too many rows, or rows of another length than the header.
     """
-    text = open_text(path, content, fallback)
-    lines = _split(path, text, _separator(text, wanted))
+    lines = _rows(path, text, wanted)
     _, header = next(lines, ("", []))
-    if _stated_separator(",".join(header)):  # the rows are split by it, and their lines counted from it
-        _, header = next(lines, ("", []))
     if not header:
         raise ValueError(f"{path} is empty: its first line must name the columns {list(wanted)}")
     # Some programs end every line with a separator; cells beyond the header count only if something is in them. Where
@@ -87,11 +55,11 @@ def open_csv(path: Path, content: bytes, wanted: Sequence[str], fallback: str | 
         odd = []
         for place, row in lines:
             whole = len(row) >= len(header) and not "".join(row[width:]).strip()
-            check_rows(path, len(rows) + 1)
             if whole or (len(row) == width and row[-1].strip()):
                 rows.append((place, [row[position] for position in positions]))
             else:
                 odd.append(f"{place} has {len(row)}")
+            _check_count(path, len(rows))
         findings = Findings()
         findings.error(f"rows without the {len(header)} cells of the header", odd)
         findings.refuse_errors(path)
@@ -100,47 +68,36 @@ def open_csv(path: Path, content: bytes, wanted: Sequence[str], fallback: str | 
     return list(header[:width]), take
 
 
-def _separator(text: TextIO, wanted: Sequence[str]) -> str:
-    """The separator that finds most of the wanted columns; among equals the most frequent, then the first.
+def _rows(path: Path, text: str, wanted: Sequence[str]) -> Iterator[TextRow]:
+    """Yield the rows with something in them, the header first.
 
-    A first line sep=; says itself which it is.
+    The separator is that of a first line sep=, as spreadsheets write it, or else the one that finds most of the wanted
+    columns; among equals the most frequent, then the first. The csv module's Sniffer, which guesses from cells, takes
+    a table of one column for several.
     """
-    first = next((line for line in text if line.strip()), "")
-    text.seek(0)
-    if stated := _stated_separator(first.strip("\r\n")):
-        return stated
+    first = re.match(r"\s*([^\r\n]*)", text)
+    line = first[1] if first else ""
+    stated = re.fullmatch(rf"\"?sep=([{''.join(SEPARATORS)}])\"?", line, re.IGNORECASE)
 
     def found(separator: str) -> tuple[int, int]:
-        try:
-            names = lower(next(csv.reader([first], delimiter=separator), []))
-        except csv.Error:  # told when the rows are split
-            names = []
-        return sum(name in names for name in wanted), first.count(separator)
+        names = lower([name.strip('"') for name in line.split(separator)])
+        return sum(name in names for name in wanted), line.count(separator)
 
-    return max(SEPARATORS, key=found)
-
-
-def _stated_separator(line: str) -> str | None:
-    found = _STATED.fullmatch(line)
-    return found[1] if found else None
-
-
-def _split(path: Path, text: TextIO, separator: str) -> Iterator[TextRow]:
-    """The rows with something in them, the header first."""
-    reader = csv.reader(text, delimiter=separator, strict=True)
+    separator = stated[1] if stated else max(SEPARATORS, key=found)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         for row in reader:
-            if any(row) and any(cell.strip() for cell in row):
+            if any(cell.strip() for cell in row) and not (stated and separator.join(row) == line.strip('"')):
                 yield f"line {reader.line_num}", row
     except csv.Error as error:
         raise ValueError(f"{path} is not a readable table (line {reader.line_num}): {error}") from None
 
 
 def open_parquet(path: Path, content: bytes) -> tuple[list[str], ReadColumns]:
-    """A Parquet file's header and rows.
+    """Return a Parquet file's header, and what reads its rows.
 
     Raises:
-        ValueError: a file that cannot be read, is too large, or has cells that are no text or number.
+        ValueError: a file that cannot be read, of too many rows, or with cells that are no text or number.
     """
     import pyarrow.parquet
 
@@ -149,13 +106,12 @@ def open_parquet(path: Path, content: bytes) -> tuple[list[str], ReadColumns]:
         header = list(file.schema_arrow.names)
     except Exception as error:  # a reader fed damaged bytes raises nearly anything
         raise ValueError(f"{path} cannot be read as Parquet: {error}") from None
-    check_rows(path, file.metadata.num_rows)
-    check_bytes(path, sum(file.metadata.row_group(n).total_byte_size for n in range(file.metadata.num_row_groups)))
+    _check_count(path, file.metadata.num_rows)
 
     def column(number: int) -> list[str]:
         try:
             (values,) = file.read(columns=[header[number]]).columns
-            return [_as_text(value) for value in values.to_pylist()]
+            return [_parquet_cell(value) for value in values.to_pylist()]
         except Exception as error:
             raise ValueError(f"{path} cannot be read as Parquet, column {header[number]!r}: {error}") from None
 
@@ -168,8 +124,8 @@ def open_parquet(path: Path, content: bytes) -> tuple[list[str], ReadColumns]:
     return header, take
 
 
-def _as_text(value: Any) -> str:
-    """A Parquet cell as a CSV would have it.
+def _parquet_cell(value: Any) -> str:
+    """Return a cell as a CSV would have it.
 
     Raises:
         ValueError: a list, a structure, bytes that are not text, or a number too large to be exact in its column.
@@ -188,8 +144,26 @@ def _as_text(value: Any) -> str:
     return str(value)
 
 
-def open_frame(frame: pd.DataFrame) -> tuple[list[str], ReadColumns]:
-    """Header and rows of a frame that was read from SAS, whose numbers are all floating-point."""
+def open_sas(path: Path, content: bytes) -> tuple[list[str], ReadColumns]:
+    """Return the header of a SAS table, `.sas7bdat` or `.xpt`, and what reads its rows; text is taken as Latin-1.
+
+    Raises:
+        ValueError: not a SAS table, a damaged one, one of too many rows, or pyreadstat is not installed.
+    """
+    try:
+        import pyreadstat
+    except ImportError:
+        raise ValueError(f"{path}: {SAS_EXTRA}") from None
+    xport = content.startswith(XPORT)
+    read = pyreadstat.read_xport if xport else pyreadstat.read_sas7bdat
+    try:
+        if xport and len(content) % 80:  # a card; blanks fill up the last one
+            raise ValueError("it is cut off: not a multiple of 80 bytes")
+        options = {"encoding": "latin1", "disable_datetime_conversion": True}
+        frame, _ = read(io.BytesIO(content), row_limit=MAX_ROWS + 1, **options)
+    except Exception as error:  # a decoder fed damaged bytes raises nearly anything
+        raise ValueError(f"{path} cannot be read as SAS: {error}") from None
+    _check_count(path, len(frame))
 
     def text(value: Any) -> str:
         return f"{value:.15g}" if isinstance(value, float) else str(value)
@@ -200,3 +174,8 @@ def open_frame(frame: pd.DataFrame) -> tuple[list[str], ReadColumns]:
         return [(f"row {n + 1}", row) for n, row in enumerate(cells.to_numpy().tolist())]
 
     return [str(name) for name in frame.columns], take
+
+
+def _check_count(path: Path, rows: int) -> None:
+    if rows > MAX_ROWS:
+        raise ValueError(f"{path} has more than {MAX_ROWS} rows, the limit of a table: split it")

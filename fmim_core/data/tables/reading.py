@@ -8,10 +8,18 @@ from pathlib import Path
 
 import pandas as pd
 
-from fmim_core.data.tables.content import PARQUET, read_content
+from fmim_core.data.tables.content import as_text, read_content
 from fmim_core.data.tables.findings import Findings
-from fmim_core.data.tables.formats import TextRow, lower, open_csv, open_frame, open_parquet, open_text, shortened
-from fmim_core.data.tables.sas import is_sas, read_sas
+from fmim_core.data.tables.formats import (
+    SAS7BDAT,
+    XPORT,
+    TextRow,
+    lower,
+    open_csv,
+    open_parquet,
+    open_sas,
+    shortened,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +40,7 @@ class TextTable:
         return len(self.places)
 
     def column(self, name: str) -> list[str]:
-        """A column's cells, blank ones where there is no such column."""
+        """Return a column's cells, blank ones where there is no such column."""
         return self.cells[name].tolist() if name in self.cells else [""] * len(self)
 
 
@@ -44,12 +52,12 @@ def read_table(
     fallback: str | None = None,
     instead: Mapping[str, str] | None = None,
 ) -> TextTable:
-    """The columns `required` and, where there, `optional` (lower case) of the table in `path`.
+    """Read the columns `required` and, where there, `optional` (lower case) of the table in `path`.
 
     Names of columns count without case, surrounding blanks and what has no width. The separator is the one of
     `SEPARATORS` that gives the required columns, or that of a first line sep=; as spreadsheets write it; text is UTF-8
     or, with its mark, UTF-16; gzip is undone. Blank lines are skipped. Parquet and SAS cells become the text that a CSV
-    would have: missing ones blank, whole numbers without a point.
+    would have: missing ones blank, whole numbers without a point. SAS needs the extra `sas`.
 
     Args:
         same: other names of columns, as other editions of a table have them → the name asked for.
@@ -57,18 +65,18 @@ def read_table(
         instead: a required column → the optional one with which it may be lacking.
 
     Raises:
-        ValueError: no such file or no regular one, beyond a limit of `limits`, not such a table, a column missing or
+        ValueError: no such file or no regular one, too large, not such a table, a column missing or
             twice, a row of another length, a line break within a cell, or no rows.
     """
     content, sha256 = read_content(path)
     same, instead = same or {}, instead or {}
-    if content.startswith(PARQUET) or path.suffix.lower() == ".parquet":
+    if content.startswith(b"PAR1") or path.suffix.lower() == ".parquet":
         header, take = open_parquet(path, content)
-    elif is_sas(content) or path.suffix.lower() in (".sas7bdat", ".xpt"):
-        header, take = open_frame(read_sas(path, content))
+    elif content.startswith((SAS7BDAT, XPORT)) or path.suffix.lower() in (".sas7bdat", ".xpt"):
+        header, take = open_sas(path, content)
     else:
         wanted = [*required, *(name for name, other in same.items() if other in required)]
-        header, take = open_csv(path, content, wanted, fallback)
+        header, take = open_csv(path, as_text(path, content, fallback), wanted)
     names = [same.get(name, name) for name in lower(header)]
     if missing := [name for name in required if name not in names and instead.get(name) not in names]:
         known = f"; optional: {list(optional)}" if optional else ""
@@ -90,20 +98,16 @@ def _check_cells(path: Path, names: Sequence[str], rows: Sequence[TextRow]) -> N
     """Refuse cells with a line break: more often than not a quote was left open, and rows were swallowed."""
     findings = Findings()
     for at, name in enumerate(names):
-        broken = [f"{place} {shortened(row[at])!r}" for place, row in rows if _is_broken(row[at].strip())]
+        broken = [f"{place} {shortened(row[at])!r}" for place, row in rows if set("\n\r\0") & set(row[at].strip())]
         findings.error(f"{name} with a line break or a NUL character in it", broken)
     findings.refuse_errors(path)
 
 
-def _is_broken(cell: str) -> bool:
-    return "\n" in cell or "\r" in cell or "\0" in cell
-
-
 def read_lines(path: Path) -> tuple[list[str], str]:
-    """The lines of a list that are not blank, stripped, and the SHA-256 of the file's bytes.
+    """Return the lines of a list that are not blank, stripped, and the SHA-256 of the file's bytes.
 
     Raises:
         ValueError: no such file, or not UTF-8 text.
     """
     content, sha256 = read_content(path)
-    return [line.strip() for line in open_text(path, content).read().splitlines() if line.strip()], sha256
+    return [line.strip() for line in as_text(path, content).splitlines() if line.strip()], sha256

@@ -127,7 +127,7 @@ def test_without_the_baseline_the_message_says_where_it_is(tmp_path: Path) -> No
 
 
 def test_what_is_to_be_there_once(folder: Path) -> None:
-    WRITERS["sas7bdat"](folder / "enrollees", {"ID": IDS, "V00SITE": list("ABCC")})
+    WRITERS["xpt"](folder / "enrollees", {"ID": IDS, "V00SITE": list("ABCC")})
     pipes(folder / "oai_kxrsemiquant01", {"src_subject_id": IDS})
     film = folder / "films" / "00m" / "0.C.2" / "9000001" / "20050101" / "00000001" / "001"
     film.parent.mkdir(parents=True)
@@ -136,7 +136,7 @@ def test_what_is_to_be_there_once(folder: Path) -> None:
         oai(folder)
     assert str(caught.value).splitlines() == [
         f"{folder} has what is to be there once: keep one of each",
-        "  the table of enrollees 2 times: enrollees.sas7bdat, metadata/Enrollees.txt",
+        "  the table of enrollees 2 times: enrollees.xpt, metadata/Enrollees.txt",
         "  readings of two editions: oai_kxrsemiquant01.txt, metadata/kxr_sq_bu00.txt",
         "  16 knee crops (ResizedImages/9000001_00_1234_L.png, …) and 1 films of both knees "
         "(films/00m/0.C.2/9000001/20050101/00000001/001, …)",

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.listings.listing import FileSource
 from fmim_core.data.sets.manifest import manifest
-from fmim_core.data.tables.cells import MISSING_NAMES, canonical
+from fmim_core.data.tables.cells import MISSING_NAMES, one_spelling
 from fmim_core.training.trainer import train
 from tests.conftest import tiny_config
 from tests.support.manifests import GOOD, source
@@ -172,7 +172,7 @@ def is_a_name(subject: str) -> bool:
 
 
 def differ(people: dict) -> bool:
-    return len({canonical(subject) for subject in people}) == len(people)
+    return len({one_spelling(subject) for subject in people}) == len(people)
 
 
 @settings(deadline=None)

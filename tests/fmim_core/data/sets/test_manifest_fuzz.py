@@ -58,8 +58,8 @@ def sides(draw: st.DrawFn) -> tuple[str, str]:
 @st.composite
 def meanings(draw: st.DrawFn) -> tuple[list[tuple[str, str, float, str]], list[list[str]]]:
     """Rows as they are meant (image, subject, months, side), and as they are written."""
-    names = draw(st.lists(subjects, min_size=2, max_size=5, unique_by=cells.form))
-    assume(len({cells.canonical(name) for name in names}) == len(names))
+    names = draw(st.lists(subjects, min_size=2, max_size=5, unique_by=cells.caseless))
+    assume(len({cells.one_spelling(name) for name in names}) == len(names))
     meant, written = [], []
     for number, name in enumerate([*names, *names]):
         m, month = (0.0, "0") if number < len(names) else (5.0, "5")  # so that every subject can be scored

@@ -57,7 +57,7 @@ def test_a_parquet_file_with_changed_bytes_gives_a_table_or_a_refusal(data: st.D
 @given(st.text(max_size=12) | st.text("0123456789+-.,eE", max_size=8))
 def test_months_are_plain_numbers_in_their_range_or_a_mistake(cell: str) -> None:
     """Against exact decimal arithmetic."""
-    found = cells.months(cell)
+    found = cells.months_of(cell)
     plain = cell.isascii() and set(cell) <= set("0123456789+-.eE")
     try:
         exact = decimal.Decimal(cell) if plain else None
@@ -94,7 +94,7 @@ def test_months_are_plain_numbers_in_their_range_or_a_mistake(cell: str) -> None
     ],
 )
 def test_what_months_are_not(cell: str) -> None:
-    assert cells.months(cell) is None
+    assert cells.months_of(cell) is None
     content = GOOD.replace("1.png,é0,12", f'1.png,é0,"{cell}"').encode()
     with pytest.raises(
         ValueError, match=r"months that are not a number from 0 to 1440 \(12.5; not 12,5, nor a date\).*line 3 "
@@ -121,7 +121,7 @@ def test_what_months_are_not(cell: str) -> None:
     ],
 )
 def test_subjects_written_in_two_ways_are_refused_together(a: str, b: str, same: bool) -> None:
-    assert (cells.canonical(a) == cells.canonical(b)) is same
+    assert (cells.one_spelling(a) == cells.one_spelling(b)) is same
     content = f"{GOOD}a.png,{a},0\nb.png,{b},12\n".encode()
     if not same:
         assert read(content)["subject"].tolist()[-2:] == [a, b]
