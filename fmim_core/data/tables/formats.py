@@ -155,12 +155,12 @@ def open_sas(path: Path, content: bytes) -> tuple[list[str], ReadColumns]:
     except ImportError:
         raise ValueError(f"{path}: {SAS_EXTRA}") from None
     xport = content.startswith(XPORT)
-    read = pyreadstat.read_xport if xport else pyreadstat.read_sas7bdat
+    read: Any = pyreadstat.read_xport if xport else pyreadstat.read_sas7bdat
     try:
         if xport and len(content) % 80:  # a card; blanks fill up the last one
             raise ValueError("it is cut off: not a multiple of 80 bytes")
-        options = {"encoding": "latin1", "disable_datetime_conversion": True}
-        frame, _ = read(io.BytesIO(content), row_limit=MAX_ROWS + 1, **options)
+        options = {"encoding": "latin1", "disable_datetime_conversion": True, "row_limit": MAX_ROWS + 1}
+        frame, _ = read(io.BytesIO(content), **options)
     except Exception as error:  # a decoder fed damaged bytes raises nearly anything
         raise ValueError(f"{path} cannot be read as SAS: {error}") from None
     _check_count(path, len(frame))
