@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -47,7 +46,7 @@ def lines(axes: Axes) -> dict[str, dict[float, float]]:
     """x → y of every line that has a name."""
     named = {str(line.get_label()): line for line in axes.lines}
     return {
-        name: dict(zip(_floats(line.get_xdata()), _floats(line.get_ydata()), strict=True))
+        name: {float(x): float(y) for x, y in zip(*line.get_data(), strict=True) if not math.isnan(y)}
         for name, line in named.items()
         if not name.startswith("_")
     }
@@ -119,7 +118,3 @@ def _ticks_in_view(axis: Axis) -> list[Tick]:
     every = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
     there = axis.get_visible() and axis.axes.axison  # type: ignore[attr-defined]
     return [tick for tick in every if there and low - room <= tick.get_loc() <= high + room]
-
-
-def _floats(values: Any) -> list[float]:
-    return [float(value) for value in values if not math.isnan(value)]

@@ -25,7 +25,7 @@ RULE = (
     f"from the arms' median than {SPREADS} robust standard deviations (1.4826 × the median distance from it, at least "
     f"{LEAST_SPREAD:g} points)."
 )
-"""What a caption says where an arm is off the scale."""
+"""A caption's words where an arm is off the scale."""
 _ROOM = 0.05  # of the range, free at either end
 _ROW = 0.11  # of the panel's height, for each arm that is off the scale
 _SIDE = 0.16  # of the panel's width, for those beyond the left or right end
@@ -33,7 +33,7 @@ _SIDE = 0.16  # of the panel's width, for those beyond the left or right end
 
 @dataclass(frozen=True)
 class Extent:
-    """What is drawn of an arm along the axis: its value, its lowest and highest point, and the ends of their bars."""
+    """The extent of an arm along the axis: its value, its lowest and highest point, and the ends of their bars."""
 
     value: float
     low: float
@@ -43,7 +43,7 @@ class Extent:
 
     @classmethod
     def over(cls, values: Sequence[float], spreads: Sequence[float] = ()) -> Extent:
-        """Of several points with a spread each; the value is their median."""
+        """Return the extent of several points with a spread each; the value is their median."""
         around = [*spreads] or [0.0] * len(values)
         known = [(v, 0.0 if math.isnan(s) else s) for v, s in zip(values, around, strict=True) if not math.isnan(v)]
         if not known:
@@ -89,12 +89,12 @@ class Scale:
 
     @property
     def note(self) -> str:
-        """What the caption says of it; empty where every arm is on the scale."""
+        """The caption's words on it; empty where every arm is on the scale."""
         return f" {RULE}" if self.beyond else ""
 
 
 def scale_of(arms: Mapping[str, Extent], others: Mapping[str, Extent] | None = None) -> Scale:
-    """The scale that the arms set, and what of them and of others, such as references, is beyond it.
+    """Return the scale that the arms set, and which of them and of others, such as references, are beyond it.
 
     An arm is beyond where |x − m| > r = 5 max(1.4826 median |x − m|, 2), m being the median of the arms' values, and
     where the axis with all of them would be more than twice as long as without; but if that holds for more than a third
@@ -120,13 +120,13 @@ def scale_of(arms: Mapping[str, Extent], others: Mapping[str, Extent] | None = N
 
 
 def _much_longer(every: Mapping[str, Extent], near: Mapping[str, Extent]) -> bool:
-    """Whether an axis of the points of all is more than twice as long as one of those near."""
+    """Say whether an axis of the points of all is more than twice as long as one of those near."""
     whole, part = (max(e.high for e in es.values()) - min(e.low for e in es.values()) for es in (every, near))
     return whole > LONGER * max(part, SPREADS * LEAST_SPREAD)
 
 
 def scale_y(panels: Mapping[Axes, Sequence[Mark]], scale: Scale) -> None:
-    """Sets the vertical axis that the panels share, with a row at its edge for each mark of a panel."""
+    """Set the vertical axis that the panels share, with a row at its edge for each mark of a panel."""
     if math.isnan(scale.low):
         return
     rows = [max(sum(m.arm in side for m in marks) for marks in panels.values()) for side in (scale.below, scale.above)]
@@ -146,7 +146,7 @@ def scale_y(panels: Mapping[Axes, Sequence[Mark]], scale: Scale) -> None:
 
 
 def scale_x(axes: Axes, marks: Sequence[Mark], scale: Scale) -> None:
-    """Sets the horizontal axis, with room at its edge for the marks, each in its own row."""
+    """Set the horizontal axis, with room at its edge for the marks, each in its own row."""
     if math.isnan(scale.low):
         return
     begin, end = _with_room(scale)
@@ -169,7 +169,7 @@ def _ticks(begin: float, end: float) -> list[float]:
 
 
 def _mark(axes: Axes, mark: Mark, place: tuple[float, float], transform: Any, arrow: str) -> None:
-    """The arm's marker with an arrow and its value beside it."""
+    """Draw the arm's marker with an arrow and its value beside it."""
     look = {**mark.style, "linestyle": "", "label": "_"}
     axes.plot(*([one] for one in place), transform=transform, clip_on=False, zorder=5, **look)
     right = axes.transAxes.inverted().transform(transform.transform(place))[0] > 0.6
@@ -187,7 +187,7 @@ def _mark(axes: Axes, mark: Mark, place: tuple[float, float], transform: Any, ar
 
 
 def range_text(values: Sequence[float]) -> str:
-    """`1.5`, or `1.2 to 1.9` of several values."""
+    """Return `1.5`, or `1.2 to 1.9` of several values."""
     known = [value for value in values if not math.isnan(value)]
     ends = list(dict.fromkeys(decimal(value, 1) for value in (min(known), max(known))))
     return " to ".join(ends)

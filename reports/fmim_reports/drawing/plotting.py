@@ -37,10 +37,9 @@ _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (2, 1)), (0, (5, 1, 1, 1)), 
 
 FONT = "DejaVu Sans"  # matplotlib's own, which has no letters of these:
 FURTHER_FONTS = (
-    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Noto Sans JP", "Noto Sans KR", "Source Han Sans SC"),
-    *("WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Droid Sans Fallback", "IPAexGothic"),
-    *("PingFang SC", "Hiragino Sans", "Heiti TC", "Apple SD Gothic Neo", "Arial Unicode MS"),
-    *("Microsoft YaHei", "SimHei", "Yu Gothic", "MS Gothic", "Malgun Gothic"),
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Micro Hei", "Droid Sans Fallback"),
+    *("PingFang SC", "Hiragino Sans", "Apple SD Gothic Neo", "Arial Unicode MS"),
+    *("Microsoft YaHei", "Yu Gothic", "Malgun Gothic"),
 )
 """Fonts with Chinese, Japanese or Korean letters, as systems have them."""
 
@@ -83,7 +82,7 @@ _DEFAULTS: dict[Any, Any] = {
 
 @contextmanager
 def _style() -> Iterator[None]:
-    """The look of a report's figures; letters that its font lacks come from those of `FURTHER_FONTS` that there are."""
+    """Set the look of a report's figures; letters that its font lacks come from those of `FURTHER_FONTS` there are."""
     there = font_manager.get_font_names()
     fonts = [FONT, *(font for font in FURTHER_FONTS if font in there)]
     with matplotlib.rc_context(_DEFAULTS | STYLE | {"font.family": fonts}):
@@ -92,7 +91,7 @@ def _style() -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without matplotlib's remarks on letters no font has, on fonts without bold ones, and on names without room."""
+    """Silence matplotlib's remarks on letters no font has, on fonts without bold ones, and on names without room."""
     logger = logging.getLogger(font_manager.__name__)
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -112,7 +111,7 @@ class NothingToDraw(Exception):
 class Plot:
     """A figure of the report: `draw` fills an empty matplotlib figure of `height` inches and column width.
 
-    `of_data`: whether it shows results, and so says under its axes on which data.
+    With `of_data` it shows results, and so says under its axes on which data.
     """
 
     name: str
@@ -134,7 +133,7 @@ class Drawing:
 
 
 def line_style(position: int) -> dict[str, Any]:
-    """Colour, marker and dashes of the line at a position: neighbours differ in all three."""
+    """Return colour, marker and dashes of the line at a position: neighbours differ in all three."""
     return {
         "color": _COLOURS[position % len(_COLOURS)],
         "marker": _MARKERS[position % len(_MARKERS)],
@@ -143,13 +142,13 @@ def line_style(position: int) -> dict[str, Any]:
 
 
 def drawn(plot: Plot, source: str) -> Figure:
-    """A new figure at column width, with the data's name under the axes, so that a figure alone still says it."""
+    """Return a new figure at column width, with the data's name under the axes, so that it alone still says it."""
     with _style():
         return _figure(plot, source)
 
 
 def drawn_in_place_of(axes: Axes, plot: Plot, source: str) -> SubFigure:
-    """The same figure where `axes` stand in a figure of one's own: a part of it, which takes their place.
+    """Draw the same figure where `axes` stand in a figure of one's own: as a part of it, which takes their place.
 
     Its legend stands outside the panels, so that a figure without a layout engine gets matplotlib's constrained one.
 
@@ -207,18 +206,18 @@ def _as_text(names: FuncFormatter) -> Callable[[float, int | None], str]:
 
 
 def render(plot: Plot, source: str) -> Drawing:
-    """The files of a figure."""
+    """Return the files of a figure."""
     with _style(), _quiet():
         figure = _figure(plot, source)
         png, svg = io.BytesIO(), io.BytesIO()
         FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
         figure.set_layout_engine("none")  # the SVG keeps the positions that the PNG was laid out with
         FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})
-    return Drawing(png.getvalue(), svg.getvalue(), inline_svg(svg.getvalue().decode(), plot.name, plot.alt))
+    return Drawing(png.getvalue(), svg.getvalue(), _inline_svg(svg.getvalue().decode(), plot.name, plot.alt))
 
 
-def inline_svg(svg: str, name: str, alt: str) -> str:
-    """The SVG for the page: ids of its own, described for those who do not see it, ink that follows the theme."""
+def _inline_svg(svg: str, name: str, alt: str) -> str:
+    """Return the SVG for the page: ids of its own, described for who does not see it, ink that follows the theme."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'( xmlns:xlink)="[^"]*"', "", svg, count=1).replace("xlink:href", "href")

@@ -1,13 +1,13 @@
-"""How the arms of a study look in its figures: a colour, marker and line each, their panels and the legends."""
+"""The styles of arms in figures: a colour, marker and line each, their panels and the legends."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
@@ -27,7 +27,7 @@ _ROOM = 72 * COLUMN_INCHES - 8
 
 @dataclass(frozen=True)
 class ArmStyle:
-    """The label, line and marker of an arm. face: how its marker is filled, which tells groups apart."""
+    """The label, line and marker of an arm; `face` is how its marker is filled, which tells groups apart."""
 
     label: str
     line: Mapping[str, Any]
@@ -35,10 +35,10 @@ class ArmStyle:
 
 
 def arm_styles(results: Results) -> dict[str, ArmStyle]:
-    """The look of every arm by its name.
+    """Return the style of every arm by its name.
 
     With few groups, arms of different groups whose values are set in the same way look alike, and their panel or the
-    face of their markers says the group; otherwise every arm has a look of its own.
+    face of their markers says the group; otherwise every arm has a style of its own.
     """
     arms = arm_summaries(results)
     groups = _groups(arms)
@@ -60,7 +60,7 @@ def _groups(arms: Sequence[ArmSummary]) -> list[str]:
 
 
 def panels(arms: Sequence[ArmSummary]) -> dict[str, list[ArmSummary]]:
-    """The arms of each panel by its title: one panel per group, or one without title where groups are many."""
+    """Return the arms of each panel by its title: one panel per group, or one without title where groups are many."""
     groups = _groups(arms)
     if len(groups) > _MAX_PANELS:
         return {"": list(arms)}
@@ -68,47 +68,41 @@ def panels(arms: Sequence[ArmSummary]) -> dict[str, list[ArmSummary]]:
 
 
 def aside(position: int, of: int, share: float) -> float:
-    """A factor near 1 that moves the `position`-th of so many points apart, so that equal values hide none."""
+    """Return a factor near 1 that moves the `position`-th of so many points apart, so that equal values hide none."""
     return 1 + share * (position - (of - 1) / 2)
 
 
 def marker_legend(figure: Figure, arms: Sequence[ArmSummary], styles: Mapping[str, ArmStyle]) -> None:
-    """Above the panels: colours and shapes of the looks, and faces of markers of the groups where looks are shared."""
+    """Show above the panels the styles of the arms, and the faces of the groups' markers where arms share styles."""
     axes = figure.axes[0]
     handles: dict[str, Any] = {}
     faces: dict[str, Any] = {}
     for arm in arms:
-        look = styles[arm.name]
-        if look.label not in handles:
-            (handles[look.label],) = axes.plot([], [], **{**look.line, "linestyle": ""})
+        style = styles[arm.name]
+        if style.label not in handles:
+            (handles[style.label],) = axes.plot([], [], **{**style.line, "linestyle": ""})
         if arm.group not in faces:
-            (faces[arm.group],) = axes.plot([], [], ls="", color="#777777", marker="o", fillstyle=look.face)
-    if len({styles[arm.name].face for arm in arms}) == 1:
-        faces = {}
-    if _columns([*handles]) < len(handles):
-        entries = [*handles.items(), *faces.items()]
-        columns = _columns([label for label, _ in entries])
-    else:
-        # A legend fills column by column: taken alternately, the looks make the first row, the groups the second.
-        pairs = zip_longest(handles.items(), faces.items())
-        columns, entries = len(handles), [entry for both in pairs for entry in both if entry]
-    labels, shown = zip(*entries, strict=True)
-    figure.legend(shown, labels, loc="outside upper center", ncols=columns, columnspacing=0.9, handletextpad=0.1)
+            (faces[arm.group],) = axes.plot([], [], ls="", color="#777777", marker="o", fillstyle=style.face)
+    shared = len({styles[arm.name].face for arm in arms}) > 1
+    _legend(figure, handles | faces if shared else handles, columnspacing=0.9, handletextpad=0.1)
 
 
-def shared_legend(figure: Figure, panels: Any) -> None:
-    """One legend above the panels, each label once."""
+def shared_legend(figure: Figure, panels: Iterable[Axes]) -> None:
+    """Show one legend above the panels, each label once."""
     shown: dict[str, Any] = {}
     for axes in panels:
         handles, labels = axes.get_legend_handles_labels()
         shown |= dict(zip(labels, handles, strict=True))
-    figure.legend(
-        list(shown.values()), list(shown), loc="outside upper center", ncols=_columns([*shown]), columnspacing=1
-    )
+    _legend(figure, shown, columnspacing=1)
+
+
+def _legend(figure: Figure, handles: Mapping[str, Any], **spaces: float) -> None:
+    labels = list(handles)
+    figure.legend(handles.values(), labels, loc="outside upper center", ncols=_columns(labels), **spaces)
 
 
 def _columns(labels: Sequence[str]) -> int:
-    """How many columns of these labels fit side by side at column width."""
+    """Return how many columns of these labels fit side by side at column width."""
     widths = [_HANDLE + _width(label) for label in labels]
     for columns in range(min(_MOST_COLUMNS, len(labels)), 1, -1):
         longest = [max(found) for found in np.array_split(widths, columns)]  # as matplotlib fills a legend
@@ -118,7 +112,7 @@ def _columns(labels: Sequence[str]) -> int:
 
 
 def _width(label: str) -> float:
-    """Points that a label takes, of a sign or formula as drawn."""
+    """Return the points that a label takes, of a sign or formula as drawn."""
     text, font = to_figure(label), FontProperties(size=_LEGEND_POINTS)
     width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath="$" in text)
     return float(width)

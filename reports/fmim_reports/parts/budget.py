@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 
 from fmim_core.metric_names import Metric
 from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_y
-from fmim_reports.drawing.lines import value_line
+from fmim_reports.drawing.lines import draw_line
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.drawing.styles import ArmStyle, arm_styles, panels, shared_legend
 from fmim_reports.reading.once import once
@@ -233,7 +233,7 @@ def _draw(axes: Axes, curve: Curve, unit: str, high: float, style: ArmStyle) -> 
     if curve.sd and curve.n > 1:
         frame = frame.assign(low=means - 100 * np.asarray(curve.sd), high=means + 100 * np.asarray(curve.sd))
     end = [len(budgets) - 1]
-    value_line(axes, frame, band_alpha=0.15, **{**style.line, **steps}, markevery=end, label=style.label)
+    draw_line(axes, frame, alpha=0.15, **{**style.line, **steps}, markevery=end, label=style.label)
     if high > budgets[-1]:
         frame = pd.DataFrame({"x": [budgets[-1], high], "y": 100 * best[-1]})
-        value_line(axes, frame, color=style.line["color"], linestyle=(0, (1, 2)), linewidth=0.9)
+        draw_line(axes, frame, color=style.line["color"], linestyle=(0, (1, 2)), linewidth=0.9)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_y
-from fmim_reports.drawing.lines import mean_line, replicates
+from fmim_reports.drawing.lines import draw_line, mean_points
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.drawing.styles import ArmStyle, arm_styles, aside, marker_legend
 from fmim_reports.parts.trials import OTHER_SPLITS
@@ -121,7 +121,7 @@ def cost_plot(results: Results) -> Plot:
 def _cost_point(axes: Axes, x: float, arm: ArmSummary, style: ArmStyle, hidden: bool) -> None:
     """A point with its bar; a hidden one keeps its place on the horizontal axis."""
     values = dict.fromkeys(arm.test.values, math.nan) if hidden else arm.test.values
-    mean_line(axes, replicates({x: values}, scale=100), bars=True, **_point(style))
+    draw_line(axes, mean_points({x: values}, scale=100), bars=True, **_point(style))
     if hidden:
         axes.update_datalim([(x, 0)], updatey=False)
 

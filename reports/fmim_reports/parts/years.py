@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fmim_reports.drawing.axes import Extent, Mark, Scale, range_text, scale_of, scale_y
-from fmim_reports.drawing.lines import hollow, mean_line, replicates
+from fmim_reports.drawing.lines import draw_hollow, draw_line, mean_points
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.drawing.references import LINES_NOTE, reference_lines
 from fmim_reports.drawing.styles import ArmStyle, arm_styles, panels, shared_legend
@@ -118,9 +118,9 @@ def draw_by_time(
         text = range_text([100 * estimate.stat.mean for estimate in found.values()])
         marks.append(Mark(arm, next(iter(places.values())), text, look.line))
         shown = {} if arm in scale.beyond else {place: estimate.values for place, estimate in found.items()}
-        frame = replicates(shown, scale=100)
-        mean_line(axes, frame, label=look.label, **look.line)
-        hollow(axes, frame, few, **look.line)
+        frame = mean_points(shown, scale=100)
+        draw_line(axes, frame, label=look.label, **look.line)
+        draw_hollow(axes, frame, few, **look.line)
     reference_lines(axes, results, metric, places, [*styles])
     return marks
 

@@ -16,7 +16,7 @@ from fmim_core.metric_names import METRICS as EVERY_METRIC
 from fmim_core.metric_names import YEAR
 from fmim_core.records import ArmEntry, ReferenceEntry
 from fmim_reports.drawing.axes import scale_y
-from fmim_reports.drawing.lines import value_line
+from fmim_reports.drawing.lines import draw_line
 from fmim_reports.drawing.plotting import INK, NothingToDraw, Plot
 from fmim_reports.drawing.styles import ArmStyle, shared_legend
 from fmim_reports.parts.cautions import epochs_caution
@@ -192,7 +192,7 @@ def years_plot(results: Results) -> Plot:
             ours.set_ylabel(f"{METRICS[metric].label} (%)")
             scale_y({ours: marks}, scales[metric])
             for axes, arm in product(theirs, results.arms):
-                value_line(axes, _published_frame(results, arm, metric, shared), **_line(arm))
+                draw_line(axes, _published_frame(results, arm, metric, shared), **_line(arm))
         for axes, title in zip(panels[0], ("Ours, test", "Published (OAI)"), strict=False):
             axes.set_title(title)
         shared_legend(figure, panels[0][:1])

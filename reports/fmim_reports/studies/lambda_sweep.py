@@ -14,7 +14,7 @@ from fmim_core.metric_names import METRICS as DECLARED_METRICS
 from fmim_core.metric_names import YEAR
 from fmim_core.records import ArmEntry
 from fmim_reports.drawing.axes import Extent, Mark, Scale, range_text, scale_of, scale_y
-from fmim_reports.drawing.lines import mean_line, replicates, value_line
+from fmim_reports.drawing.lines import draw_line, mean_points
 from fmim_reports.drawing.plotting import BLUE, VERMILLION, NothingToDraw, Plot
 from fmim_reports.drawing.styles import shared_legend
 from fmim_reports.parts.comparisons import comparisons
@@ -182,15 +182,15 @@ def _marks(shown: BySetting) -> list[Mark]:
 def _ours(axes: Axes, results: Results, shown: BySetting, apart: bool, scale: Scale) -> None:
     """Draw the line of our values, with a gap at each λ that stands at the edge."""
     on_scale = {name: {} if name in scale.beyond else one[apart].values for name, one in shown.items()}
-    frame = replicates({x + _ASIDE[apart]: values for x, values in enumerate(on_scale.values())}, scale=100)
-    mean_line(axes, frame, bars=True, label=f"ours, {_label(results, apart)}", **_STYLES[apart])
+    frame = mean_points({x + _ASIDE[apart]: values for x, values in enumerate(on_scale.values())}, scale=100)
+    draw_line(axes, frame, bars=True, label=f"ours, {_label(results, apart)}", **_STYLES[apart])
 
 
 def _theirs(axes: Axes, results: Results, metric: str, apart: bool) -> None:
     values = {x + _ASIDE[apart]: _published(results, arm, metric, apart) for x, arm in enumerate(results.arms)}
     frame = pd.DataFrame({"x": [*values], "y": [*values.values()]}, dtype=float)
     label = f"published (OAI), {_label(results, apart)}"
-    value_line(axes, frame, linestyle=(0, (3, 1.5)), linewidth=0.9, label=label, **_STYLES[apart])
+    draw_line(axes, frame, linestyle=(0, (3, 1.5)), linewidth=0.9, label=label, **_STYLES[apart])
 
 
 def lambda_verdict(results: Results) -> Verdict:

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fmim_core.metric_names import METRICS
-from fmim_reports.drawing.lines import mean_line, replicates, value_line
+from fmim_reports.drawing.lines import draw_line, mean_points
 from fmim_reports.drawing.plotting import INK, QUIET, NothingToDraw, Plot, line_style
 from fmim_reports.parts.budget import budget_plot
 from fmim_reports.parts.cautions import epochs_caution
@@ -108,13 +108,13 @@ def margin_plot(results: Results) -> Plot:
         raise NothingToDraw("no ε has a completed fold yet")
     curve, chances = published.margin_curve(), by_epsilon(results, "chance_mAP")
     chance = fmean(chances[epsilon].stat.mean for epsilon in shown)
-    ours = replicates({epsilon: value.values for epsilon, value in shown.items()}, scale=100)
+    ours = mean_points({epsilon: value.values for epsilon, value in shown.items()}, scale=100)
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
-        mean_line(axes, ours, bars=True, label="ours, validation", **line_style(0))
+        draw_line(axes, ours, bars=True, label="ours, validation", **line_style(0))
         paper = pd.DataFrame({"x": list(curve), "y": [100 * value for value in curve.values()]})
-        value_line(axes, paper, color=INK, linewidth=0.9, linestyle=(0, (4, 2)), label=f"{LABEL}, other images")
+        draw_line(axes, paper, color=INK, linewidth=0.9, linestyle=(0, (4, 2)), label=f"{LABEL}, other images")
         if not math.isnan(chance):
             axes.axhline(100 * chance, color=QUIET, lw=0.9, ls=(0, (1, 1.5)), label="random ranking, ours")
         axes.set(xlabel="margin ε", ylabel="validation mAP (%)", ylim=(0, 102))

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from fmim_core.metric_names import METRICS
 from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_y
-from fmim_reports.drawing.lines import mean_line, replicates
+from fmim_reports.drawing.lines import draw_line, mean_points
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.drawing.styles import ArmStyle, arm_styles, panels, shared_legend
 from fmim_reports.reading.results import Results
@@ -78,8 +78,8 @@ def learning_curves_plot(results: Results) -> Plot:
         for (title, members), axes in zip(drawn.items(), row, strict=True):
             for arm in (one for one in members if one.name not in scale.beyond):
                 style = styles[arm.name]
-                frame = replicates(curves[arm.name].values, scale=100)
-                mean_line(axes, frame, label=style.label, markersize=3, **style.line)
+                frame = mean_points(curves[arm.name].values, scale=100)
+                draw_line(axes, frame, label=style.label, markersize=3, **style.line)
             axes.set(title=title, xlabel="epoch", ylabel="")
             axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         row[0].set_ylabel(f"validation {METRIC.label} (%)")

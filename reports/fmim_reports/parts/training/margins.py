@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from fmim_reports.drawing.lines import mean_line, replicates, unbroken, value_line
+from fmim_reports.drawing.lines import draw_line, mean_points
 from fmim_reports.drawing.plotting import QUIET, NothingToDraw, Plot, line_style
 from fmim_reports.drawing.styles import shared_legend
 from fmim_reports.reading import published
@@ -51,7 +51,7 @@ def margins_of(results: Results, arms: Sequence[str]) -> Plot:
             paper = published.dynamics(name)
             kept = paper[paper.index < last]  # the paper counts epochs from 0, records from 1
             frame = pd.DataFrame({"x": kept.index + 1, "y": kept.to_numpy()})
-            value_line(axes, frame, color=QUIET, linewidth=0.8, label=_PUBLISHED)
+            draw_line(axes, frame, color=QUIET, linewidth=0.8, label=_PUBLISHED)
             for position, (arm, seeds) in enumerate(found.items()):
                 _line(axes, seeds, name, label=labels[arm], **line_style(position))
             axes.set_ylabel(label)
@@ -70,10 +70,10 @@ def margins_of(results: Results, arms: Sequence[str]) -> Plot:
 
 def _line(axes: Axes, seeds: Histories, name: str, **style: Any) -> None:
     epochs = epochs_of(seeds)
-    frame = replicates({epoch: values_at(seeds, name, epoch) for epoch in epochs})
+    frame = mean_points({epoch: values_at(seeds, name, epoch) for epoch in epochs})
     every = max(1, len(epochs) // 10)  # a marker for each epoch of a long training would hide its line
-    if unbroken(frame):
-        mean_line(axes, frame, markersize=3, markevery=every, **style)
+    if frame["y"].notna().any():
+        draw_line(axes, frame, markersize=3, markevery=every, **style)
 
 
 def _ends(seeds: Histories) -> str:
