@@ -91,10 +91,10 @@ def load_model(out: str | Path, arm: str, seed: int = 0, device: str = "auto") -
     Raises:
         ValueError: no such folder, arm or completed replicate (the message lists those there are), or no weights.
     """
-    from fmim.matching.find import find_replicate
-    from fmim.matching.model import load
+    from fmim.matching.model import load_replicate
+    from fmim.runner.folder.replicates import find_replicate
 
-    return load(find_replicate(Path(out), arm, seed), device)
+    return load_replicate(find_replicate(Path(out), arm, seed), device)
 
 
 def _check_kinds(study: Study, kinds: set[type]) -> None:

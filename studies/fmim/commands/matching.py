@@ -13,9 +13,9 @@ from fmim.commands.arguments import StudyFolder, new_folder
 from fmim_core.records import in_terminal
 
 if TYPE_CHECKING:
-    from fmim.matching.find import Replicate
-    from fmim.matching.images import Images, Side, Split
+    from fmim.matching.images import GivenImages, Side, Split
     from fmim.matching.ranking import Ranking
+    from fmim.runner.folder.replicates import Replicate
 
 Arm = Annotated[str, typer.Option("--arm", help="Whose model, e.g. adatriplet_automargin.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Which replicate's model.")]
@@ -42,7 +42,7 @@ def embed(
     device: Device = "auto",
 ) -> None:
     """Write the embedding of every image of a table, beside what the table says of it."""
-    from fmim.matching.find import find_replicate
+    from fmim.runner.folder.replicates import find_replicate
 
     replicate = find_replicate(out, arm, seed)
     from fmim.matching.files import check_embeddings_file, write_embeddings
@@ -53,9 +53,9 @@ def embed(
     images = images if split is None else images.of_split(split)
     console = Console()
     from fmim.data.banks import progress_bar
-    from fmim.matching.model import load
+    from fmim.matching.model import load_replicate
 
-    model = load(replicate, device)
+    model = load_replicate(replicate, device)
     with progress_bar(f"embedding {images.origin}", console) as progress:
         embeddings = model.embed(images, progress=progress)
     write_embeddings(to, images.about, embeddings, replicate.sentence)
@@ -89,7 +89,7 @@ def match(
     A table's gallery is its baseline images, and its queries are its later visits; with --split test, those of the
     study's report.
     """
-    from fmim.matching.find import find_replicate
+    from fmim.runner.folder.replicates import find_replicate
 
     replicate = find_replicate(out, arm, seed)
     folder = None if to is None else new_folder("--to", to)
@@ -99,10 +99,10 @@ def match(
         asked, searched = _of_split(asked, searched, split)
     console = Console()
     from fmim.data.banks import progress_bar
-    from fmim.matching.model import load
+    from fmim.matching.model import load_replicate
     from fmim.matching.show import show_ranking
 
-    model = load(replicate, device)
+    model = load_replicate(replicate, device)
     with progress_bar(f"embedding queries and {gallery}", console) as progress:
         ranking = model.ranking(asked, searched, top, progress)
     show_ranking(ranking, console)
@@ -114,7 +114,7 @@ def match(
         )
 
 
-def _query(places: list[str], replicate: Replicate, root: Path | None, side: Side) -> Images:
+def _query(places: list[str], replicate: Replicate, root: Path | None, side: Side) -> GivenImages:
     """Several places are image files; of a table the later visits are asked for."""
     from fmim.matching.images import images_at, images_of_files
 
@@ -124,7 +124,7 @@ def _query(places: list[str], replicate: Replicate, root: Path | None, side: Sid
     return images.queries if images.known else images
 
 
-def _gallery(place: str, replicate: Replicate, root: Path | None, side: Side, all_images: bool) -> Images:
+def _gallery(place: str, replicate: Replicate, root: Path | None, side: Side, all_images: bool) -> GivenImages:
     """Of a table the baseline images, unless all are to be searched."""
     from fmim.matching.images import images_at
 
@@ -134,7 +134,7 @@ def _gallery(place: str, replicate: Replicate, root: Path | None, side: Side, al
     return images.gallery if images.known and not all_images else images
 
 
-def _of_split(query: Images, gallery: Images, split: Split) -> tuple[Images, Images]:
+def _of_split(query: GivenImages, gallery: GivenImages, split: Split) -> tuple[GivenImages, GivenImages]:
     """Those on one side of the split, of what comes from a table."""
     if not (query.known or gallery.known):
         raise ValueError(f"--split {split} is of tables, and neither QUERY nor --gallery is one: leave it out")

@@ -1,4 +1,4 @@
-"""What the commands write: embeddings as Parquet or CSV, candidates as CSV. Nothing is ever overwritten."""
+"""The files that `fmim embed` and `fmim match` write: Parquet or CSV. Nothing is ever overwritten."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check_embeddings_file(path: Path) -> None:
 
 
 def write_embeddings(path: Path, about: pd.DataFrame, embeddings: np.ndarray, sentence: str) -> None:
-    """One row an image: what is known of it, and its embedding `(N, D)`, by the ending of `path`.
+    """Write one row an image: what is known of it, and its embedding `(N, D)`, by the ending of `path`.
 
     Parquet has it in a column `embedding`, a list of D numbers, and the `sentence` on their model in its metadata under
     `fmim`; CSV has it in columns e0, e1, …, in full precision.
@@ -53,5 +53,5 @@ WRITERS: dict[str, Callable[[Path, pd.DataFrame, np.ndarray, str], None]] = {
 
 
 def as_csv(table: pd.DataFrame) -> str:
-    """A table as CSV for programs and spreadsheets: what is unknown is blank, and no text is a formula (`in_csv`)."""
+    """Return a table as CSV for programs and spreadsheets: unknowns are blank, and no text is a formula (`in_csv`)."""
     return table.map(in_csv).to_csv(index=False, lineterminator="\n")

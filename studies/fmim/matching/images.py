@@ -36,7 +36,7 @@ BLOCK = 256
 
 
 @dataclass(frozen=True, eq=False)
-class Images:
+class GivenImages:
     """Images to embed, and what is known of them.
 
     origin: where they come from, for messages.
@@ -65,17 +65,17 @@ class Images:
 
     @property
     def known(self) -> bool:
-        """Whether it is known who is on them."""
+        """Return whether it is known who is on them."""
         return "subject" in self.about
 
     def identities(self, per_side: bool) -> np.ndarray:
-        """Who is on each, text `(n,)`: the subject, or the subject and side."""
+        """Return who is on each, text `(n,)`: the subject, or the subject and side."""
         subjects = self.about["subject"].astype(str)
         return np.array(subjects + "/" + self.about["side"] if per_side else subjects, dtype=str)
 
     @property
-    def gallery(self) -> Images:
-        """A report's gallery: those of first visits (month 0), or that the table's column `role` calls so.
+    def gallery(self) -> GivenImages:
+        """Return a report's gallery: those of first visits (month 0), or that the table's column `role` calls so.
 
         Raises:
             ValueError: there is none, or there is no table that could say so.
@@ -85,15 +85,15 @@ class Images:
         )
 
     @property
-    def queries(self) -> Images:
-        """A report's queries: later visits, or those that the table's column `role` calls so; raises as `gallery`."""
+    def queries(self) -> GivenImages:
+        """Return a report's queries: later visits, or those that the column `role` calls so; raises as `gallery`."""
         return self._where("months", lambda about: is_query(roles_of(about)), "query (a later visit, or by role)")
 
-    def of_split(self, split: Split) -> Images:
-        """Those of the subjects on one side of the split; raises as `gallery`."""
+    def of_split(self, split: Split) -> GivenImages:
+        """Return those of the subjects on one side of the split; raises as `gallery`."""
         return self._where("split", lambda about: about["split"] == split, f"image of a subject in {split}")
 
-    def _where(self, column: str, chosen: Callable[[pd.DataFrame], pd.Series | np.ndarray], what: str) -> Images:
+    def _where(self, column: str, chosen: Callable[[pd.DataFrame], pd.Series | np.ndarray], what: str) -> GivenImages:
         if column not in self.about:
             raise ValueError(f"{self.origin}: images without a table have no {column}: give a table that has it")
         about = self.about[chosen(self.about)]
@@ -102,7 +102,7 @@ class Images:
         return replace(self, about=about, places=self.places[about.index])
 
     def blocks(self, size: int, progress: Progress | None = None) -> Iterator[np.ndarray]:
-        """All images in order as uint8 `(up to BLOCK, size, size)`.
+        """Yield all images in order as uint8 `(up to BLOCK, size, size)`.
 
         Raises:
             ValueError: after the last one, if some cannot be read; the message says how many, and names the first.
@@ -127,8 +127,8 @@ class Images:
             return problem
 
 
-def images_at(place: str, study: StudyFile, root: Path | None = None, side: Side = "") -> Images:
-    """The images of a table, of a data set by name, of a folder and those below it, or of one image file.
+def images_at(place: str, study: StudyFile, root: Path | None = None, side: Side = "") -> GivenImages:
+    """Return the images of a table, of a data set by name, of a folder and those below it, or of one image file.
 
     Args:
         study: gives `phantom` its cohort, and the seed that draws the test subjects of a table that does not say.
@@ -148,8 +148,8 @@ def images_at(place: str, study: StudyFile, root: Path | None = None, side: Side
     return replace(images_of_files(files, side), origin=place)
 
 
-def images_of_files(paths: Sequence[str | Path], side: Side = "") -> Images:
-    """Image files, whatever their endings; raises as `images_at`."""
+def images_of_files(paths: Sequence[str | Path], side: Side = "") -> GivenImages:
+    """Return image files, whatever their endings; raises as `images_at`."""
     if side not in ("", "L", "R"):
         raise ValueError(f"side {side!r} is not known: give L, R, or nothing where there are no sides")
     if missing := [str(path) for path in paths if file_state(path) is None]:
@@ -160,7 +160,7 @@ def images_of_files(paths: Sequence[str | Path], side: Side = "") -> Images:
         )
     names = pd.DataFrame({"image": [str(path) for path in paths]})
     places = pd.Series([os.path.realpath(path) for path in paths], names.index)
-    return Images(
+    return GivenImages(
         origin=", ".join(map(str, paths[:MAX_SHOWN])),
         about=names,
         read=lambda row, size: read_grey(paths[row], size, mirror=side == "R"),
@@ -169,8 +169,8 @@ def images_of_files(paths: Sequence[str | Path], side: Side = "") -> Images:
     )
 
 
-def images_of_array(images: np.ndarray, side: Side = "") -> Images:
-    """Grey images uint8 `(N, H, W)` of any size, named by their positions.
+def images_of_array(images: np.ndarray, side: Side = "") -> GivenImages:
+    """Return grey images uint8 `(N, H, W)` of any size, named by their positions.
 
     Raises:
         ValueError: another type or shape, or images that are too small or too narrow.
@@ -181,10 +181,10 @@ def images_of_array(images: np.ndarray, side: Side = "") -> Images:
     names = pd.DataFrame({"image": [str(position) for position in range(len(images))]})
     shown = images[:, :, ::-1] if side == "R" else images
     places = pd.Series([f"{id(images)} {position}" for position in names.index], names.index)
-    return Images("the array", names, lambda row, size: square(shown[row], size), places, threads=cores())
+    return GivenImages("the array", names, lambda row, size: square(shown[row], size), places, threads=cores())
 
 
-def _phantoms(study: StudyFile) -> Images:
+def _phantoms(study: StudyFile) -> GivenImages:
     if study.data.kind != PHANTOM:
         raise ValueError(f"{PHANTOM} is the cohort of a study on phantoms, this one is on {study.data.name}")
     config = PhantomConfig(**{name: study.data.details[name] for name in PhantomConfig.model_fields})
@@ -192,8 +192,8 @@ def _phantoms(study: StudyFile) -> Images:
     return _of_source(source, PHANTOM, list(source.index["image"]))
 
 
-def _table(place: str, study: StudyFile, root: Path | None) -> Images:
-    """A data set in files. Several images may be windows of one film."""
+def _table(place: str, study: StudyFile, root: Path | None) -> GivenImages:
+    """Return the images of a data set in files. Several images may be windows of one film."""
     listing = find_listing(place, root, study.seed, for_study=False)
     source = FileSource(listing)
     files = (os.path.realpath(listing.root / str(path)) for path in listing.paths)
@@ -201,7 +201,7 @@ def _table(place: str, study: StudyFile, root: Path | None) -> Images:
     return _of_source(source, place, places)
 
 
-def _of_source(source: Source, origin: str, places: Sequence[str]) -> Images:
+def _of_source(source: Source, origin: str, places: Sequence[str]) -> GivenImages:
     about = source.index.reset_index(drop=True)
     threads = min(cores(), source.threads or cores())
-    return Images(origin, about, source.read, pd.Series(places, about.index), threads)
+    return GivenImages(origin, about, source.read, pd.Series(places, about.index), threads)

@@ -11,10 +11,10 @@ import pandas as pd
 import torch
 from torch import nn
 
-from fmim.matching.find import Replicate
-from fmim.matching.images import Images, Side, images_at, images_of_array, images_of_files
-from fmim.matching.ranking import Ranking, rank
+from fmim.matching.images import GivenImages, Side, images_at, images_of_array, images_of_files
+from fmim.matching.ranking import Ranking, rank_gallery
 from fmim.own.code import run_code
+from fmim.runner.folder.replicates import Replicate
 from fmim_core.data.image_set import ImageSet
 from fmim_core.data.source import Progress
 from fmim_core.records import Record
@@ -23,7 +23,7 @@ from fmim_core.training.evaluation import CPU_EVALUATION_BATCH, Evaluator
 from fmim_core.training.trainer import pick_device
 from fmim_core.trial.kept_model import kept_model
 
-Given = Images | str | Path | Sequence[str | Path] | np.ndarray
+Given = GivenImages | str | Path | Sequence[str | Path] | np.ndarray
 """Images; or a table, data set, folder or file of images by its path; or the paths of image files; or an array."""
 
 
@@ -40,39 +40,39 @@ class EmbeddingModel:
 
     @property
     def arm(self) -> str:
-        """The name of its arm."""
+        """Return the name of its arm."""
         return self.record.arm
 
     @property
     def seed(self) -> int:
-        """The number of its fresh seed."""
+        """Return the number of its fresh seed."""
         return self.record.replicate
 
     @property
     def record(self) -> Record:
-        """Everything about its training."""
+        """Return everything about its training."""
         return self.replicate.record
 
     @property
     def config(self) -> TrainConfig:
-        """Its training's configuration."""
+        """Return its training's configuration."""
         return self.evaluator.config
 
     @property
     def image_size(self) -> int:
-        """The side of the study's images in pixels, before their centre is cropped to `config.augmentation.crop`."""
+        """Return the side of the study's images in pixels, of which the centre is cropped to `augmentation.crop`."""
         return self.replicate.study.data.image_size
 
     @property
     def module(self) -> nn.Module:
-        """Grey images `(B, 1, crop, crop)`, normalised → embeddings `(B, D)`, not yet of length 1.
+        """Return the network: grey images `(B, 1, crop, crop)`, normalised → embeddings `(B, D)`, not yet of length 1.
 
         Of a fold ensemble an `nn.ModuleList` of such networks, one a fold.
         """
         return self.evaluator.model
 
-    def images(self, place: str | Path, data_root: Path | None = None, side: Side = "") -> Images:
-        """The images of a table, a named data set, a folder or a file, to choose from: `.gallery`, `.queries`,
+    def images(self, place: str | Path, data_root: Path | None = None, side: Side = "") -> GivenImages:
+        """Return the images of a table, a named data set, a folder or a file, to choose from: `.gallery`, `.queries`,
         `.of_split("test")`; raises as `embed`.
 
         Args:
@@ -82,7 +82,7 @@ class EmbeddingModel:
         return images_at(str(place), self.replicate.study, data_root, side)
 
     def embed(self, images: Given, side: Side = "", progress: Progress | None = None) -> np.ndarray:
-        """Embeddings of length 1: float32 `(N, D)` of one model, float64 `(N, k D)` of the k models of a fold ensemble.
+        """Return embeddings of length 1: float32 `(N, D)`, or of a fold ensemble's k models float64 `(N, k D)`.
 
         Images are prepared as the study's own: read and scaled as its bank does, right sides mirrored, the centre
         cropped, normalised. On a CPU the embeddings of the test images are to the bit what the trial computed, and
@@ -107,10 +107,10 @@ class EmbeddingModel:
         return np.concatenate(parts)
 
     def rank(self, query: Given, gallery: Given, top: int | None = None) -> pd.DataFrame:
-        """The gallery's images for each query, the most similar first; columns as `Ranking.table` has them.
+        """Return the gallery's images for each query, the most similar first; columns as `Ranking.table` has them.
 
         Similarity is the cosine of two embeddings, 1 − d²/2 of their distance d: an order, and no probability. Ties are
-        those of `ranking.rank`. All images of both are used: choose a report's queries and gallery from a table by
+        those of `rank_gallery`. All images of both are used: choose a report's queries and gallery from a table by
         `images(…).queries` and `images(…).gallery`.
 
         Args:
@@ -122,24 +122,24 @@ class EmbeddingModel:
         return self.ranking(self._given(query), self._given(gallery), top).table()
 
     def ranking(
-        self, query: Images, gallery: Images, top: int | None = None, progress: Progress | None = None
+        self, query: GivenImages, gallery: GivenImages, top: int | None = None, progress: Progress | None = None
     ) -> Ranking:
-        """As `rank`, with the images that were found."""
+        """Rank as `rank` does, and return the images that were found, too."""
         if top is not None and top < 1:
             raise ValueError(f"top = {top} shows no candidate: give at least 1, or None for all")
         embeddings = (self.embed(query, progress=progress), self.embed(gallery, progress=progress))
-        return rank(query, gallery, embeddings, self.config.identity == "side", top)
+        return rank_gallery(query, gallery, embeddings, self.config.identity == "side", top)
 
-    def _given(self, images: Given, side: Side = "") -> Images:
-        if isinstance(images, Images):
+    def _given(self, images: Given, side: Side = "") -> GivenImages:
+        if isinstance(images, GivenImages):
             return images
         if isinstance(images, np.ndarray):
             return images_of_array(images, side)
         return self.images(images, side=side) if isinstance(images, str | Path) else images_of_files(images, side)
 
 
-def load(replicate: Replicate, device: str) -> EmbeddingModel:
-    """The trained model of a replicate; see `fmim.load_model`.
+def load_replicate(replicate: Replicate, device: str) -> EmbeddingModel:
+    """Return the trained model of a replicate; see `fmim.load_model`.
 
     Raises:
         ValueError: its weights are missing or do not belong to it, or there is no such device.
@@ -161,7 +161,7 @@ def _device(name: str) -> torch.device:
 
 
 def _as_set(images: np.ndarray, fewest: int) -> ImageSet:
-    """A set of the images `(n, H, W)`, repeated up to `fewest`.
+    """Return a set of the images `(n, H, W)`, repeated up to `fewest`.
 
     A CPU multiplies a few rows otherwise than many, and the last bits of an embedding would depend on its company.
     """

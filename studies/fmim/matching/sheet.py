@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Hashable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
-from fmim.matching.images import Images
-from fmim.matching.ranking import Candidates, Ranking
+from fmim.matching.images import GivenImages
+from fmim.matching.ranking import Ranking
 from fmim_core.data.images.sheet import INK, MATCH, QUIET, TILE, Row, Text, Tile, picture_sheet
 from fmim_core.data.listings.contact_sheet import SIDES, visit_name
 from fmim_core.records import write_bytes
@@ -30,25 +32,25 @@ def match_sheet(ranking: Ranking, number: int, sentence: str) -> Image.Image:
 
     True matches, where they are known, have a green frame and say so.
     """
-    query, found = ranking.query, ranking.found[number]
-    tiles = [_candidate(ranking, found, rank) for rank in range(min(SHOWN, len(found.positions)))]
+    query = ranking.query
+    found = ranking.candidates[ranking.candidates["query"] == number].head(SHOWN)
+    tiles = [_candidate(ranking, row) for row in found.to_dict("records")]
     read = partial(query.read, query.about.index[number], QUERY)
-    row = Row(Tile(read, _beside(query, number, found, len(tiles))), tiles)
+    row = Row(Tile(read, _beside(ranking, number, len(tiles))), tiles)
     title = f"A query, and the most similar of {len(ranking.gallery):,} images: rank and similarity"
     return picture_sheet(title, [row], COLUMNS, QUERY, sentence)
 
 
-def _candidate(ranking: Ranking, found: Candidates, rank: int) -> Tile:
-    """Return the image at a rank, counted from 0, with its lines of text."""
-    position = int(found.positions[rank])
-    match = found.matches is not None and bool(found.matches[rank])
-    first = f"{rank + 1}  {found.similarities[rank]:.4f}" + ("  match" if match else "")
+def _candidate(ranking: Ranking, found: Mapping[Hashable, Any]) -> Tile:
+    """Return the image of a row of candidates, with its lines of text."""
+    position, match = found["candidate"], found.get("match", False)
+    first = f"{found['rank']}  {found['similarity']:.4f}" + ("  match" if match else "")
     text = [(first, MATCH if match else INK), *((line, QUIET) for line in _about(ranking.gallery, position))]
     read = partial(ranking.gallery.read, ranking.gallery.about.index[position], TILE)
     return Tile(read, text, MATCH if match else None)
 
 
-def _about(images: Images, position: int) -> list[str]:
+def _about(images: GivenImages, position: int) -> list[str]:
     """Return who is on an image and when; or else its name, below that of its folder where there are several."""
     about = images.about.iloc[position]
     path = Path(about["image"])
@@ -59,11 +61,12 @@ def _about(images: Images, position: int) -> list[str]:
     return [f"subject {about['subject']}", visit_name(float(about["months"])) + (f", {side}" if side else "")]
 
 
-def _beside(query: Images, number: int, found: Candidates, shown: int) -> list[Text]:
+def _beside(ranking: Ranking, number: int, shown: int) -> list[Text]:
     """Return the lines below the query, with their colours."""
+    query, first = ranking.query, ranking.first_matches[number]
     name = Path(query.about["image"].iloc[number]).stem
     lines = [(text, QUIET) for text in (name, *(_about(query, number) if query.known else ()))]
-    if found.matches is not None:
-        known = "no image of this person" if found.first_match is None else f"first match: rank {found.first_match:,}"
-        lines.append((known, MATCH if found.first_match is not None and found.first_match <= shown else INK))
+    if ranking.known:
+        known = "no image of this person" if first is None else f"first match: rank {first:,}"
+        lines.append((known, MATCH if first is not None and first <= shown else INK))
     return lines

@@ -13,8 +13,8 @@ import torch
 from PIL import Image
 
 from fmim import load_model
-from fmim.matching.find import find_replicate
 from fmim.matching.model import EmbeddingModel
+from fmim.runner.folder.replicates import find_replicate
 from fmim_core.data.bank.bank import Bank
 from fmim_core.metrics import score_queries
 from fmim_core.records import read_queries

@@ -9,27 +9,29 @@ import pandas as pd
 import pytest
 from PIL import ImageColor
 
-from fmim.matching.images import Images
-from fmim.matching.ranking import Candidates, Ranking
+from fmim.matching.images import GivenImages
+from fmim.matching.ranking import Ranking
 from fmim.matching.sheet import COLUMNS, QUERY, match_sheet
 from fmim_core.data.images.sheet import FRAME, GAP, LINE, MATCH, TILE, TITLE, wrapped
 
 LEFT, HEIGHT = 2 * GAP + QUERY, TILE + 3 * LINE + GAP  # of the first candidate; of a line of them
 
 
-def images(levels: list[int], subject: str) -> Images:
+def images(levels: list[int], subject: str) -> GivenImages:
     """Images of one grey level each."""
     about = pd.DataFrame({"image": [f"f/{n}.png" for n in levels], "subject": subject, "side": "L", "months": 12.0})
-    return Images("f", about, lambda row, size: np.full((size, size), levels[row], np.uint8), about["image"], threads=1)
+    return GivenImages(
+        "f", about, lambda row, size: np.full((size, size), levels[row], np.uint8), about["image"], threads=1
+    )
 
 
 @pytest.fixture
 def ranking() -> Ranking:
     """Eight candidates in backward order, of whom the third and the seventh are true."""
     levels = list(range(10, 90, 10))
-    matches = np.isin(np.arange(8), (2, 6))
-    found = Candidates(np.arange(8)[::-1].copy(), np.linspace(0.9, 0.2, 8), matches, first_match=3)
-    return Ranking(images([100], "q"), images(levels, "a long name of somebody"), (found,))
+    found = pd.DataFrame({"query": 0, "rank": range(1, 9), "candidate": np.arange(8)[::-1]})
+    found = found.assign(similarity=np.linspace(0.9, 0.2, 8), match=found["rank"].isin([3, 7]))
+    return Ranking(images([100], "q"), images(levels, "a long name of somebody"), found, [3])
 
 
 def test_candidates_stand_by_rank_and_true_ones_are_framed(ranking: Ranking) -> None:
@@ -51,11 +53,11 @@ def test_candidates_stand_by_rank_and_true_ones_are_framed(ranking: Ranking) -> 
 
 
 def test_it_is_as_high_as_its_lines_and_shows_twenty_at_most(ranking: Ranking) -> None:
-    found = ranking.found[0]
-    more = replace(
-        found, positions=np.tile(found.positions, 4), similarities=np.tile(found.similarities, 4), matches=None
-    )
-    heights = [match_sheet(replace(ranking, found=(one,)), 0, "One sentence.").height for one in (found, more)]
+    found = ranking.candidates
+    heights = [
+        match_sheet(replace(ranking, candidates=each), 0, "One sentence.").height
+        for each in (found, pd.concat([found.drop(columns="match")] * 4))
+    ]
     assert heights == [TITLE + lines * HEIGHT + LINE + GAP for lines in (2, 4)]
 
 

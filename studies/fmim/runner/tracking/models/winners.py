@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from fmim.matching.find import Replicate, completed_replicates
+from fmim.runner.folder.replicates import Replicate, completed_replicates
 from fmim.runner.tracking.pages import all_pages
 from fmim.runner.tracking.values import milliseconds, of_the_end
 from fmim_core.records import StudyFile, study_path
