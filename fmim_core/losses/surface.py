@@ -8,7 +8,8 @@ import torch
 from pydantic import Field
 
 from fmim_core.config import Config
-from fmim_core.losses import AdaTriplet, Triplet
+from fmim_core.losses.adatriplet import AdaTriplet
+from fmim_core.losses.triplet import Triplet
 from fmim_core.margins.base import Margins
 from fmim_core.triplets.similarities import Similarities
 

@@ -11,7 +11,8 @@ from pytorch_metric_learning.losses import TripletMarginLoss
 from pytorch_metric_learning.miners import TripletMarginMiner
 from torch import Tensor
 
-from fmim_core.losses import AdaTriplet, Triplet
+from fmim_core.losses.adatriplet import AdaTriplet
+from fmim_core.losses.triplet import Triplet
 from fmim_core.margins.base import Margins
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import StatisticsCollector

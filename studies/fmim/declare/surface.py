@@ -10,7 +10,8 @@ from fmim_core.config import Config, Refused
 from fmim_spaces.domain import Assignment, nested
 
 if TYPE_CHECKING:
-    from fmim_core.losses import AdaTriplet, Triplet
+    from fmim_core.losses.adatriplet import AdaTriplet
+    from fmim_core.losses.triplet import Triplet
 
 
 class Surface(Config):

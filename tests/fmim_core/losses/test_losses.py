@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from fmim_core.losses import AdaTriplet, Triplet
+from fmim_core.losses.adatriplet import AdaTriplet
+from fmim_core.losses.triplet import Triplet
 from fmim_core.margins.base import Margins
 from fmim_core.margins.wat import WATMargins
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit

@@ -9,7 +9,13 @@ import pytest
 import torch
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.losses import SCT, AdaTriplet, ArcFace, Contrastive, Loss, SoftTriple, Triplet
+from fmim_core.losses.adatriplet import AdaTriplet
+from fmim_core.losses.arcface import ArcFace
+from fmim_core.losses.base import Loss
+from fmim_core.losses.contrastive import Contrastive
+from fmim_core.losses.sct import SCT
+from fmim_core.losses.softtriple import SoftTriple
+from fmim_core.losses.triplet import Triplet
 from fmim_core.margins.base import Margins
 from fmim_core.training.trainer import Training, train
 from fmim_core.triplets.similarities import unit

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fmim_core.losses import AdaTriplet, Triplet
+from fmim_core.losses.adatriplet import AdaTriplet
 from fmim_core.losses.surface import loss_surface
+from fmim_core.losses.triplet import Triplet
 from fmim_core.margins.base import Margins
 
 EPSILON, BETA = 0.25, 0.1

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fmim_core.losses import AdaTriplet
+from fmim_core.losses.adatriplet import AdaTriplet
 from fmim_core.margins.base import Margins
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import StatisticsCollector

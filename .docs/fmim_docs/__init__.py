@@ -1,1 +1,0 @@
-"""Makes the pages of the documentation that nobody writes by hand."""
