@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import os
-from collections.abc import Iterator
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -56,14 +54,6 @@ def tiny_bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
     torch.set_num_threads(1)
     source = PhantomSource(PhantomConfig(train_subjects=12, test_subjects=6, months=(0, 12, 48)))
     return build_bank(source, 28, tmp_path_factory.mktemp("banks"))
-
-
-@pytest.fixture
-def quick_collections() -> Iterator[None]:
-    """For tests that correct by Holm often: statsmodels collects garbage each time, slow among a session's objects."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -14,11 +14,11 @@ import pytest
 from fmim_core.metric_names import METRICS, Metric
 from fmim_reports.build import build_report, status_lines
 from fmim_reports.parts.budget import CONFIGURATIONS, Curve, area, curves
-from fmim_reports.parts.comparisons import comparisons, corrected
+from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.plain import plain_sentence
 from fmim_reports.parts.verdict import verdict_of_comparisons
 from fmim_reports.reading.results import read_results
-from fmim_reports.stats import best_so_far, expected_best, optimism
+from fmim_reports.stats import expected_best
 from tests.support.factories import best, level, make_out
 from tests.support.file_contents import edit
 from tests.support.out_folders import table, tables_alone
@@ -92,31 +92,6 @@ def test_an_unknown_metric_is_refused(out: Path) -> None:
         read_results(out)
 
 
-def test_the_best_so_far_is_the_lowest_where_lower_is_better() -> None:
-    found = best_so_far([0.4, math.nan, 0.6, 0.3], [1.0, 1.0, 1.0, 1.0], higher_is_better=False)
-    assert found.best == (0.4, 0.4, 0.4, 0.3)
-    assert best_so_far([math.nan, 0.6, 0.3], higher_is_better=False).best[1:] == (0.6, 0.3)
-
-
-def test_the_expected_best_is_the_expected_minimum_where_lower_is_better() -> None:
-    scores = [0.5, 0.2, 0.9]
-    for b in (1, 2, 3):
-        draws = [min(draw) for draw in itertools.combinations(scores, b)]
-        found = expected_best(scores, b, higher_is_better=False)
-        mean = sum(draws) / len(draws)
-        assert found.expected == pytest.approx((mean,))
-        assert found.variance == pytest.approx((sum((draw - mean) ** 2 for draw in draws) / len(draws),))
-
-
-def test_optimism_is_positive_where_the_winner_looked_too_good() -> None:
-    validation, fresh = {0: 0.20, 1: 0.22}, {0: 0.30, 1: 0.34}
-    lower = optimism(validation, fresh, higher_is_better=False)
-    higher = optimism(validation, fresh)
-    assert lower.optimism == pytest.approx(0.11)
-    assert higher.optimism == pytest.approx(-0.11)
-    assert (lower.low, lower.high) == (pytest.approx(-higher.high), pytest.approx(-higher.low))
-
-
 def test_better_and_worse_follow_the_direction(out: Path) -> None:
     for seed in range(5):
         for arm, value in (("triplet_automargin.c00", 0.8 + seed / 1000), ("triplet_grid.c02", 0.7)):
@@ -124,11 +99,11 @@ def test_better_and_worse_follow_the_direction(out: Path) -> None:
     results = read_results(out)
     (one,) = comparisons(results)
     assert one.better
-    assert "which is shown to be better" in plain_sentence(one, corrected([one]), searched=True)
+    assert "which is shown to be better" in plain_sentence(one)
     other = replace(one, metric=LOWER)
     assert not other.better
-    assert "higher than grid search in error rate (lower is better" in plain_sentence(other, corrected([other]), True)
-    assert "which is shown to be worse" in plain_sentence(other, corrected([other]), searched=True)
+    assert "higher than grid search in error rate (lower is better" in plain_sentence(other)
+    assert "which is shown to be worse" in plain_sentence(other)
 
 
 def test_a_budget_curve_goes_on_downwards_where_lower_is_better(out: Path) -> None:

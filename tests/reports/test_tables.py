@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fmim_reports.parts.comparisons import comparisons
+from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.reading.plan import key_of
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import MeanSE, power_of

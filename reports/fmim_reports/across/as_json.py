@@ -6,24 +6,27 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fmim_reports.across.differences import Differences
+from fmim_reports.across.differences import StudyDifference
 from fmim_reports.across.settings import differing
-from fmim_reports.across.studies import ArmGroup, ComparedStudy, arm_groups
-from fmim_reports.reading.summary import Estimate
+from fmim_reports.across.studies import ComparedStudy, arm_groups
+from fmim_reports.reading.summary import ArmSummary, Estimate
 
 
-def comparison_as_json(studies: Sequence[ComparedStudy], found: Differences) -> dict[str, Any]:
-    """`studies` by letter, the `settings` that differ, `arms` side by side, and the `differences` to the first study.
+def comparison_as_json(studies: Sequence[ComparedStudy], found: Sequence[StudyDifference]) -> dict[str, Any]:
+    """Return `studies` by letter, the `settings` that differ, `arms` side by side, and the `differences` to the first.
 
     What is not known is null, and so is what is not a number: JSON knows none.
     """
     content = {
         "studies": {one.key: _study(one) for one in studies},
         "settings": [{"about": one.about, "setting": one.name, "values": one.values} for one in differing(studies)],
-        "arms": [_group(group) for group in arm_groups(studies)],
-        "differences": [_difference(found, number) for number in range(len(found.all))],
+        "arms": [
+            {"label": group.label, "studies": {one.study.key: _arm(one.arm) for one in group.members}}
+            for group in arm_groups(studies)
+        ],
+        "differences": [_difference(one) for one in found],
     }
-    return dict(_known(content))
+    return dict(_without_nan(content))
 
 
 def _study(one: ComparedStudy) -> dict[str, Any]:
@@ -40,28 +43,23 @@ def _study(one: ComparedStudy) -> dict[str, Any]:
     }
 
 
-def _group(group: ArmGroup) -> dict[str, Any]:
-    by_study = {
-        one.study.key: {
-            "arm": one.arm.name,
-            "configuration": one.arm.configuration,
-            "n_s": one.arm.cost.n_s,
-            "search_epochs": one.arm.cost.epochs,
-            "search_device_seconds": one.arm.cost.device_seconds,
-            "validation": _estimate(one.arm.validation),
-            "test": _estimate(one.arm.test),
-        }
-        for one in group.members
+def _arm(arm: ArmSummary) -> dict[str, Any]:
+    return {
+        "arm": arm.name,
+        "configuration": arm.configuration,
+        "n_s": arm.cost.n_s,
+        "search_epochs": arm.cost.epochs,
+        "search_device_seconds": arm.cost.device_seconds,
+        "validation": _estimate(arm.validation),
+        "test": _estimate(arm.test),
     }
-    return {"label": group.label, "studies": by_study}
 
 
 def _estimate(value: Estimate) -> dict[str, Any]:
     return {"mean": value.stat.mean, "se": value.stat.se, "n": value.stat.n, "planned": value.of}
 
 
-def _difference(found: Differences, number: int) -> dict[str, Any]:
-    one = found.all[number]
+def _difference(one: StudyDifference) -> dict[str, Any]:
     return {
         "arm": one.later.arm.name,
         "study": one.later.study.key,
@@ -72,23 +70,23 @@ def _difference(found: Differences, number: int) -> dict[str, Any]:
         "df": one.uncertainty.df,
         "low": one.uncertainty.low,
         "high": one.uncertainty.high,
-        "over": one.over,
+        "over": "" if one.value is None else one.over,
         "paired_by": one.pairing,
         "sample": one.sample,
         "p": one.p,
-        "p_holm": found.by_holm.adjusted[number],
+        "p_holm": one.p_holm,
         "p_equivalence": one.p_equivalence,
-        "p_equivalence_holm": found.equivalences_by_holm.adjusted[number],
+        "p_equivalence_holm": one.p_equivalence_holm,
         "equivalence_margin": one.margin,
-        "result": found.answer(number),
+        "result": one.answer,
         "note": one.note,
     }
 
 
-def _known(value: Any) -> Any:
-    """The same without numbers that are none."""
+def _without_nan(value: Any) -> Any:
+    """Return the same with None for numbers that are none."""
     if isinstance(value, Mapping):
-        return {name: _known(one) for name, one in value.items()}
+        return {name: _without_nan(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_known(one) for one in value]
+        return [_without_nan(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from fmim_core.metric_names import METRICS
-from fmim_reports.across.differences import Differences
+from fmim_reports.across.differences import StudyDifference
 from fmim_reports.across.settings import differing
-from fmim_reports.across.studies import ArmGroup, ComparedStudy, arm_groups
+from fmim_reports.across.studies import ComparedStudy, arm_groups
+from fmim_reports.parts.comparisons.table import P_COLUMNS
 from fmim_reports.writing.formats import configuration_text
 from fmim_reports.writing.tables import Column, Table
 
 
 def studies_table(studies: Sequence[ComparedStudy]) -> Table:
-    """The studies with the letters by which the other tables call them."""
+    """Show the studies with the letters by which the other tables call them."""
     columns = [
         Column("key", "Letter"),
         Column("folder", "Folder"),
@@ -47,18 +47,19 @@ def studies_table(studies: Sequence[ComparedStudy]) -> Table:
 
 
 def settings_table(studies: Sequence[ComparedStudy]) -> Table:
-    """In what the studies differ."""
+    """Show in what the studies differ."""
     columns = [Column("about", "About"), Column("setting", "Setting"), *(Column(s.key, s.key) for s in studies)]
     rows: list[dict[str, Any]] = []
     for one in differing(studies):
         values = {study.key: one.text(study.key) for study in studies}
-        rows.append({"about": one.about, "setting": one.name, "rule": _new(rows, "about", one.about)} | values)
+        new = bool(rows) and rows[-1]["about"] != one.about
+        rows.append({"about": one.about, "setting": one.name, "rule": new} | values)
     text = "Every setting of study.json that is not the same in all of these studies; all others are. Arms stand below."
     return Table("settings", "What differs", text, columns, rows, empty="Nothing: these studies have equal settings.")
 
 
 def arms_table(studies: Sequence[ComparedStudy]) -> Table:
-    """The arms side by side: what was selected, what its search cost, and how it scored."""
+    """Show the arms side by side: what was selected, what its search cost, and how it scored."""
     metrics = [METRICS[name] for name in dict.fromkeys(one.results.metric.name for one in studies)]
     scored = " or ".join(metric.label for metric in metrics)
     columns = [
@@ -72,16 +73,7 @@ def arms_table(studies: Sequence[ComparedStudy]) -> Table:
         Column("validation", "Validation", "estimate", f"{scored}, %, mean ± SE (n)"),
         Column("test", "Test", "estimate", f"{scored}, %, mean ± SE (n)"),
     ]
-    rows = [row for group in arm_groups(studies) for row in _arm_rows(group)]
-    text = (
-        "Arms of one name, or trained by one configuration, stand together. Validation: over the folds of the search; "
-        "test: over seeds. Device time: seconds × the share of a GPU, or of a CPU core."
-    )
-    return Table("arms", "Arms side by side", text, columns, rows)
-
-
-def _arm_rows(group: ArmGroup) -> list[dict[str, Any]]:
-    return [
+    rows = [
         {
             "arm": one.arm.label,
             "study": one.study.key,
@@ -89,17 +81,23 @@ def _arm_rows(group: ArmGroup) -> list[dict[str, Any]]:
             "n_s": one.arm.cost.n_s,
             "epochs": one.arm.cost.epochs,
             "device_seconds": one.arm.cost.device_seconds,
-            "metric": one.study.results.metric.label,
+            "metric": one.results.metric.label,
             "validation": one.arm.validation,
             "test": one.arm.test,
             "rule": one is group.members[0],
         }
+        for group in arm_groups(studies)
         for one in group.members
     ]
+    text = (
+        "Arms of one name, or trained by one configuration, stand together. Validation: over the folds of the search; "
+        "test: over seeds. Device time: seconds × the share of a GPU, or of a CPU core."
+    )
+    return Table("arms", "Arms side by side", text, columns, rows)
 
 
-def differences_table(found: Differences) -> Table:
-    """The difference of each arm to the like one of the first study, with its interval and tests."""
+def differences_table(found: Sequence[StudyDifference]) -> Table:
+    """Show the difference of each arm to the like one of the first study, with its interval and tests."""
     columns = [
         Column("arm", "Arm"),
         Column("which", "Studies"),
@@ -110,30 +108,14 @@ def differences_table(found: Differences) -> Table:
         Column("high", "High", "points", "95 % CI"),
         Column("sample", "Over", "text", "95 % CI"),
         Column("pairing", "Paired by"),
-        Column("p", "t test", "p", "p, difference"),
-        Column("p_holm", "Holm", "p", "p, difference"),
-        Column("p_equivalence", "TOST", "p", "p, equivalence"),
-        Column("p_equivalence_holm", "Holm", "p", "p, equivalence"),
+        *P_COLUMNS,
         Column("result", "Result"),
     ]
     rows = [
-        {
-            "arm": one.later.arm.label,
-            "which": one.name,
-            "metric": one.metric.label,
-            "difference": one.value,
-            "se": one.uncertainty.se,
-            "low": one.uncertainty.low,
-            "high": one.uncertainty.high,
-            "pairing": one.pairing or "nothing",
-            "sample": one.sample,
-            "p": one.p,
-            "p_holm": _defined(found.by_holm.adjusted[number]),
-            "p_equivalence": one.p_equivalence,
-            "p_equivalence_holm": _defined(found.equivalences_by_holm.adjusted[number]),
-            "result": found.answer(number),
-        }
-        for number, one in found.numbered
+        {"arm": one.later.arm.label, "which": one.name, "metric": one.metric.label, "result": one.answer}
+        | {"pairing": one.pairing or "nothing", "sample": one.sample, **one.cells}
+        for one in found
+        if one.value is not None
     ]
     text = (
         "The later study’s arm minus that of A, on the test set. Where the data and the seeds agree, it is paired by "
@@ -144,11 +126,3 @@ def differences_table(found: Differences) -> Table:
     return Table(
         "differences", "Differences to A", text, columns, rows, empty="No two arms of A and another are alike."
     )
-
-
-def _new(rows: Sequence[dict[str, Any]], name: str, value: str) -> bool:
-    return bool(rows) and rows[-1][name] != value
-
-
-def _defined(p: float) -> float | None:
-    return None if math.isnan(p) else p

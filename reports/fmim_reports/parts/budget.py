@@ -116,8 +116,8 @@ def _curve(results: Results, arm: ArmSummary) -> Curve | None:
         return None
     left_out = known.count(False)
     if declared.searcher_facts.ordered or results.stops(arm.name):
-        so_far = best_so_far(scores, costs, metric.higher_is_better)
-        return Curve(arm, metric, True, so_far.best, (), so_far.costs, left_out)
+        best, spent = best_so_far(scores, metric.higher_is_better), tuple(np.cumsum(costs).tolist())
+        return Curve(arm, metric, True, best, (), spent, left_out)
     scores, costs = ([v for v, is_known in zip(values, known, strict=True) if is_known] for values in (scores, costs))
     drawn = expected_best(scores, range(1, len(scores) + 1), costs, metric.higher_is_better)
     sd = tuple(map(math.sqrt, drawn.variance))

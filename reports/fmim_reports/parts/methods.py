@@ -11,7 +11,7 @@ from importlib import resources
 from typing import Any
 
 from fmim_core.records import ArmEntry, flat, without_controls
-from fmim_reports.parts.comparisons import ALPHA
+from fmim_reports.parts.comparisons.difference import ALPHA
 from fmim_reports.parts.comparisons.words import margin_text
 from fmim_reports.reading.once import once
 from fmim_reports.reading.plan import key_of

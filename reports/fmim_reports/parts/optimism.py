@@ -1,8 +1,6 @@
-"""How much better the selected configuration looks than it is: selecting the best of many flatters it."""
+"""The optimism of selection: selecting the best of many configurations flatters it."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
@@ -11,8 +9,8 @@ from fmim_reports.drawing.axes import Extent, Mark, scale_of, scale_y
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.drawing.styles import arm_styles, aside, marker_legend
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import ArmSummary, arm_summaries, completed
-from fmim_reports.stats import Optimism, optimism
+from fmim_reports.reading.summary import ArmSummary, arm_summaries
+from fmim_reports.stats import Interval, optimism
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import points
@@ -20,50 +18,23 @@ from fmim_reports.writing.sections import Section, a_choice, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
 
-@dataclass(frozen=True)
-class ArmOptimism:
-    """By how much an arm's validation score exceeds its result with fresh seeds."""
-
-    arm: ArmSummary
-    found: Optimism
-
-    @property
-    def n_s(self) -> int:
-        return self.arm.cost.n_s
-
-    @property
-    def difference(self) -> float | None:
-        """None without a fresh seed."""
-        return self.found.optimism if self.arm.test.stat.n else None
-
-
-def optimisms(results: Results) -> list[ArmOptimism]:
-    """One per arm with a selected configuration, in plan order."""
-    metric, found = results.metric, []
-    for arm in arm_summaries(results):
-        if arm.configuration is None or not arm.validation.complete:
-            continue
-        by_fold = completed(results.of(arm.name, "search", arm.configuration), metric.name)
-        by_seed = completed(results.of(arm.name, "replicate"), metric.name)
-        found.append(ArmOptimism(arm, optimism(by_fold, by_seed, higher_is_better=metric.higher_is_better)))
-    return found
+def optimisms(results: Results) -> list[tuple[ArmSummary, Interval]]:
+    """Return that of each arm with a selected configuration that completed every fold, in plan order."""
+    return [
+        (arm, optimism(arm.validation.values, arm.test.values, results.metric.higher_is_better))
+        for arm in arm_summaries(results)
+        if arm.configuration is not None and arm.validation.complete
+    ]
 
 
 @in_every_study(Section.MORE, a_choice)
 def optimism_table(results: Results) -> Table:
-    """The optimism of each arm's selection."""
+    """Show the optimism of each arm's selection."""
     found, label = optimisms(results), results.metric.label
     rows = [
-        {
-            "arm": one.arm,
-            "n_s": one.n_s,
-            "validation": one.arm.validation,
-            "test": one.arm.test,
-            "optimism": one.difference,
-            "low": one.found.low,
-            "high": one.found.high,
-        }
-        for one in found
+        {"arm": arm, "n_s": arm.cost.n_s, "validation": arm.validation, "test": arm.test}
+        | {"optimism": one.value, "low": one.low, "high": one.high}
+        for arm, one in found
     ]
     minus = "Validation − fresh seeds" if results.metric.higher_is_better else "Fresh seeds − validation"
     both, group = f"{minus}, percentage points", f"{label} in %, mean ± SE (n)"
@@ -81,46 +52,47 @@ def optimism_table(results: Results) -> Table:
         "several scores is so partly by luck. The change of subjects and of their number from validation to test is in "
         "it too: read it against an arm with N_s = 1, which selected nothing."
     )
-    notes = [f"{one.arm.label}: {one.found.note}." for one in found if one.found.note]
+    notes = [f"{arm.label}: {one.note}." for arm, one in found if one.note]
     return Table("selection_optimism", "Optimism of the selection", caption(results, text), columns, rows, notes)
 
 
 @in_every_study(Section.FIGURES, a_choice)
 def optimism_plot(results: Results) -> Plot:
-    """The optimism against the number of configurations an arm chose from."""
-    found = [one for one in optimisms(results) if one.n_s > 0 and one.difference is not None]
-    if not any(one.n_s > 1 for one in found):
+    """Draw the optimism against the number of configurations an arm chose from."""
+    found = [
+        (arm, Extent.with_interval(one.value, one.low, one.high), one)
+        for arm, one in optimisms(results)
+        if arm.cost.n_s > 0 and one.value is not None
+    ]
+    if not any(arm.cost.n_s > 1 for arm, *_ in found):
         raise NothingToDraw("no arm that selected among two configurations has a test result yet")
     label, styles = results.metric.label, arm_styles(results)
-    scale = scale_of(
-        {one.arm.name: Extent.with_interval(one.found.optimism, one.found.low, one.found.high) for one in found}
-    )
+    scale = scale_of({arm.name: extent for arm, extent, _ in found})
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         marks = []
-        for one in found:
-            alike = [other for other in found if other.n_s == one.n_s]
-            x = one.n_s * aside(alike.index(one), len(alike), 0.14)
-            style = styles[one.arm.name]
+        for arm, extent, one in found:
+            n_s = arm.cost.n_s
+            alike = [other for other, *_ in found if other.cost.n_s == n_s]
+            x, style = n_s * aside(alike.index(arm), len(alike), 0.14), styles[arm.name]
             line = {**style.line, "linestyle": "", "fillstyle": style.face}
             axes.update_datalim([(x, 0)], updatey=False)
-            marks.append(Mark(one.arm.name, x, points(one.found.optimism, 1), line))
-            if one.arm.name not in scale.beyond:
-                y, low, high = one.found.optimism, one.found.low, one.found.high
-                error = None if low is None or high is None else [[100 * (y - low)], [100 * (high - y)]]
-                axes.errorbar(x, 100 * y, yerr=error, elinewidth=1, capsize=2, **line)
+            marks.append(Mark(arm.name, x, points(one.value, 1), line))
+            if arm.name not in scale.beyond:
+                y, bars = extent.value, [[extent.value - extent.bars_low], [extent.bars_high - extent.value]]
+                axes.errorbar(x, y, yerr=None if one.low is None else bars, elinewidth=1, capsize=2, **line)
         axes.axhline(0, color="#5b6470", linewidth=0.8)
         axes.set(xlabel="configurations trained, $N_s$", xscale="log")
         axes.set_ylabel(f"optimism ({label},\npercentage points)")
-        ticks = sorted({one.n_s for one in found})
+        ticks = sorted({arm.cost.n_s for arm, *_ in found})
         axes.set_xticks(ticks, [str(tick) for tick in ticks])
         axes.xaxis.set_minor_locator(NullLocator())
         axes.margins(x=0.15)
         scale_y({axes: marks}, scale)
-        marker_legend(figure, [one.arm for one in found], styles)
+        marker_legend(figure, [arm for arm, *_ in found], styles)
 
-    listed = "; ".join(f"{one.arm.label} {points(one.difference)} with {one.n_s}" for one in found)
+    listed = "; ".join(f"{arm.label} {points(one.value)} with {arm.cost.n_s}" for arm, _, one in found)
     text = (
         "By how many percentage points the validation score of the selected configuration exceeds its test result with "
         "fresh seeds, 95 % CI; one far longer than the arms differ leaves the axis. The change of subjects is in it "

@@ -60,7 +60,7 @@ def pipelines_table(results: Results) -> Table:
             rows.append(
                 {**labels, "rule": ours is one.own, "over": over, "n": found.n}
                 | {"difference": found.difference if found.n else None, "low": found.low, "high": found.high}
-                | {"probability": wins.probability, "p_low": wins.low, "p_high": wins.high}
+                | {"probability": wins.value, "p_low": wins.low, "p_high": wins.high}
             )
             notes += [f"{labels['a'].label} − {labels['b'].label}, {over}: {found.note}."] if found.note else []
     difference, better = f"a − b, {results.metric.label}, percentage points", "a beats b, % of pairs"

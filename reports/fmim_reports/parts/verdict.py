@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fmim_reports.parts.cautions import cautions
-from fmim_reports.parts.comparisons import comparisons, corrected
+from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.plain import plain_sentences
 from fmim_reports.parts.comparisons.words import Facts, comparison_cautions, comparison_details, estimate_text
 from fmim_reports.parts.training.learning_curves import trailing_cautions
@@ -30,9 +30,13 @@ class Verdict:
 
 
 def verdict_of_comparisons(results: Results) -> Verdict:
-    """The answer of each comparison that the study declared; without any, each arm's test result."""
+    """Return the answer of each comparison that the study declared; without any, each arm's test result."""
+    findings = plain_sentences(results) or [
+        f"{arm.label} ({configuration_text(arm.configuration)}): test {results.metric.label} {estimate_text(arm.test)}."
+        for arm in arm_summaries(results)
+    ]
     own = (*comparison_cautions(comparisons(results), results.selects), *trailing_cautions(results))
-    return verdict_of(results, plain_sentences(results) or _arm_findings(results), *own)
+    return verdict_of(results, findings, *own)
 
 
 def verdict_of(results: Results, findings: Iterable[str], *own: str) -> Verdict:
@@ -40,15 +44,8 @@ def verdict_of(results: Results, findings: Iterable[str], *own: str) -> Verdict:
     return Verdict(lead(results), tuple(findings), (*own, *cautions(results)), details(results))
 
 
-def _arm_findings(results: Results) -> list[str]:
-    return [
-        f"{arm.label} ({configuration_text(arm.configuration)}): test {results.metric.label} {estimate_text(arm.test)}."
-        for arm in arm_summaries(results)
-    ]
-
-
 def lead(results: Results) -> str:
-    """On which data the answer was found."""
+    """Say on which data the answer was found."""
     test = results.study.data.test
     text = f"On {data_phrase(results)} (test set: {test.subjects} subjects, {test.queries} queries)"
     chance = test_fact(results, chance_name(results))
@@ -58,7 +55,5 @@ def lead(results: Results) -> str:
 
 
 def details(results: Results) -> tuple[tuple[str, Facts], ...]:
-    """All numbers of each comparison that the study declared."""
-    found = comparisons(results)
-    by_holm = corrected(found)
-    return tuple((one.heading(), comparison_details(one, by_holm, results.searched)) for one in found)
+    """Return all numbers of each comparison that the study declared, under its heading."""
+    return tuple((one.heading, comparison_details(one)) for one in comparisons(results))

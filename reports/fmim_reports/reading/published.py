@@ -8,10 +8,11 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fmim_core.records import ArmEntry
-from fmim_reports.stats import MeanSE, averages_over_folds, mean_se
+from fmim_reports.stats import MeanSE, mean_se
 
 LABEL = "published (OAI, 5-fold CV)"
 TEST_LABEL = "published (OAI, 5 seeds)"
@@ -180,6 +181,7 @@ def all_years() -> list[AllYears]:
         values = dict(zip(rows["years_after_baseline"], rows["mean_percent"], strict=True))
         printed = values.pop("all")
         sizes = [queries[dataset, int(year)] for year in values]
-        averages = averages_over_folds(list(values.values()), sizes)
-        found.append(AllYears(dataset, metric, loss, printed, averages.pooled, averages.mean_of_folds))
+        by_year = np.array(list(values.values()), dtype=float)
+        pooled, plain = float(np.average(by_year, weights=sizes)), float(by_year.mean())
+        found.append(AllYears(dataset, metric, loss, printed, pooled, plain))
     return found

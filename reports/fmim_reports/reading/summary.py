@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
+import numpy as np
+
 from fmim_core.records import ArmEntry
 from fmim_reports.reading.cost import TotalCost, search_cost
 from fmim_reports.reading.once import once
 from fmim_reports.reading.results import PlannedTrial, Results
-from fmim_reports.stats import MeanSE, averages_over_folds, mean_se
+from fmim_reports.stats import MeanSE, mean_se
 
 Key = TypeVar("Key")
 
@@ -100,7 +102,7 @@ def from_time(trial: PlannedTrial, metric: str, least: int) -> float | None:
     times = [time for time in trial.times if time >= least and trial.metric("queries", time) != 0]
     sizes = [trial.metric("queries", time) for time in times]
     values = [trial.metric(metric, time) for time in times]
-    return averages_over_folds(values, sizes).pooled if times else None
+    return float(np.average(values, weights=sizes)) if times else None
 
 
 def estimate_from_time(trials: list[PlannedTrial], metric: str, least: int, of: int, unit: str) -> Estimate:
@@ -122,7 +124,7 @@ def pooled_over_queries(results: Results, arm: str, configuration: Mapping[str, 
     sizes = [t.metric("queries") for t in trials]
     if not trials or any(not size > 0 for size in sizes):
         return math.nan
-    return averages_over_folds([t.metric(results.metric.name) for t in trials], sizes).pooled
+    return float(np.average([t.metric(results.metric.name) for t in trials], weights=sizes))
 
 
 @once

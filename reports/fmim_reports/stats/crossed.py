@@ -15,32 +15,11 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from fmim_reports.stats.pairs import ROUNDING, above_zero, check_share, join
+from fmim_reports.stats.differences import UNKNOWN, Uncertainty
+from fmim_reports.stats.pairs import ROUNDING, check_share, join
 
 FEW_SEEDS = 4  # by simulation: with 2 and 3 seeds intervals over both cover as little as 88 and 92 %
 FEW_SUBJECTS = 10
-
-
-@dataclass(frozen=True)
-class Uncertainty:
-    """The SE of a mean with its degrees of freedom, and the mean's interval [low, high]; None where there is none."""
-
-    se: float | None = None
-    df: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-    def p(self, difference: float) -> float | None:
-        """The two-sided p value of a t test that this difference is truly 0; None without an interval."""
-        if not self.se or self.df is None:
-            return None
-        return above_zero(2 * special.stdtr(self.df, -abs(difference) / self.se))
-
-    def equivalence_p(self, difference: float, margin: float) -> float | None:
-        """That of two one-sided t tests that it truly lies outside ±margin, the larger one (Schuirmann 1987)."""
-        if not self.se or self.df is None:
-            return None
-        return above_zero(special.stdtr(self.df, (abs(difference) - margin) / self.se))
 
 
 @dataclass(frozen=True)
@@ -54,14 +33,15 @@ class MeanSquares:
     subjects: int
 
     def over_seeds(self) -> tuple[Any, Any]:
-        """SE and degrees of freedom over seeds alone; the next two likewise."""
+        """Return SE and degrees of freedom over seeds alone."""
         return self._error(self.seed), self.seeds - 1
 
     def over_subjects(self) -> tuple[Any, Any]:
+        """Return them over subjects alone."""
         return self._error(self.subject), self.subjects - 1
 
     def over_both(self) -> tuple[Any, Any]:
-        """With variances of seeds and of subjects that are not below 0; one that is 0 has no part in either."""
+        """Return them over both, with variances not below 0 of seeds and subjects; one that is 0 has no part."""
         seeds_vary, subjects_vary = self.seed > self.interaction, self.subject > self.interaction
         free_seeds, free_subjects = self.seeds - 1, max(self.subjects - 1, 1)
         spread = (
@@ -73,7 +53,7 @@ class MeanSquares:
         return self._error(total), total**2 / np.maximum(spread, np.finfo(float).tiny)
 
     def variances(self) -> Variances:
-        """The variance of each, not below 0."""
+        """Return the variance of each, not below 0."""
         by_seed, by_subject = (max(square - self.interaction, 0.0) for square in (self.seed, self.subject))
         return Variances(by_seed / self.subjects, by_subject / self.seeds, self.interaction, self.subjects)
 
@@ -83,7 +63,7 @@ class MeanSquares:
 
 @dataclass(frozen=True)
 class Variances:
-    """What makes a mean over queries vary: variances, in the unit of the mean squared.
+    """The variances that make a mean over queries vary, in the unit of the mean squared.
 
     Args:
         seed, subject: of what a seed, and what a subject, adds to all its values.
@@ -98,7 +78,7 @@ class Variances:
     subjects: int = 1
 
     def precision(self, seeds: int) -> tuple[float, float]:
-        """The SE over both that so many seeds are expected to give, and its degrees of freedom.
+        """Return the SE over both that so many seeds are expected to give, and its degrees of freedom.
 
         se² = seed/n + subject/S + interaction/(n S) for n seeds and S subjects.
         """
@@ -106,13 +86,13 @@ class Variances:
         return float(se), float(df)
 
     def expected(self, seeds: int) -> MeanSquares:
-        """The mean squares that so many seeds are expected to have."""
+        """Return the mean squares that so many seeds are expected to have."""
         by_seed, by_subject, rest = self.subjects * self.seed, seeds * self.subject, self.interaction
         return MeanSquares(by_seed + rest, by_subject + rest, rest, seeds, self.subjects)
 
     @property
     def least_se(self) -> float:
-        """The SE that these subjects leave, however many seeds there are."""
+        """Return the SE that these subjects leave, however many seeds there are."""
         return math.sqrt(self.subject / self.subjects)
 
 
@@ -138,7 +118,7 @@ class Crossed:
 
 
 def crossed_mean(values: pd.DataFrame, subjects: Mapping[Hashable, Hashable], level: float = 0.95) -> Crossed:
-    """The mean over seeds and queries of one arm's `values` (seeds × queries), shares between 0 and 1 such as AP.
+    """Return the mean over seeds and queries of one arm's `values` (seeds × queries), shares such as AP.
 
     `subjects` maps a query, a column of `values`, to its subject; a Series does. The mean over queries is a ratio of
     sums over subjects, θ = Σ_s t_s / Σ_s q_s with t_s the sum and q_s the number of a subject's values. Linearised,
@@ -166,7 +146,7 @@ def crossed_mean(values: pd.DataFrame, subjects: Mapping[Hashable, Hashable], le
 def crossed_difference(
     a: pd.DataFrame, b: pd.DataFrame, subjects: Mapping[Hashable, Hashable], level: float = 0.95
 ) -> Crossed:
-    """The mean of a − b, both (seeds × queries), paired by seed and query: as `crossed_mean`, with plain t intervals.
+    """Return the mean of a − b, both (seeds × queries), paired by both: as `crossed_mean`, with plain t intervals.
 
     Seeds and queries that only one of the two has are not used; `note` names them.
 
@@ -191,7 +171,7 @@ def _crossed(
     ends: Callable[[float, float], tuple[float, float]],
     *notes: str,
 ) -> Crossed:
-    """`ends(mean, reach)` makes an interval of the reach of a plain one."""
+    """Compute all of it; `ends(mean, reach)` makes an interval of the reach of a plain one."""
     check_share("level", level)
     whole = values.to_numpy(dtype=float)
     scored = ~np.isnan(whole).all(axis=0)
@@ -204,9 +184,9 @@ def _crossed(
     left_out = f"left out: {empty} queries without a value in any seed" if empty else ""
 
     def over(least: int, error: Callable[[MeanSquares], tuple[Any, Any]]) -> Uncertainty:
-        """Nothing where there are not two of what varies, and no interval where it does not vary."""
+        """Return nothing where there are not two of what varies, and no interval where it does not vary."""
         if squares is None or least < 2:
-            return Uncertainty()
+            return UNKNOWN
         se, df = map(float, error(squares))
         if se <= ROUNDING * float(np.abs(y).max()):
             return Uncertainty(0.0, df)
@@ -227,7 +207,7 @@ def _crossed(
 
 
 def _numbered(queries: Sequence[Hashable], subjects: Mapping[Hashable, Hashable]) -> np.ndarray:
-    """The number of each query's subject, from 0 on."""
+    """Return the number of each query's subject, from 0 on."""
     if unknown := [query for query in queries if query not in subjects]:
         raise ValueError(f"{len(unknown)} queries have no subject, such as {unknown[0]!r}: name the subject of each")
     people = [subjects[query] for query in queries]
@@ -240,13 +220,13 @@ def _plain(mean: float, reach: float) -> tuple[float, float]:
 
 
 def _by_logit(mean: float, reach: float) -> tuple[float, float]:
-    """By the delta method, the logit has the reach of the mean over θ(1 − θ)."""
+    """Return an interval by the delta method: the logit has the reach of the mean over θ(1 − θ)."""
     center, logit_reach = special.logit(mean), reach / (mean * (1 - mean))
     return float(special.expit(center - logit_reach)), float(special.expit(center + logit_reach))
 
 
 def _trouble(y: np.ndarray) -> str:
-    """Why there is no mean; empty when there is one."""
+    """Return why there is no mean; empty when there is one."""
     if not y.size:
         return "no values"
     broken = int(np.isnan(y).sum())
@@ -254,7 +234,7 @@ def _trouble(y: np.ndarray) -> str:
 
 
 def _few(seeds: int, subjects: int) -> list[str]:
-    """What follows from few seeds or subjects."""
+    """Return what follows from few seeds or subjects."""
     one = {"seed": seeds, "subject": subjects}
     said = [f"one {name}: nothing is known of others" for name, number in one.items() if number == 1]
     few = (("seeds", seeds, FEW_SEEDS), ("subjects", subjects, FEW_SUBJECTS))
@@ -266,7 +246,7 @@ def _few(seeds: int, subjects: int) -> list[str]:
 
 
 def _mean_squares(y: np.ndarray, of_query: np.ndarray, subjects: int, mean: float) -> MeanSquares:
-    """Those of z_rs, as `crossed_mean` has it; 0 where one seed, or one subject, has none."""
+    """Return those of z_rs, as `crossed_mean` has it; 0 where one seed, or one subject, has none."""
     seeds, sizes = len(y), np.bincount(of_query, minlength=subjects)
     sums = np.stack([np.bincount(of_query, row, minlength=subjects) for row in y])
     z = (sums - mean * sizes) * subjects / sizes.sum()

@@ -1,4 +1,4 @@
-"""Is one arm better than another, or as good? Paired differences, equivalence, and Holm's correction."""
+"""Is one arm better than another, or as good? Differences, paired or not, equivalence, and Holm's correction."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
+from scipy import special
 from scipy.stats import ttest_ind
 from statsmodels.stats.weightstats import DescrStatsW
 
@@ -17,11 +17,38 @@ from fmim_reports.stats.pairs import above_zero, check_share, no_variance, pair,
 
 
 @dataclass(frozen=True)
+class Uncertainty:
+    """The SE of a mean with its degrees of freedom, and the mean's interval [low, high]; None where there is none."""
+
+    se: float | None = None
+    df: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    def p(self, difference: float) -> float | None:
+        """Return the two-sided p value of a t test that this difference is truly 0; None without an interval."""
+        if not self.se or self.df is None:
+            return None
+        return above_zero(2 * special.stdtr(self.df, -abs(difference) / self.se))
+
+    def equivalence_p(self, difference: float, margin: float) -> float | None:
+        """Return that of two one-sided t tests that it truly lies outside ±margin, the larger one (Schuirmann 1987)."""
+        if not self.se or self.df is None:
+            return None
+        return above_zero(special.stdtr(self.df, (abs(difference) - margin) / self.se))
+
+
+UNKNOWN = Uncertainty()
+
+
+@dataclass(frozen=True)
 class PairedDifference:
     """The mean of a − b over `n` pairs, of which the differences have standard deviation `sd`.
 
     [low, high] is its t interval; `note` names what could not be computed. `correlation` of a and b over the pairs, and
-    the `unpaired_se` that the difference would have without pairs, say what pairing bought.
+    the `unpaired_se` that the difference would have without pairs, say what pairing bought. `g` is the difference over
+    `sd` without bias: Cohen's d_z with Hedges' correction, which grows with the correlation that arms have by sharing
+    seeds, so that it compares with other such ones, not with those of independent groups.
     """
 
     difference: float
@@ -34,23 +61,22 @@ class PairedDifference:
     sd: float | None = None
     correlation: float | None = None
     unpaired_se: float | None = None
+    g: float | None = None
     missing: tuple[Hashable, ...] = ()
     note: str = ""
+
+    @property
+    def uncertainty(self) -> Uncertainty:
+        """Return its SE over pairs with its interval; nothing without an interval."""
+        return UNKNOWN if self.low is None else Uncertainty(self.se, self.n - 1, self.low, self.high)
 
 
 @dataclass(frozen=True)
 class UnpairedDifference:
-    """The mean of `n_a` values less that of `n_b` others; `df` are the degrees of freedom of its t interval."""
+    """The mean of a less that of b, over independent replicates; `note` says why there is no interval."""
 
     difference: float
-    n_a: int
-    n_b: int
-    level: float
-    se: float | None = None
-    df: float | None = None
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
+    uncertainty: Uncertainty = UNKNOWN
     note: str = ""
 
 
@@ -84,7 +110,7 @@ class Holm:
 
 
 def paired_difference(a: Values, b: Values, level: float = 0.95) -> PairedDifference:
-    """Mean of a − b, paired by replicate, with its `level` t interval and two-sided p value.
+    """Return the mean of a − b, paired by replicate, with its `level` t interval and two-sided p value.
 
     `a` and `b` map replicate → value. Replicates that only one of them has are listed in `missing`, not used.
     With fewer than two pairs, without variance, or with a value that is not a number there is no interval and
@@ -95,59 +121,73 @@ def paired_difference(a: Values, b: Values, level: float = 0.95) -> PairedDiffer
     """
     check_share("level", level)
     pairs = pair(a, b)
-    sd, found = pairs.sd, pairs.trouble
-    se = None if sd is None else sd / math.sqrt(pairs.n)
-    low, high, p = None, None, None
-    if not found:
-        sample = DescrStatsW(pairs.d)
-        low, high = (float(x) for x in sample.tconfint_mean(alpha=1 - level))
-        p = above_zero(sample.ttest_mean(0)[1])
-        found = smallest_note(p)
-    return PairedDifference(
-        difference=pairs.mean,
-        se=se,
-        n=pairs.n,
-        low=low,
-        high=high,
-        p=p,
+    n, mean, sd, found = pairs.n, pairs.mean, pairs.sd, pairs.trouble
+    unpaired_se = None if n < 2 else math.nan
+    if np.isfinite(pairs.d).all() and n > 1:
+        unpaired_se = math.sqrt((pairs.a.var(ddof=1) + pairs.b.var(ddof=1)) / n)
+    none = PairedDifference(
+        difference=mean,
+        se=None if sd is None else sd / math.sqrt(n),
+        n=n,
+        low=None,
+        high=None,
+        p=None,
         level=level,
         sd=sd,
-        correlation=pairs.correlation,
-        unpaired_se=pairs.unpaired_se,
+        correlation=_correlation(pairs.a, pairs.b),
+        unpaired_se=unpaired_se,
         missing=pairs.missing,
         note=pairs.note(found),
     )
+    if found or not sd:
+        return none
+    sample = DescrStatsW(pairs.d)
+    low, high = map(float, sample.tconfint_mean(alpha=1 - level))
+    p = above_zero(sample.ttest_mean(0)[1])
+    g = mean / sd * hedges_correction(n - 1) if n > 2 else None
+    return replace(none, low=low, high=high, p=p, g=g, note=pairs.note(smallest_note(p)))
 
 
-def unpaired_difference(a: Values, b: Values, level: float = 0.95) -> UnpairedDifference:
-    """Mean of a − b of independent replicates, with Welch's (1947) `level` t interval and two-sided p value.
+def _correlation(a: np.ndarray, b: np.ndarray) -> float | None:
+    """Return Pearson's correlation; None with fewer than three pairs, or where one does not vary."""
+    if len(a) < 3 or not np.isfinite(a - b).all() or any(no_variance(values, values) for values in (a, b)):
+        return None
+    return float(np.corrcoef(a, b)[0, 1])
+
+
+def hedges_correction(m: int) -> float:
+    """Return J(m) of m > 1 degrees of freedom: E[J d] is the true standardised difference (Hedges 1981, eq. 6e).
+
+    J = Γ(m/2) / (√(m/2) Γ((m − 1)/2))
+    """
+    return math.exp(special.gammaln(m / 2) - special.gammaln((m - 1) / 2)) / math.sqrt(m / 2)
+
+
+def unpaired_difference(a: Values, b: Values) -> UnpairedDifference:
+    """Return the mean of a less that of b, of independent replicates, with Welch's (1947) 95 % t interval.
 
     se² = s_a²/n_a + s_b²/n_b, with Satterthwaite's degrees of freedom. Where one of the two has fewer than two
-    replicates, neither varies, or a value is not a number, there is no interval and no p value, and `note` says why.
-
-    Raises:
-        ValueError: `level` outside (0, 1).
+    replicates, neither varies, or a value is not a number, there is no interval, and `note` says why.
     """
-    check_share("level", level)
     x, y = (np.array(list(by_replicate(values).values()), dtype=float) for values in (a, b))
     difference = float(x.mean() - y.mean()) if len(x) and len(y) else math.nan
-    none = UnpairedDifference(difference, len(x), len(y), level)
     broken = int((~np.isfinite(np.concatenate([x, y]))).sum())
     if min(len(x), len(y)) < 2:
-        return replace(none, note=f"too few replicates ({len(x)} and {len(y)}): no interval and no p value")
+        note = f"too few replicates ({len(x)} and {len(y)}): no interval and no p value"
+        return UnpairedDifference(difference, note=note)
     if broken:
-        return replace(none, note=f"{broken} of {len(x) + len(y)} values are not a number")
+        return UnpairedDifference(difference, note=f"{broken} of {len(x) + len(y)} values are not a number")
     if no_variance(x, x) and no_variance(y, y):
-        return replace(none, se=0.0, note="no variance: neither of the two varies, so there is no interval")
+        note = "no variance: neither of the two varies, so there is no interval"
+        return UnpairedDifference(difference, Uncertainty(0.0), note)
     found = ttest_ind(x, y, equal_var=False)
-    low, high = map(float, found.confidence_interval(level))
-    p = above_zero(found.pvalue)
     se = math.sqrt(x.var(ddof=1) / len(x) + y.var(ddof=1) / len(y))
-    return replace(none, se=se, df=float(found.df), low=low, high=high, p=p, note=smallest_note(p))
+    uncertainty = Uncertainty(se, float(found.df), *map(float, found.confidence_interval(0.95)))
+    return UnpairedDifference(difference, uncertainty, smallest_note(found.pvalue))
 
 
 def equivalence(a: Values, b: Values, margin: float, alpha: float = 0.05) -> Equivalence:
-    """TOST (Schuirmann 1987): is the paired difference a − b within ±`margin`? p is the larger of two one-sided ones.
+    """Test if the paired difference a − b is within ±`margin` (TOST, Schuirmann 1987): p is the larger one-sided one.
 
     `p_lower` tests difference ≤ −margin, `p_upper` tests difference ≥ margin; the interval is 1 − 2·alpha (90 %), and
     lies within ±margin exactly when the two are `equivalent`.
@@ -166,21 +206,14 @@ def equivalence(a: Values, b: Values, margin: float, alpha: float = 0.05) -> Equ
         return none
     sample = DescrStatsW(pairs.d)
     p, lower, upper = sample.ttost_mean(-margin, margin)
-    low, high = sample.tconfint_mean(alpha=2 * alpha)
-    return replace(
-        none,
-        p=above_zero(p),
-        p_lower=above_zero(lower[1]),
-        p_upper=above_zero(upper[1]),
-        low=float(low),
-        high=float(high),
-        equivalent=bool(p < alpha),
-        note=pairs.note(smallest_note(p)),
-    )
+    low, high = map(float, sample.tconfint_mean(alpha=2 * alpha))
+    p, p_lower, p_upper = map(above_zero, (p, lower[1], upper[1]))
+    tested = replace(none, p=p, p_lower=p_lower, p_upper=p_upper, low=low, high=high)
+    return replace(tested, equivalent=p < alpha, note=pairs.note(smallest_note(p)))
 
 
 def holm(p_values: Mapping[Any, float | None] | Iterable[float | None], alpha: float = 0.05) -> Holm:
-    """Holm's (1979) step-down correction: p_(i) becomes max over j ≤ i of (m − j + 1) p_(j), at most 1.
+    """Correct by Holm's (1979) step-down method: p_(i) becomes max over j ≤ i of (m − j + 1) p_(j), at most 1.
 
     An undefined p value (None or not-a-number) stays not-a-number, is not rejected, and is not part of the
     family of m tests; `note` counts them.
@@ -188,20 +221,20 @@ def holm(p_values: Mapping[Any, float | None] | Iterable[float | None], alpha: f
     Raises:
         ValueError: a p value outside [0, 1].
     """
-    named = p_values.to_dict() if isinstance(p_values, pd.Series) else p_values
-    keyed = dict(named) if isinstance(named, Mapping) else dict(enumerate(named))
+    named = hasattr(p_values, "keys")  # a mapping or a Series
+    pairs: Any = p_values if named else enumerate(p_values)
+    keyed: dict[Any, float | None] = dict(pairs)
     p = np.array([math.nan if value is None else value for value in keyed.values()], dtype=float)
     if bool(((p < 0) | (p > 1)).any()):
         raise ValueError(f"p values must lie in [0, 1], got {p.tolist()}")
-    order = np.argsort(p)  # what is not a number comes last
-    family = int((~np.isnan(p)).sum())
-    steps = np.arange(family, 0, -1) * p[order[:family]]
+    order, family = np.argsort(p), int((~np.isnan(p)).sum())  # what is not a number comes last
+    steps = np.arange(family, 0, -1) * p[order[:family]]  # statsmodels' own collects all garbage at each call
     adjusted = np.full(len(p), math.nan)
     adjusted[order[:family]] = np.minimum(np.maximum.accumulate(steps), 1)
-    rejected = adjusted <= alpha
     undefined = len(p) - family
     note = f"{undefined} of {len(p)} p values are undefined and not in the family" if undefined else ""
-    shaped: tuple[Any, Any] = tuple(adjusted.tolist()), tuple(rejected.tolist())
-    if isinstance(named, Mapping):
-        shaped = dict(zip(keyed, shaped[0], strict=True)), dict(zip(keyed, shaped[1], strict=True))
-    return Holm(*shaped, alpha=alpha, family=family, note=note)
+    each, rejected = (
+        dict(zip(keyed, values.tolist(), strict=True)) if named else tuple(values.tolist())
+        for values in (adjusted, adjusted <= alpha)
+    )
+    return Holm(each, rejected, alpha, family, note)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,23 +25,8 @@ class MeanSE:
     nan: int = 0
 
 
-@dataclass(frozen=True)
-class FoldAverages:
-    """Two averages over folds that differ when folds differ in size; a report says which one it shows."""
-
-    mean_of_folds: float
-    pooled: float
-
-
-FOLD_LABELS = {
-    "mean_of_folds": "mean of folds (each fold counts once)",
-    "pooled": "pooled (each query counts once)",
-}
-"""What reports call each field of `FoldAverages`."""
-
-
 def by_replicate(values: Values) -> dict[Hashable, float]:
-    """One value a replicate: several values of one replicate (its folds, a row written twice) are averaged first.
+    """Return one value a replicate: several of one (its folds, a row written twice) are averaged first.
 
     A mapping is replicate → value or replicate → values; a Series is keyed by its index, which may repeat;
     any other sequence is one replicate a value, keyed by position.
@@ -54,7 +39,7 @@ def by_replicate(values: Values) -> dict[Hashable, float]:
 
 
 def mean_se(values: Values) -> MeanSE:
-    """Mean ± SE over replicates, SE = sd(ddof=1) / √n.
+    """Return mean ± SE over replicates, SE = sd(ddof=1) / √n.
 
     One replicate has no SE (`None`), and no replicate a mean that is not a number. A value that is not a number
     makes the mean and SE so too, and is counted in `nan`: it is never dropped.
@@ -62,21 +47,7 @@ def mean_se(values: Values) -> MeanSE:
     """
     array = np.array(list(by_replicate(values).values()), dtype=float)
     n, nan = len(array), int(np.isnan(array).sum())
-    if n == 0:
-        return MeanSE(math.nan, None, 0, None)
-    if n == 1:
-        return MeanSE(float(array[0]), None, 1, None, nan)
+    if n < 2:
+        return MeanSE(float(array[0]) if n else math.nan, None, n, None, nan)
     sd = float(array.std(ddof=1))
     return MeanSE(float(array.mean()), sd / math.sqrt(n), n, sd, nan)
-
-
-def averages_over_folds(values: Sequence[float], sizes: Sequence[float]) -> FoldAverages:
-    """Mean of folds Σ v_i / k, and pooled Σ v_i s_i / Σ s_i, of fold values v_i with fold sizes s_i.
-
-    Raises:
-        ValueError: not one positive size a fold.
-    """
-    v, s = np.asarray(values, dtype=float), np.asarray(sizes, dtype=float)
-    if v.shape != s.shape or v.size == 0 or bool((s <= 0).any()):
-        raise ValueError(f"values {list(values)} need as many positive sizes, got {list(sizes)}")
-    return FoldAverages(float(v.mean()), float((v * s).sum() / s.sum()))

@@ -16,6 +16,17 @@ SMALLEST_P = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True)
+class Interval:
+    """A value with its 95 % interval [low, high], over `n` pairs if of pairs; `note` says why one is not there."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+    n: int = 0
+
+
+@dataclass(frozen=True)
 class Pairs:
     """The values of the replicates that both arms have, in one order, and the replicates that only one has."""
 
@@ -25,20 +36,22 @@ class Pairs:
 
     @property
     def d(self) -> np.ndarray:
-        """Differences a − b."""
+        """Return the differences a − b."""
         return self.a - self.b
 
     @property
     def n(self) -> int:
+        """Return the number of pairs."""
         return len(self.a)
 
     @property
     def mean(self) -> float:
+        """Return the mean of a − b; not-a-number without a pair."""
         return float(self.d.mean()) if self.n else math.nan
 
     @property
     def sd(self) -> float | None:
-        """Standard deviation (ddof = 1) of the differences, 0 if they differ by no more than rounding; None of one."""
+        """Return the sd (ddof = 1) of the differences, 0 if they differ by no more than rounding; None of one."""
         if self.n < 2:
             return None
         if not np.isfinite(self.d).all():
@@ -46,25 +59,8 @@ class Pairs:
         return 0.0 if no_variance(self.d, np.concatenate([self.a, self.b])) else float(self.d.std(ddof=1))
 
     @property
-    def correlation(self) -> float | None:
-        """Pearson's correlation of a and b; None with fewer than three pairs, or where one does not vary."""
-        arms = (self.a, self.b)
-        if self.n < 3 or not np.isfinite(self.d).all() or any(no_variance(values, values) for values in arms):
-            return None
-        return float(np.corrcoef(*arms)[0, 1])
-
-    @property
-    def unpaired_se(self) -> float | None:
-        """The SE that the mean difference would have if a and b were not paired, √((s_a² + s_b²)/n)."""
-        if self.n < 2:
-            return None
-        if not np.isfinite(self.d).all():
-            return math.nan
-        return math.sqrt((self.a.var(ddof=1) + self.b.var(ddof=1)) / self.n)
-
-    @property
     def unusable(self) -> str:
-        """Why nothing can be said of how the differences vary; empty when something can."""
+        """Return why nothing can be said of how the differences vary; empty when something can."""
         if self.n < 2:
             return f"fewer than two pairs ({self.n}): no interval and no p value"
         broken = int((~np.isfinite(self.d)).sum())
@@ -72,19 +68,19 @@ class Pairs:
 
     @property
     def trouble(self) -> str:
-        """Why a t statistic of the differences does not exist; empty when it does."""
+        """Return why a t statistic of the differences does not exist; empty when it does."""
         if not self.unusable and self.sd == 0:
             return f"no variance: all {self.n} differences are {self.mean:.6g}, so there is no interval and no p value"
         return self.unusable
 
     def note(self, *found: str) -> str:
-        """What was found and which replicates have no partner, as one text."""
+        """Return what was found and which replicates have no partner, as one text."""
         alone = f"without a partner: replicate {', '.join(map(str, self.missing))}" if self.missing else ""
         return join([*found, alone])
 
 
 def pair(a: Values, b: Values) -> Pairs:
-    """Pairs two arms by replicate; `a` and `b` as in `by_replicate`."""
+    """Pair two arms by replicate; `a` and `b` as in `by_replicate`."""
     first, second = by_replicate(a), by_replicate(b)
     shared = [key for key in first if key in second]
     missing = tuple(sorted(set(first) ^ set(second), key=lambda key: (str(type(key)), key)))
@@ -93,25 +89,26 @@ def pair(a: Values, b: Values) -> Pairs:
 
 
 def no_variance(values: np.ndarray, of: np.ndarray) -> bool:
-    """Whether `values` differ by no more than rounding does, when computed from numbers as large as `of`."""
+    """Say if `values` differ by no more than rounding does, when computed from numbers as large as `of`."""
     return float(values.std(ddof=1)) <= ROUNDING * float(np.abs(of).max())
 
 
 def above_zero(p: float) -> float:
-    """A p value as a float that is not 0: no p value is, though one can be too small to be held."""
+    """Return a p value as a float that is not 0: no p value is, though one can be too small to be held."""
     return max(float(p), SMALLEST_P)
 
 
 def smallest_note(p: float) -> str:
-    """What to say of a p value that `above_zero` had to raise."""
+    """Return what to say of a p value that `above_zero` had to raise."""
     return f"p < {SMALLEST_P:.1e}" if p <= SMALLEST_P else ""
 
 
 def check_share(name: str, value: float) -> None:
-    """Raises a ValueError unless 0 < value < 1."""
+    """Raise a ValueError unless 0 < value < 1."""
     if not 0 < value < 1:
         raise ValueError(f"{name} {value} must lie between 0 and 1, for example 0.95")
 
 
 def join(notes: Iterable[str]) -> str:
-    return "; ".join(note for note in notes if note)
+    """Return the notes that there are as one text."""
+    return "; ".join(filter(None, notes))

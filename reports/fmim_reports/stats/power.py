@@ -1,4 +1,4 @@
-"""What a comparison can show: the power of its tests, what they could have found, and the seeds that they need.
+"""The power of the tests of a comparison, the differences that they could have found, and the seeds that they need.
 
 Everything follows from how a difference varies (`Variances`): over seeds alone, or over seeds and subjects. A spread
 that was estimated from few seeds is itself uncertain, and so is all that is said here: a guide, not a bound.
@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 from fmim_reports.stats.crossed import MeanSquares, Variances
 from fmim_reports.stats.pairs import check_share
 
-ENOUGH = 0.8
+ENOUGH_POWER = 0.8
 """The power that a test should have, by convention (Cohen 1988)."""
 _MANY_SEEDS = 1_000_000
 _NODES = (32, 8, 4)  # of the mean squares of seeds, of which there are few, of subjects, and of the interaction
@@ -30,7 +30,7 @@ class Power:
     Args:
         difference: of the t test, if the arms truly differ by the margin. equivalence: of the two one-sided tests, if
             they are truly equal.
-        smallest_difference, smallest_margin: with which these would be `ENOUGH`.
+        smallest_difference, smallest_margin: with which these would be `ENOUGH_POWER`.
         seeds_difference, seeds_equivalence: with which they would be, too; None where no number of seeds is enough,
             since these subjects alone leave too much: an SE of `least_se`.
     """
@@ -48,7 +48,7 @@ class Power:
 
 @cache
 def power_of(variances: Variances, seeds: int, margin: float, alpha: float = 0.05) -> Power | None:
-    """The power of both tests with so many seeds and such a margin of equivalence; None where nothing varies.
+    """Return the power of both tests with so many seeds and such a margin of equivalence; None where nothing varies.
 
     Raises:
         ValueError: fewer than two seeds, a margin that is not positive, or `alpha` outside (0, 1).
@@ -72,7 +72,7 @@ def power_of(variances: Variances, seeds: int, margin: float, alpha: float = 0.0
 
 
 def smallest_difference(variances: Variances, seeds: int, alpha: float = 0.05) -> float | None:
-    """The true difference that the t test finds with a probability of `ENOUGH`; None where nothing varies.
+    """Return the true difference that the t test finds with a probability of `ENOUGH_POWER`; None where nothing varies.
 
     It makes no use of the difference that was found.
 
@@ -115,18 +115,18 @@ class _Tests:
         return cls(se, special.stdtrit(df, 1 - alpha / 2) * shown, special.stdtrit(df, 1 - alpha) * shown, weights)
 
     def find(self, difference: float) -> float:
-        """How often the two-sided t test finds this true difference: |d̄| > t s."""
+        """Return how often the two-sided t test finds this true difference: |d̄| > t s."""
         beyond = sum(special.ndtr((sign * difference - self.reach_two_sided) / self.se) for sign in (1, -1))
         return float((self.weights * beyond).sum())
 
     def find_equivalent(self, margin: float) -> float:
-        """How often two equal arms are found equivalent within ±margin: |d̄| < margin − t s (Schuirmann 1987)."""
+        """Return how often two equal arms are found equivalent within ±margin: |d̄| < margin − t s (Schuirmann 1987)."""
         within = 2 * special.ndtr((margin - self.reach_one_sided) / self.se) - 1
         return float((self.weights * np.maximum(within, 0)).sum())
 
 
 def _chi_squares(df: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """χ²(df)/df at so many nodes, and their weights; 1 where there are no degrees of freedom."""
+    """Return χ²(df)/df at so many nodes, and their weights; 1 where there are no degrees of freedom."""
     if df == 0:
         return np.ones(1), np.ones(1)
     x, weights = np.polynomial.legendre.leggauss(nodes)
@@ -134,11 +134,11 @@ def _chi_squares(df: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _seeds_needed(variances: Variances, alpha: float, power: Callable[[_Tests], float]) -> int | None:
-    """The fewest seeds with which a test has a power of `ENOUGH`; None if no number of them does."""
+    """Return the fewest seeds with which a test has a power of `ENOUGH_POWER`; None if no number of them does."""
 
     def enough(seeds: int) -> bool:
         tests = _Tests.of(variances, seeds, alpha)
-        return tests is None or power(tests) >= ENOUGH
+        return tests is None or power(tests) >= ENOUGH_POWER
 
     if not enough(_MANY_SEEDS):
         return None
@@ -152,8 +152,8 @@ def _seeds_needed(variances: Variances, alpha: float, power: Callable[[_Tests], 
 
 
 def _first(power: Callable[[float], float], se: float) -> float:
-    """The smallest effect at which a power that rises with it is `ENOUGH`, from one SE upwards."""
+    """Return the smallest effect at which a power that rises with it is `ENOUGH_POWER`, from one SE upwards."""
     high = se
-    while power(high) < ENOUGH:
+    while power(high) < ENOUGH_POWER:
         high *= 2
-    return float(brentq(lambda effect: power(effect) - ENOUGH, 0.0, high, xtol=1e-12 * se))
+    return float(brentq(lambda effect: power(effect) - ENOUGH_POWER, 0.0, high, xtol=1e-12 * se))

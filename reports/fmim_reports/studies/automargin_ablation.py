@@ -11,13 +11,14 @@ from matplotlib.figure import Figure
 
 from fmim_reports.drawing.axes import Extent, Mark, Scale, scale_of, scale_x
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
-from fmim_reports.parts.comparisons import ALPHA, Comparison, Corrected, comparisons, corrected, different_tasks_note
+from fmim_reports.parts.comparisons.comparison import Comparison, comparisons, different_tasks_note
+from fmim_reports.parts.comparisons.difference import ALPHA, family_note
 from fmim_reports.parts.comparisons.words import estimate_text
 from fmim_reports.parts.tidy import every_value_table
 from fmim_reports.parts.verdict import Verdict, verdict_of
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, completed, on_test
-from fmim_reports.stats import ENOUGH, mean_se, smallest_difference
+from fmim_reports.stats import ENOUGH_POWER, mean_se, smallest_difference
 from fmim_reports.studies import Contents
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM
@@ -35,7 +36,7 @@ def ablation_tidy_table(results: Results) -> Table:
 def ablation_table(results: Results) -> Table:
     """Return every arm on the test set and its difference to the baseline."""
     listed = comparisons(results)
-    found, by_holm = {one.a.name: one for one in listed}, corrected(listed)
+    found = {one.a.name: one for one in listed}
     rows = []
     for arm in arm_summaries(results):
         chance = mean_se(completed(results.of(arm.name, "replicate"), "chance_mAP"))
@@ -46,7 +47,7 @@ def ablation_table(results: Results) -> Table:
             "test_CMC_1": on_test(results, arm.name, "CMC_1"),
             "chance_mAP": chance.mean if chance.n else None,
         }
-        rows.append(row | (_difference(found[arm.name], by_holm) if arm.name in found else {}))
+        rows.append(row | ({"n": one.paired.n} | one.cells if (one := found.get(arm.name)) else {}))
     group = "Test, %, mean ± SE over seeds (n)"
     interval = f"{results.metric.label} − baseline, percentage points, paired by seed"
     columns = [
@@ -67,19 +68,8 @@ def ablation_table(results: Results) -> Table:
         f"on the baseline's task. Nothing was searched (N_s = 1): all arms use {_configuration(results)}."
     )
     missing = [f"“{one.a.search}”: {one.note}." for one in listed if one.note]
-    notes = [different_tasks_note(listed), by_holm.differences.note, *missing]
+    notes = [different_tasks_note(listed), family_note(listed), *missing]
     return Table("settings", "What each setting changes", caption(results, text), columns, rows, notes, also=[ARM])
-
-
-def _difference(one: Comparison, by_holm: Corrected) -> dict[str, Any]:
-    return {
-        "n": one.paired.n,
-        "difference": one.paired.difference if one.paired.n else None,
-        "low": one.uncertainty.low,
-        "high": one.uncertainty.high,
-        "over": one.over,
-        "p_holm": by_holm.p(one),
-    }
 
 
 def _configuration(results: Results) -> str:
@@ -95,7 +85,7 @@ def forest_plot(results: Results) -> Plot:
     drawn, label = [one for one in comparisons(results) if one.paired.n], results.metric.label
     if not drawn:
         raise NothingToDraw("no seed is completed by both the baseline and another arm yet")
-    groups = [group for same in (True, False) if (group := [c for c in drawn if c.same_task is same])]
+    groups = [group for same in (True, False) if (group := [c for c in drawn if c.tested is same])]
     scales = [_scale(group) for group in groups]
 
     def draw(figure: Figure) -> None:
@@ -109,7 +99,7 @@ def forest_plot(results: Results) -> Plot:
         f"with its 95 % t interval over {' or '.join(dict.fromkeys(one.over for one in drawn))} "
         f"({_pairs_phrase(drawn)}); none without two pairs. The intervals are not corrected for their number."
     )
-    if any(not one.same_task for one in drawn):
+    if any(not one.tested for one in drawn):
         text += (
             " Open circle, on a scale of its own: scored on another task, with another chance level, so the difference "
             "is not an effect of training."
@@ -133,7 +123,7 @@ def _scale(group: Sequence[Comparison]) -> Scale:
 
 def _forest(axes: Axes, group: Sequence[Comparison], scale: Scale) -> None:
     """Draw a row for each difference, filled where it is on the baseline's task."""
-    same = group[0].same_task
+    same = group[0].tested
     colour = _SAME if same else _OTHER
     style: dict[str, Any] = {"marker": "o", "markersize": 5, "color": colour, "markeredgewidth": 1.2}
     style["markerfacecolor"] = colour if same else "#fdfdfd"
@@ -181,27 +171,26 @@ def ablation_verdict(results: Results) -> Verdict:
 
 
 def _answer(found: Sequence[Comparison], label: str) -> list[str]:
-    by_holm = corrected(found)
-    tested = [one for one in found if one.same_task and one.paired.n]
+    tested = [one for one in found if one.tested and one.paired.n]
     if not tested:
         return ["No seed is completed by both the baseline and another arm yet, so no setting can be judged."]
     ranked = sorted(tested, key=lambda one: -abs(one.paired.difference))
-    shown, rest = ([one for one in ranked if by_holm.differs(one) is differs] for differs in (True, False))
+    shown, rest = ([one for one in ranked if one.differs is differs] for differs in (True, False))
     sentences = [
-        f"Shown to matter, in percentage points of {label} with 95 % CI (p by Holm): {_with_p(shown, by_holm)}."
+        f"Shown to matter, in percentage points of {label} with 95 % CI (p by Holm): {_with_p(shown)}."
         if shown
         else f"No setting is shown to change {label} (p by Holm, {len(tested)} settings compared)."
     ]
     if rest:
         sentences.append(
             "Not shown to matter, which is no evidence that they do not, largest difference first: "
-            f"{_with_p(rest, by_holm)}.{_detectable(rest, len(tested))}"
+            f"{_with_p(rest)}.{_detectable(rest, len(tested))}"
         )
     return sentences
 
 
-def _with_p(found: Sequence[Comparison], by_holm: Corrected) -> str:
-    return "; ".join(f"{c.a.search} {interval_text(c)} ({p_text(by_holm.p(c))}, n = {c.paired.n})" for c in found)
+def _with_p(found: Sequence[Comparison]) -> str:
+    return "; ".join(f"{c.a.search} {interval_text(c)} ({p_text(c.p_holm)}, n = {c.paired.n})" for c in found)
 
 
 def _detectable(rest: Sequence[Comparison], compared: int) -> str:
@@ -216,7 +205,7 @@ def _detectable(rest: Sequence[Comparison], compared: int) -> str:
     ends = list(dict.fromkeys(in_percent(value) for value in (min(least), max(least))))
     return (
         f" With this many seeds and this much variation the minimum detectable difference is {' to '.join(ends)} "
-        f"percentage points (power {in_percent(ENOUGH, 0)} %), if it is the largest of the {compared}."
+        f"percentage points (power {in_percent(ENOUGH_POWER, 0)} %), if it is the largest of the {compared}."
     )
 
 

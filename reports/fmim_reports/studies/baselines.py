@@ -20,7 +20,7 @@ from fmim_reports.drawing.lines import draw_line
 from fmim_reports.drawing.plotting import INK, NothingToDraw, Plot
 from fmim_reports.drawing.styles import ArmStyle, shared_legend
 from fmim_reports.parts.cautions import epochs_caution
-from fmim_reports.parts.comparisons import comparisons
+from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.plain import plain_sentences
 from fmim_reports.parts.comparisons.words import comparison_cautions, estimate_text
 from fmim_reports.parts.tidy import every_value_table

@@ -17,7 +17,7 @@ from fmim_reports.drawing.axes import Extent, Mark, Scale, range_text, scale_of,
 from fmim_reports.drawing.lines import draw_line, mean_points
 from fmim_reports.drawing.plotting import BLUE, VERMILLION, NothingToDraw, Plot
 from fmim_reports.drawing.styles import shared_legend
-from fmim_reports.parts.comparisons import comparisons
+from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.plain import plain_sentences
 from fmim_reports.parts.comparisons.words import comparison_cautions, estimate_text
 from fmim_reports.parts.tidy import tidy_row, tidy_table

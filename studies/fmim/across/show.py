@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fmim.terminal.tables import Listing, show
 from fmim_core.records import without_controls
-from fmim_reports.across.differences import Difference, Differences
+from fmim_reports.across.differences import StudyDifference, not_compared
 from fmim_reports.across.settings import differing
 from fmim_reports.across.studies import ComparedStudy, arm_groups
 from fmim_reports.writing.formats import NOTHING, configuration_text, duration, mean_se_text, p_text, points
@@ -18,7 +18,7 @@ from fmim_reports.writing.formats import NOTHING, configuration_text, duration, 
 LONG = 40  # characters of a setting's value; of a longer one the beginning is shown
 
 
-def show_comparison(studies: Sequence[ComparedStudy], found: Differences, console: Console) -> None:
+def show_comparison(studies: Sequence[ComparedStudy], found: Sequence[StudyDifference], console: Console) -> None:
     """The studies by letter, then what differs, their arms, and the differences."""
     for parts in (_studies(studies, console), _settings(studies, console), _arms(studies, console)):
         show(console, *parts, "")
@@ -70,42 +70,34 @@ def _arms(studies: Sequence[ComparedStudy], console: Console) -> Iterator[Render
         yield Listing(("", "configuration", *numbers), rows, frozenset(numbers)).fitting(console)
 
 
-def _differences(found: Differences, console: Console) -> Iterator[RenderableType]:
-    for (name, way, note), group in groupby(found.numbered, lambda pair: _way(pair[1])):
+def _differences(found: Sequence[StudyDifference], console: Console) -> Iterator[RenderableType]:
+    given = [one for one in found if one.value is not None]
+    for (name, way, note), group in groupby(given, lambda one: (one.name, f"{one.way}, over {one.sample}", one.note)):
         yield _heading(f"{name}, {way}")
         if note:
             yield Text(without_controls(note))
-        yield _like_differences(found, list(group)).fitting(console)
+        yield _like_differences(list(group)).fitting(console)
         yield ""
-    yield from map(Text, map(without_controls, found.not_compared))
-    if not found.all:
+    yield from map(Text, map(without_controls, not_compared(found)))
+    if not found:
         yield "No two arms of these studies are alike, so there is no difference to show."
-    if found.numbered:
-        yield Text(f"p is corrected by Holm over all {found.by_holm.family} tested. --json has all numbers.")
+    if given:
+        yield Text(f"p is corrected by Holm over all {given[0].family} tested. --json has all numbers.")
 
 
-def _way(one: Difference) -> tuple[str, str, str]:
-    """What neighbours share: of which studies they are, how they are paired over how many, and what to know of it."""
-    way = f"paired by {one.pairing}" if one.pairing else "not paired, since seeds differ"
-    return one.name, f"{way}, over {one.sample}", one.note
-
-
-def _like_differences(found: Differences, group: Sequence[tuple[int, Difference]]) -> Listing:
-    numbers = (f"{group[0][1].metric.label}, points", "95 % CI", "p")
-    rows = [
-        (one.later.arm.label, points(one.value), _interval(one), _p(found, number), found.answer(number))
-        for number, one in group
-    ]
+def _like_differences(group: Sequence[StudyDifference]) -> Listing:
+    numbers = (f"{group[0].metric.label}, points", "95 % CI", "p")
+    rows = [(one.later.arm.label, points(one.value), _interval(one), _p(one), one.answer) for one in group]
     return Listing(("arm", *numbers, "result"), rows, frozenset(numbers))
 
 
-def _interval(one: Difference) -> str:
+def _interval(one: StudyDifference) -> str:
     low, high = one.uncertainty.low, one.uncertainty.high
     return NOTHING if low is None else f"{points(low)} to {points(high)}"
 
 
-def _p(found: Differences, number: int) -> str:
-    return p_text(found.by_holm.adjusted[number]).removeprefix("p ").removeprefix("= ")
+def _p(one: StudyDifference) -> str:
+    return p_text(one.p_holm).removeprefix("p ").removeprefix("= ")
 
 
 def _heading(text: str) -> Text:

@@ -7,7 +7,7 @@ from pathlib import Path
 from fmim.plan import Plan
 from fmim.terminal.spread import ASSUMED
 from fmim_core.records import study_path
-from fmim_reports.parts.comparisons import comparisons
+from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.words import power_sentence
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import Variances, power_of
@@ -33,7 +33,7 @@ def _measured(plan: Plan, out: Path) -> list[str]:
     for one in comparisons(results):
         power = one.variances and power_of(one.variances, plan.compared_replicates, plan.study.equivalence_margin)
         if power:
-            found.append(f"power, measured in {out.name}, {one.heading()}: {power_sentence(power, one.over)}")
+            found.append(f"power, measured in {out.name}, {one.heading}: {power_sentence(power, one.over)}")
     return found
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from fmim_reports.across.differences import differences
+from fmim_reports.across.differences import differences, not_compared
 from fmim_reports.across.studies import arm_groups, read_studies
 from tests.oracles import statistics as oracles
 from tests.reports.across.conftest import ARMS, SHIFTS
@@ -30,10 +30,10 @@ def aps(out: Path, arm: str) -> tuple[np.ndarray, list[str]]:
 
 def test_equal_seeds_and_data_are_paired_by_seed_and_query(studies: Studies) -> None:
     found = differences(read_studies([studies["first"], studies["code"]]))
-    assert [(one.name, one.later.arm.name, one.pairing) for one in found.all] == [
+    assert [(one.name, one.later.arm.name, one.pairing) for one in found] == [
         ("B − A", arm, "seed and query") for arm in ARMS
     ]
-    for one in found.all:
+    for one in found:
         (ours, subjects), (theirs, _) = (aps(studies[name], one.later.arm.name) for name in ("code", "first"))
         mean, _, _, both = oracles.crossed_variances((ours - theirs).tolist(), subjects)
         assert one.value == pytest.approx(np.mean(SHIFTS), abs=1e-12)
@@ -47,15 +47,15 @@ def test_equal_seeds_and_data_are_paired_by_seed_and_query(studies: Studies) -> 
 
 def test_holm_corrects_over_the_differences_that_are_shown(studies: Studies) -> None:
     found = differences(read_studies([studies[name] for name in ("first", "code", "seeds", "data")]))
-    given = [one.p for one in found.all if one.p is not None]
+    given = [one.p for one in found if one.p is not None]
     assert len(given) == 4
-    adjusted = [p for p in found.by_holm.adjusted if not math.isnan(p)]
+    adjusted = [one.p_holm for one in found if one.p_holm is not None]
     assert adjusted == pytest.approx(oracles.holm(given))
-    assert [found.answer(number) for number, _ in found.numbered] == ["B better"] * 2 + ["inconclusive"] * 2
+    assert [one.answer for one in found if one.value is not None] == ["B better"] * 2 + ["inconclusive"] * 2
 
 
 def test_other_seeds_on_the_same_data_are_not_paired(studies: Studies) -> None:
-    one, other = differences(read_studies([studies["first"], studies["seeds"]])).all
+    one, other = differences(read_studies([studies["first"], studies["seeds"]]))
     se = math.sqrt(2 * np.var(SEEDS, ddof=1) / 5)
     assert (one.value, one.uncertainty.se) == (pytest.approx(0, abs=1e-12), pytest.approx(se))
     reach = float(stats.t.ppf(0.975, 8)) * se  # equal spreads and numbers: n_a + n_b − 2 degrees of freedom
@@ -76,20 +76,19 @@ def test_where_a_difference_means_nothing_there_is_none_and_it_is_said_why(
     studies: Studies, name: str, why: str
 ) -> None:
     found = differences(read_studies([studies["first"], studies[name]]))
-    assert [(one.value, one.p, one.note) for one in found.all] == [(None, None, why)] * 2
-    assert found.not_compared == [f"B − A is not given: {why}."]
-    assert found.numbered == []
+    assert [(one.value, one.p, one.note) for one in found] == [(None, None, why)] * 2
+    assert not_compared(found) == [f"B − A is not given: {why}."]
 
 
 def test_seeds_of_one_study_alone_are_named_and_a_copy_is_the_same_in_every_seed(
     studies: Studies, tmp_path: Path
 ) -> None:
     fewer = make_out(tmp_path / "fewer", folds=1, replicates=3, arms=ARMS[:1])
-    (one,) = differences(read_studies([fewer, studies["first"]])).all
+    (one,) = differences(read_studies([fewer, studies["first"]]))
     assert (one.value, one.pairing, one.sample) == (0, "seed", "3 seeds")
     assert "without a partner: replicate 3, 4" in one.note
     found = differences(read_studies([fewer, studies["first"]]))
-    assert (found.answer(0), found.all[0].identical) == ("the same in every seed", True)
+    assert (found[0].answer, found[0].identical) == ("the same in every seed", True)
 
 
 def test_an_arm_of_another_name_stands_beside_one_that_was_trained_alike(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_json_has_the_numbers_of_the_tables_and_null_where_there_is_none(studies
     assert [one["data_fingerprint"][0] for one in content["studies"].values()] == ["d", "d", "f"]
     assert content["arms"][0]["studies"]["B"]["test"] == {
         "mean": pytest.approx(0.75),
-        "se": pytest.approx(found.all[0].later.arm.test.stat.se),
+        "se": pytest.approx(found[0].later.arm.test.stat.se),
         "n": 5,
         "planned": 5,
     }

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from fmim_core.records import read_json, write_json
-from fmim_reports.parts.comparisons import compared_costs, comparisons, paired_table, ratios_table
+from fmim_reports.parts.comparisons.comparison import comparisons
+from fmim_reports.parts.comparisons.costs import compared_costs, ratios_table
+from fmim_reports.parts.comparisons.table import paired_table
 from fmim_reports.parts.verdict import verdict_of_comparisons
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import paired_difference
@@ -40,7 +42,7 @@ def test_the_declared_pairs_are_compared_in_their_order(out: Path) -> None:
     (one,) = comparisons(read_results(out))
     # Grid arms have the same shift of a seed, so the difference is that of the levels for every seed.
     assert one.paired.difference == pytest.approx(0.80 - 0.42)
-    assert one.heading() == "AdaTriplet + grid search against Triplet + Q1"  # of different groups
+    assert one.heading == "AdaTriplet + grid search against Triplet + Q1"  # of different groups
 
 
 def test_holm_is_over_all_comparisons(out: Path) -> None:

@@ -85,7 +85,7 @@ def test_differences_are_those_of_the_pipelines_beside_those_of_the_winners(out:
     whole, wins = paired_difference(auto.values, grid.values), superiority(auto.values, grid.values)
     assert float(row["difference"]) == whole.difference
     assert [float(row[name]) for name in ("low", "high")] == [whole.low, whole.high]
-    assert [float(row[name]) for name in ("probability", "p_low", "p_high")] == [wins.probability, wins.low, wins.high]
+    assert [float(row[name]) for name in ("probability", "p_low", "p_high")] == [wins.value, wins.low, wins.high]
     assert (fixed["n"], row["n"]) == ("5", "3")
     assert float(fixed["difference"]) == paired_difference(auto.own, grid.own).difference
 

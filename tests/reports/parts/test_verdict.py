@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from fmim_core.metric_names import METRICS
-from fmim_reports.parts.comparisons import comparisons, paired_table
+from fmim_reports.parts.comparisons.comparison import comparisons
+from fmim_reports.parts.comparisons.table import paired_table
 from fmim_reports.parts.verdict import verdict_of_comparisons
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import crossed_difference, equivalence, holm, paired_difference
@@ -98,8 +99,8 @@ def test_a_ratio_of_device_seconds_stands_with_its_interval_beside_that_of_epoch
     (one, _), said = comparisons(results), verdict_of_comparisons(results)
     assert one.seconds.low is not None
     assert one.seconds.high is not None
-    assert one.seconds.ratio is not None
-    ratio, low, high = (f"{value:.2f}" for value in (one.seconds.ratio, one.seconds.low, one.seconds.high))
+    assert one.seconds.value is not None
+    ratio, low, high = (f"{value:.2f}" for value in (one.seconds.value, one.seconds.low, one.seconds.high))
     cost = dict(said.details[0][1])["Search cost"]
     assert "grid search took 2.00 times the epochs of AutoMargin (72 against 36) and" in cost
     assert cost.endswith(f"{ratio} times its device-seconds (95 % CI {low} to {high}).")

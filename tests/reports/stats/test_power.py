@@ -11,13 +11,10 @@ from scipy import special, stats
 from statsmodels.stats.power import TTestPower
 
 from fmim_reports.stats import (
-    ENOUGH,
+    ENOUGH_POWER,
     Power,
-    Uncertainty,
     Variances,
     crossed_difference,
-    equivalence,
-    paired_difference,
     power_of,
     smallest_difference,
 )
@@ -45,7 +42,7 @@ def test_over_seeds_alone_the_power_of_a_difference_is_that_of_the_paired_t_test
     for effect in (0.3, 0.7, 1.2):
         expected = TTestPower().power(effect, seeds, 0.05)
         assert power(Variances(1.0), seeds, effect).difference == pytest.approx(expected, abs=5e-4)
-    expected = TTestPower().solve_power(nobs=seeds, alpha=0.05, power=ENOUGH)
+    expected = TTestPower().solve_power(nobs=seeds, alpha=0.05, power=ENOUGH_POWER)
     assert smallest_difference(Variances(1.0), seeds) == pytest.approx(expected, rel=2e-3)
     assert smallest_difference(Variances(0.02**2), seeds) == pytest.approx(0.02 * expected, rel=2e-3)
 
@@ -64,9 +61,9 @@ def test_over_seeds_alone_both_tests_pass_as_often_as_they_say(seeds: int) -> No
         found.equivalence, abs=0.005
     )
     shown = np.abs(mean + found.smallest_difference) > stats.t.ppf(0.975, seeds - 1) * se
-    assert shown.mean() == pytest.approx(ENOUGH, abs=0.005)
+    assert shown.mean() == pytest.approx(ENOUGH_POWER, abs=0.005)
     within = np.abs(mean) < found.smallest_margin - stats.t.ppf(0.95, seeds - 1) * se
-    assert within.mean() == pytest.approx(ENOUGH, abs=0.005)
+    assert within.mean() == pytest.approx(ENOUGH_POWER, abs=0.005)
 
 
 @pytest.mark.parametrize("seeds", [2, 5, 10])
@@ -110,32 +107,13 @@ def test_the_seeds_needed_are_the_first_with_the_power_and_none_where_subjects_l
     assert found.seeds_difference is not None
     assert found.seeds_equivalence is not None
     assert found.least_se == pytest.approx(0.003)
-    assert power(variances, found.seeds_difference, 0.01).difference >= ENOUGH
-    assert power(variances, found.seeds_difference - 1, 0.01).difference < ENOUGH
-    assert power(variances, found.seeds_equivalence, 0.01).equivalence >= ENOUGH
-    assert power(variances, found.seeds_equivalence - 1, 0.01).equivalence < ENOUGH
+    assert power(variances, found.seeds_difference, 0.01).difference >= ENOUGH_POWER
+    assert power(variances, found.seeds_difference - 1, 0.01).difference < ENOUGH_POWER
+    assert power(variances, found.seeds_equivalence, 0.01).equivalence >= ENOUGH_POWER
+    assert power(variances, found.seeds_equivalence - 1, 0.01).equivalence < ENOUGH_POWER
     hopeless = power(Variances(0.02**2, 0.13**2, 0.1**2, 100), 5, 0.01)
     assert (hopeless.seeds_difference, hopeless.seeds_equivalence) == (None, None)
     assert hopeless.least_se == pytest.approx(0.013)
-
-
-def test_p_values_over_seeds_are_those_of_the_paired_tests() -> None:
-    a, b = [0.71, 0.74, 0.70, 0.73, 0.75], [0.70, 0.72, 0.71, 0.70, 0.72]
-    paired, tost = paired_difference(a, b), equivalence(a, b, 0.02)
-    found = Uncertainty(paired.se, 4, paired.low, paired.high)
-    assert found.p(paired.difference) == pytest.approx(paired.p)
-    assert found.equivalence_p(paired.difference, 0.02) == pytest.approx(tost.p)
-    assert (Uncertainty().p(0.1), Uncertainty().equivalence_p(0.1, 0.02)) == (None, None)
-
-
-def test_what_pairing_bought() -> None:
-    paired = paired_difference([0.70, 0.72, 0.71, 0.75], [0.69, 0.72, 0.70, 0.73])
-    assert paired.correlation == pytest.approx(np.corrcoef([0.70, 0.72, 0.71, 0.75], [0.69, 0.72, 0.70, 0.73])[0, 1])
-    assert paired.unpaired_se == pytest.approx(
-        math.sqrt((np.var([70, 72, 71, 75], ddof=1) + np.var([69, 72, 70, 73], ddof=1)) / 4) / 100
-    )
-    assert paired_difference([0.7, 0.8], [0.6, 0.8]).correlation is None
-    assert paired_difference([0.7, 0.8, 0.9], [0.6, 0.6, 0.6]).correlation is None
 
 
 def test_what_cannot_be_known_of_power_is_said() -> None:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from fmim_reports.drawing.axes import RULE
 from fmim_reports.drawing.plotting import NothingToDraw
-from fmim_reports.parts.comparisons import comparisons
+from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import Variances, holm, paired_difference, smallest_difference
 from fmim_reports.studies import automargin_ablation as ablation

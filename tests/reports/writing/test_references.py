@@ -9,7 +9,7 @@ import pytest
 
 from fmim_reports.build import status_lines
 from fmim_reports.parts.arms import arms_table
-from fmim_reports.parts.comparisons import comparisons
+from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.costs import accounting_table, search_cost_table
 from fmim_reports.parts.tidy import every_value_table
 from fmim_reports.parts.trials import all_trials_table, failures_table

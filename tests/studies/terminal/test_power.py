@@ -10,7 +10,7 @@ from fmim.declare.changes import with_changes
 from fmim.plan import Plan
 from fmim.terminal.power import power_lines
 from fmim.terminal.spread import ASSUMED
-from fmim_reports.parts.comparisons import comparisons
+from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.words import power_sentence
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import Variances, power_of

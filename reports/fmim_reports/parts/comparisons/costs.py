@@ -1,13 +1,13 @@
-"""What the searches of arms cost side by side: configurations and epochs exactly, device-seconds with an interval."""
+"""The costs of arms' searches side by side: configurations and epochs exactly, device-seconds with an interval."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
-from fmim_core.records import ArmEntry
 from fmim_reports.reading.cost import search_cost
 from fmim_reports.reading.results import Results
-from fmim_reports.stats import CostRatio, cost_ratio
+from fmim_reports.stats import Interval, cost_ratio
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.sections import Section, a_choice, declared_comparisons, in_every_study
@@ -16,23 +16,15 @@ from fmim_reports.writing.tables import Column, Table
 
 @in_every_study(Section.MORE, declared_comparisons, a_choice)
 def ratios_table(results: Results) -> Table:
-    """How many times as much the search of one arm cost as that of another."""
+    """Show how many times as much the search of one arm cost as that of another."""
     rows, notes = [], []
     for name, other in compared_costs(results):
         arm, against = results.arm(name), results.arm(other)
         cost, cost_against = (search_cost(results, one) for one in (name, other))
-        ratio = device_ratio(results, against, arm)
+        ratio = device_ratio(results, other, name)
         rows.append(
-            {
-                "arm": arm,
-                "against": against,
-                "n_s": _over(cost_against.n_s, cost.n_s),
-                "epochs": _over(cost_against.epochs, cost.epochs),
-                "ratio": ratio.ratio,
-                "low": ratio.low,
-                "high": ratio.high,
-                "n": ratio.n,
-            }
+            {"arm": arm, "against": against, "ratio": ratio.value, "low": ratio.low, "high": ratio.high, "n": ratio.n}
+            | {"n_s": _over(cost_against.n_s, cost.n_s), "epochs": _over(cost_against.epochs, cost.epochs)}
         )
         if ratio.note:
             notes.append(f"a = {against.label}, b = {arm.label}: {ratio.note}.")
@@ -57,7 +49,7 @@ def ratios_table(results: Results) -> Table:
 
 
 def compared_costs(results: Results) -> list[tuple[str, str]]:
-    """Pairs of arms whose search costs stand side by side: within each group, and every declared comparison.
+    """Return the pairs of arms whose search costs stand side by side: within each group, and every declared comparison.
 
     Within a group every arm stands beside the one that an arm of the group is first compared with.
     """
@@ -73,24 +65,25 @@ def compared_costs(results: Results) -> list[tuple[str, str]]:
     return list(dict.fromkeys([*within, *results.comparisons]))
 
 
-def device_ratio(results: Results, a: ArmEntry, b: ArmEntry) -> CostRatio:
-    """Search device-seconds of arm a over those of b, by fold; no interval where folds differ by design."""
+def device_ratio(results: Results, a: str, b: str) -> Interval:
+    """Return the search device-seconds of arm a over those of b, by fold; no interval where folds differ by design."""
     found = cost_ratio(_seconds_by_fold(results, a), _seconds_by_fold(results, b))
-    screening = [name for name, arm in (("a", a), ("b", b)) if arm.searcher_facts.screens]
+    screening = [sign for sign, name in (("a", a), ("b", b)) if results.arm(name).searcher_facts.screens]
     if not screening:
         return found
     which = " and ".join(screening)
     why = f"the first fold of {which} screens its configurations, so folds differ by design: no interval"
-    return CostRatio(found.ratio, found.n, None, None, found.level, found.missing, why)
+    return replace(found, low=None, high=None, note=why)
 
 
-def _seconds_by_fold(results: Results, arm: ArmEntry) -> dict[int, float]:
+def _seconds_by_fold(results: Results, arm: str) -> dict[int, float]:
     found: dict[int, list[float]] = {}
-    for trial in results.of(arm.name, "search"):
+    for trial in results.of(arm, "search"):
         if trial.record is not None:
             found.setdefault(trial.replicate, []).append(trial.device_seconds)
     return {fold: math.fsum(found[fold]) for fold in sorted(found)}
 
 
 def _over(a: float, b: float) -> float | None:
+    """Return a / b; None where b is 0."""
     return a / b if b else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from fmim_reports.parts.comparisons.comparison import Comparison, Corrected, comparisons, corrected
+from fmim_reports.parts.comparisons.comparison import Comparison, comparisons
 from fmim_reports.parts.comparisons.words import capital, margin_text
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.formats import decimal, in_percent, points
@@ -14,31 +14,28 @@ SHOWN_AS_FRACTION = 20  # largest denominator that a reader takes in at once; 37
 
 
 def plain_sentences(results: Results) -> tuple[str, ...]:
-    """One sentence per comparison, in the order in which the study declared them; none without comparisons.
+    """Return one sentence per comparison, in the order in which the study declared them; none without comparisons.
 
-    It says the difference with the interval of `Comparison.uncertainty`, what the tests corrected by Holm show, and
-    how much of the other arm's search cost the arm needed, in epochs, which are exact.
+    It says the difference with its interval, what the tests corrected by Holm show, and how much of the other arm's
+    search cost the arm needed, in epochs, which are exact.
     """
-    found = comparisons(results)
-    by_holm = corrected(found)
-    return tuple(plain_sentence(one, by_holm, results.searched) for one in found)
+    return tuple(map(plain_sentence, comparisons(results)))
 
 
-def plain_sentence(one: Comparison, by_holm: Corrected, searched: bool) -> str:
-    """`Triplet: AutoMargin scored 4.8 percentage points lower than grid search in mAP (95 % CI …), …`."""
+def plain_sentence(one: Comparison) -> str:
+    """Return `Triplet: AutoMargin scored 4.8 percentage points lower than grid search in mAP (95 % CI …), …`."""
     a, b = one.names
     arm = f"{one.group}: {a}" if one.group else capital(a)
-    if not one.paired.n:
+    if one.value is None:
         return f"{arm} against {b}: no answer yet, since no seed is completed by both."
-    if math.isnan(one.paired.difference):
+    if math.isnan(one.value):
         return f"{arm} against {b}: no answer, since the {one.metric.label} of a seed is not a number."
-    cost = _cost(one) if searched else ""
-    return f"{arm} scored {_difference(one)}, {_shown(one, by_holm)}{cost}."
+    return f"{arm} scored {_difference(one, one.value)}, {_shown(one)}{_cost(one)}."
 
 
-def _difference(one: Comparison) -> str:
-    """By how much a differs from b, with the interval, and the seeds where some are missing."""
-    difference, low, high = one.paired.difference, one.uncertainty.low, one.uncertainty.high
+def _difference(one: Comparison, difference: float) -> str:
+    """Say by how much a differs from b, with the interval, and the seeds where some are missing."""
+    low, high = one.uncertainty.low, one.uncertainty.high
     digits = _digits(difference, low or 0.0, high or 0.0)
     size = in_percent(abs(difference), digits)
     than = f"{size} percentage points {'lower' if difference < 0 else 'higher'} than" if float(size) else "the same as"
@@ -50,28 +47,28 @@ def _difference(one: Comparison) -> str:
 
 
 def _digits(*values: float) -> int:
-    """The fewest digits, at least one and at most three, with which no value but zero is shown as zero."""
+    """Return the fewest digits, at least one and at most three, with which no value but zero is shown as zero."""
     return next((digits for digits in (1, 2) if all(not v or round(abs(100 * v), digits) for v in values)), 3)
 
 
-def _shown(one: Comparison, by_holm: Corrected) -> str:
-    """What the tests allow one to say of the difference."""
-    if not one.same_task:
+def _shown(one: Comparison) -> str:
+    """Return what the tests allow one to say of the difference."""
+    if not one.tested:
         return "on a task of another difficulty, so this says nothing about the training"
     if one.p is None:
         return f"{'with one seed' if one.paired.n == 1 else 'equally with every seed'}, so nothing can be tested"
-    if by_holm.equivalent(one):
-        also = ", though a difference is shown" if by_holm.differs(one) else ""
+    if one.equivalent:
+        also = ", though a difference is shown" if one.differs else ""
         return f"which is equivalent within ±{margin_text(one.margin)}{also}"
-    if by_holm.differs(one):
+    if one.differs:
         return f"which is shown to be {'better' if one.better else 'worse'}"
     excludes_0 = one.uncertainty.low is not None and not one.uncertainty.low <= 0 <= (one.uncertainty.high or 0.0)
-    corrected_for = f", corrected for {by_holm.differences.family} comparisons," if excludes_0 else ""
+    corrected_for = f", corrected for {one.family} comparisons," if excludes_0 else ""
     return f"so neither a difference{corrected_for} nor equivalence is shown"
 
 
 def _cost(one: Comparison) -> str:
-    """For how much of b's search cost a was found; nothing where one of them trained nothing in a search."""
+    """Say for how much of b's search cost a was found; nothing where one of them trained nothing in a search."""
     ours, theirs = one.a.cost.epochs, one.b.cost.epochs
     if not ours or not theirs:
         return ""
@@ -81,7 +78,7 @@ def _cost(one: Comparison) -> str:
 
 
 def _share(ratio: Fraction) -> str:
-    """`1/4 of the`, `the same`, `4 times the`; in percent or rounded where a fraction is hard to read."""
+    """Return `1/4 of the`, `the same`, `4 times the`; in percent or rounded where a fraction is hard to read."""
     if ratio == 1:
         return "the same"
     if ratio > 1:

@@ -5,27 +5,29 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fmim_reports.parts.comparisons.comparison import (
-    Comparison,
-    Corrected,
-    comparisons,
-    corrected,
-    different_tasks_note,
-)
+from fmim_reports.parts.comparisons.comparison import Comparison, comparisons, different_tasks_note
+from fmim_reports.parts.comparisons.difference import family_note
 from fmim_reports.parts.comparisons.words import margin_text
 from fmim_reports.reading.results import Results
-from fmim_reports.stats import ENOUGH
+from fmim_reports.stats import ENOUGH_POWER
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.formats import in_percent
 from fmim_reports.writing.sections import Section, declared_comparisons, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
+P_COLUMNS = (
+    Column("p", "t test", "p", "p, difference"),
+    Column("p_holm", "Holm", "p", "p, difference"),
+    Column("p_equivalence", "TOST", "p", "p, equivalence"),
+    Column("p_equivalence_holm", "Holm", "p", "p, equivalence"),
+)
+"""The columns of a difference's tests, whose cells are in `Difference.cells`."""
+
 
 @in_every_study(Section.TABLES, declared_comparisons)
 def paired_table(results: Results) -> Table:
-    """Each declared difference with its SE, interval, effect size and tests, corrected by Holm."""
+    """Show each declared difference with its SE, interval, effect size and tests, corrected by Holm."""
     found, label = comparisons(results), results.metric.label
-    by_holm = corrected(found)
     difference, se, interval = f"a − b, {label}, percentage points", "SE over", "95 % CI"
     columns = [
         Column("a", "Arm a", "arm"),
@@ -41,10 +43,7 @@ def paired_table(results: Results) -> Table:
         Column("over", "Over", "text", interval),
         Column("g", "Effect size g", "number"),
         Column("correlation", "Correlation of seeds", "number"),
-        Column("p", "t test", "p", "p, difference"),
-        Column("p_holm", "Holm", "p", "p, difference"),
-        Column("p_equivalence", "TOST", "p", "p, equivalence"),
-        Column("p_equivalence_holm", "Holm", "p", "p, equivalence"),
+        *P_COLUMNS,
         Column("note", "Note"),
     ]
     text = (
@@ -57,40 +56,24 @@ def paired_table(results: Results) -> Table:
         "Intervals are not corrected. Effect size g: the difference over the spread of differences between seeds "
         "(Hedges). Correlation of both arms' seeds: pairing by seed makes the variance smaller by about this share."
     )
-    notes = [by_holm.differences.note, different_tasks_note(found)]
-    rows = [_paired_row(one, by_holm) for one in found]
+    notes = [family_note(found), different_tasks_note(found)]
+    rows = [_paired_row(one) for one in found]
     return Table("paired_differences", "Paired differences", caption(results, text), columns, rows, notes)
 
 
-def _paired_row(one: Comparison, by_holm: Corrected) -> dict[str, Any]:
+def _paired_row(one: Comparison) -> dict[str, Any]:
     paired, crossed = one.paired, one.crossed
-    return {
-        "a": one.a,
-        "b": one.b,
-        "n": paired.n,
-        "subjects": None if crossed is None else crossed.subjects,
-        "difference": paired.difference if paired.n else None,
-        "se_seeds": paired.se,
-        "se_subjects": None if crossed is None else crossed.over_subjects.se,
-        "se_both": None if crossed is None else crossed.over_both.se,
-        "low": one.uncertainty.low,
-        "high": one.uncertainty.high,
-        "over": one.over,
-        "g": one.effect.g,
-        "correlation": paired.correlation,
-        "p": one.p,
-        "p_holm": by_holm.p(one),
-        "p_equivalence": one.p_equivalence,
-        "p_equivalence_holm": by_holm.p_equivalence(one),
-        "note": one.note,
-    }
+    row = {"a": one.a, "b": one.b, "n": paired.n, "note": one.note} | one.cells
+    row |= {"se_seeds": paired.se, "g": paired.g, "correlation": paired.correlation}
+    if crossed is not None:
+        row |= {"subjects": crossed.subjects, "se_subjects": crossed.over_subjects.se, "se_both": crossed.over_both.se}
+    return row
 
 
 @in_every_study(Section.MORE, declared_comparisons)
 def power_table(results: Results) -> Table:
-    """What each comparison could have shown, and the seeds that it needs."""
-    found, margin = comparisons(results), margin_text(results.equivalence_margin)
-    enough = f"For a power of {in_percent(ENOUGH, 0)} %"
+    """Show what each comparison could have found, and the seeds that it needs."""
+    margin, enough = margin_text(results.equivalence_margin), f"For a power of {in_percent(ENOUGH_POWER, 0)} %"
     power, seeds = "Power, %", "Seeds needed"
     columns = [
         Column("a", "Arm a", "arm"),
@@ -107,18 +90,17 @@ def power_table(results: Results) -> Table:
     text = (
         f"Power, if differences vary as they do here: how often a true difference of {margin} is found, and how often "
         f"two equal arms are found equivalent within ±{margin}; tests of one comparison at 5 %, not corrected. Seeds "
-        f"needed for {in_percent(ENOUGH, 0)} %; “none” where no number of seeds is enough, since these subjects alone "
-        "leave too much. Then the true difference, and the margin, of which that is the power with the seeds there "
-        "are; in percentage points, as is the SE that these subjects leave with any number of seeds. All this comes "
-        "from a spread that few seeds have shown: a guide, no bound."
+        f"needed for {in_percent(ENOUGH_POWER, 0)} %; “none” where no number of seeds is enough, since these subjects "
+        "alone leave too much. Then the true difference, and the margin, of which that is the power with the seeds "
+        "there are; in percentage points, as is the SE that these subjects leave with any number of seeds. All this "
+        "comes from a spread that few seeds have shown: a guide, no bound."
     )
-    rows = [_power_row(one) for one in found]
+    rows = [_power_row(one) for one in comparisons(results)]
     return Table("power", "Power of the comparisons", caption(results, text), columns, rows)
 
 
 def _power_row(one: Comparison) -> dict[str, Any]:
-    names = {"a": one.a, "b": one.b, "n": one.paired.n}
-    power = one.power
+    names, power = {"a": one.a, "b": one.b, "n": one.paired.n}, one.power
     if power is None:
         return names
     return names | {

@@ -1,19 +1,20 @@
-"""What a comparison shows, in words with its numbers, and what it does not show."""
+"""The numbers of a comparison in words, each fact by itself, and what the comparisons do not show."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fmim_reports.parts.comparisons.comparison import Comparison, Corrected, different_tasks_note
+from fmim_reports.parts.comparisons.comparison import Comparison, different_tasks_note
 from fmim_reports.reading.summary import ArmSummary, Estimate
-from fmim_reports.stats import ENOUGH, CostRatio, Power
+from fmim_reports.stats import ENOUGH_POWER, Interval, Power
 from fmim_reports.writing.formats import decimal, in_percent, mean_se_text, p_text, points
 
 Facts = tuple[tuple[str, str], ...]
+_ENOUGH = f"{in_percent(ENOUGH_POWER, 0)} %"
 
 
 def estimate_text(value: Estimate) -> str:
-    """`72.00 ± 0.71 % (n = 5 seeds)`, or what is missing."""
+    """Return `72.00 ± 0.71 % (n = 5 seeds)`, or what is missing."""
     if value.stat.n == 0:
         return f"no result yet (n = 0 of {value.of} {value.unit}s)"
     plural = "" if value.n_text == "1" else "s"
@@ -21,77 +22,78 @@ def estimate_text(value: Estimate) -> str:
 
 
 def capital(name: str) -> str:
-    """A name as a sentence or a line begins with it."""
+    """Return a name as a sentence or a line begins with it."""
     return f"{name[0].upper()}{name[1:]}"
 
 
 def margin_text(margin: float) -> str:
-    """A margin of equivalence in words: `1 percentage point`, `2.5 percentage points`."""
+    """Return a margin of equivalence in words: `1 percentage point`, `2.5 percentage points`."""
     return f"{100 * margin:g} percentage point{'' if 100 * margin == 1 else 's'}"
 
 
-def comparison_details(one: Comparison, by_holm: Corrected, searched: bool) -> Facts:
-    """Everything that a comparison's plain sentence rests on: names of facts, each in a sentence with its numbers."""
+def comparison_details(one: Comparison) -> Facts:
+    """Return all that a comparison's plain sentence rests on: names of facts, each in a sentence with its numbers."""
     a, b = one.names
     facts = {
         f"Test {one.metric.label}": f"{a} {estimate_text(one.a.test)}, {b} {estimate_text(one.b.test)}.",
         "Mean difference": _difference(one),
-        "Test of the difference": _difference_shown(one, by_holm),
-        "Equivalence": _equivalence_shown(one, by_holm),
+        "Test of the difference": _difference_shown(one),
+        "Equivalence": _equivalence_shown(one),
         "Standard error": _errors(one),
         "Pairing by seed": _pairing(one),
-        "Power": power_sentence(one.power, one.over) if one.same_task else "",
-        "Search cost": _costs(one) if searched else "",
+        "Power": power_sentence(one.power, one.over) if one.tested else "",
+        "Search cost": _costs(one),
     }
     return tuple((name, capital(text)) for name, text in facts.items() if text)
 
 
 def _difference(one: Comparison) -> str:
-    paired, found = one.paired, one.uncertainty
-    if paired.n == 0:
+    found = one.uncertainty
+    if one.value is None:
         return "not known, since no seed is completed by both."
-    difference = f"{one.names[0]} minus {one.names[1]} is {points(paired.difference)} percentage points"
+    difference = f"{one.names[0]} minus {one.names[1]} is {points(one.value)} percentage points"
     if found.low is None:
         return f"{difference}, without an interval ({one.note})."
     subjects = "" if one.crossed is None else f" × {one.crossed.subjects} subjects"
     note = f"; {one.note}" if one.note else ""
     interval = f"95 % CI {points(found.low)} to {points(found.high)} over {one.over}"
-    return f"{difference}, {interval} (n = {paired.n} seeds{subjects}{note})."
+    return f"{difference}, {interval} (n = {one.paired.n} seeds{subjects}{note})."
 
 
-def _difference_shown(one: Comparison, by_holm: Corrected) -> str:
-    """Whether the test shows a difference; empty without a difference or an interval."""
-    found, p = one.uncertainty, by_holm.p(one)
-    if not one.same_task:
+def _difference_shown(one: Comparison) -> str:
+    """Say if the test shows a difference; nothing without a difference or an interval."""
+    found = one.uncertainty
+    if not one.tested:
         return "not tested, since the arms are scored on different tasks."
     if one.p is None or found.low is None or found.high is None:
         return ""
-    numbers = _p_values(one.p, p, by_holm.differences.family)
-    if by_holm.differs(one):
+    numbers = _p_values(one.p, one.p_holm, one.family)
+    if one.differs:
         which = "better" if one.better else "worse"
-        return f"shown ({numbers}): {one.names[0]} is {which} for {one.scope}, with these configurations."
+        scope = "other seeds, on this test set" if one.crossed is None else "other seeds and other subjects like these"
+        return f"shown ({numbers}): {one.names[0]} is {which} for {scope}, with these configurations."
     if not found.low <= 0 <= found.high:
         return f"not shown ({numbers}): the interval excludes 0, but not once it is corrected for all comparisons."
     most = in_percent(max(-found.low, found.high), 2)
     return f"not shown ({numbers}); differences of up to {most} percentage points remain compatible with these data."
 
 
-def _equivalence_shown(one: Comparison, by_holm: Corrected) -> str:
-    """Whether the test shows equivalence; empty where it is not tested."""
+def _equivalence_shown(one: Comparison) -> str:
+    """Say if the test shows equivalence; nothing where it is not tested."""
     if one.p_equivalence is None:
         return ""
-    numbers = _p_values(one.p_equivalence, by_holm.p_equivalence(one), by_holm.equivalences.family)
-    shown = "shown" if by_holm.equivalent(one) else "not shown"
+    numbers = _p_values(one.p_equivalence, one.p_equivalence_holm, one.equivalence_family)
+    shown = "shown" if one.equivalent else "not shown"
     return f"{shown} within ±{margin_text(one.margin)} (two one-sided tests, {numbers})."
 
 
 def _p_values(p: float, by_holm: float | None, family: int) -> str:
-    """A p value, and what it is when all comparisons are corrected for; alone it needs no correction."""
+    """Return a p value, and what it is when all comparisons are corrected for; alone it needs no correction."""
     return f"{p_text(p)}; {p_text(by_holm)} by Holm over {family}" if by_holm is not None and family > 1 else p_text(p)
 
 
 def _errors(one: Comparison) -> str:
-    """What the SE is over seeds, over subjects, and over both; empty without one."""
+    """Say what the SE is over seeds, over subjects, and over both; nothing without one."""
     if one.uncertainty.low is None:
         return ""
     seeds = in_percent(one.paired.se or 0.0)
@@ -102,7 +104,7 @@ def _errors(one: Comparison) -> str:
 
 
 def _pairing(one: Comparison) -> str:
-    """What pairing by seed bought; empty where it is not known."""
+    """Say what pairing by seed bought; nothing where it is not known."""
     paired = one.paired
     if paired.correlation is None or paired.se is None or not paired.unpaired_se:
         return ""
@@ -115,14 +117,14 @@ def _pairing(one: Comparison) -> str:
 
 
 def power_sentence(power: Power | None, over: str) -> str:
-    """How often the tests say what is true with so many seeds, and how many seeds they need; empty if not known."""
+    """Say how often the tests say what is true with so many seeds, and how many they need; nothing if not known."""
     if power is None:
         return ""
     return (
         f"With {power.seeds} seeds and this variation over {over}, two equal arms are found equivalent with a "
         f"probability of {_probability(power.equivalence)}, and a true difference of {margin_text(power.margin)} is "
         f"found with one of {_probability(power.difference)}; {_needed(power)} The smallest difference found with "
-        f"{in_percent(ENOUGH, 0)} % is {_points(power.smallest_difference)}."
+        f"{_ENOUGH} is {_points(power.smallest_difference)}."
     )
 
 
@@ -135,37 +137,39 @@ def _points(value: float) -> str:
 
 
 def _needed(power: Power) -> str:
-    """The seeds with which both tests have enough power, or that there are none."""
-    enough = f"for {in_percent(ENOUGH, 0)} %"
+    """Name the seeds with which both tests have enough power, or say that there are none."""
     seeds = (power.seeds_equivalence, power.seeds_difference)
     if None not in seeds:
-        return f"{enough} these need about {seeds[0]} and {seeds[1]} seeds."
+        return f"for {_ENOUGH} these need about {seeds[0]} and {seeds[1]} seeds."
     left = f"since these subjects alone leave an SE of {_points(power.least_se)}"
     if seeds == (None, None):
-        return f"no number of seeds is enough {enough}, {left}."
+        return f"no number of seeds is enough for {_ENOUGH}, {left}."
     none, some = ("equivalence", "a difference") if seeds[0] is None else ("a difference", "equivalence")
-    return f"{enough} no number of seeds is enough for {none}, {left}, and about {seeds[0] or seeds[1]} for {some}."
+    about = f"about {seeds[0] or seeds[1]} for {some}"
+    return f"for {_ENOUGH} no number of seeds is enough for {none}, {left}, and {about}."
 
 
 def _costs(one: Comparison) -> str:
-    """What the searches of both arms cost, in configurations, epochs and device-seconds."""
-    a, b = one.names
+    """Say what the searches of both arms cost, in configurations, epochs and device-seconds; nothing without any."""
+    if one.seconds is None:
+        return ""
+    (a, b), ours, theirs = one.names, one.a.cost.epochs, one.b.cost.epochs
     text = f"{a} trained {_n_s(one.a)}, {b} {_n_s(one.b)}; "
-    if one.epochs_ratio is None:
+    if not ours:
         return f"{text}the ratio of their search costs is not known."
     over = one.a.search_is_over and one.b.search_is_over
     unfinished = "" if over else "; a search is not finished, so this will change"
     return (
-        f"{text}{b} took {decimal(one.epochs_ratio, 2)} times the epochs of {a} ({one.b.cost.epochs} against "
-        f"{one.a.cost.epochs}) and {_seconds(one.seconds)}{unfinished}."
+        f"{text}{b} took {decimal(theirs / ours, 2)} times the epochs of {a} ({theirs} against {ours}) and "
+        f"{_seconds(one.seconds)}{unfinished}."
     )
 
 
-def _seconds(found: CostRatio) -> str:
-    """A ratio of device-seconds with its interval, or why there is none."""
-    if found.ratio is None:
+def _seconds(found: Interval) -> str:
+    """Return a ratio of device-seconds with its interval, or say why there is none."""
+    if found.value is None:
         return f"an unknown multiple of its device-seconds ({found.note})"
-    text = f"{decimal(found.ratio, 2)} times its device-seconds"
+    text = f"{decimal(found.value, 2)} times its device-seconds"
     if found.low is None or found.high is None:
         return f"{text} ({found.note})"
     return f"{text} (95 % CI {decimal(found.low, 2)} to {decimal(found.high, 2)})"
@@ -177,22 +181,20 @@ def _n_s(arm: ArmSummary) -> str:
 
 
 def comparison_cautions(found: Sequence[Comparison], selects: bool) -> list[str]:
-    """For which configurations and with which correction differences hold; and comparisons that test nothing."""
+    """Say for which configurations and with which correction differences hold, and which comparisons test nothing."""
     if not found:
         return []
-    which = (
+    sentences = [
         "Differences hold for the selected configurations: another search may select others, and no interval here "
         "covers that."
         if selects
         else "Differences hold for these configurations."
-    )
-    several = (
-        f"The verdict goes by p values that are corrected (Holm) over the {len(found)} differences, and by themselves "
-        "over the equivalences; the intervals are each by itself, not corrected."
-        if len(found) > 1
-        else ""
-    )
-    nothing_shown = (
-        "Where no difference is shown, that alone is no evidence of equivalence." if any(one.p for one in found) else ""
-    )
-    return [text for text in (which, nothing_shown, several, different_tasks_note(found)) if text]
+    ]
+    if any(one.p for one in found):
+        sentences.append("Where no difference is shown, that alone is no evidence of equivalence.")
+    if len(found) > 1:
+        sentences.append(
+            f"The verdict goes by p values that are corrected (Holm) over the {len(found)} differences, and by "
+            "themselves over the equivalences; the intervals are each by itself, not corrected."
+        )
+    return [*sentences, *filter(None, [different_tasks_note(found)])]

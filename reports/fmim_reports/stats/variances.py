@@ -1,13 +1,15 @@
-"""How much of a result is the choice of the configuration: variances over repeated searches, split by split."""
+"""The part of a result that is the choice of the configuration: variances over repeated searches, split by split."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+
+from fmim_reports.stats.pairs import join
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class ScoreVariance:
 
     @property
     def shares(self) -> tuple[float, float, float] | None:
-        """Those of configuration, split and rest, of which a negative one counts 0; None without variances."""
+        """Return those of configuration, split and rest, of which a negative one counts 0; None without variances."""
         if self.configuration is None or self.split is None or self.rest is None:
             return None
         parts = [max(0.0, part) for part in (self.configuration, self.split, self.rest)]
@@ -51,7 +53,7 @@ class ScoreVariance:
 
 
 def selection_variance(winners: Sequence[Hashable], values: Mapping[Hashable, Sequence[float]]) -> SelectionVariance:
-    """What the choice of the configuration and what the seed adds to the variance of a test value.
+    """Return what the choice of the configuration and what the seed add to the variance of a test value.
 
     A whole pipeline searches on a split drawn anew and trains its winner with a fresh seed (Bouthillier et al. 2021).
     With w the winner, its test value T has Var T = Var(E[T | w]) + E[Var(T | w)], selection and seed. The split acts on
@@ -80,25 +82,24 @@ def selection_variance(winners: Sequence[Hashable], values: Mapping[Hashable, Se
     n = np.array(list(counts.values()), dtype=float)
     found = [np.asarray(values[winner], dtype=float) for winner in counts]
     m, df = np.array([len(one) for one in found]), sum(len(one) - 1 for one in found)
-    reasons = {
-        f"{len(winners)} search: selection and seed need at least two": len(winners) < 2,
-        "no configuration has two seeds": df < 1,
-        "a test value is not a number": not all(np.isfinite(one).all() for one in found),
-    }
-    note = next((reason for reason, holds in reasons.items() if holds), "")
-    if note:
-        return SelectionVariance(None, None, None, len(winners), len(counts), df, note)
+    none = SelectionVariance(None, None, None, len(winners), len(counts), df)
+    if len(winners) < 2:
+        return replace(none, note=f"{len(winners)} search: selection and seed need at least two")
+    if df < 1:
+        return replace(none, note="no configuration has two seeds")
+    if not all(np.isfinite(one).all() for one in found):
+        return replace(none, note="a test value is not a number")
     means = np.array([one.mean() for one in found])
     seed = sum(float(((one - one.mean()) ** 2).sum()) for one in found) / df
     apart = float((n * (means - (n * means).sum() / n.sum()) ** 2).sum())
     selection = (apart - seed * float(((1 - n / n.sum()) * n / m).sum())) / (n.sum() - 1)
     whole = max(0.0, selection) + seed
     share = max(0.0, selection) / whole if whole > 0 else None
-    return SelectionVariance(float(selection), seed, share, len(winners), len(counts), df)
+    return replace(none, selection=float(selection), seed=seed, share=share)
 
 
 def score_variance(scores: Mapping[Any, Mapping[int, float]]) -> ScoreVariance:
-    """What a validation score varies by: configuration, split, and the rest, from `scores` of configuration and split.
+    """Return what a validation score varies by, from `scores` by configuration and split.
 
     y_cs = configuration_c + split_s + rest_cs, by two-way analysis of variance (Searle, Casella and McCulloch 1992, ch.
     4.7), from the mean squares M of C configurations and S splits:
@@ -116,7 +117,7 @@ def score_variance(scores: Mapping[Any, Mapping[int, float]]) -> ScoreVariance:
     note = f"{left} of {len(scores)} configurations lack a score on some split" if left else ""
     if len(whole) < 2 or len(splits) < 2 or not np.isfinite(y).all():
         why = "shares of the score need two configurations with a score on each of two splits"
-        return ScoreVariance(None, None, None, len(whole), len(splits), "; ".join(filter(None, (why, note))))
+        return ScoreVariance(None, None, None, len(whole), len(splits), join([why, note]))
     c, s = y.shape
     rows, columns = y.mean(axis=1, keepdims=True), y.mean(axis=0, keepdims=True)
     rest = float(((y - rows - columns + y.mean()) ** 2).sum()) / ((c - 1) * (s - 1))
