@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def derive_seed(*parts: object) -> int:
-    """A 63-bit seed from any printable parts, e.g. `derive_seed(study_seed, "fold", 2, "augment", epoch)`.
+    """Return a 63-bit seed from any printable parts, e.g. `derive_seed(study_seed, "fold", 2, "augment", epoch)`.
 
     SHA-256 of the parts, so that neighbouring seeds share nothing and results do not depend on `PYTHONHASHSEED`.
     """
@@ -22,15 +23,48 @@ def derive_seed(*parts: object) -> int:
 
 
 def torch_generator(*parts: object, device: str | torch.device = "cpu") -> torch.Generator:
-    """A torch generator on `device`, seeded with `derive_seed(*parts)`."""
+    """Return a torch generator on `device`, seeded with `derive_seed(*parts)`."""
     import torch
 
     return torch.Generator(device=device).manual_seed(derive_seed(*parts))
 
 
+@dataclass(frozen=True)
+class Draws:
+    """Random numbers that follow from the parts of `base` and those given, the same at each call."""
+
+    base: tuple[object, ...]
+
+    def seed(self, *parts: object) -> int:
+        """Return a seed of 63 bits, for a generator of one's own."""
+        return derive_seed(*self.base, *parts)
+
+    def uniform(self, dimensions: int, *parts: object) -> list[float]:
+        """Return a point of the unit cube."""
+        import torch
+
+        return list(torch.rand(dimensions, generator=self._generator(*parts), dtype=torch.float64).tolist())
+
+    def sobol(self, dimensions: int, number: int) -> list[list[float]]:
+        """Return the first points of a scrambled Sobol sequence in the unit cube."""
+        import torch
+
+        engine = torch.quasirandom.SobolEngine(dimensions, scramble=True, seed=self.seed())
+        return list(engine.draw(number, dtype=torch.float64).tolist())
+
+    def order(self, number: int, *parts: object) -> list[int]:
+        """Return the numbers from 0 to `number` − 1 in random order."""
+        import torch
+
+        return list(torch.randperm(number, generator=self._generator(*parts)).tolist())
+
+    def _generator(self, *parts: object) -> torch.Generator:
+        return torch_generator(*self.base, *parts)
+
+
 @contextmanager
 def scoped_torch_seed(*parts: object) -> Iterator[None]:
-    """Seed torch's global CPU generator for the block only: torch's own layer initialisers know no other."""
+    """Return seed torch's global CPU generator for the block only: torch's own layer initialisers know no other."""
     import torch
 
     with torch.random.fork_rng(devices=[]):

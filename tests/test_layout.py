@@ -93,7 +93,7 @@ def test_folders_import_one_way() -> None:
 
 def test_spaces_need_what_a_configuration_is_and_nothing_else_of_the_core() -> None:
     names = {name for path in files("fmim_spaces") for name in imports(path) if name.startswith("fmim_core")}
-    assert names == {"fmim_core.config"}
+    assert names == {"fmim_core.config", "fmim_core.seeding"}
 
 
 def test_ray_optuna_and_mlflow_are_the_runners_alone() -> None:

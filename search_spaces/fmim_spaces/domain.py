@@ -1,4 +1,4 @@
-"""What may vary: a space is a product of named choices and ranges. Imports neither torch nor Ray."""
+"""Spaces: products of named choices and ranges. Imports neither torch nor Ray."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)  # not 
 
 
 def as_meant(value: Any) -> Any:
-    """A number that is written as text is that number: 1e-3, as YAML gives it, is 0.001, and 1e3 a whole number.
+    """Return a number for one that is written as text: 0.001 for 1e-3, as YAML gives it, and a whole number for 1e3.
 
     Raises:
         ValueError: true or false, which would pass for 1 or 0, and is what YAML makes of yes and no.
@@ -56,7 +56,7 @@ class Parameter(Config):
 
     @property
     def name(self) -> str:
-        """The parameter's name: the last part of its path."""
+        """Return the parameter's name: the last part of its path."""
         return self.path.rpartition(".")[2]
 
 
@@ -74,16 +74,12 @@ class Choice(Parameter):
 
     @property
     def ends(self) -> tuple[Value, ...]:
-        """All its values."""
+        """Return all its values."""
         return self.values
 
     def at(self, share: float) -> Value:
-        """The value at a share of the way through, in [0, 1)."""
+        """Return the value at a share of the way through, in [0, 1)."""
         return self.values[int(share * len(self.values))]
-
-    def allows(self, value: Any) -> bool:
-        """Whether it may take the value."""
-        return value in self.values
 
     def __str__(self) -> str:
         return f"{self.name} ∈ {{{', '.join(map(str, self.values))}}}"
@@ -103,16 +99,12 @@ class _Range(Parameter):
 
     @property
     def ends(self) -> tuple[Value, ...]:
-        """Its bounds."""
+        """Return its bounds."""
         return self.low, self.high
 
     def rounded(self, value: float) -> float:
-        """A drawn value as it is trained with."""
+        """Return a drawn value as it is trained with."""
         return min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
-
-    def allows(self, value: Any) -> bool:
-        """Whether it may take the value."""
-        return isinstance(value, int | float) and self.low <= value <= self.high
 
     def __str__(self) -> str:
         return f"{self.name} ∈ [{self.low:g}, {self.high:g}]"
@@ -124,7 +116,7 @@ class Uniform(_Range):
     scale: Literal["linear"] = "linear"
 
     def at(self, share: float) -> float:
-        """The value at a share of the way from low to high, in [0, 1)."""
+        """Return the value at a share of the way from low to high, in [0, 1)."""
         return self.rounded(self.low + share * (self.high - self.low))
 
 
@@ -140,7 +132,7 @@ class LogUniform(_Range):
         return self
 
     def at(self, share: float) -> float:
-        """The value at a share of the way from low to high, in [0, 1), in logarithms."""
+        """Return the value at a share of the way from low to high, in [0, 1), in logarithms."""
         return self.rounded(self.low * (self.high / self.low) ** share)
 
     def __str__(self) -> str:
@@ -165,56 +157,43 @@ class Space(Config):
 
     @property
     def parameters(self) -> tuple[Choice | Uniform | LogUniform, ...]:
-        """All that varies: the choices, then the ranges."""
+        """Return all that varies: the choices, then the ranges."""
         return (*self.choices, *self.ranges)
 
     @property
     def finite(self) -> bool:
-        """Whether its configurations can be listed."""
+        """Return whether its configurations can be listed."""
         return not self.ranges
 
     @property
     def size(self) -> int:
-        """How many configurations its choices make."""
+        """Return how many configurations its choices make."""
         return math.prod(len(choice.values) for choice in self.choices)
 
     def configurations(self) -> Iterator[Configuration]:
-        """All configurations of its choices, the last one varying fastest; whole ones where there is no range."""
+        """Yield all configurations of its choices, the last one varying fastest; whole ones where no range is."""
         return _product({choice.name: choice.values for choice in self.choices})
 
     def corners(self) -> Iterator[Configuration]:
-        """All configurations with every range at its bounds: if these are allowed, all are."""
+        """Yield all configurations with every range at its bounds: if these are allowed, all are."""
         return _product({parameter.name: parameter.ends for parameter in self.parameters})
 
     def every_value(self) -> Iterator[Configuration]:
-        """As few of the corners as have every value of every choice, and every bound, among them."""
+        """Yield as few of the corners as have every value of every choice, and every bound, among them."""
         for number in range(max((len(parameter.ends) for parameter in self.parameters), default=1)):
             yield {parameter.name: parameter.ends[number % len(parameter.ends)] for parameter in self.parameters}
 
     def at(self, point: Sequence[float]) -> Configuration:
-        """The configuration at a point of the unit cube, a coordinate in [0, 1) for each parameter."""
+        """Return the configuration at a point of the unit cube, a coordinate in [0, 1) for each parameter."""
         return {p.name: p.at(share) for p, share in zip(self.parameters, point, strict=True)}
 
-    def check(self, configuration: Mapping[str, Any]) -> None:
-        """Check that a configuration lies in the space.
-
-        Raises:
-            ValueError: a parameter is missing, unknown, or has a value that it may not take.
-        """
-        names = [parameter.name for parameter in self.parameters]
-        if set(names) != set(configuration):
-            raise ValueError(f"{dict(configuration)} must give {', '.join(names) or 'nothing'}, each once")
-        wrong = [p for p in self.parameters if not p.allows(configuration[p.name])]
-        if wrong:
-            raise ValueError(f"{dict(configuration)} is not in the space: {', '.join(map(str, wrong))}")
-
     def values(self) -> dict[str, Any]:
-        """Parameter name → list of values, or a range's low, high and scale, as study.json and reports have it."""
+        """Return by name the list of values, or a range's low, high and scale, as study.json and reports have it."""
         ranges = {each.name: each.model_dump(mode="json", exclude={"path"}) for each in self.ranges}
         return {choice.name: list(choice.values) for choice in self.choices} | ranges
 
     def assignments(self, configuration: Configuration) -> list[Assignment]:
-        """A configuration as assignments to training fields."""
+        """Return a configuration as assignments to training fields."""
         return [(parameter.path, configuration[parameter.name]) for parameter in self.parameters]
 
 
@@ -224,7 +203,7 @@ def _product(values: Mapping[str, Sequence[Value]]) -> Iterator[Configuration]:
 
 
 def nested(assignments: Iterable[Assignment]) -> dict[str, Any]:
-    """Dotted assignments nested, the last wins: [("margins.epsilon", 0.5)] → {"margins": {"epsilon": 0.5}}.
+    """Return dotted assignments nested, the last wins: [("margins.epsilon", 0.5)] → {"margins": {"epsilon": 0.5}}.
 
     Raises:
         ValueError: one lies within another.

@@ -37,7 +37,7 @@ EPSILON_SENSITIVITY = Space(choices=(Choice(path="margins.epsilon", values=SENSI
 
 
 def point(**values: float) -> Space:
-    """The space of one configuration, by dotted path with `__` for the dot: point(loss__lam=1.0)."""
+    """Return the space of one configuration, by dotted path with `__` for the dot: point(loss__lam=1.0)."""
     return Space(choices=tuple(Choice(path=path.replace("__", "."), values=(v,)) for path, v in values.items()))
 
 

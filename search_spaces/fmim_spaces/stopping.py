@@ -1,4 +1,4 @@
-"""What a rule that stops trials early is: an abstract base as frozen data, and its state over the trials of an arm."""
+"""A rule that stops trials early: an abstract base as frozen data, and its state over the trials of an arm."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from fmim_core.config import Config
 
 
 class StoppingState(ABC):
-    """What a rule has seen of the trials of one arm; made by `StoppingRule.start`."""
+    """All that a rule has seen of the trials of one arm; made by `StoppingRule.start`."""
 
     @abstractmethod
     def stops(self, number: int, values: Sequence[float]) -> bool:
-        """Whether the trial of configuration `number` ends here.
+        """Return whether the trial of configuration `number` ends here.
 
         It is called once at each of the rule's points, in the order in which parallel trials reach them. A trial that
         was resumed from a checkpoint may have passed several of them since, and one of an earlier run that is over may
@@ -32,12 +32,12 @@ class StoppingRule(Config, ABC):
 
     @abstractmethod
     def stopping_points(self, validations: int) -> tuple[int, ...]:
-        """After which of so many validations a trial may be stopped, in rising order; the last is none of them."""
+        """Return after which of so many validations a trial may be stopped, in rising order; never the last."""
 
     @abstractmethod
     def start(self, validations: int, higher_is_better: bool) -> StoppingState:
-        """The state for the trials of one arm, each validated so often; whether higher is better of the metric."""
+        """Return the state for the trials of one arm, each validated so often; higher may be better or not."""
 
     def outlook(self, validations: int, folds: int) -> str:
-        """What `fmim plan` says of a search by this rule, if there is something to expect."""
+        """Return what `fmim plan` says of a search by this rule, if there is something to expect."""
         return ""

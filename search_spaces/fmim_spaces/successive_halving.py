@@ -27,16 +27,16 @@ class SuccessiveHalving(StoppingRule):
     rungs: PositiveInt
 
     def stopping_points(self, validations: int) -> tuple[int, ...]:
-        """The rungs, in validations."""
+        """Return the rungs, in validations."""
         shares = (math.ceil(validations / self.reduction**k) for k in range(self.rungs, 0, -1))
         return tuple(sorted({point for point in shares if point < validations}))
 
     def start(self, validations: int, higher_is_better: bool) -> Rungs:
-        """Empty rungs."""
+        """Return empty rungs."""
         return Rungs(self.stopping_points(validations), self.reduction, higher_is_better)
 
     def expected_share(self, validations: int, folds: int) -> float:
-        """Of the training that all configurations would need on all folds, what the search takes if exactly one in
+        """Return the share of all configurations' training on all folds that the search takes if exactly one in
         `reduction` goes on at each rung: to plan equal budgets.
         """
         ends = (*self.stopping_points(validations), validations)
@@ -45,7 +45,7 @@ class SuccessiveHalving(StoppingRule):
         return (first + (folds - 1) * validations / self.reduction ** (len(ends) - 1)) / (folds * validations)
 
     def outlook(self, validations: int, folds: int) -> str:
-        """The expected share in words."""
+        """Return the expected share in words."""
         share = self.expected_share(validations, folds)
         return f"if 1 in {self.reduction} goes on each time, its search takes {share:.0%} of its epochs"
 
@@ -64,7 +64,7 @@ class Rungs(StoppingState):
         self._reduction, self._sign = reduction, 1 if higher_is_better else -1
 
     def stops(self, number: int, values: Sequence[float]) -> bool:
-        """Whether it is not among the best at a rung that it had not been seen at; it is judged once at each."""
+        """Return whether it is not among the best at a rung that it had not been seen at; it is judged once at each."""
         fresh = [rung for rung, seen in self._seen.items() if rung <= len(values) and number not in seen]
         judged = [self._among_the_best(rung, number, values[rung - 1]) for rung in fresh]
         return not all(judged)
@@ -98,10 +98,10 @@ class ASHA(Sampled):
         return f"{super().__str__()}, best 1/{self.reduction} at {self.rungs} rungs"
 
     def suggest(self, history: History) -> Iterable[Configuration]:
-        """Random configurations."""
+        """Return random configurations."""
         return history.random(history.number)
 
     @property
     def stopping_rule(self) -> SuccessiveHalving:
-        """Its rungs."""
+        """Return its rungs."""
         return SuccessiveHalving(reduction=self.reduction, rungs=self.rungs)

@@ -13,10 +13,10 @@ import pytest
 from fmim import catalogue
 from fmim.declare import Arm, Study
 from fmim.plan import Plan
-from fmim.runner.search.draws import TorchDraws
 from fmim.runner.search.tpe import TPE
+from fmim_core.seeding import Draws
 from fmim_spaces.domain import Choice, LogUniform, Space, Uniform
-from fmim_spaces.searcher import History, Proposed
+from fmim_spaces.searcher import History
 from fmim_spaces.searchers import QMC, Grid, Random
 from fmim_spaces.successive_halving import ASHA, SuccessiveHalving
 from tests.support.mini_study import MINI
@@ -52,12 +52,8 @@ def test_a_point_of_the_unit_cube_is_a_configuration_and_every_choice_has_its_sh
         (lambda: Uniform(path="a.b", low=0, high=math.inf), "finite"),
         (lambda: LogUniform(path="a.b", low=0, high=1), "a.b: low = 0 has no logarithm"),
         (lambda: Space(choices=MIXED.choices, ranges=(Uniform(path="b.lam", low=0, high=1),)), "same name"),
-        (lambda: arm("x", Grid()), r"arm 'x': a grid cannot list epsilon ∈ \[0.05, 1\], beta .* Grid\(samples=n\)"),
+        (lambda: arm("x", Grid()), r"arm 'x': a grid cannot list epsilon ∈ \[0.05, 1\], beta .* give choices"),
         (lambda: arm("x", TPE(samples=4), Space()), "arm 'x': TPE has nothing to draw: the space is empty"),
-        (lambda: arm("x", Random(samples=4, start=({"epsilon": 2, "beta": 0},))), r"is not in the space: epsilon ∈ "),
-        (lambda: arm("x", Random(samples=4, start=({"epsilon": 0.1},))), r"must give epsilon, beta"),
-        (lambda: Random(samples=1, start=({"a": 1}, {"a": 2})), "2 configurations, but samples = 1"),
-        (lambda: Random(samples=3, start=({"a": 1}, {"a": 1})), "comes more than once"),
         (lambda: Random(samples=0), "greater than 0"),
         (lambda: ASHA(samples=3, reduction=1), "greater than or equal to 2"),
         (lambda: TPE(samples=3, in_flight=0), "greater than 0"),
@@ -87,20 +83,18 @@ def test_every_value_of_a_range_must_be_a_valid_training() -> None:
 
 def test_arms_with_searchers_are_data_that_hashes_pickles_and_is_json() -> None:
     searchers = (
-        Grid(samples=2),
-        Random(samples=3, start=({"epsilon": 0.5, "lam": 1.0, "beta": 0.25},)),
+        Random(samples=3),
         QMC(samples=4),
         TPE(samples=5, startup=2),
         ASHA(samples=6),
     )
     arms = [arm("x", searcher, MIXED) for searcher in searchers]
-    assert len(set(arms)) == 5
+    assert len(set(arms)) == 4
     assert pickle.loads(pickle.dumps(arms)) == arms
     for each in arms:
         written = json.loads(each.model_dump_json())
         read = type(each.searcher).model_validate(written["searcher"])
         assert Arm.model_validate(written | {"searcher": read}) == each
-    assert arms[1].entry(replicates=5).searcher["start"] == [{"epsilon": 0.5, "lam": 1.0, "beta": 0.25}]
     assert arms[0].entry(replicates=5).space["beta"] == {"low": 0.0, "high": 1.0, "scale": "linear"}
 
 
@@ -108,8 +102,6 @@ def test_a_budget_is_what_there_is_to_train() -> None:
     grid = Space(choices=MIXED.choices)
     budgets = [
         (Grid(), grid, 6),
-        (Grid(samples=2), MIXED, 12),
-        (Grid(samples=2), grid, 6),
         (Random(samples=4), grid, 4),
         (TPE(samples=10), grid, 6),
         (ASHA(samples=10), MIXED, 10),
@@ -118,20 +110,14 @@ def test_a_budget_is_what_there_is_to_train() -> None:
 
 
 def test_the_plan_counts_every_configuration_on_every_fold_and_says_where_that_is_only_the_most() -> None:
-    """A grid of 2 × 3 with one drawn value, two draws: 12 configurations; the grid alone on 5 folds: 30."""
-    drawn = plan_of(arm("drawn", Grid(samples=2), MIXED), folds=2)
-    assert (drawn.search_trials, drawn.exact) == (24, True)
+    """A grid of 2 × 3 on 5 folds: 30."""
     plain = plan_of(arm("plain", Grid(), GRID), folds=5)
     assert (plain.search_trials, plain.exact) == (30, True)
     stopping = plan_of(arm("asha", ASHA(samples=10)), folds=5, replicates=3)
     assert (stopping.search_trials, stopping.trials, stopping.exact) == (50, 50 + 3 + 5, False)  # and 5 of references
 
 
-def test_samples_of_a_pure_grid_are_warned_of_with_the_way_to_repeat() -> None:
-    (warning,) = plan_of(arm("plain", Grid(samples=2), GRID)).warnings
-    assert warning.startswith("plain: Grid(samples=2) over choices alone trains each of the 6 configurations once")
-    assert "replicates (--replicates)" in warning
-    assert plan_of(arm("plain", Grid(samples=2), MIXED), arm("one", Grid(samples=1), GRID)).warnings == []
+def test_searchers_that_are_none_are_warned_of() -> None:
     assert "is a random search" in plan_of(arm("tpe", TPE(samples=8, startup=8))).warnings[0]
     assert "no rung" in plan_of(arm("asha", ASHA(samples=8)), epochs=1).warnings[0]
 
@@ -173,8 +159,10 @@ def test_the_searches_of_automargin_vs_search_have_equal_budgets(name: str) -> N
 def test_the_continuous_space_spans_the_papers_grid() -> None:
     study = catalogue.find("automargin_vs_search")
     grid, random = (next(each for each in study.arms if each.name == name) for name in ("grid", "random"))
-    for configuration in grid.listed or []:
-        random.space.check(configuration)
+    ranges = {each.name: each for each in random.space.ranges}
+    for configuration in grid.listed:
+        assert configuration.keys() == ranges.keys()
+        assert all(ranges[name].low <= value <= ranges[name].high for name, value in configuration.items())
     assert random.space.values() == MARGINS.values()
 
 
@@ -195,7 +183,7 @@ def test_the_page_on_ones_own_search_declares_one() -> None:
 def test_a_late_proposal_looks_at_as_many_configurations_as_an_early_one(searcher, monkeypatch) -> None:
     looked, at = [], Space.at
     monkeypatch.setattr(Space, "at", lambda space, point: looked.append(point) or at(space, point))
-    draws, proposed = TorchDraws(0, "arm", 0), Proposed()
+    draws, proposed = Draws((0, "arm")), []
     for number in range(400):
         configuration = searcher.propose(History(MARGINS, proposed, (), True, draws))
         assert configuration is not None
@@ -207,7 +195,7 @@ def test_a_late_proposal_looks_at_as_many_configurations_as_an_early_one(searche
 def test_what_is_left_of_a_finite_space_is_looked_for_only_when_draws_are_in_vain(monkeypatch) -> None:
     listed, configurations = [], Space.configurations
     monkeypatch.setattr(Space, "configurations", lambda space: listed.append(1) or configurations(space))
-    draws, proposed = TorchDraws(0, "arm", 0), Proposed()
+    draws, proposed = Draws((0, "arm")), []
     for _ in range(GRID.size):
         proposed.append(Random(samples=GRID.size).propose(History(GRID, proposed, (), True, draws)))
     assert len(proposed) == GRID.size == len({tuple(one.items()) for one in proposed})

@@ -16,6 +16,7 @@ from fmim_core.data.image_set import ImageSet
 from fmim_core.data.source import SourceDescription
 from fmim_core.data.splits import Fold, subject_folds
 from fmim_core.records import Stage
+from fmim_core.seeding import Draws
 from fmim_core.training.compiling import check_compile
 from fmim_core.training.config import TrainConfig
 from fmim_core.trial.spec import TrialSpec, folds_seed
@@ -77,6 +78,11 @@ class Plan:
     def arms(self) -> tuple[Arm, ...]:
         """The study's arms, in its order."""
         return self.study.arms
+
+    def draws_of(self, arm: Arm, search_split: int) -> Draws:
+        """Return the random numbers of an arm's search; on another split than the study's own it draws anew."""
+        other = ("split", search_split) if search_split else ()
+        return Draws((self.seed, "search", arm.name, *other))
 
     @property
     def search_trials(self) -> int:

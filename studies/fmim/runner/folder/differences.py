@@ -26,7 +26,8 @@ def check_arms(out: Path, study: StudyFile | None, plan: Plan, proposals: Propos
         old, new = before[arm.name], arm.entry(plan.replicates_of(arm))
         proposed = max(len(proposals.of(arm.name, split)) for split in range(plan.search_splits))
         changed = _changes(old.space, new.space)
-        changed += _changes(old.searcher, new.searcher, without="samples")
+        searcher = {name: value for name, value in old.searcher.items() if value != []}  # `start` of earlier versions
+        changed += _changes(searcher, new.searcher, without="samples")
         if proposed and study.seed != plan.seed:
             changed.append(f"seed was {study.seed}, is {plan.seed}")
         if arm.budget < proposed:

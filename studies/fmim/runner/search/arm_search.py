@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from fmim.declare import Arm
 from fmim.plan import Plan
-from fmim.runner.search.draws import TorchDraws
 from fmim.runner.search.proposals import Proposals
 from fmim.runner.search.selection import Outcome, score, select
 from fmim_core.data.bank.bank import Bank
@@ -15,7 +14,7 @@ from fmim_core.metric_names import METRICS
 from fmim_core.records import EpochRow, Selection
 from fmim_core.trial.spec import TrialSpec
 from fmim_spaces.domain import Configuration
-from fmim_spaces.searcher import History, Proposed
+from fmim_spaces.searcher import History
 
 
 class ArmSearch:
@@ -37,7 +36,7 @@ class ArmSearch:
         search_split: int = 0,
     ) -> None:
         self.arm, self.search_split = arm, search_split
-        self.configurations = Proposed()
+        self.configurations: list[Configuration] = []
         self._plan, self._bank, self._proposals, self._outcomes = plan, bank, proposals, outcomes
         self._trials: list[list[TrialSpec]] = []  # of each configuration, one a fold
         self._open: list[set[str]] = []  # of each configuration, the trials that are due and not over
@@ -49,7 +48,7 @@ class ArmSearch:
         self._reached: Counter[int] = Counter()  # rungs, by configuration
         validations, upwards = plan.training_of(arm).validations, self._metric.higher_is_better
         self._stopping = None if rule is None else rule.start(validations, upwards)
-        self._draws = TorchDraws(plan.seed, arm.name, search_split)
+        self._draws = plan.draws_of(arm, search_split)
         self.uses_results, self._own_order = arm.searcher.uses_results(arm.space), arm.searcher.ordered(arm.space)
         for configuration in arm.listed or proposals.of(arm.name, search_split):
             self._begin(configuration)

@@ -7,12 +7,11 @@ from collections.abc import Iterable
 
 from fmim.declare import Arm
 from fmim.plan import Plan
-from fmim.runner.search.draws import TorchDraws
 from fmim.runner.search.selection import Outcome, score
 from fmim_core.metric_names import METRICS
 from fmim_core.records import Proposal, ProposalsFile, Record
 from fmim_spaces.domain import Configuration
-from fmim_spaces.searcher import History, Proposed
+from fmim_spaces.searcher import History
 
 
 def proposed_again(plan: Plan, records: Iterable[Record]) -> ProposalsFile:
@@ -42,8 +41,8 @@ def _of_search(plan: Plan, arm: Arm, split: int, records: dict[int, list[Record]
     """One search's proposals up to the last that has a record; none where all are listed beforehand."""
     if arm.listed is not None or not records:
         return []
-    draws, better = TorchDraws(plan.seed, arm.name, split), METRICS[plan.study.metric].higher_is_better
-    proposals, configurations = list[Proposal](), Proposed()
+    draws, better = plan.draws_of(arm, split), METRICS[plan.study.metric].higher_is_better
+    proposals, configurations = list[Proposal](), list[Configuration]()
     for number in range(max(records) + 1):
         needed = range(arm.searcher.results_needed(number))
         values = [_value(plan, earlier, configurations[earlier], records.get(earlier, [])) for earlier in needed]

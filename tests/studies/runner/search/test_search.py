@@ -13,13 +13,12 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.trial.spec import TrialSpec
 from fmim_spaces.domain import Choice, Space, Uniform
 from fmim_spaces.searcher import Searcher
-from fmim_spaces.searchers import QMC, Grid, Random
+from fmim_spaces.searchers import QMC, Random
 from fmim_spaces.successive_halving import ASHA
 from tests.support.proposals import proposals
 from tests.support.simulation import MARGINS, MIXED, Simulation, arm, hill, plan_of
 
 SEARCHERS = [
-    ("grid", Grid(samples=2), MIXED),
     ("random", Random(samples=10), MIXED),
     ("qmc", QMC(samples=10), MIXED),
     ("tpe", TPE(samples=10, startup=3, in_flight=3), MIXED),
@@ -88,24 +87,6 @@ def test_every_configuration_is_trained_once_on_every_fold_and_recorded_as_it_wa
         assert all(value == float(f"{value:.4g}") for value in spec.configuration.values())
 
 
-def test_a_grid_with_a_drawn_value_has_every_pair_twice_and_twelve_draws(sequential: Simulation) -> None:
-    found = sequential.configurations("grid")
-    assert set(Counter((c["epsilon"], c["lam"]) for c in found).values()) == {2}
-    assert len({(c["epsilon"], c["lam"]) for c in found}) == 6
-    assert len({c["beta"] for c in found}) == 12
-
-
-def test_draws_of_a_grid_differ_even_where_there_are_hardly_enough(tiny_bank: Bank, tmp_path: Path) -> None:
-    """Two pairs and 15 values: 14 draws would hardly all differ by chance."""
-    narrow = Uniform(path="margins.beta", low=0.5, high=0.5014)
-    space = Space(choices=(Choice(path="margins.epsilon", values=(0.1, 0.5)),), ranges=(narrow,))
-    simulation = Simulation(plan_of(arm("grid", Grid(samples=7), space)), tiny_bank, tmp_path)
-    assert simulation.run().complete
-    found = simulation.configurations("grid")
-    assert len({c["beta"] for c in found}) == len(found) == 14
-    assert Counter(c["epsilon"] for c in found) == {0.1: 7, 0.5: 7}
-
-
 def test_a_sobol_search_fills_every_quarter_and_every_choice_evenly(tiny_bank: Bank, tmp_path: Path) -> None:
     simulation = Simulation(plan_of(arm("qmc", QMC(samples=16))), tiny_bank, tmp_path)
     simulation.run()
@@ -120,7 +101,7 @@ def test_an_estimators_proposal_saw_the_first_results_and_no_others(sequential: 
         for number, entry in enumerate(proposals(sequential.out)[name]):
             seen = range(max(0, number - in_flight + 1))
             assert entry.values == pytest.approx([sequential.mean(name, n) for n in seen], abs=1e-12)
-    for name in ("grid", "random", "qmc", "asha"):
+    for name in ("random", "qmc", "asha"):
         assert {tuple(entry.values) for entry in proposals(sequential.out)[name]} == {()}
 
 
@@ -174,25 +155,6 @@ def test_more_samples_go_on_behind_the_first(tiny_bank: Bank, tmp_path: Path, ki
     whole = Simulation(plan_of(arm("x", kind(samples=8))), tiny_bank, tmp_path / "whole")
     whole.run()
     assert whole.configurations("x") == entries
-
-
-def test_more_draws_of_a_grid_leave_the_first_as_they_are(tiny_bank: Bank, tmp_path: Path) -> None:
-    found = []
-    for samples in (1, 3):
-        simulation = Simulation(plan_of(arm("x", Grid(samples=samples), MIXED)), tiny_bank, tmp_path / str(samples))
-        simulation.run()
-        found.append(simulation.configurations("x"))
-    assert found[1][:6] == found[0]
-    assert set(Counter((c["epsilon"], c["lam"]) for c in found[1]).values()) == {3}
-
-
-@pytest.mark.parametrize("kind", [Random, TPE, QMC, ASHA])
-def test_start_points_come_first(tiny_bank: Bank, tmp_path: Path, kind: type) -> None:
-    start = ({"epsilon": 0.25, "beta": 0.123456}, {"epsilon": 1, "beta": 0})
-    simulation = Simulation(plan_of(arm("x", kind(samples=5, start=start))), tiny_bank, tmp_path)
-    simulation.run(slots=3)
-    assert simulation.configurations("x")[:2] == list(start)
-    assert len({tuple(c.items()) for c in simulation.configurations("x")}) == 5
 
 
 @pytest.mark.parametrize(
