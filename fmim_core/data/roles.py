@@ -1,4 +1,4 @@
-"""Which images are searched for and which are searched: as a table says, or by months after baseline."""
+"""Roles of images, which are searched for and which are searched: as a table says, or by months after baseline."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 
 ROLES = ("", "gallery", "query", "both")
-"""What the column `role` of an index says of an image; blank: it is trained on, and never evaluated."""
+"""Values of the column `role` of an index; blank: the image is trained on, and never evaluated."""
 BOTH = "both"
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How queries and gallery of a data set are told apart, in words.
+    """Words for how queries and gallery of a data set are told apart.
 
     pair: what a subject needs to be scored. unmatched: whose queries have no match. gallery, neither: images of that
     kind. about: the end of a sentence on the data set.
@@ -47,14 +47,14 @@ SAME_SET = Protocol(
 
 
 def protocol_of(index: pd.DataFrame) -> Protocol:
-    """That of an index: by months where it has no column `role`."""
+    """Return that of an index: by months where it has no column `role`."""
     if "role" not in index:
         return BY_MONTHS
     return SAME_SET if (index["role"] == BOTH).any() else BY_ROLE
 
 
 def roles_of(index: pd.DataFrame) -> np.ndarray:
-    """One of `ROLES` for each image, text `(n,)`: of the column `role`; without it gallery = month 0, query = later."""
+    """Return the role of each image, text `(n,)`: by the column `role`; without it gallery = month 0, query = later."""
     if "role" in index:
         return index["role"].fillna("").to_numpy().astype(str)
     months = index["months"].to_numpy().astype(np.float64)
@@ -62,24 +62,31 @@ def roles_of(index: pd.DataFrame) -> np.ndarray:
 
 
 def mixed_roles(roles: np.ndarray) -> dict[str, int]:
-    """Role → images, where `both` stands beside gallery or query, which no search can honour; else nothing."""
+    """Return role → images, where `both` stands beside gallery or query, which no search can honour; else nothing."""
     names, counts = np.unique(roles[roles != ""], return_counts=True)
     return dict(zip(names.tolist(), counts.tolist(), strict=True)) if BOTH in names and len(names) > 1 else {}
 
 
 def is_gallery(roles: np.ndarray) -> np.ndarray:
-    """Images that are searched, bool `(n,)`."""
+    """Find the images that are searched, bool `(n,)`."""
     return np.isin(roles, ("gallery", BOTH))
 
 
 def is_query(roles: np.ndarray) -> np.ndarray:
-    """Images that are searched for, bool `(n,)`."""
+    """Find the images that are searched for, bool `(n,)`."""
     return np.isin(roles, ("query", BOTH))
 
 
 def is_matched(identities: np.ndarray, roles: np.ndarray) -> np.ndarray:
-    """Queries of whose identity there is another image in the gallery, bool `(n,)`: only these can be scored."""
+    """Find the queries of whose identity another image is in the gallery, bool `(n,)`: only these can be scored."""
     names, places = np.unique(identities, return_inverse=True)
     searched = is_gallery(roles)
     images = np.bincount(places[searched], minlength=len(names))
     return is_query(roles) & (images[places] - searched > 0)
+
+
+def matched_subjects(index: pd.DataFrame) -> set[str]:
+    """Return the subjects of an index with a query that has a match."""
+    known = index.dropna(subset=["subject"])
+    subjects = known["subject"].to_numpy().astype(str)
+    return set(subjects[is_matched(subjects, roles_of(known))].tolist())

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
@@ -32,13 +33,31 @@ def building_folder(folder: Path) -> Iterator[Path]:
     gone afterwards: processes then build side by side without harm, and the first bank that is finished counts.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
+    lock = folder.with_suffix(".lock")
     with ExitStack() as opened:
         try:
-            lock = opened.enter_context(folder.with_suffix(".lock").open("a"))
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            opened.enter_context(_locked(lock))
         except OSError:
             folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix=folder.name, dir=folder.parent)))
+        else:
+            opened.callback(lock.unlink, missing_ok=True)
         yield folder
+
+
+def _locked(path: Path) -> TextIO:
+    """Open and lock a file, once nobody else has; raise `OSError` where it cannot be locked."""
+    while True:
+        file = path.open("a")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file
+        except FileNotFoundError:  # whoever had it has removed it
+            pass
+        except OSError:
+            file.close()
+            raise
+        file.close()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -12,27 +11,26 @@ import pydicom
 from PIL import Image
 from pydicom.dataset import Dataset
 from pydicom.encaps import get_frame
-from pydicom.filereader import _read_file_meta_info, read_preamble
 from pydicom.pixels import apply_color_lut, pixel_array
 from pydicom.pixels.utils import get_j2k_parameters
-from pydicom.uid import DeflatedExplicitVRLittleEndian, JPEG2000TransferSyntaxes, RLELossless
+from pydicom.uid import JPEG2000TransferSyntaxes, RLELossless
 
 from fmim_core.data.images.dicom_levels import grey_levels, stored_values
-from fmim_core.data.images.limits import MAX_FILE_BYTES, SEVERAL_FRAMES, ImageProblem, check_shape
+from fmim_core.data.images.limits import SEVERAL_FRAMES, Refused, check_shape
 
-GREY = ("MONOCHROME1", "MONOCHROME2")
-COLOUR = ("RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT", "PALETTE COLOR")
+GREY, PALETTE = ("MONOCHROME1", "MONOCHROME2"), "PALETTE COLOR"
+KINDS = (*GREY, "RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT", PALETTE)
 ELSEWHERE = ("PresentationLUTSequence", "PixelValueTransformationSequence", "FrameVOILUTSequence")
 FUNCTIONAL_GROUPS = ("SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence")
 DECODERS = "pip install pylibjpeg pylibjpeg-libjpeg pylibjpeg-openjpeg"
-_PIECE = 1 << 20  # bytes inflated at once
+ADVICE = "give the window's width in pixels"
 
 # It remarks on every odd header it meets; what matters for the pixels is refused below, by name.
 warnings.filterwarnings("ignore", module=r"pydicom\b")
 
 
 def read_dicom(path: str | Path) -> np.ndarray:
-    """Grey image of a DICOM file, uint8 `(H, W)`.
+    """Return the grey image of a DICOM file, uint8 `(H, W)`.
 
     Rules for MONOCHROME, by `dicom_levels.grey_levels`: the stored bits are rescaled (modality LUT, or slope and
     intercept); the VOI LUT, or else the first window, gives the share of white; without either, the full range that
@@ -40,103 +38,87 @@ def read_dicom(path: str | Path) -> np.ndarray:
     luminance. Overlays and other graphics are not drawn, and pixels count as square.
 
     Raises:
-        ImageProblem: no pixels, too many (found before they are read), too few, too narrow, several frames, cut
-            short, floating-point, stored in a way that is not known or needs another decoder, or an attribute that
-            changes grey values and is contradictory, no finite number, or not read here.
+        Refused: no pixels, too many (found before they are decoded), too few, too narrow, several frames, cut short,
+            floating-point, stored in a way that is not known or needs another decoder, or an attribute that changes
+            grey values and is contradictory, no finite number, or not read here.
         Exception: whatever pydicom meets in a damaged file.
     """
-    _check_inflated(path)
-    header = pydicom.dcmread(path, stop_before_pixels=True, force=True)  # also without the mark: the caller knows why
-    _check_header(path, header)
-    _check_display(path, header)
-    dataset = pydicom.dcmread(path, force=True)
-    _check_pixels(path, dataset)
-    words = _decoded(path, dataset)
+    dataset = pydicom.dcmread(path, force=True)  # also without the mark: the caller knows why
+    _check_header(dataset)
+    _check_display(dataset)
+    _check_pixels(dataset)
+    words = _decoded(dataset)
     if words.ndim == 3:
         return np.asarray(Image.fromarray(words).convert("L"))
     words = words.astype(words.dtype.newbyteorder("="), copy=False).view(f"u{words.itemsize}")
     every = np.arange(256**words.itemsize)  # each word there can be
-    if dataset.PhotometricInterpretation == "PALETTE COLOR":
+    if dataset.PhotometricInterpretation == PALETTE:
         colours = apply_color_lut(stored_values(dataset, every).astype(words.dtype), dataset)
         if colours.itemsize > 1:
             colours = np.floor(colours * (255 / 65535) + 0.5).astype(np.uint8)
         levels = np.asarray(Image.fromarray(colours[np.newaxis, :, :3]).convert("L"))[0]
     else:
-        levels = grey_levels(path, dataset, every)
+        levels = grey_levels(dataset, every)
     shown = np.empty(words.shape, np.uint8)
     for row, of_row in zip(shown, words, strict=True):  # one at a time: an index needs 8 bytes a pixel
         row[:] = levels[of_row]
     return shown
 
 
-def _check_inflated(path: str | Path) -> None:
-    """Refuse a deflated file that grows beyond `MAX_FILE_BYTES`: pydicom inflates it whole before it reads a word."""
-    with open(path, "rb") as file:
-        read_preamble(file, force=True)
-        meta = _read_file_meta_info(file)
-        if meta.get("TransferSyntaxUID") != DeflatedExplicitVRLittleEndian:
-            return
-        unpack, left = zlib.decompressobj(-zlib.MAX_WBITS), MAX_FILE_BYTES
-        while left > 0 and not unpack.eof and (piece := unpack.unconsumed_tail or file.read(_PIECE)):
-            left -= len(unpack.decompress(piece, _PIECE))
-    if left <= 0:
-        raise ImageProblem(path, f"it inflates to more than {MAX_FILE_BYTES} bytes: not read")
-
-
-def _check_header(path: str | Path, header: Dataset) -> None:
+def _check_header(header: Dataset) -> None:
     if "Rows" not in header or "Columns" not in header:
         kind = header.get("SOPClassUID")
-        raise ImageProblem(path, f"DICOM without an image, or cut short ({kind.name if kind else 'no SOPClassUID'})")
-    check_shape(path, int(header.Columns), int(header.Rows))
+        raise Refused(f"DICOM without an image, or cut short ({kind.name if kind else 'no SOPClassUID'})")
+    check_shape(int(header.Columns), int(header.Rows))
     if int(header.get("NumberOfFrames") or 1) > 1:
-        raise ImageProblem(path, SEVERAL_FRAMES)
+        raise Refused(SEVERAL_FRAMES)
     form, bits = header.get("PhotometricInterpretation"), header.get("BitsAllocated")
-    if form not in (*GREY, *COLOUR):
-        raise ImageProblem(path, f"pixels of the kind {form} are not read, only {', '.join((*GREY, *COLOUR))}")
-    grey = form in GREY
-    if bits not in ((1, 8, 16) if grey or form == "PALETTE COLOR" else (8,)):
-        raise ImageProblem(path, f"{form} pixels of {bits} bits have no fixed range: save as 8 or 16 bits")
+    if form not in KINDS:
+        raise Refused(f"pixels of the kind {form} are not read, only {', '.join(KINDS)}")
+    one = form in (*GREY, PALETTE)
+    if bits not in ((1, 8, 16) if one else (8,)):
+        raise Refused(f"{form} pixels of {bits} bits have no fixed range: save as 8 or 16 bits")
     samples, signed = header.get("SamplesPerPixel"), header.get("PixelRepresentation")
-    if samples != (1 if grey or form == "PALETTE COLOR" else 3) or (signed and not grey):
-        raise ImageProblem(path, f"SamplesPerPixel {samples}, PixelRepresentation {signed} cannot be {form}")
+    if samples != (1 if one else 3) or (signed and form not in GREY):
+        raise Refused(f"SamplesPerPixel {samples}, PixelRepresentation {signed} cannot be {form}")
     used, high = header.get("BitsStored"), header.get("HighBit")
     if None in (used, high) or not 1 <= used <= high + 1 <= bits or (samples == 3 and used != 8):
-        raise ImageProblem(path, f"BitsStored {used}, HighBit {high} cannot be of {form} in BitsAllocated {bits}")
+        raise Refused(f"BitsStored {used}, HighBit {high} cannot be of {form} in BitsAllocated {bits}")
 
 
-def _check_display(path: str | Path, header: Dataset) -> None:
+def _check_display(header: Dataset) -> None:
     """Refuse what changes grey values and is not read here, or contradicts what is."""
     shape, form = header.get("PresentationLUTShape"), header.PhotometricInterpretation
     if shape not in (None, "", "INVERSE" if form == "MONOCHROME1" else "IDENTITY"):  # PS3.3 C.7.6.3.1.2
-        raise ImageProblem(path, f"PresentationLUTShape {shape} contradicts {form}: viewers differ, save it as PNG")
+        raise Refused(f"PresentationLUTShape {shape} contradicts {form}: viewers differ, save it as PNG")
     if header.get("PixelPresentation") in ("COLOR", "MIXED"):
-        raise ImageProblem(path, "PixelPresentation: grey values that stand for colours are not read, save it as PNG")
+        raise Refused("PixelPresentation: grey values that stand for colours are not read, save it as PNG")
     groups = [item for name in FUNCTIONAL_GROUPS for item in header.get(name) or ()]
     found = {name for name in ELSEWHERE for part in (header, *groups) if part.get(name)}
     if found:
-        raise ImageProblem(path, f"{', '.join(sorted(found))} changes grey values and is not read: save it as PNG")
+        raise Refused(f"{', '.join(sorted(found))} changes grey values and is not read: save it as PNG")
 
 
-def _check_pixels(path: str | Path, dataset: Dataset) -> None:
+def _check_pixels(dataset: Dataset) -> None:
     if "FloatPixelData" in dataset or "DoubleFloatPixelData" in dataset:
-        raise ImageProblem(path, "floating-point pixels have no fixed range: save as 8 or 16 bits")
+        raise Refused("floating-point pixels have no fixed range: save as 8 or 16 bits")
     if "PixelData" not in dataset:
-        raise ImageProblem(path, "no pixel data: truncated, or a header alone")
+        raise Refused("no pixel data: truncated, or a header alone")
     if "TransferSyntaxUID" not in dataset.file_meta:  # files of old, which start with the data itself
         implicit, little_endian = dataset.original_encoding
         known = {True: pydicom.uid.ImplicitVRLittleEndian, False: pydicom.uid.ExplicitVRLittleEndian}
         uid = known[bool(implicit)] if little_endian else pydicom.uid.ExplicitVRBigEndian
         dataset.file_meta.TransferSyntaxUID = uid
     if dataset.file_meta.TransferSyntaxUID.is_compressed:
-        _check_compressed(path, dataset)
+        _check_compressed(dataset)
         return
     samples = 2 if dataset.PhotometricInterpretation == "YBR_FULL_422" else dataset.SamplesPerPixel
     needed = math.ceil(dataset.Rows * dataset.Columns * samples * dataset.BitsAllocated / 8)
     if len(dataset.PixelData) < needed:
-        raise ImageProblem(path, f"truncated: {len(dataset.PixelData)} of {needed} bytes of pixels")
+        raise Refused(f"truncated: {len(dataset.PixelData)} of {needed} bytes of pixels")
 
 
-def _check_compressed(path: str | Path, dataset: Dataset) -> None:
+def _check_compressed(dataset: Dataset) -> None:
     """Refuse pictures that JPEG and its kin cannot hold as the file says.
 
     Their decoders give the lowest bits, whatever High Bit says. JPEG 2000 says its own bits: with fewer than the file
@@ -145,16 +127,15 @@ def _check_compressed(path: str | Path, dataset: Dataset) -> None:
     syntax = dataset.file_meta.TransferSyntaxUID
     if syntax != RLELossless and dataset.HighBit != dataset.BitsStored - 1:
         which = f"HighBit {dataset.HighBit}, BitsStored {dataset.BitsStored}"
-        raise ImageProblem(path, f"{which} contradict a picture stored as {syntax.name}: save it as PNG")
-    if syntax not in JPEG2000TransferSyntaxes:
-        return
-    bits = get_j2k_parameters(get_frame(dataset.PixelData, 0, number_of_frames=1)).get("precision")
-    if bits is not None and not dataset.BitsStored <= bits <= dataset.BitsAllocated:
-        stored = f"BitsStored {dataset.BitsStored} in BitsAllocated {dataset.BitsAllocated}"
-        raise ImageProblem(path, f"its JPEG 2000 picture of {bits} bits contradicts {stored}: save it as PNG")
+        raise Refused(f"{which} contradict a picture stored as {syntax.name}: save it as PNG")
+    if syntax in JPEG2000TransferSyntaxes:
+        bits = get_j2k_parameters(get_frame(dataset.PixelData, 0, number_of_frames=1)).get("precision")
+        if bits is not None and not dataset.BitsStored <= bits <= dataset.BitsAllocated:
+            stored = f"BitsStored {dataset.BitsStored} in BitsAllocated {dataset.BitsAllocated}"
+            raise Refused(f"its JPEG 2000 picture of {bits} bits contradicts {stored}: save it as PNG")
 
 
-def _decoded(path: str | Path, dataset: Dataset) -> np.ndarray:
+def _decoded(dataset: Dataset) -> np.ndarray:
     try:
         return pixel_array(dataset, correct_unused_bits=False)  # that would look for the pixels in the lowest bits
     except RuntimeError as error:  # no decoder, or (NotImplementedError, which is one) none that can
@@ -162,4 +143,24 @@ def _decoded(path: str | Path, dataset: Dataset) -> np.ndarray:
             raise
         kind, why = dataset.file_meta.TransferSyntaxUID.name, str(error).splitlines()[-1].strip()
         reason = f"stored as {kind}, which cannot be decoded here ({why}): save it uncompressed, or {DECODERS}"
-        raise ImageProblem(path, reason) from error
+        raise Refused(reason) from error
+
+
+def pixel_spacing(path: str | Path) -> float:
+    """Return the millimetres from row to row of a DICOM file: its Imager Pixel Spacing or else its Pixel Spacing.
+
+    The same two in this order are what KNEEL reads; the first is measured at the detector.
+
+    Raises:
+        Refused: not a DICOM file, no such tag or none above 0.
+    """
+    tags = ["ImagerPixelSpacing", "PixelSpacing"]
+    try:
+        header = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=tags)
+        stated = next((value for tag in tags if (value := header.get(tag))), 0.0)
+        spacing = float(stated[0] if hasattr(stated, "__len__") else stated)
+    except Exception as error:  # a decoder fed damaged bytes raises nearly anything
+        raise Refused(f"no pixel spacing can be read from it, {ADVICE}: {error}") from error
+    if not 0 < spacing < math.inf:
+        raise Refused(f"it does not state its pixel spacing: {ADVICE}")
+    return spacing

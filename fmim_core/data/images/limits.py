@@ -1,4 +1,4 @@
-"""What makes an image unusable: the error that says so, and the limits that hold before anything is decoded."""
+"""Limits of an image that hold before anything is decoded, and the errors that say why one cannot be used."""
 
 from __future__ import annotations
 
@@ -11,22 +11,26 @@ MAX_ASPECT = 20  # longer side / shorter side
 SEVERAL_FRAMES = "several frames: save the one that is meant as its own file"
 
 
+class Refused(ValueError):
+    """The reason in words why an image cannot be used; whoever knows its file makes an `ImageProblem` of it."""
+
+
 class ImageProblem(ValueError):
     """An image that cannot be used: its `path`, and the `reason` in words."""
 
-    def __init__(self, path: str | Path, reason: str) -> None:
+    def __init__(self, path: str | Path, reason: object) -> None:
         super().__init__(f"{path}: {reason}")
-        self.path, self.reason = str(path), reason
+        self.path, self.reason = str(path), str(reason)
 
     def __reduce__(self) -> tuple[type[ImageProblem], tuple[str, str]]:
         return ImageProblem, (self.path, self.reason)
 
 
-def check_shape(path: str | Path, width: int, height: int) -> None:
-    """Raise `ImageProblem` for an image of too many pixels, too narrow, or too small."""
+def check_shape(width: int, height: int) -> None:
+    """Raise `Refused` for an image of too many pixels, too narrow, or too small."""
     if width * height > MAX_PIXELS:
-        raise ImageProblem(path, f"too many pixels, not decoded: {width} x {height}, at most {MAX_PIXELS}")
+        raise Refused(f"too many pixels, not decoded: {width} x {height}, at most {MAX_PIXELS}")
     if max(width, height) > MAX_ASPECT * min(width, height):
-        raise ImageProblem(path, f"extreme aspect: {width} x {height} pixels, at most {MAX_ASPECT} to 1")
+        raise Refused(f"extreme aspect: {width} x {height} pixels, at most {MAX_ASPECT} to 1")
     if min(width, height) < MIN_SIDE:
-        raise ImageProblem(path, f"too small: {width} x {height} pixels, at least {MIN_SIDE} on each side")
+        raise Refused(f"too small: {width} x {height} pixels, at least {MIN_SIDE} on each side")

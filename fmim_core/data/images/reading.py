@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
 from fmim_core.data.files import other_than_file
 from fmim_core.data.images.jpeg import is_cut_short
-from fmim_core.data.images.limits import MAX_FILE_BYTES, SEVERAL_FRAMES, ImageProblem, check_shape
+from fmim_core.data.images.limits import MAX_FILE_BYTES, SEVERAL_FRAMES, ImageProblem, Refused, check_shape
 
 READING = 2  # raised when a file may give other pixels than before, so that banks are decoded anew
 NEARLY_BLACK = 26  # a tenth of the grey scale
@@ -23,7 +22,7 @@ _TIFF_BITS, _TIFF_PHOTOMETRIC, _WHITE_IS_ZERO = 258, 262, 0
 
 
 def read_grey(path: str | Path, size: int | None = None, mirror: bool = False) -> np.ndarray:
-    """Grey image of the file, uint8 `(H, W)`, or `(size, size)` by `square`; with `mirror`, left and right exchanged.
+    """Return the grey image of a file, uint8 `(H, W)`, or `(size, size)` by `square`; mirrored left to right if asked.
 
     The format is found by content, not by name. Rules: 16-bit values v give round(255·v/65535), over the full
     range whatever bits are used (a TIFF that says 12 bits: round(255·v/4095)); colour, palette and CMYK give the
@@ -38,12 +37,12 @@ def read_grey(path: str | Path, size: int | None = None, mirror: bool = False) -
     """
     try:
         with _open(path) as image:
-            _check_header(path, image)
             _decode(path, image)
-            ImageOps.exif_transpose(image, in_place=True)
-            grey = _grey(path, image)
-    except (ImageProblem, MemoryError):
+            grey = _grey(image)
+    except MemoryError:
         raise
+    except Refused as refused:
+        raise ImageProblem(path, refused) from refused
     except Exception as error:  # decoders fed damaged bytes raise nearly anything
         raise ImageProblem(path, _reason(path, error)) from error
     if mirror:
@@ -52,7 +51,7 @@ def read_grey(path: str | Path, size: int | None = None, mirror: bool = False) -
 
 
 def square(image: np.ndarray, size: int) -> np.ndarray:
-    """`image`, uint8 `(H, W)`, as `(size, size)` with its aspect kept.
+    """Return `image`, uint8 `(H, W)`, as `(size, size)` with its aspect kept.
 
     The longer side becomes `size` and the shorter one is scaled alike (rounded, at least 1 pixel), by Pillow's
     bilinear filter, which averages over the whole area when it shrinks. Black is then added on both sides of the
@@ -62,19 +61,18 @@ def square(image: np.ndarray, size: int) -> np.ndarray:
 
 
 def _square(image: Image.Image, size: int) -> np.ndarray:
-    width, height = image.size
-    scale = size / max(height, width)
-    new_height, new_width = (max(1, round(side * scale)) for side in (height, width))
-    if (new_height, new_width) != (height, width):
-        image = image.resize((new_width, new_height), Image.Resampling.BILINEAR)
+    scale = size / max(image.size)
+    width, height = (max(1, round(side * scale)) for side in image.size)
+    if (width, height) != image.size:
+        image = image.resize((width, height), Image.Resampling.BILINEAR)
     result = np.zeros((size, size), np.uint8)
-    top, left = (size - new_height) // 2, (size - new_width) // 2
-    result[top : top + new_height, left : left + new_width] = np.asarray(image)
+    top, left = (size - height) // 2, (size - width) // 2
+    result[top : top + height, left : left + width] = np.asarray(image)
     return result
 
 
 def appearance(image: np.ndarray) -> str | None:
-    """A remark on a grey image, uint8 `(H, W)`, that was read but can hardly be meant, or None.
+    """Return a remark on a grey image, uint8 `(H, W)`, that was read but can hardly be meant, or None.
 
     "blank" where all pixels inside a black border differ by at most 2 levels; "nearly black" where 99 of 100
     pixels are below 26 of 255, as when 12-bit values were saved as 16-bit; "hardly any contrast" where 98 of 100
@@ -97,18 +95,26 @@ def appearance(image: np.ndarray) -> str | None:
 
 
 def _open(path: str | Path) -> Image.Image:
-    """The file as Pillow opens it, or a DICOM film as it is shown, which is decoded then."""
+    """Open the file by Pillow, or a DICOM film as it is shown, which is decoded then."""
     if ImageFile.LOAD_TRUNCATED_IMAGES:
-        raise ImageProblem(path, "PIL.ImageFile.LOAD_TRUNCATED_IMAGES is on, truncated files would pass: turn it off")
+        raise Refused("PIL.ImageFile.LOAD_TRUNCATED_IMAGES is on, truncated files would pass: turn it off")
     if other := other_than_file(path):
-        raise ImageProblem(path, f"{other}, not an image file")
+        raise Refused(f"{other}, not an image file")
     if (size := os.path.getsize(path)) > MAX_FILE_BYTES:
-        raise ImageProblem(path, f"too large, not read: {size} bytes, at most {MAX_FILE_BYTES}")
-    return Image.fromarray(_dicom(path).read_dicom(path)) if _is_dicom(path) else Image.open(path)
+        raise Refused(f"too large, not read: {size} bytes, at most {MAX_FILE_BYTES}")
+    if not _is_dicom(path):
+        return Image.open(path)
+    try:
+        from fmim_core.data.images.dicom import read_dicom
+    except ModuleNotFoundError as error:
+        if error.name != "pydicom":
+            raise
+        raise Refused(f"a DICOM file: {DICOM_EXTRA}") from None
+    return Image.fromarray(read_dicom(path))
 
 
 def _is_dicom(path: str | Path) -> bool:
-    """By the mark after 128 bytes, or, for files of old without it, by a name that no other content contradicts."""
+    """Tell by the mark after 128 bytes or, for files of old without it, by a name that no content contradicts."""
     with open(path, "rb") as file:
         head = file.read(132)
     if head[128:] == b"DICM" or not head or Path(path).suffix.lower() not in (".dcm", ".dicom"):
@@ -120,47 +126,24 @@ def _is_dicom(path: str | Path) -> bool:
         return True
 
 
-def _dicom(path: str | Path) -> ModuleType:
-    """The module that reads DICOM, imported when the first such file is met."""
-    try:
-        from fmim_core.data.images import dicom
-    except ModuleNotFoundError as error:
-        if error.name != "pydicom":
-            raise
-        raise ImageProblem(path, f"a DICOM file: {DICOM_EXTRA}") from None
-    return dicom
-
-
-def _check_header(path: str | Path, image: Image.Image) -> None:
-    check_shape(path, *image.size)
-    if image.format in DRAWINGS:
-        raise ImageProblem(path, f"a drawing ({image.format}), which a program would have to run: save it as PNG")
-    if getattr(image, "is_animated", False) and image.format not in JPEGS:
-        raise ImageProblem(path, SEVERAL_FRAMES)
-
-
 def _decode(path: str | Path, image: Image.Image) -> None:
-    """Load the pixels; a truncated file must raise, never come back half grey.
+    """Load the pixels as a viewer shows them; a truncated file must raise, never come back half grey.
 
     All of a JPEG is decoded. Pillow's `draft`, which decodes it at half the side or less, took half the time for images
     of 1024 px read at 280, but gave 1 pixel of 100 another value by more than 1 grey level, and some by 8.
     """
+    check_shape(*image.size)
+    if image.format in DRAWINGS:
+        raise Refused(f"a drawing ({image.format}), which a program would have to run: save it as PNG")
+    if getattr(image, "is_animated", False) and image.format not in JPEGS:
+        raise Refused(SEVERAL_FRAMES)
     image.load()
     if image.format in JPEGS and is_cut_short(path, image):
-        raise ImageProblem(path, "truncated (the last part of the picture is missing)")
+        raise Refused("truncated (the last part of the picture is missing)")
+    ImageOps.exif_transpose(image, in_place=True)
 
 
-def _is_white_zero(image: Image.Image) -> bool:
-    """Whether a TIFF stores white as 0; Pillow inverts such files up to 8 bits and leaves 16 bits as they are."""
-    return getattr(image, "tag_v2", {}).get(_TIFF_PHOTOMETRIC) == _WHITE_IS_ZERO
-
-
-def _full_scale(image: Image.Image) -> int:
-    """The value of white in more than 8 bits; Pillow scales formats that say how many they use, TIFF apart."""
-    return 4095 if getattr(image, "tag_v2", {}).get(_TIFF_BITS) == (12,) else 65535
-
-
-def _grey(path: str | Path, image: Image.Image) -> Image.Image:
+def _grey(image: Image.Image) -> Image.Image:
     mode = image.mode
     if mode == "L":
         return image  # as most radiographs are: a copy of the pixels would take a tenth of the time of reading them
@@ -170,18 +153,19 @@ def _grey(path: str | Path, image: Image.Image) -> Image.Image:
         return image.convert("RGBA").convert("RGB").convert("L")
     if mode in ("RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV"):
         return image.convert("RGB").convert("L")
-    if mode.startswith("I"):
-        values = np.asarray(image)
-        if values.min() < 0 or values.max() > 65535:
-            raise ImageProblem(path, "32-bit values outside 0..65535 have no fixed range: save as 8 or 16 bits")
-        white = _full_scale(image)
-        grey = np.empty(values.shape, np.uint8)
-        for top in range(0, len(values), 64):  # the whole at once takes twice the time, and 8 bytes a pixel
-            strip = values[top : top + 64].astype(np.int32)
-            grey[top : top + 64] = (strip * (255 * 2) + white) // (2 * white)
-        return Image.fromarray(255 - grey if _is_white_zero(image) else grey)
-    kind = "floating-point pixels" if mode == "F" else f"pixels of mode {mode}"
-    raise ImageProblem(path, f"{kind} have no fixed range: save as 8 or 16 bits")
+    if not mode.startswith("I"):
+        kind = "floating-point pixels" if mode == "F" else f"pixels of mode {mode}"
+        raise Refused(f"{kind} have no fixed range: save as 8 or 16 bits")
+    values, tags = np.asarray(image), getattr(image, "tag_v2", {})
+    if values.min() < 0 or values.max() > 65535:
+        raise Refused("32-bit values outside 0..65535 have no fixed range: save as 8 or 16 bits")
+    white = 4095 if tags.get(_TIFF_BITS) == (12,) else 65535  # Pillow scales other formats that say how many they use
+    grey = np.empty(values.shape, np.uint8)
+    for top in range(0, len(values), 64):  # the whole at once takes twice the time, and 8 bytes a pixel
+        strip = values[top : top + 64].astype(np.int32)
+        grey[top : top + 64] = (strip * (255 * 2) + white) // (2 * white)
+    # Pillow inverts a TIFF that stores white as 0 up to 8 bits and leaves 16 bits as they are.
+    return Image.fromarray(255 - grey if tags.get(_TIFF_PHOTOMETRIC) == _WHITE_IS_ZERO else grey)
 
 
 def _reason(path: str | Path, error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""What only a look at every image can tell, and which image files no table names."""
+"""Checks that need a look at every image, and a search for image files that no table names."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from fmim_core.data.images.reading import ImageProblem, appearance
+from fmim_core.data.images.limits import ImageProblem
+from fmim_core.data.images.reading import appearance
 from fmim_core.data.source import Progress
 from fmim_core.data.tables.findings import Findings
 from fmim_core.machine import cores
@@ -24,15 +25,6 @@ SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", 
 
 Read = Callable[[int], np.ndarray]
 """Grey image uint8 `(H, W)` of a row number; raises `images.ImageProblem`."""
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """What an image turned out to be; `picture` is a digest of its pixels, None where it shows nothing."""
-
-    problem: str | None = None
-    remark: str | None = None
-    picture: bytes | None = None
 
 
 def check_images(
@@ -46,15 +38,27 @@ def check_images(
     """
     names = index["image"].tolist()
     unreadable, remarks, alike = [], defaultdict(list), defaultdict(list)
-    for done, (row, seen) in enumerate(_look(rows, read), 1):
-        if seen.problem:
-            unreadable.append(f"{names[row]}: {seen.problem}")
-        if seen.remark:
-            remarks[seen.remark].append(names[row])
-        if seen.picture:
-            alike[seen.picture].append(row)
-        if progress:
-            progress(done, len(rows))
+
+    def look(row: int) -> tuple[str | None, str | None, bytes | None]:
+        try:
+            image = read(row)
+        except ImageProblem as problem:
+            return problem.reason, None, None
+        remark = appearance(image)
+        return None, remark, None if remark == "blank" else _digest(image)
+
+    with ThreadPoolExecutor(cores()) as pool:  # threads suffice, since decoders and digests release the lock
+        for start in range(0, len(rows), BLOCK):
+            block = rows[start : start + BLOCK]
+            for done, (row, seen) in enumerate(zip(block, pool.map(look, block), strict=True), start + 1):
+                problem, remark, picture = seen
+                unreadable += [f"{names[row]}: {problem}"] if problem else []
+                if remark:
+                    remarks[remark].append(names[row])
+                if picture:
+                    alike[picture].append(row)
+                if progress:
+                    progress(done, len(rows))
     findings.error("unreadable images", unreadable)
     for remark, images in sorted(remarks.items()):
         findings.warning(f"{remark} images", images)
@@ -62,22 +66,19 @@ def check_images(
 
 
 def unnamed_images(root: Path, named: Iterable[str | None], findings: Findings) -> None:
-    """Warn of the image files below `root` that are not `named` (relative to it); notes where it stopped looking.
+    """Warn of the image files below `root` that are not `named` (relative to it); note where the search stopped.
 
     Hidden folders and the folders of studies are left out.
     """
-    known, found = set(named), []
-    for count, path in enumerate(_files(root)):
-        if count == MAX_FILES:
-            findings.note(f"folders with over {MAX_FILES} files: not all were looked for in the table", [str(root)])
-            break
-        if path.suffix.lower() in SUFFIXES and (name := path.relative_to(root).as_posix()) not in known:
-            found.append(name)
-    findings.warning("image files that the table does not name", found)
+    files, known = list(islice(_files(root), MAX_FILES + 1)), set(named)
+    if len(files) > MAX_FILES:
+        findings.note(f"folders with over {MAX_FILES} files: not all were looked for in the table", [str(root)])
+    found = [path.relative_to(root).as_posix() for path in files[:MAX_FILES] if path.suffix.lower() in SUFFIXES]
+    findings.warning("image files that the table does not name", [name for name in found if name not in known])
 
 
 def image_files(root: Path) -> list[Path]:
-    """The files below `root` that are called like images, in order, but for hidden folders and those of studies."""
+    """Return the files below `root` that are called like images, in order, but for hidden folders and studies'."""
     return [path for path in _files(root) if path.suffix.lower() in SUFFIXES]
 
 
@@ -88,33 +89,14 @@ def _files(root: Path) -> Iterator[Path]:
             yield from (Path(folder, name) for name in sorted(files))
 
 
-def _look(rows: Sequence[int], read: Read) -> Iterator[tuple[int, _Seen]]:
-    """Each row with what its image is, in order; threads suffice, since decoders and digests release the lock."""
-
-    def look(row: int) -> _Seen:
-        try:
-            image = read(row)
-        except ImageProblem as problem:
-            return _Seen(problem=problem.reason)
-        remark = appearance(image)
-        return _Seen(remark=remark, picture=None if remark == "blank" else _picture(image))
-
-    with ThreadPoolExecutor(cores()) as pool:
-        for start in range(0, len(rows), BLOCK):
-            block = rows[start : start + BLOCK]
-            yield from zip(block, pool.map(look, block), strict=True)
-
-
-def _picture(image: np.ndarray) -> bytes:
-    """A digest of shape and pixels that an image and its mirror image share."""
-    digests = [hashlib.sha256(repr(image.shape).encode()) for _ in range(2)]
-    for digest, pixels in zip(digests, (image, image[:, ::-1]), strict=True):
-        digest.update(np.ascontiguousarray(pixels).data)
-    return min(digest.digest() for digest in digests)
+def _digest(image: np.ndarray) -> bytes:
+    """Return a digest of shape and pixels that an image and its mirror image share."""
+    shape = repr(image.shape).encode()
+    return min(hashlib.sha256(shape + pixels.tobytes()).digest() for pixels in (image, image[:, ::-1]))
 
 
 def _add_copies(index: pd.DataFrame, groups: Iterable[list[int]], findings: Findings) -> None:
-    """Each copy is named once, beside the first image of its subject or else of the group."""
+    """Name each copy once, beside the first image of its subject or else of the group."""
     same, other = [], []
     for rows in groups:
         first: dict[str, str] = {}  # subject → its first image

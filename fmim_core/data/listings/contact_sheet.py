@@ -10,7 +10,7 @@ import pandas as pd
 from PIL import Image
 
 from fmim_core.data.images.sheet import INK, QUIET, Row, Tile, picture_sheet
-from fmim_core.data.listings.listing import matched_subjects
+from fmim_core.data.roles import matched_subjects
 from fmim_core.data.splits import shuffled_subjects
 
 ROWS, VISITS = 8, 6  # at most: a page's height and width

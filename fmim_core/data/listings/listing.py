@@ -1,9 +1,8 @@
-"""What a data set's tables say, usable or not, and the source that reads its files."""
+"""A data set as its tables list it, usable or not, and the source that reads its files."""
 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,49 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fmim_core.data.images.limits import MIN_SIDE, ImageProblem
 from fmim_core.data.images.reading import READING, read_grey, square
-from fmim_core.data.images.spacing import pixel_spacing
-from fmim_core.data.roles import is_matched, is_query, mixed_roles, protocol_of, roles_of
+from fmim_core.data.listings.window import Window
+from fmim_core.data.roles import is_query, matched_subjects, mixed_roles, protocol_of, roles_of
 from fmim_core.data.source import EVERY_COLUMN, Source, SourceDescription
 from fmim_core.data.tables.findings import Findings
 from fmim_core.fingerprint import fingerprint
-
-FileState = tuple[int, int]
-"""Size in bytes and time of change in ns of a file."""
-
-
-@dataclass(frozen=True)
-class Window:
-    """A square around the point (`x`, `y`) of an image, in its pixels; beyond the image it is black.
-
-    Its side is `width` pixels or, where that is None, `millimetres` at the pixel spacing that the file states, which
-    is read with the image: a collection of 27,000 films would take minutes to be listed otherwise. As KNEEL cuts, the
-    side is rounded down to an even number, and the point to whole pixels.
-    """
-
-    x: float
-    y: float
-    width: float | None = None
-    millimetres: float = 140
-
-    def cut(self, path: str | Path, image: np.ndarray) -> np.ndarray:
-        """The window of the grey image uint8 `(H, W)` of the file `path`, as `(side, side)`.
-
-        Raises:
-            ImageProblem: the point is outside the image, or the file does not state its pixel spacing.
-        """
-        height, width = image.shape
-        if not (0 <= self.x < width and 0 <= self.y < height):
-            raise ImageProblem(path, f"the point ({self.x:g}, {self.y:g}) lies outside the image of {width} x {height}")
-        half = int(self.millimetres / pixel_spacing(path) if self.width is None else self.width) // 2
-        if not 2 * half >= MIN_SIDE:
-            raise ImageProblem(path, f"a window of {2 * half} pixels is too small: at least {MIN_SIDE}")
-        top, left = round(self.y) - half, round(self.x) - half
-        result = np.zeros((2 * half, 2 * half), np.uint8)
-        part = image[max(0, top) : max(0, top + 2 * half), max(0, left) : max(0, left + 2 * half)]
-        result[max(0, -top) :, max(0, -left) :][: part.shape[0], : part.shape[1]] = part
-        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,15 +45,28 @@ class Listing:
     metadata_only: bool = False
     written_by_user: bool = False
 
-    def read_whole(self, row_number: int) -> np.ndarray:
-        """Grey image uint8 `(H, W)` of a row by `images.read_grey`, cut and mirrored; raises `images.ImageProblem`."""
+    def read(self, row_number: int, size: int | None = None) -> np.ndarray:
+        """Read the image of a row as grey uint8 `(H, W)` or `(size, size)`, cut, mirrored and made square.
+
+        Raises:
+            ImageProblem: it cannot be read.
+        """
+        path = self.path(row_number)
+        if window := self.windows.get(row_number):
+            image = window.cut(path, read_grey(path))
+            image = image[:, ::-1] if self.mirrors(row_number) else image
+            return image if size is None else square(image, size)
+        return read_grey(path, size, self.mirrors(row_number))
+
+    def path(self, row_number: int) -> Path:
+        """Return the file of a row."""
         path = self.paths[row_number]
         assert path is not None, "a listing with errors or without files is never read"
-        image = read_grey(self.root / path)
-        if window := self.windows.get(row_number):
-            image = window.cut(self.root / path, image)
-        mirrored = self.mirror_right and self.index["side"].iloc[row_number] == "R"
-        return image[:, ::-1] if mirrored else image
+        return self.root / path
+
+    def mirrors(self, row_number: int) -> bool:
+        """Tell whether the image of a row is mirrored."""
+        return self.mirror_right and self.index["side"].iat[row_number] == "R"
 
 
 class FileSource(Source):
@@ -112,38 +87,18 @@ class FileSource(Source):
         self._listing = listing
         noticed = [{"severity": f.severity, "what": f.what, "count": len(f.places)} for f in listing.findings]
         self.description = replace(listing.description, details=listing.description.details | {"findings": noticed})
-        columns = [name for name in EVERY_COLUMN if name in listing.index]
-        self.index = listing.index[columns].copy()
-        self._mirrored = [listing.mirror_right and side == "R" for side in listing.index["side"]]
-        whole = [listing.root / str(path) for path in listing.paths]
-        self.image_keys = [
-            f"{READING} {path} {file_state(path)} {listing.windows.get(row)} {mirrored}"
-            for row, (path, mirrored) in enumerate(zip(whole, self._mirrored, strict=True))
-        ]
+        self.index = listing.index[[name for name in EVERY_COLUMN if name in listing.index]].copy()
+        self.image_keys = [self._key(row) for row in range(len(self.index))]
         self.fingerprint = fingerprint([self.index.to_csv(), self.image_keys, *self.description.grouping.values()])
 
+    def _key(self, row: int) -> str:
+        path, window = self._listing.path(row), self._listing.windows.get(row)
+        state = os.stat(path)
+        return f"{READING} {path} {(state.st_size, state.st_mtime_ns)} {window} {self._listing.mirrors(row)}"
+
     def read(self, row_number: int, size: int) -> np.ndarray:
-        """Grey uint8 `(size, size)` by `Listing.read_whole` and `images.square`; raises `images.ImageProblem`."""
-        listing = self._listing
-        if row_number in listing.windows:
-            return square(listing.read_whole(row_number), size)
-        return read_grey(listing.root / str(listing.paths[row_number]), size, self._mirrored[row_number])
-
-
-def file_state(path: str | Path) -> FileState | None:
-    """Size and time of change of a regular file, None where there is none."""
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):  # a name the file system refuses is a missing file too
-        return None
-    return (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
-
-
-def matched_subjects(index: pd.DataFrame) -> set[str]:
-    """Subjects with a query that has a match."""
-    known = index.dropna(subset=["subject"])
-    subjects = known["subject"].to_numpy().astype(str)
-    return set(subjects[is_matched(subjects, roles_of(known))].tolist())
+        """Read an image as grey uint8 `(size, size)` by `Listing.read`; raises `images.ImageProblem`."""
+        return self._listing.read(row_number, size)
 
 
 def check_index(index: pd.DataFrame, findings: Findings, for_study: bool = True) -> None:

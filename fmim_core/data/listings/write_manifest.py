@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from fmim_core.data.listings.listing import Listing, file_state
+from fmim_core.data.listings.listing import Listing
 from fmim_core.data.source import EVERY_COLUMN
 
 
 def manifest_of(listing: Listing, folder: Path) -> tuple[str, int]:
-    """A manifest in `folder` of those images of a listing that are there, as CSV text, and how many they are.
+    """Return a manifest in `folder` of those images of a listing that are there, as CSV text, and how many they are.
 
     Rows with a cell that cannot be used are left out; months stay those of the full tables.
 
@@ -42,6 +42,6 @@ def manifest_of(listing: Listing, folder: Path) -> tuple[str, int]:
 
 
 def _there(root: Path, path: str | None) -> str | None:
-    """The whole path of a file, links followed, None where there is none."""
+    """Return the whole path of a file, links followed, None where there is none."""
     whole = os.path.realpath(root / path) if isinstance(path, str) else None
-    return whole if whole and file_state(whole) else None
+    return whole if whole and os.path.isfile(whole) else None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fmim_core.data.listings.listing import Window
+from fmim_core.data.listings.window import Window
 from fmim_core.data.oai.files import Files
 from fmim_core.data.oai.landmarks import knees_on_films
 from fmim_core.data.oai.metadata import Knee

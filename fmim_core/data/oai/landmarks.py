@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fmim_core.data.listings.listing import Window
+from fmim_core.data.listings.window import Window
 from fmim_core.data.oai.files import ImageFile
 from fmim_core.data.oai.rows import number
 from fmim_core.data.tables.cells import SIDES

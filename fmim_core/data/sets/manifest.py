@@ -13,8 +13,8 @@ from typing import Any
 import pandas as pd
 
 from fmim_core.data.files import other_than_file
-from fmim_core.data.listings.listing import Listing, check_index, file_state, matched_subjects
-from fmim_core.data.roles import ROLES, protocol_of
+from fmim_core.data.listings.listing import Listing, check_index
+from fmim_core.data.roles import ROLES, matched_subjects, protocol_of
 from fmim_core.data.sets.manifest_settings import read_settings
 from fmim_core.data.source import ABOUT_COLUMNS, EVERY_COLUMN, SourceDescription
 from fmim_core.data.splits import shuffled_subjects
@@ -174,7 +174,7 @@ def _inside(root: Path, name: str) -> str | None:
 
 def _check_files(root: Path, images: Sequence[str | None], places: Sequence[str], findings: Findings) -> None:
     """Add the images that are not there, are no files, or lie outside `root` behind a link; nothing is opened."""
-    missing = [image for image in images if image and not file_state(root / image)]
+    missing = [image for image in images if image and not os.path.isfile(root / image)]
     other = {image: other_than_file(root / image) for image in missing if os.path.exists(root / image)}
     findings.error("missing image files", [shortened(image) for image in missing if image not in other])
     findings.error("images that are no files", [f"{shortened(image)} ({kind})" for image, kind in other.items()])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -17,7 +18,7 @@ from fmim.data.sources import find_listing
 from fmim.declare.presets import find_preset
 from fmim_core.data.listings.check import Read, check_images, unnamed_images
 from fmim_core.data.listings.contact_sheet import contact_rows, contact_sheet
-from fmim_core.data.listings.listing import FileSource, Listing, file_state
+from fmim_core.data.listings.listing import FileSource, Listing
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PHANTOM
 from fmim_core.data.source import Source, SourceDescription
@@ -47,7 +48,7 @@ class Inspection:
         if self.listing is None:
             return range(len(self.index))
         root, paths = self.listing.root, self.listing.paths
-        return [row for row, path in enumerate(paths) if isinstance(path, str) and file_state(root / path)]
+        return [row for row, path in enumerate(paths) if isinstance(path, str) and os.path.isfile(root / path)]
 
 
 def inspect_data(data: str, root: Path | None, preset: str, seed: int, metadata_only: bool) -> Inspection:
@@ -65,7 +66,7 @@ def inspect_data(data: str, root: Path | None, preset: str, seed: int, metadata_
     listing = find_listing(data, root, seed, metadata_only)
     source = partial(FileSource, listing)
     return Inspection(
-        listing.description, listing.index, listing.findings, listing.read_whole, listing.mirror_right, source, listing
+        listing.description, listing.index, listing.findings, listing.read, listing.mirror_right, source, listing
     )
 
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from fmim.declare import Preset
-from fmim_core.data.listings.listing import FileSource, Listing, file_state
+from fmim_core.data.listings.listing import FileSource, Listing
 from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.sets.phantom import PhantomSource
@@ -35,7 +35,7 @@ def check_data(data: str, root: Path | None) -> None:
         given = "none is given" if root is None else f"{root} is no folder"
         raise ValueError(f"{data} needs --data-root, the folder it was downloaded to; {given}")
     path, known = (root or Path()) / data, (PHANTOM, *kinds)
-    if data in known or file_state(path) is not None:
+    if data in known or os.path.isfile(path):
         return
     if os.path.lexists(path):
         what = "a folder" if path.is_dir() else "a pipe or a device, which cannot be read twice"

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 from fmim.data.sources import PHANTOM, find_listing
-from fmim_core.data.images.limits import ImageProblem, check_shape
+from fmim_core.data.images.limits import ImageProblem, Refused, check_shape
 from fmim_core.data.images.reading import read_grey, square
 from fmim_core.data.listings.check import SUFFIXES, image_files
-from fmim_core.data.listings.listing import FileSource, file_state
+from fmim_core.data.listings.listing import FileSource
 from fmim_core.data.roles import is_gallery, is_query, roles_of
 from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.data.sets.phantom import PhantomSource
@@ -152,7 +152,7 @@ def images_of_files(paths: Sequence[str | Path], side: Side = "") -> GivenImages
     """Return image files, whatever their endings; raises as `images_at`."""
     if side not in ("", "L", "R"):
         raise ValueError(f"side {side!r} is not known: give L, R, or nothing where there are no sides")
-    if missing := [str(path) for path in paths if file_state(path) is None]:
+    if missing := [str(path) for path in paths if not os.path.isfile(path)]:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise ValueError(
             f"there is no image file {missing[0]}{more}: give image files, a folder, or a table of images"
@@ -177,7 +177,10 @@ def images_of_array(images: np.ndarray, side: Side = "") -> GivenImages:
     """
     if images.dtype != np.uint8 or images.ndim != 3:
         raise ValueError(f"images must be uint8 of shape (N, H, W), got {images.dtype} of shape {images.shape}")
-    check_shape("the array", images.shape[2], images.shape[1])
+    try:
+        check_shape(images.shape[2], images.shape[1])
+    except Refused as refused:
+        raise ValueError(f"the array: {refused}") from None
     names = pd.DataFrame({"image": [str(position) for position in range(len(images))]})
     shown = images[:, :, ::-1] if side == "R" else images
     places = pd.Series([f"{id(images)} {position}" for position in names.index], names.index)

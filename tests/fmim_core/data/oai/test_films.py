@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from fmim_core.data.images.reading import ImageProblem
-from fmim_core.data.listings.listing import FileSource, Window
+from fmim_core.data.listings.listing import FileSource
+from fmim_core.data.listings.window import Window
 from fmim_core.data.oai.listing import oai
 from tests.support.oai_folders import (
     IDS,
