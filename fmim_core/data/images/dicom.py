@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pydicom
@@ -157,7 +158,7 @@ def pixel_spacing(path: str | Path) -> float:
     tags = ["ImagerPixelSpacing", "PixelSpacing"]
     try:
         header = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=tags)
-        stated = next((value for tag in tags if (value := header.get(tag))), 0.0)
+        stated: Any = next((value for tag in tags if (value := header.get(tag))), 0.0)
         spacing = float(stated[0] if hasattr(stated, "__len__") else stated)
     except Exception as error:  # a decoder fed damaged bytes raises nearly anything
         raise Refused(f"no pixel spacing can be read from it, {ADVICE}: {error}") from error

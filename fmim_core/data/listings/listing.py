@@ -66,7 +66,7 @@ class Listing:
 
     def mirrors(self, row_number: int) -> bool:
         """Tell whether the image of a row is mirrored."""
-        return self.mirror_right and self.index["side"].iat[row_number] == "R"
+        return self.mirror_right and bool(self.index["side"].iat[row_number] == "R")
 
 
 class FileSource(Source):
