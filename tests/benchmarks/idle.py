@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,7 @@ from fmim.declare import Arm, Study
 from fmim.declare.changes import with_changes
 from fmim.declare.presets import SMOKE
 from fmim.plan import Plan
-from fmim.runner.backends.ray_backend import run_ray
-from fmim.runner.backends.room import Resources
+from fmim.runner.backends.ray_backend import RayBackend
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mlflow_runs import Identity
@@ -25,7 +24,7 @@ from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.records import EpochRow, Record
 from fmim_core.training.evaluation import Seconds
 from fmim_core.trial.spec import TrialSpec
-from fmim_core.trial.trial import RunSettings, Trial
+from fmim_core.trial.trial import Trial
 from fmim_spaces.domain import Choice, Space
 from tests.benchmarks.measurement import resident_mib
 from tests.support.documents import epoch_row
@@ -119,14 +118,14 @@ class IdleRun:
     watch: Watch
 
 
-def run_idle(trials: int, folder: Path, resources: Resources, slots: int) -> IdleRun:
+def run_idle(trials: int, folder: Path, backend: RayBackend) -> IdleRun:
     """Run them on the cluster that is up, records and a sqlite MLflow in `folder`."""
     plan, bank, out = idle_plan(trials), idle_bank(folder), folder / "study"
     watch = Watch()
     with tracker(folder) as mirror:
         start = time.perf_counter()
         dispatcher = Dispatcher(plan, bank, out, {}, [watch, mirror])
-        run_ray(dispatcher, RunSettings(out, "cpu"), resources, slots, trials, folder, trial=IdleTrial)
+        replace(backend, trial=IdleTrial).run(dispatcher, out, trials)
         trials_s = time.perf_counter() - start
         assert mirror.settle(3600)
         mirrored_s = time.perf_counter() - start

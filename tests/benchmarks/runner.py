@@ -11,14 +11,14 @@ from typing import Any
 
 import torch
 
-from fmim.runner.backends.backend import open_backend
-from fmim.runner.backends.room import Resources
-from fmim.runner.cluster.start import starting
+from fmim.runner.backends.backend import Resources
+from fmim.runner.backends.ray_backend import RayBackend
+from fmim.runner.backends.ray_cluster import cluster_for
 from tests.benchmarks.idle import run_idle
 from tests.benchmarks.measurement import Measurement
 
 # isort: split
-# Ray reads settings made in `cluster.settings` when it is imported.
+# Ray reads settings that `fmim.runner.backends` makes when it is imported.
 from ray import tune
 
 TRIALS, LARGE = 170, 10_000
@@ -30,26 +30,28 @@ def measure(device: torch.device, trials: int = TRIALS, large: int = LARGE) -> I
     """Nothing on a GPU: idle trials have no use for it."""
     if device.type == "cpu":
         resources = Resources(1.0, 0.0)
-        with starting("ray", None) as start, open_backend(start, resources) as backend:
-            yield from _compare(trials, resources, backend.slots)
-            yield from _flat(large, resources, backend.slots)
+        with cluster_for("ray", None) as cluster:
+            assert cluster is not None
+            backend = RayBackend.of(cluster, resources)
+            yield from _compare(trials, backend)
+            yield from _flat(large, backend)
 
 
-def _compare(trials: int, resources: Resources, slots: int) -> Iterator[Measurement]:
-    what = f"each of {trials} trials that do nothing, in {slots} slots"
+def _compare(trials: int, backend: RayBackend) -> Iterator[Measurement]:
+    what = f"each of {trials} trials that do nothing, in {backend.slots} slots"
     with tempfile.TemporaryDirectory(prefix="fmim-idle-") as folder:
-        run = run_idle(trials, Path(folder), resources, slots)
+        run = run_idle(trials, Path(folder), backend)
     ours, note = run.mirrored_s / trials, f"{run.trials_s / trials:.3f} s until the records are there, the rest MLflow"
     yield Measurement("runner", what, ours, "0.1 s", PER_TRIAL_S, 1.0, note)
     for name, reuse, some in (("reusing its workers", True, trials), ("as it is by itself", False, trials // 5)):
-        theirs = plain_tuner(some, resources, reuse) / some
+        theirs = plain_tuner(some, backend.cpus, reuse) / some
         yield Measurement("runner", "  the same", ours, f"a plain Ray Tuner, {name}, of {some}", theirs)
 
 
-def _flat(trials: int, resources: Resources, slots: int) -> Iterator[Measurement]:
+def _flat(trials: int, backend: RayBackend) -> Iterator[Measurement]:
     """The last tenth of a large run beside an early one: what grows with the number of trials shows here."""
     with tempfile.TemporaryDirectory(prefix="fmim-idle-") as folder:
-        run = run_idle(trials, Path(folder), resources, slots)
+        run = run_idle(trials, Path(folder), backend)
     watch, tenth, half = run.watch, trials // 10, trials // 2
 
     def each(values: list[float], begin: int, end: int) -> float:
@@ -67,11 +69,11 @@ def _flat(trials: int, resources: Resources, slots: int) -> Iterator[Measurement
     yield Measurement("runner", what, after, "of those before", before, FLAT, note, unit="KiB")
 
 
-def plain_tuner(trials: int, resources: Resources, reuse: bool) -> float:
+def plain_tuner(trials: int, cpus: float, reuse: bool) -> float:
     """Seconds of a Tuner with trials that do nothing, and no records but its own."""
     with tempfile.TemporaryDirectory(prefix="fmim-tune-") as folder:
         tuner = tune.Tuner(
-            tune.with_resources(_idle_trainable(), {"cpu": resources.cpus}),
+            tune.with_resources(_idle_trainable(), {"cpu": cpus}),
             param_space={"number": tune.grid_search(list(range(trials)))},
             tune_config=tune.TuneConfig(reuse_actors=reuse),
             run_config=tune.RunConfig(storage_path=folder, verbose=0),

@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from fmim.runner.cluster.tokens import variables_of
 from fmim_core.machine import cores
 from tests.support.paths import ROOT
 from tests.support.services import free_port, wait_for
@@ -67,7 +66,8 @@ def start(
     temporary = folder / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, str(ROOT / "studies" / "run.py"), *arguments]
-    own = {MARK: mark, "TMPDIR": str(temporary), "COLUMNS": "200", "OMP_NUM_THREADS": "1"}
+    # Titles of Ray's processes would overwrite the environment in which their mark is.
+    own = {MARK: mark, "TMPDIR": str(temporary), "COLUMNS": "200", "OMP_NUM_THREADS": "1", "SPT_NOENV": "1"}
     hears = partial(signal.signal, signal.SIGINT, signal.default_int_handler)  # as where a terminal starts it
     with (folder / "screen.txt").open("ab") as screen:
         return subprocess.Popen(
@@ -122,7 +122,7 @@ class Nodes:
 def nodes(folder: Path) -> Iterator[Nodes]:
     """The head of such a cluster; all that lives of it ends with the block."""
     port = free_port()
-    cluster = Nodes(folder, f"127.0.0.1:{port}", variables_of(secrets.token_hex(32)))
+    cluster = Nodes(folder, f"127.0.0.1:{port}", {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)})
     try:
         cluster.add(cluster.head, "--head", "--port", str(port), "--include-dashboard", "false")
         yield cluster

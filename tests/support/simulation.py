@@ -11,9 +11,10 @@ from typing import Any
 
 from fmim.declare import Arm, Study
 from fmim.plan import Plan
+from fmim.runner.backends.backend import TrialSource
 from fmim.runner.reuse.earlier import EarlierTrials
 from fmim.runner.reuse.on_disk import RecordsOnDisk
-from fmim.runner.schedule.dispatcher import Dispatcher, TrialSource
+from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.schedule.reusing import Reusing
 from fmim.runner.search.selection import Outcome
 from fmim_core.data.bank.bank import Bank

@@ -87,14 +87,14 @@ def run(options: Options, dry_run: DryRun = False) -> None:
 
         show_plan(check_plan(options.plan(), setup), setup, Console())
         return
-    from fmim.runner.cluster.start import starting
+    from fmim.runner.backends.ray_cluster import cluster_for
 
     ray = f", and joining the Ray cluster at {options.address}" if options.address else ", and starting Ray"
     say("loading PyTorch" + (ray if options.backend == "ray" else ""))
-    with starting(setup.backend, setup.address) as start:  # Ray starts while torch is imported
+    with cluster_for(setup.backend, setup.address) as cluster:  # it starts while torch is imported
         from fmim.runner.run import run_started
 
-        code = run_started(options.plan(), setup, start, Console())
+        code = run_started(options.plan(), setup, cluster, Console())
     raise typer.Exit(code)
 
 

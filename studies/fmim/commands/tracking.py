@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,6 @@ from rich.console import Console
 
 from fmim.commands.arguments import StudyFolder
 from fmim.runner.ending.exit_codes import SOME_FAILED
-from fmim.runner.ending.guard import guarded
 from fmim.runner.folder.ownership import study_folder
 from fmim.runner.tracking.address import TrackingAddress
 from fmim_core.records import StudyFile, study_path
@@ -46,10 +44,7 @@ def ui(
         _tell(f"MLflow shows the study at {address}/{page}")
         open_page(f"{address}/{page}")
         return
-    _check_port(port)
-    with guarded():  # the server starts others, which would outlive it
-        code = serve(address, port, page, _tell)
-    raise typer.Exit(code)
+    serve(address, port, page, _tell)
 
 
 def _tell(text: str) -> None:
@@ -58,12 +53,3 @@ def _tell(text: str) -> None:
 
 def _study(out: Path) -> StudyFile:
     return StudyFile.read(study_path(study_folder(out)))
-
-
-def _check_port(port: int) -> None:
-    with socket.socket() as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind(("127.0.0.1", port))
-        except OSError as error:
-            raise ValueError(f"--port {port} cannot be used ({error.strerror}): give another one") from error

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from fmim.commands.options import Options
 from fmim.paper.studies import PAPER_STUDIES, PaperStudy
-from fmim.runner.cluster.start import RayStart, starting
+from fmim.runner.backends.ray_cluster import RayCluster, cluster_for
 from fmim.runner.ending.exit_codes import DONE, INTERRUPTED, SOME_FAILED
 from fmim_core.records import in_terminal
 
@@ -64,8 +64,8 @@ def run_paper(options: PaperOptions, console: Console) -> int:
 
     for study in PAPER_STUDIES:
         options.of(study).plan()  # raises where one cannot be made
-    with starting(options.each.backend, options.each.address) as start:
-        codes = _run_each(options, start, console)
+    with cluster_for(options.each.backend, options.each.address) as cluster:
+        codes = _run_each(options, cluster, console)
     if INTERRUPTED in codes:
         console.print("interrupted: the same fmim paper goes on with all studies", highlight=False)
         return INTERRUPTED
@@ -74,7 +74,7 @@ def run_paper(options: PaperOptions, console: Console) -> int:
     return next((code for code in codes if code != DONE), DONE)
 
 
-def _run_each(options: PaperOptions, start: RayStart | None, console: Console) -> list[int]:
+def _run_each(options: PaperOptions, cluster: RayCluster | None, console: Console) -> list[int]:
     """The exit code of each study, up to one that is interrupted."""
     from fmim.runner.run import run_started
 
@@ -83,7 +83,7 @@ def _run_each(options: PaperOptions, start: RayStart | None, console: Console) -
         console.print(f"\n[bold]{number} of {len(PAPER_STUDIES)}: {study.name}[/] ({study.shows})", highlight=False)
         try:
             of_it = options.of(study)
-            codes.append(run_started(of_it.plan(), of_it.setup, start, console))
+            codes.append(run_started(of_it.plan(), of_it.setup, cluster, console))
         except ValueError as error:
             if not codes:  # of the first one: nothing has started
                 raise

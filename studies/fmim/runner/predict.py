@@ -10,8 +10,8 @@ from rich.console import Console
 
 from fmim.plan import Plan
 from fmim.plan.workload import Workload
+from fmim.runner.backends.ray_cluster import cluster_for
 from fmim.runner.checked import check_plan
-from fmim.runner.cluster.start import starting
 from fmim.runner.folder.study_file import set_damaged_forecast_aside
 from fmim.runner.forecast.calibrate import calibrate
 from fmim.runner.forecast.equal import ForecastRecords
@@ -30,21 +30,21 @@ def predict_plan(plan: Plan, setup: Setup, console: Console) -> Forecast:
         ValueError: whatever would stop a trial; nothing has started.
     """
     begun = time.perf_counter()
-    with starting(setup.backend, setup.address) as start:
+    with cluster_for(setup.backend, setup.address) as cluster:
         setup.check_folders(plan.study.name)
         checked = check_plan(plan, setup)
         plan, checking = checked.plan, time.perf_counter() - begun
         show_plan(checked, setup, console)
         begun = time.perf_counter()
-        with backend_of(setup, plan, start) as backend:
-            decoding = time.perf_counter()
-            open_bank(checked, setup, console)
-            begun += time.perf_counter() - decoding  # where it is still to do, it is no part of what a run takes
-            bank = open_bank(checked, setup, console)
-            preparation = checking + time.perf_counter() - begun
-            workload = Workload(plan, checked.development)
-            console.print(f"calibrating: short trials, {backend.slots} at once on {backend.device}", highlight=False)
-            calibration = calibrate(plan, workload.development, bank, backend)
+        backend = backend_of(setup, plan, cluster)
+        decoding = time.perf_counter()
+        open_bank(checked, setup, console)
+        begun += time.perf_counter() - decoding  # where it is still to do, it is no part of what a run takes
+        bank = open_bank(checked, setup, console)
+        preparation = checking + time.perf_counter() - begun
+        workload = Workload(plan, checked.development)
+        console.print(f"calibrating: short trials, {backend.slots} at once on {backend.device}", highlight=False)
+        calibration = calibrate(plan, workload.development, bank, backend)
     warn = partial(console.print, style="yellow", markup=False, highlight=False, soft_wrap=True)
     set_damaged_forecast_aside(setup.folder, warn)
     earlier = earlier_trials(setup.studies, bank.fingerprint, plan.seed, setup.folder, setup.reuse)

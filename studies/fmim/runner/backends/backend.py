@@ -1,107 +1,111 @@
-"""Where trials run: on Ray, or one by one in this process."""
+"""Where trials run, and how many at once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-import torch
-
-from fmim.runner.backends.inline import run_inline
-from fmim.runner.backends.room import Resources, allot
-from fmim.runner.cluster.start import RayStart
-from fmim.runner.ending.signals import same_handlers
-from fmim.runner.schedule.dispatcher import TrialSource
 from fmim_core.data.bank.bank import Bank
-from fmim_core.machine import cores
-from fmim_core.records import Code
+from fmim_core.records import EpochRow, Record
+from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings
 
-KILLED = (
-    "error: the program was killed, or ended by Ray after the death of a process of Ray's own (then Ray says so); "
-    "records so far are safe: the same command resumes from them"
-)
+
+class TrialSource(Protocol):
+    """Who hands out trials to a backend and is told what becomes of them."""
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no trial is left and none can follow."""
+
+    def next(self) -> TrialSpec | None:
+        """Return the next trial to run; None if there is none now."""
+
+    def started(self, spec: TrialSpec) -> None:
+        """Take note that a trial begins."""
+
+    def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
+        """Take note of an epoch that a trial has run."""
+
+    def goes_on(self, spec: TrialSpec, history: Sequence[EpochRow]) -> bool:
+        """Return whether a trial with rungs goes on."""
+
+    def finished(self, spec: TrialSpec, record: Record) -> None:
+        """Take note that a trial is over, whatever its status."""
 
 
 @dataclass(frozen=True)
-class Backend:
-    """Where trials run: how many at once, on what, and with which resources each (None: in this process).
+class Resources:
+    """The resources of each trial. gpus: a fraction shares a GPU between trials; memory is not limited by it.
 
-    scratch: a folder for Ray's own files; None where trials run in this process.
-    logs: the folder of the logs of a Ray cluster of our own.
-    code: the study's own files, which every worker runs before its first trial; this process has run them.
+    Where nothing is said of GPUs, each trial gets one if there are any, else none.
     """
 
+    cpus: float = 1.0
+    gpus: float | None = None
+
+
+@dataclass(frozen=True)
+class Backend(ABC):
+    """Where trials run: `slots` at once, with these CPU cores and GPUs each."""
+
     slots: int
-    device: str
     cpus: float
     gpus: float
-    scratch: Path | None = None
-    logs: Path | None = None
-    code: Code | None = None
+
+    @property
+    def device(self) -> str:
+        """The device of each trial in words."""
+        return f"{self.gpus:g} GPU each" if self.gpus else "the CPU (no GPU is used)"
 
     @property
     def share(self) -> float:
-        """Of a device: of a GPU, or of a CPU core."""
+        """The share of a device that each trial has: of a GPU, or of a CPU core."""
         return self.gpus or self.cpus
 
+    @property
+    def threads(self) -> int:
+        """The threads of each trial."""
+        return max(1, int(self.cpus))
+
+    def settings(self, out: Path) -> RunSettings:
+        """Return the settings of trials whose records lie in a folder."""
+        return RunSettings(out, "cuda" if self.gpus else "cpu", device_share=self.share)
+
+    @abstractmethod
     def check(self, bank: Bank) -> None:
         """Raise a `ValueError` unless the bank that was checked here is there, to the bit, wherever trials may run."""
-        if self.scratch:
-            from fmim.runner.cluster.nodes import check_on_nodes
 
-            check_on_nodes(bank)
-
+    @abstractmethod
     def run(self, trials: TrialSource, out: Path, number: int) -> None:
-        """Run all trials that are handed out, at most `number`."""
-        settings = RunSettings(out, "cuda" if self.gpus else "cpu", device_share=self.share)
-        if self.scratch:
-            from fmim.runner.backends.ray_backend import run_ray
-
-            resources = Resources(self.cpus, self.gpus)
-            run_ray(trials, settings, resources, self.slots, number, self.scratch, self.logs, self.code)
-        else:
-            run_inline(trials, settings, threads=max(1, int(self.cpus)))
+        """Run all trials that are handed out, at most `number`; an interrupt passes through."""
 
 
-@contextmanager
-def open_backend(start: RayStart | None, asked: Resources, code: Code | None = None) -> Iterator[Backend]:
-    """Where trials run, with the cluster up for the block; `asked` are the resources of each trial.
+def allot(asked: Resources, nodes: Sequence[Mapping[str, float]]) -> tuple[int, float, float]:
+    """Return how many trials run at once on nodes that have so many "CPU" and "GPU", and each trial's CPUs and GPUs.
 
     Raises:
-        ValueError: no such resources, no cluster, or its workers cannot run this program.
+        ValueError: no node can run even one trial; names what was asked for and what there is.
     """
-    if start is None or start.head is not None:  # before Ray is imported, which takes a second
-        each = allot(asked, [{"CPU": float(cores()), "GPU": float(torch.cuda.device_count())}])[0].gpus or 0.0
-        if start is None:
-            yield Backend(1, _device_in_words(each), asked.cpus, each)
-            return
-    from fmim.runner.backends.ray_backend import run_ray  # noqa: F401  # it takes a second, while the cluster starts
-    from fmim.runner.cluster.nodes import check_workers, resources_of_nodes
-
-    with same_handlers(), ExitStack() as stack:
-        with same_handlers():  # Ray takes SIGTERM for itself where it starts, and gives it back to nobody where it ends
-            logs = stack.enter_context(_cluster(start))
-        start.guard.if_killed_say(KILLED)
-        resources, slots = allot(asked, resources_of_nodes())
-        if start.head is None:  # elsewhere may be another Python, or none of this program
-            check_workers(logs)
-        device, gpus = _device_in_words(resources.gpus or 0.0), resources.gpus or 0.0
-        own_logs = logs if start.head else None
-        yield Backend(slots, device, resources.cpus, gpus, start.guard.scratch, own_logs, code)
+    available = {kind: sum(node.get(kind, 0.0) for node in nodes) for kind in ("CPU", "GPU")}
+    gpus = asked.gpus if asked.gpus is not None else float(available["GPU"] > 0)
+    slots = sum(_slots(node, asked.cpus, gpus) for node in nodes)
+    if slots == 0:
+        raise ValueError(
+            f"each trial asks for {asked.cpus:g} CPU and {gpus:g} GPU (--cpus-per-trial, --gpus-per-trial), "
+            f"but {len(nodes)} node(s) have {available['CPU']:g} CPU and {available['GPU']:g} GPU: ask for less"
+        )
+    return slots, asked.cpus, gpus
 
 
-def _cluster(start: RayStart) -> AbstractContextManager[Path]:
-    """Being in the cluster of others that is joined, or else in our own; yields the folder of its logs."""
-    from fmim.runner.cluster.connection import joined_cluster, own_cluster
-
-    if start.joining is not None:
-        return joined_cluster(start.joining)
-    assert start.head is not None
-    return own_cluster(start.head)
-
-
-def _device_in_words(gpus: float) -> str:
-    return f"{gpus:g} GPU each" if gpus else "the CPU (no GPU is used)"
+def _slots(node: Mapping[str, float], cpus: float, gpus: float) -> int:
+    """Return how many trials fit on a node; a fraction of a GPU is of one GPU, so 0.15 fits six times on each."""
+    by_cpu = int(node.get("CPU", 0.0) / cpus + 1e-9)
+    if gpus == 0:
+        return by_cpu
+    count = int(node.get("GPU", 0.0))
+    by_gpu = count * int(1 / gpus + 1e-9) if gpus < 1 else int(count / gpus + 1e-9)
+    return min(by_cpu, by_gpu)

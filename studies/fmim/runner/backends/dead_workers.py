@@ -22,12 +22,12 @@ class LastReport:
 
     @classmethod
     def of(cls, so_far: SoFar) -> LastReport:
-        """Just heard."""
+        """Return one that was heard just now."""
         return cls(so_far.started_at, so_far.cost, so_far.attempts)
 
 
 def record_of_dead_worker(spec: TrialSpec, error: str, out: Path, last: LastReport) -> Record:
-    """The record of a trial that could not write its own; one that it did write just before stands."""
+    """Write and return the record of a trial that could not write its own; one that it did write just before stands."""
     written = read_record(out, spec.id)
     if written is not None and written.final:
         return written

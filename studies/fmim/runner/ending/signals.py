@@ -57,18 +57,6 @@ def announced(tell: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, one)
 
 
-@contextmanager
-def same_handlers() -> Iterator[None]:
-    """After the block the handlers of `ENDING` are those of before, whatever a library in it has made of them."""
-    before = {number: signal.getsignal(number) for number in ENDING}
-    try:
-        yield
-    finally:
-        if threading.current_thread() is threading.main_thread():  # another one can neither set nor lose them
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-
 def _leave(terminals: Iterable[int]) -> None:
     """Nothing can be written to a terminal that has gone: what would be told goes nowhere, instead of failing."""
     nowhere = os.open(os.devnull, os.O_WRONLY)

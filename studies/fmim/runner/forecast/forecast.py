@@ -12,9 +12,10 @@ from pathlib import Path
 
 from fmim.plan import Plan
 from fmim.plan.workload import Work, Workload
+from fmim.runner.backends.backend import TrialSource
 from fmim.runner.forecast.calibrate import Calibration, training_key
 from fmim.runner.forecast.equal import ForecastRecords
-from fmim.runner.schedule.dispatcher import Dispatcher, TrialSource
+from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.schedule.reusing import Reusing
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import EpochRow, Metrics, now

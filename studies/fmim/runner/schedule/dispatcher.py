@@ -32,29 +32,6 @@ class Observer(Protocol):
         """A trial is over, whatever its status."""
 
 
-class TrialSource(Protocol):
-    """Who hands out trials to a backend and is told what becomes of them."""
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether no trial is left and none can follow."""
-
-    def next(self) -> TrialSpec | None:
-        """The next trial to run; None if there is none now."""
-
-    def started(self, spec: TrialSpec) -> None:
-        """A trial begins."""
-
-    def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
-        """A trial has run an epoch."""
-
-    def goes_on(self, spec: TrialSpec, history: Sequence[EpochRow]) -> bool:
-        """Whether a trial with rungs goes on."""
-
-    def finished(self, spec: TrialSpec, record: Record) -> None:
-        """A trial is over, whatever its status."""
-
-
 Search = tuple[int, str]
 """One of the searches: the split into folds that it is on, and the arm."""
 

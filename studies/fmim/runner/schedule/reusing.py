@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from fmim.runner.schedule.dispatcher import TrialSource
+from fmim.runner.backends.backend import TrialSource
 from fmim_core.records import EpochRow, Record
 from fmim_core.trial.spec import TrialSpec
 

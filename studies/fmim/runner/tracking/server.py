@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
+import socket
 import sys
-import time
-import urllib.error
-import urllib.request
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.mlflow_runs import ENVIRONMENT, client_of
+from fmim.runner.tracking.mlflow_runs import client_of
 from fmim.runner.tracking.sqlite.database import opening
 from fmim.runner.tracking.sqlite.relocation import find_artifacts_again
 from fmim.runner.tracking.views import study_page, view_tag
@@ -48,30 +45,36 @@ def page_of(out: Path, study: StudyFile, address: TrackingAddress, tell: Callabl
     return study_page(str(experiment.experiment_id), study.id, view_tag(study.id) in experiment.tags)
 
 
-def serve(address: TrackingAddress, port: int, page: str, tell: Callable[[str], None]) -> int:
-    """Run the UI on this machine until somebody ends it, say where the page is, and open it; returns its exit code."""
-    command = [sys.executable, "-m", "mlflow", "server", "--host", HOST, "--port", str(port), "--workers", "1"]
-    command += ["--uvicorn-opts", "--log-level warning"]
-    store = {"MLFLOW_BACKEND_STORE_URI": address.whole}  # not as an argument, which everybody on this machine can read
-    with subprocess.Popen(command, env=SETTINGS | ENVIRONMENT | os.environ | store) as server:
-        url = f"http://{HOST}:{port}"
-        while server.poll() is None and not _answers(f"{url}/health"):
-            time.sleep(0.2)
-        if server.poll() is None:
-            tell(f"MLflow shows the study at {url}/{page}\nCtrl-C ends it")
-            open_page(f"{url}/{page}")
-        return server.wait()
+def serve(address: TrackingAddress, port: int, page: str, tell: Callable[[str], None]) -> None:
+    """Run the UI in this process until somebody ends it, say where the page is, and open it.
+
+    Raises:
+        ValueError: the port is taken, or is not for us.
+    """
+    try:
+        listener = socket.create_server((HOST, port))
+    except OSError as error:
+        raise ValueError(f"--port {port} cannot be used ({error.strerror}): give another one") from error
+    from mlflow.server import ARTIFACT_ROOT_ENV_VAR, BACKEND_STORE_URI_ENV_VAR
+    from uvicorn import Config, Server
+
+    url = f"http://{HOST}:{port}/{page}"
+
+    class Announced(Server):
+        """Says where its page is once it answers."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            tell(f"MLflow shows the study at {url}\nCtrl-C ends it")
+            open_page(url)
+
+    os.environ.update(
+        {BACKEND_STORE_URI_ENV_VAR: address.whole, ARTIFACT_ROOT_ENV_VAR: "mlflow-artifacts:/", **SETTINGS}
+    )
+    Announced(Config("mlflow.server.fastapi_app:app", log_level="warning")).run([listener])
 
 
 def open_page(url: str) -> None:
     """Open a page in the user's browser, if there is a screen to show it on."""
     if sys.platform == "darwin" or any(os.environ.get(name) for name in SCREENS):
         webbrowser.open(url)
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=5.0):
-            return True
-    except (urllib.error.URLError, OSError):
-        return False

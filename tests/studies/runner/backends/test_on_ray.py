@@ -15,13 +15,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from fmim.runner.backends.room import Resources
+from fmim.runner.cluster.start import RayStart, starting
 from rich.console import Console
 
 from fmim.plan.workload import Work
 from fmim.runner.backends.backend import open_backend
 from fmim.runner.backends.ray_backend import run_ray
-from fmim.runner.backends.room import Resources
-from fmim.runner.cluster.start import RayStart, starting
 from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.forecast.forecast import Forecast
 from fmim.runner.run import run_started

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+from fmim.runner.backends.room import Resources, allot
 
 from fmim.runner.backends.backend import open_backend
-from fmim.runner.backends.room import Resources, allot
 from fmim_core.machine import cores
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-
 from fmim.runner.cluster.address import GREETING, SETTINGS, knock
 from fmim.runner.cluster.start import starting
+
 from tests.support.services import free_port
 
 

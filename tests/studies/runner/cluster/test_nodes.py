@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rich.console import Console
-
-from fmim.data.banks import bank_of
 from fmim.runner.cluster import head
 from fmim.runner.cluster.joining import joining
 from fmim.runner.cluster.nodes import check_on_nodes, fault
 from fmim.runner.cluster.start import starting
+from rich.console import Console
+
+from fmim.data.banks import bank_of
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.phantom import PhantomSource

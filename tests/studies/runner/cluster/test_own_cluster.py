@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from fmim.runner.cluster import head
 from fmim.runner.cluster.start import starting
+
 from tests.support.paths import ROOT
 
 PROGRAM = """

@@ -1,11 +1,14 @@
-"""What must hold on every machine of a Ray cluster before the first trial starts: its workers run this program, and the
-bank is the same to the bit."""
+"""Checks of every machine of a Ray cluster before the first trial starts: its workers run this program, and the bank is
+the same to the bit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from fmim_core.data.bank.bank import Bank
 
@@ -14,14 +17,12 @@ LAST_LINES = 5
 
 
 def resources_of_nodes() -> list[dict[str, float]]:
-    """What each node of the cluster has: "CPU", "GPU" and others."""
-    import ray
-
+    """Return what each node of the cluster has: "CPU", "GPU" and others."""
     return [node["Resources"] for node in ray.nodes() if node["Alive"]]
 
 
-def check_workers(logs: Path) -> None:
-    """Have a worker on each node that trials may run on import what a trial needs.
+def check_workers(module: str, logs: Path) -> None:
+    """Have a worker on each node that trials may run on import the module that a trial needs.
 
     Args:
         logs: the folder of this node's logs.
@@ -31,18 +32,18 @@ def check_workers(logs: Path) -> None:
     """
 
     # It stands in here so that Ray sends its text: it must run where nothing of ours can be imported.
-    def fault_of_worker() -> str | None:
+    def fault_of_worker(module: str) -> str | None:
         import importlib
         import sys
 
         try:
-            importlib.import_module("fmim.runner.backends.ray_backend")
+            importlib.import_module(module)
         except Exception as error:
             return f"{type(error).__name__}: {error} (interpreter {sys.executable})"
         return None
 
     nodes = _nodes()
-    if wrong := _faults(nodes, fault_of_worker, seconds=WORKER_S):
+    if wrong := _faults(nodes, fault_of_worker, module, seconds=WORKER_S):
         what = f"the workers of the Ray cluster cannot run this program on {len(wrong)} of {len(nodes)} nodes:"
         to_do = (
             "Install the same version there, for that interpreter, or set PYTHONPATH where `ray start` runs; "
@@ -59,19 +60,17 @@ def check_on_nodes(bank: Bank) -> None:
     Raises:
         ValueError: on some nodes the bank is missing, another one, or damaged; names them and what was found.
     """
-    import ray
-
     here = ray.get_runtime_context().get_node_id()
     nodes = [node for node in _nodes() if node["NodeID"] != here]
-    wrong = _faults(nodes, fault, str(bank.path), bank.fingerprint)
+    wrong = _faults(nodes, fault_of_bank, str(bank.path), bank.fingerprint)
     if wrong:
         what = f"the bank in {bank.path} cannot be used on {len(wrong)} of {len(nodes) + 1} nodes:"
         to_do = "Start in a folder that all nodes share, or build the bank on each of them with `fmim data prepare`."
         raise ValueError("\n  ".join([what, *wrong]) + f"\n{to_do}")
 
 
-def fault(path: str, fingerprint: str) -> str | None:
-    """What is wrong with the bank in that folder of this machine, or None; runs on a node."""
+def fault_of_bank(path: str, fingerprint: str) -> str | None:
+    """Return what is wrong with the bank in that folder of this machine, or None; runs on a node."""
     try:
         bank = Bank.open(path)
         if bank.fingerprint != fingerprint:
@@ -83,19 +82,14 @@ def fault(path: str, fingerprint: str) -> str | None:
 
 
 def _nodes() -> list[dict[str, Any]]:
-    """Those that trials may run on."""
-    import ray
-
+    """Return those that trials may run on."""
     return [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
 
 
 def _faults(
     nodes: Sequence[Mapping[str, Any]], check: Callable[..., str | None], *given: str, seconds: float | None = None
 ) -> list[str]:
-    """What the check finds on each node, with the node's name; None is nothing. `seconds`: for all of them."""
-    import ray
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
+    """Return what the check finds on each node, with the node's name; None is nothing. `seconds`: for all of them."""
     remote, tasks = ray.remote(check), {}
     for node in nodes:
         on_it = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
@@ -114,7 +108,7 @@ def _faults(
 
 
 def last_words(logs: Path) -> str:
-    """The last lines of the newest log with errors of a worker, or of what starts them, with its name; or nothing."""
+    """Return the last lines of the newest log with errors of a worker, or of what starts them, with its name."""
     for kind in ("worker-*.err", "raylet.err", "raylet.out"):
         for log in sorted(logs.glob(kind), key=lambda log: log.stat().st_mtime, reverse=True):
             lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
