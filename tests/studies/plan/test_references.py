@@ -10,7 +10,7 @@ import pytest
 from fmim import catalogue
 from fmim.declare import Arm, Study
 from fmim.plan import Plan
-from fmim.runner.backends.inline import run_inline
+from fmim.runner.backends.inline import Inline
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.search.selection import Outcome
 from fmim_core.data.bank.bank import Bank
@@ -18,7 +18,6 @@ from fmim_core.records import read_records
 from fmim_core.references.base import REFERENCES
 from fmim_core.references.pixels import Pixels
 from fmim_core.training.evaluation import Evaluator
-from fmim_core.trial.trial import RunSettings
 from fmim_spaces.domain import Choice, Space
 from tests.support.documents import trial_record
 from tests.support.mini_study import MINI, MINI_STUDY, mini_plan, with_epochs
@@ -101,7 +100,7 @@ def test_one_that_fails_is_a_failed_trial_and_stops_nothing(
     register_for_a_test(REFERENCES, Broken, monkeypatch)
     study = Study(name="own", title="Own", question="?", presets=(MINI,), arms=(arm("a"),), search=False)
     dispatcher = Dispatcher(Plan(study, with_epochs(MINI, 1), 0, replicates=1), tiny_bank, tmp_path, {})
-    run_inline(dispatcher, RunSettings(tmp_path, "cpu"), threads=1)
+    Inline(1, 1.0, 0.0).run(dispatcher, tmp_path, 1000)
     records = {record.trial: record for record in read_records(tmp_path)}
     failed = [record for record in records.values() if record.status != "completed"]
     assert [(record.trial, record.error.message) for record in failed] == [("reference.broken.c00.seed0", "no light")]

@@ -15,13 +15,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from fmim.runner.backends.room import Resources
-from fmim.runner.cluster.start import RayStart, starting
 from rich.console import Console
 
 from fmim.plan.workload import Work
-from fmim.runner.backends.backend import open_backend
-from fmim.runner.backends.ray_backend import run_ray
+from fmim.runner.backends.backend import Resources
+from fmim.runner.backends.ray_backend import RayBackend
+from fmim.runner.backends.ray_cluster import RayCluster, cluster_for
 from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.forecast.forecast import Forecast
 from fmim.runner.run import run_started
@@ -56,38 +55,35 @@ ALL_CORES = ("--cpus-per-trial", str(cores()))  # one slot, whose worker imports
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[RayStart]:
+def cluster() -> Iterator[RayCluster]:
     """A cluster of our own, started where Ray has noted one that was killed: by itself it waited for that."""
     with (
         tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder,  # short, for sockets
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setenv("RAY_TMPDIR", folder)
-        dead = f"127.0.0.1:{free_port()}"
         Path(folder, "ray").mkdir()
         for noted in (Path(folder, "ray_current_cluster"), Path(folder, "ray", "ray_current_cluster")):
-            noted.write_text(dead)
-        with starting("ray", None) as start:
-            assert start is not None
-            assert start.head is not None
-            assert start.head.ready[0] != dead
-            yield start
+            noted.write_text(f"127.0.0.1:{free_port()}")
+        with cluster_for("ray", None) as started:
+            assert started is not None
+            yield started
 
 
 @pytest.fixture
-def running(cluster: RayStart, monkeypatch: pytest.MonkeyPatch) -> RayStart:
+def running(cluster: RayCluster, monkeypatch: pytest.MonkeyPatch) -> RayCluster:
     """The same for whatever starts a cluster of its own: it finds this one started."""
 
-    def started(kind: str, address: str | None) -> nullcontext[RayStart | None]:
+    def started(kind: str, address: str | None) -> nullcontext[RayCluster | None]:
         return nullcontext(cluster if kind == "ray" else None)
 
-    for module in ("fmim.runner.cluster.start", "fmim.runner.predict"):
-        monkeypatch.setattr(f"{module}.starting", started)
+    for module in ("fmim.runner.backends.ray_cluster", "fmim.runner.predict"):
+        monkeypatch.setattr(f"{module}.cluster_for", started)
     return cluster
 
 
 def test_a_trial_whose_worker_is_killed_goes_on_from_its_checkpoint_and_the_study_with_it(
-    cluster: RayStart, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: RayCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     every_epoch = partial(RunSettings, checkpoint_every_s=0.0)
     monkeypatch.setattr("fmim.runner.backends.backend.RunSettings", every_epoch)
@@ -126,13 +122,12 @@ class DiesBetweenTrials(IdleTrial):
 
 
 def test_a_trial_whose_worker_dies_between_two_trials_is_tried_again(
-    cluster: RayStart, tiny_bank: Bank, tmp_path: Path
+    cluster: RayCluster, tiny_bank: Bank, tmp_path: Path
 ) -> None:
     """Tune fails such a trial, which has not begun, at once."""
-    dispatcher, settings = Dispatcher(idle_plan(20), tiny_bank, tmp_path, {}), RunSettings(tmp_path, "cpu")
-    resources = Resources(float(cores()), 0.0)  # one worker, which is started twice
-    with open_backend(cluster, resources) as backend:
-        run_ray(dispatcher, settings, resources, backend.slots, 20, tmp_path, trial=DiesBetweenTrials)
+    dispatcher = Dispatcher(idle_plan(20), tiny_bank, tmp_path, {})
+    backend = RayBackend.of(cluster, Resources(float(cores()), 0.0))  # one worker, which is started twice
+    replace(backend, trial=DiesBetweenTrials).run(dispatcher, tmp_path, 20)
     assert (tmp_path / "died").exists()
     assert dispatcher.complete
     assert Counter(record.status for record in read_records(tmp_path)) == {"completed": 20}
@@ -169,24 +164,7 @@ def hears_ctrl_c() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def test_an_error_of_the_driver_and_ctrl_c_end_the_run_and_are_raised(
-    cluster: RayStart, tiny_bank: Bank, tmp_path: Path, hears_ctrl_c: None
-) -> None:
-    """Tune took the error for the trial's and ran the trial again, for ever; Ray takes SIGTERM for itself."""
-    resources, before = Resources(float(cores()), 0.0), signal.getsignal(signal.SIGTERM)
-    with open_backend(cluster, Resources(1.0, 0.0)) as backend:
-        assert backend.slots == cores()
-        assert signal.getsignal(signal.SIGTERM) is before
-        for name, what, raised in (("full", full_disk, OSError), ("asked", ctrl_c, KeyboardInterrupt)):
-            out, observer = tmp_path / name, AtTheThird(what)
-            dispatcher = Dispatcher(idle_plan(200), tiny_bank, out, {}, [observer])
-            with pytest.raises(raised, match="No space left on device" if raised is OSError else None):
-                run_ray(dispatcher, RunSettings(out, "cpu"), resources, 1, 200, tmp_path, trial=IdleTrial)
-            assert 3 <= len(observer.at) <= (5 if raised is OSError else 100)
-            assert len(list(read_records(out))) >= 3
-
-
-def search(root: Path, start: RayStart | None, backend: str) -> Path:
+def search(root: Path, start: RayCluster | None, backend: str) -> Path:
     """Run two real searches; returns the study's folder."""
     options = options_in(root, study="automargin_vs_search", backend=backend, tracking_uri=tracked_in(root))
     assert run_started(REAL, options, start, Console(quiet=True)) == DONE
@@ -211,7 +189,7 @@ def test_a_search_in_one_process_stops_selects_and_is_done(inline: Path) -> None
     assert comparable_records(again) == before
 
 
-def test_ray_proposes_and_trains_the_same(cluster: RayStart, inline: Path, tmp_path: Path) -> None:
+def test_ray_proposes_and_trains_the_same(cluster: RayCluster, inline: Path, tmp_path: Path) -> None:
     """Interrupted searches are in `test_search` (with trials that do nothing)."""
     out = search(tmp_path, cluster, "ray")
     assert (
@@ -227,7 +205,7 @@ def test_ray_proposes_and_trains_the_same(cluster: RayStart, inline: Path, tmp_p
     assert record_path(out, "tpe.c02.fold1").exists()
 
 
-def test_the_command_predicts(running: RayStart, tmp_path: Path, fmim_here: Program) -> None:
+def test_the_command_predicts(running: RayCluster, tmp_path: Path, fmim_here: Program) -> None:
     command = ("plan", "lambda_sweep", "--preset", "smoke", "--calibrate", "--gpus-per-trial", "0", "--out", "out")
     done = fmim_here(*command, *ALL_CORES, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -281,3 +259,23 @@ def test_workers_have_the_copy_of_a_studys_own_files_alone(tmp_path: Path, fmim_
     lines = told.read_text(encoding="utf-8").splitlines()
     assert lines.count("my_study my_scale home") == 2  # this process, once a command
     assert lines.count("my_study my_scale code") == len(lines) - 2 > 0
+
+
+def test_an_error_of_the_driver_and_ctrl_c_end_the_run_and_are_raised(
+    cluster: RayCluster, tiny_bank: Bank, tmp_path: Path, hears_ctrl_c: None
+) -> None:
+    """Tune took the error for the trial's and ran the trial again, for ever; Ray takes SIGTERM for itself.
+
+    The last test: workers of an interrupted run hold their slots as long as its cluster.
+    """
+    before = signal.getsignal(signal.SIGTERM)
+    assert RayBackend.of(cluster, Resources(1.0, 0.0)).slots == cores()
+    assert signal.getsignal(signal.SIGTERM) is before
+    backend = replace(RayBackend.of(cluster, Resources(float(cores()), 0.0)), trial=IdleTrial)
+    for name, what, raised in (("full", full_disk, OSError), ("asked", ctrl_c, KeyboardInterrupt)):
+        out, observer = tmp_path / name, AtTheThird(what)
+        dispatcher = Dispatcher(idle_plan(200), tiny_bank, out, {}, [observer])
+        with pytest.raises(raised, match="No space left on device" if raised is OSError else None):
+            backend.run(dispatcher, out, 200)
+        assert 3 <= len(observer.at) <= (5 if raised is OSError else 100)
+        assert len(list(read_records(out))) >= 3

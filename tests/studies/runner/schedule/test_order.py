@@ -12,7 +12,7 @@ import pytest
 from fmim.declare import Arm, Study
 from fmim.plan import Plan
 from fmim.plan.workload import Workload
-from fmim.runner.backends.inline import run_inline
+from fmim.runner.backends.inline import Inline
 from fmim.runner.forecast.forecast import Slots
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.search.selection import Outcome
@@ -21,7 +21,6 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.models.base import multiply_adds
 from fmim_core.records import Record, read_records
 from fmim_core.trial.spec import TrialSpec
-from fmim_core.trial.trial import RunSettings
 from fmim_spaces.domain import Choice, Space, Uniform
 from fmim_spaces.searcher import Searcher
 from fmim_spaces.searchers import Grid, Random
@@ -231,7 +230,7 @@ def test_the_order_changes_no_result(tiny_bank: Bank, tmp_path: Path) -> None:
         out = tmp_path / kind.__name__
         (out / "records").mkdir(parents=True)
         dispatcher = kind(plan, tiny_bank, out, {})
-        run_inline(dispatcher, RunSettings(out, "cpu"), threads=1)
+        Inline(1, 1.0, 0.0).run(dispatcher, out, 1000)
         records = sorted(read_records(out), key=lambda record: record.started_at)
         winners = dict(dispatcher.selections)
         found[kind] = [record.trial for record in records], winners, {r.trial: r.metrics for r in records}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from fmim.runner.backends.room import Resources, allot
 
-from fmim.runner.backends.backend import open_backend
+from fmim.runner.backends.backend import Resources, allot
+from fmim.runner.backends.opening import open_backend
 from fmim_core.machine import cores
 
 
@@ -21,13 +21,13 @@ from fmim_core.machine import cores
     ],
 )
 def test_slots_count_what_really_fits_on_a_node(node: dict[str, float], cpus: float, gpus: float, slots: int) -> None:
-    assert allot(Resources(cpus, gpus), [node]) == (Resources(cpus, gpus), slots)
-    assert allot(Resources(cpus, gpus), [node, {"memory": 1.0}, node])[1] == 2 * slots
+    assert allot(Resources(cpus, gpus), [node]) == (slots, cpus, gpus)
+    assert allot(Resources(cpus, gpus), [node, {"memory": 1.0}, node])[0] == 2 * slots
 
 
 def test_without_a_word_of_gpus_each_trial_has_one_where_there_are_any() -> None:
-    assert allot(Resources(), [{"CPU": 4.0, "GPU": 2.0}]) == (Resources(1.0, 1.0), 2)
-    assert allot(Resources(), [{"CPU": 4.0}]) == (Resources(1.0, 0.0), 4)
+    assert allot(Resources(), [{"CPU": 4.0, "GPU": 2.0}]) == (2, 1.0, 1.0)
+    assert allot(Resources(), [{"CPU": 4.0}]) == (4, 1.0, 0.0)
 
 
 @pytest.mark.parametrize(("cpus", "gpus"), [(4.0, 0.0), (1.0, 0.5)])
@@ -40,5 +40,5 @@ def test_what_no_node_has_is_refused_with_both_numbers(cpus: float, gpus: float)
 def test_more_cpus_than_this_process_may_use_are_refused_inline_in_the_same_words() -> None:
     there = f"{cores()} CPU and {torch.cuda.device_count()} GPU"
     words = rf"asks for 10000 CPU and 0 GPU .* but 1 node\(s\) have {there}: ask for less"
-    with pytest.raises(ValueError, match=words), open_backend(None, Resources(10000.0, 0.0)):
-        pass
+    with pytest.raises(ValueError, match=words):
+        open_backend(None, Resources(10000.0, 0.0))
