@@ -4,66 +4,72 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fmim_core.records import flat, summary_path, write_bytes
 from fmim_reports.across.summary import summary_of
-from fmim_reports.drawing.plotting import NothingToDraw, Plot
-from fmim_reports.page.files import write_data, write_figure, write_table
-from fmim_reports.page.render import DrawnFigure, Tables, render_page
-from fmim_reports.parts.methods import Methods, methods
-from fmim_reports.parts.verdict import Verdict
+from fmim_reports.page.environment import filled
+from fmim_reports.page.files import write_figures, write_table
+from fmim_reports.parts.methods import methods
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.reading.summary import selection_problems
 from fmim_reports.studies import contents_of
-from fmim_reports.writing.captions import data_phrase, protocol_sentence, source_line
+from fmim_reports.writing.captions import data_phrase, protocol_sentence
 from fmim_reports.writing.columns import columns_table
-from fmim_reports.writing.formats import to_md
-from fmim_reports.writing.markdown import markdown
-from fmim_reports.writing.sections import Part, Section
+from fmim_reports.writing.sections import Section
 from fmim_reports.writing.tables import Table
 
+Tables = Mapping[Section, Sequence[Table]]
 _STAGES = (("search", "search trials"), ("replicate", "test replicates"), ("reference", "reference trials"))
 
 
 def build_report(out: Path) -> Path:
-    """Writes OUT/report and returns its index.html; a partial or damaged run is reported as far as it goes.
+    """Write OUT/report and return its index.html; a partial or damaged run is reported as far as it goes.
 
     A reader never sees half of a file. Nothing is deleted, and building twice writes the same bytes.
 
     Raises:
         ValueError: `out` holds no readable study.json.
     """
-    results = read_results(Path(out))
-    contents, report = contents_of(results), Path(out) / "report"
-    verdict, tables, written = contents.verdict(results), write_tables(results, report), methods(results)
-    figures, not_drawn = _figures(contents.parts(results)[Section.FIGURES], results, report)
-    warnings = status_lines(results)
-    page = render_page(results, verdict, warnings, tables, figures, not_drawn, written, provenance(results))
+    results, report = read_results(Path(out)), Path(out) / "report"
+    contents = contents_of(results)
+    verdict, warnings, written = contents.verdict(results), status_lines(results), methods(results)
+    tables = write_tables(results, report)
+    parts = {part.name.removesuffix("_plot"): part for part in contents.parts(results)[Section.FIGURES]}
+    figures, not_drawn = write_figures(parts, results, report)
+    shown = {
+        "study": results.study,
+        "data_phrase": data_phrase(results),
+        "verdict": verdict,
+        "warnings": warnings,
+        "tables": {section.name: found for section, found in tables.items()},
+        "figures": figures,
+        "not_drawn": [f"{name} figure not drawn: {why}" for name, why in not_drawn.items()],
+        "methods": written,
+        "provenance": provenance(results),
+        "record_files": _record_files(results),
+    }
     write_bytes(report / "methods.tex", written.latex.encode())
     write_bytes(report / "methods.md", written.markdown.encode())
-    write_bytes(
-        report / "report.md", _markdown(results, verdict, warnings, tables, figures, not_drawn, written).encode()
-    )
-    write_bytes(report / "index.html", page.encode())
+    write_bytes(report / "report.md", filled("report.md.j2", **shown))
+    write_bytes(report / "index.html", filled("page.html.j2", **shown))
     summary_of(results, verdict.findings, warnings).write(summary_path(Path(out)))
     return report / "index.html"
 
 
 def write_tables(results: Results, report: Path) -> Tables:
-    """Writes the tables alone, into `report`/tables as CSV, Markdown and LaTeX, data as CSV; returns them."""
+    """Write the tables alone, into `report`/tables as CSV, Markdown and LaTeX, data as CSV; return them."""
     tables = tables_of(results)
     for section, found in tables.items():
-        write = write_data if section is Section.DATA else write_table
         for table in found:
-            write(table, report)
+            write_table(table, report, csv_alone=section is Section.DATA)
     return tables
 
 
 def tables_of(results: Results) -> Tables:
-    """The tables of each section of the report; no two of them have one name."""
+    """Return the tables of each section of the report; no two of them have one name."""
     contents = contents_of(results)
     tables: dict[Section, list[Table]] = {
         section: [part(results) for part in found]
@@ -78,7 +84,7 @@ def tables_of(results: Results) -> Tables:
 
 
 def status_lines(results: Results) -> list[str]:
-    """What is not as planned, one line each; none for a complete and clean run."""
+    """Return a line for each thing that is not as planned; none for a complete and clean run."""
     lines = []
     waiting = [arm for arm in results.arms if results.selected(arm.name) is None]
     for stage, unit in _STAGES:
@@ -108,58 +114,20 @@ def status_lines(results: Results) -> list[str]:
     return lines
 
 
-def _figures(parts: Iterable[Part[Plot]], results: Results, report: Path) -> tuple[list[DrawnFigure], list[str]]:
-    """Draws figures and writes their files; and why some are not drawn."""
-    drawn, missing = [], []
-    for part in parts:
-        try:
-            plot = part(results)
-        except NothingToDraw as nothing:
-            missing.append(f"{part.name.removesuffix('_plot')} figure not drawn: {nothing}")
-            continue
-        drawn.append(write_figure(plot, source_line(results), report))
-    return drawn, missing
-
-
-def _markdown(
-    results: Results,
-    verdict: Verdict,
-    warnings: list[str],
-    tables: Tables,
-    figures: list[DrawnFigure],
-    not_drawn: list[str],
-    written: Methods,
-) -> str:
-    study = results.study
-    parts = [f"# {to_md(study.title)}", f"**Data: {to_md(data_phrase(results))}.**"]
-    if warnings:
-        parts.append(
-            "> **This run is not complete or not clean.**\n>\n" + "\n".join(f"> - {to_md(w)}" for w in warnings)
-        )
-    parts += [to_md(study.question), to_md(verdict.lead), _bullets(verdict.findings)]
-    parts += ["What this does and does not show:", _bullets(verdict.cautions)]
-    for heading, facts in verdict.details:
-        listed = "\n".join(f"- {to_md(name)}: {to_md(text)}" for name, text in facts)
-        parts += [f"**{to_md(heading)}**", listed]
-    parts += ["## Tables", *map(markdown, tables[Section.TABLES]), "## Figures"]
-    for plot in (figure.plot for figure in figures):
-        parts.append(f"![{to_md(plot.alt)}](figures/{plot.name}.png)\n\n**{to_md(plot.title)}.** {to_md(plot.caption)}")
-    parts += [f"*{to_md(why)}*" for why in not_drawn]
-    costs = [*tables[Section.COSTS], *tables[Section.COST_DETAILS]]
-    parts += ["## Trials and cost", *map(markdown, costs)]
-    parts += ["## More tables", *map(markdown, tables[Section.MORE])]
-    parts += ["## Methods", written.markdown, "## Provenance"]
-    parts.append("\n".join(f"- {to_md(name)}: {to_md(value)}" for name, value in provenance(results)))
-    parts.append("Every planned trial with the name of its record: [tables/trials.csv](tables/trials.csv).")
-    return "\n\n".join(part.strip() for part in parts if part) + "\n"
-
-
-def _bullets(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {to_md(line)}" for line in lines)
+def _record_files(results: Results) -> list[tuple[str, list[tuple[str, str, str]]]]:
+    """Return each arm's and reference's label with its records in plan order: (file, stage and replicate, status)."""
+    stages = [stage for stage, _ in _STAGES]
+    found = []
+    labels = {one.name: one.label for one in results.arms} | {one.name: one.label for one in results.references}
+    for name, label in labels.items():
+        trials = [trial for stage in stages for trial in results.of(name, stage)]
+        trials += [trial for trial in results.other_splits if trial.arm == name]
+        found.append((label, [(trial.file, trial.unit, trial.status) for trial in trials if trial.file]))
+    return found
 
 
 def provenance(results: Results) -> list[tuple[str, str]]:
-    """Where the numbers come from, as names and values."""
+    """Return where the numbers come from, as names and values."""
     study = results.study
     data, code = study.data, study.code.files if study.code else ()
     ran = [trial.record for trial in results.every_trial if trial.record]
@@ -186,6 +154,6 @@ def provenance(results: Results) -> list[tuple[str, str]]:
 
 
 def _shortened(values: Sequence[Any], limit: int = 12) -> str:
-    """At most a dozen values, and how many there are."""
+    """Return at most a dozen values, and how many there are."""
     text = ", ".join(map(str, values[:limit]))
     return text if len(values) <= limit else f"{text}, … ({len(values)} in all; see tables/trials.csv)"

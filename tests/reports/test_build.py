@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import shutil
 from pathlib import Path
 
 import pytest
 
-import fmim_reports
 from fmim_core.records import SCHEMA
 from fmim_reports.build import build_report
 from fmim_reports.reading.cost import utilisation_of
@@ -77,22 +75,3 @@ def test_a_folder_that_is_no_run_says_so(tmp_path: Path, content: str | None, me
         (tmp_path / "study.json").write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match=message):
         build_report(tmp_path)
-
-
-def test_reports_import_nothing_heavy() -> None:
-    allowed = {"fmim_core.config", "fmim_core.metric_names", "fmim_core.records"}  # and what the latter holds
-    for path in Path(str(fmim_reports.__file__)).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            for name in names:
-                assert name.split(".")[0] not in {
-                    "torch",
-                    "ray",
-                    "mlflow",
-                    "optuna",
-                    "fmim",
-                    "fmim_spaces",
-                }
-                assert not name.startswith("fmim_core") or ".".join(name.split(".")[:2]) in allowed
-                assert name != "matplotlib.pyplot"

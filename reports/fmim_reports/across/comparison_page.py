@@ -6,11 +6,11 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from fmim_core.records import write_text
+from fmim_core.records import write_bytes
 from fmim_reports.across.differences import StudyDifference, not_compared
 from fmim_reports.across.studies import ComparedStudy
 from fmim_reports.across.tables import arms_table, differences_table, settings_table, studies_table
-from fmim_reports.page.environment import page_environment
+from fmim_reports.page.environment import filled
 from fmim_reports.page.files import write_table
 from fmim_reports.parts.comparisons.words import capital
 from fmim_reports.writing.formats import p_text, points
@@ -21,15 +21,15 @@ def write_comparison(folder: Path, studies: Sequence[ComparedStudy], found: Sequ
     tables = [studies_table(studies), settings_table(studies), arms_table(studies), differences_table(found)]
     for table in tables:
         write_table(table, folder)
-    page = page_environment().get_template("comparison.html.j2")
-    text = page.render(
+    page = filled(
+        "comparison.html.j2",
         studies=studies,
         reports={one.key: _report(one, folder) for one in studies},
         sentences=[_sentence(one) for one in found if one.value is not None],
         not_compared=not_compared(found),
         tables=tables,
     )
-    write_text(folder / "index.html", text)
+    write_bytes(folder / "index.html", page)
     return folder / "index.html"
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from fmim_core.records import Execution, ReportSummary, StudyFile, study_path, summary_path
-from fmim_reports.page.environment import page_environment
+from fmim_reports.page.environment import filled
 from fmim_reports.writing.formats import duration
 
 MARK = '<meta name="generator" content="fmim overview">'
@@ -153,18 +153,15 @@ def _summary(out: Path) -> ReportSummary | None:
 def overview_page(title: str, studies: Sequence[StudyOverview], written: datetime) -> str:
     """The page of an overview."""
     counts = Counter(one.state for one in studies)
-    return (
-        page_environment()
-        .get_template("overview.html.j2")
-        .render(
-            title=title,
-            studies=studies,
-            counts=[(state, counts[state]) for state in State if counts[state]],
-            written=written,
-            mark=MARK,
-            most=_SENTENCES,
-        )
-    )
+    return filled(
+        "overview.html.j2",
+        title=title,
+        studies=studies,
+        counts=[(state, counts[state]) for state in State if counts[state]],
+        written=written,
+        mark=MARK,
+        most=_SENTENCES,
+    ).decode()
 
 
 def is_foreign(page: Path) -> bool:

@@ -2,31 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from fmim_core.records import write_bytes
-from fmim_reports.drawing.plotting import Plot, render
-from fmim_reports.page.render import DrawnFigure
+from fmim_reports.drawing.plotting import NothingToDraw, Plot, render
+from fmim_reports.reading.results import Results
+from fmim_reports.writing.captions import source_line
+from fmim_reports.writing.formats import to_md
 from fmim_reports.writing.latex import latex
 from fmim_reports.writing.markdown import markdown
 from fmim_reports.writing.tables import Table, to_csv
 
-
-def write_figure(plot: Plot, source: str, report: Path) -> DrawnFigure:
-    """Draw a figure into `report`/figures as PNG and SVG; with its drawing as it goes into the page."""
-    drawing = render(plot, source)
-    write_bytes(report / "figures" / f"{plot.name}.png", drawing.png)
-    write_bytes(report / "figures" / f"{plot.name}.svg", drawing.svg)
-    return DrawnFigure(plot, drawing.inline)
+Name = TypeVar("Name", str, int)
 
 
-def write_table(table: Table, folder: Path) -> None:
-    """Write a table into `folder`/tables as CSV, Markdown and LaTeX."""
-    write_data(table, folder)
-    write_bytes(folder / "tables" / f"{table.name}.md", markdown(table).encode())
-    write_bytes(folder / "tables" / f"{table.name}.tex", latex(table).encode())
+@dataclass(frozen=True)
+class DrawnFigure:
+    """A figure with its drawing as it goes into the page."""
+
+    plot: Plot
+    svg: str
+
+    @property
+    def markdown(self) -> str:
+        """The figure's file with its title and caption."""
+        plot = self.plot
+        image = f"![{to_md(plot.alt)}](figures/{plot.name}.png)"
+        return f"{image}\n\n**{to_md(plot.title)}.** {to_md(plot.caption)}"
 
 
-def write_data(table: Table, folder: Path) -> None:
-    """Write a table into `folder`/tables as CSV alone, which programs read."""
+def write_figures(
+    makes: Mapping[Name, Callable[[Results], Plot]], results: Results, report: Path
+) -> tuple[list[DrawnFigure], dict[Name, str]]:
+    """Draw figures into `report`/figures as PNG and SVG; return them, and why others of these names are not drawn."""
+    figures: list[DrawnFigure] = []
+    not_drawn: dict[Name, str] = {}
+    for name, make in makes.items():
+        try:
+            plot = make(results)
+        except NothingToDraw as nothing:
+            not_drawn[name] = str(nothing)
+            continue
+        drawing = render(plot, source_line(results))
+        write_bytes(report / "figures" / f"{plot.name}.png", drawing.png)
+        write_bytes(report / "figures" / f"{plot.name}.svg", drawing.svg)
+        figures.append(DrawnFigure(plot, drawing.inline))
+    return figures, not_drawn
+
+
+def write_table(table: Table, folder: Path, csv_alone: bool = False) -> None:
+    """Write a table into `folder`/tables as CSV, Markdown and LaTeX; or as CSV alone, which programs read."""
     write_bytes(folder / "tables" / f"{table.name}.csv", to_csv(table).encode())
+    if not csv_alone:
+        write_bytes(folder / "tables" / f"{table.name}.md", markdown(table).encode())
+        write_bytes(folder / "tables" / f"{table.name}.tex", latex(table).encode())

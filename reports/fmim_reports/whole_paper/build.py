@@ -8,10 +8,8 @@ from pathlib import Path
 
 from fmim_core.records import study_path, write_bytes
 from fmim_reports.build import status_lines
-from fmim_reports.drawing.plotting import NothingToDraw
-from fmim_reports.page.environment import page_environment
-from fmim_reports.page.files import write_figure, write_table
-from fmim_reports.page.render import DrawnFigure
+from fmim_reports.page.environment import filled
+from fmim_reports.page.files import DrawnFigure, write_figures, write_table
 from fmim_reports.reading.cost import cost_of, trained_here
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.whole_paper.differences import (
@@ -24,9 +22,7 @@ from fmim_reports.whole_paper.differences import (
     reason_sentences,
 )
 from fmim_reports.whole_paper.items import ITEMS, PaperItem
-from fmim_reports.writing.captions import data_phrase, reuse_sentence, source_line
-from fmim_reports.writing.formats import to_md
-from fmim_reports.writing.markdown import markdown
+from fmim_reports.writing.captions import data_phrase, reuse_sentence
 from fmim_reports.writing.tables import Column, Table
 
 TITLE = "AdaTriplet and AutoMargin (MICCAI 2022), every table and figure again"
@@ -84,9 +80,8 @@ def build_paper(out: Path) -> Path:
     paper = _paper(studies, names, report)
     for table in paper.tables:
         write_table(table, report)
-    write_bytes(report / "report.md", _markdown(paper).encode())
-    page = page_environment().get_template("whole_paper.html.j2").render(paper=paper)
-    write_bytes(report / "index.html", page.encode())
+    write_bytes(report / "report.md", filled("whole_paper.md.j2", paper=paper))
+    write_bytes(report / "index.html", filled("whole_paper.html.j2", paper=paper))
     return report / "index.html"
 
 
@@ -125,15 +120,10 @@ def _lead(found: list[Difference]) -> str:
 def _shown(item: PaperItem, studies: Mapping[str, Results], report: Path) -> ShownItem:
     if item.study not in studies:
         return ShownItem(item, missing=f"The study {item.study} has not run yet.")
-    results, figures, not_drawn = studies[item.study], list[DrawnFigure](), list[str]()
-    for make in item.figures:
-        try:
-            plot = make(results)
-        except NothingToDraw as nothing:
-            not_drawn.append(f"Figure not drawn: {nothing}.")
-            continue
-        figures.append(write_figure(plot, source_line(results), report))
-    return ShownItem(item, tuple(make(results) for make in item.tables), tuple(figures), tuple(not_drawn))
+    results = studies[item.study]
+    figures, reasons = write_figures(dict(enumerate(item.figures)), results, report)
+    not_drawn = tuple(f"Figure not drawn: {why}." for why in reasons.values())
+    return ShownItem(item, tuple(make(results) for make in item.tables), tuple(figures), not_drawn)
 
 
 def _studies_table(studies: Mapping[str, Results]) -> Table:
@@ -167,24 +157,3 @@ def _studies_table(studies: Mapping[str, Results]) -> Table:
     notes = [f"{name}: {text}" for name, one in studies.items() if (text := reuse_sentence(one.every_trial))]
     text = "Each study with its report lies in a folder of its own. A reused trial counts as what it cost where it ran."
     return Table("studies", "The studies", text, columns, rows, notes)
-
-
-def _markdown(paper: Paper) -> str:
-    parts = [f"# {to_md(paper.title)}", f"**Data: {to_md(paper.data)}.**"]
-    if paper.warnings:
-        lines = "\n".join(f"> - {to_md(line)}" for line in paper.warnings)
-        parts.append(f"> **This is not complete or not clean.**\n>\n{lines}")
-    parts += [to_md(paper.question), to_md(paper.lead), "\n".join(f"- {to_md(line)}" for line in paper.reasons)]
-    parts.append(markdown(paper.overview))
-    for shown in paper.items:
-        parts.append(f"## {to_md(shown.item.label)}: {to_md(shown.item.shows)}")
-        parts += [to_md(shown.missing), *map(markdown, shown.tables)]
-        parts += [
-            f"![{to_md(figure.plot.alt)}](figures/{figure.plot.name}.png)\n\n"
-            f"**{to_md(figure.plot.title)}.** {to_md(figure.plot.caption)}"
-            for figure in shown.figures
-        ]
-        parts += [f"*{to_md(line)}*" for line in shown.not_drawn]
-    parts += ["## All values beside the published ones", markdown(paper.differences)]
-    parts += ["## Studies", markdown(paper.studies)]
-    return "\n\n".join(part.strip() for part in parts if part) + "\n"
