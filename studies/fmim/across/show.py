@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.text import Text
 
-from fmim.terminal.tables import Listing, show
+from fmim.printing.console import TextConsole
+from fmim.printing.table import TextTable
 from fmim_core.records import without_controls
 from fmim_reports.across.differences import StudyDifference, not_compared
 from fmim_reports.across.settings import differing
@@ -18,29 +19,29 @@ from fmim_reports.writing.formats import NOTHING, configuration_text, duration, 
 LONG = 40  # characters of a setting's value; of a longer one the beginning is shown
 
 
-def show_comparison(studies: Sequence[ComparedStudy], found: Sequence[StudyDifference], console: Console) -> None:
+def show_comparison(studies: Sequence[ComparedStudy], found: Sequence[StudyDifference], console: TextConsole) -> None:
     """The studies by letter, then what differs, their arms, and the differences."""
-    for parts in (_studies(studies, console), _settings(studies, console), _arms(studies, console)):
-        show(console, *parts, "")
-    show(console, *_differences(found, console))
+    for parts in (_studies(studies), _settings(studies), _arms(studies)):
+        console.show(*parts, "")
+    console.show(*_differences(found))
 
 
-def _studies(studies: Sequence[ComparedStudy], console: Console) -> Iterator[RenderableType]:
+def _studies(studies: Sequence[ComparedStudy]) -> Iterator[RenderableType]:
     rows = [
         (one.key, str(one.folder), study.study, study.preset, study.data.name)
         for one in studies
         for study in [one.results.study]
     ]
-    yield Listing(("", "folder", "study", "preset", "data"), rows).fitting(console)
+    yield TextTable(("", "folder", "study", "preset", "data"), rows)
 
 
-def _settings(studies: Sequence[ComparedStudy], console: Console) -> Iterator[RenderableType]:
+def _settings(studies: Sequence[ComparedStudy]) -> Iterator[RenderableType]:
     rows = [
         (f"{one.about}: {one.name}", *(_shortened(one.text(study.key)) or NOTHING for study in studies))
         for one in differing(studies)
     ]
     if rows:
-        yield Listing(("what differs", *(one.key for one in studies)), rows).fitting(console)
+        yield TextTable(("what differs", *(one.key for one in studies)), rows)
     else:
         yield "No setting differs."
 
@@ -49,7 +50,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= LONG else f"{text[: LONG - 1]}…"
 
 
-def _arms(studies: Sequence[ComparedStudy], console: Console) -> Iterator[RenderableType]:
+def _arms(studies: Sequence[ComparedStudy]) -> Iterator[RenderableType]:
     labels = " or ".join(dict.fromkeys(one.results.metric.label for one in studies))
     yield Text(f"Arms: {labels} in %, mean ± SE; search: device time")
     numbers = ("N_s", "search", "validation", "test (n)")
@@ -67,16 +68,16 @@ def _arms(studies: Sequence[ComparedStudy], console: Console) -> Iterator[Render
             for arm in [one.arm]
         ]
         yield _heading(group.label)
-        yield Listing(("", "configuration", *numbers), rows, frozenset(numbers)).fitting(console)
+        yield TextTable(("", "configuration", *numbers), rows, frozenset(numbers))
 
 
-def _differences(found: Sequence[StudyDifference], console: Console) -> Iterator[RenderableType]:
+def _differences(found: Sequence[StudyDifference]) -> Iterator[RenderableType]:
     given = [one for one in found if one.value is not None]
     for (name, way, note), group in groupby(given, lambda one: (one.name, f"{one.way}, over {one.sample}", one.note)):
         yield _heading(f"{name}, {way}")
         if note:
             yield Text(without_controls(note))
-        yield _like_differences(list(group)).fitting(console)
+        yield _like_differences(list(group))
         yield ""
     yield from map(Text, map(without_controls, not_compared(found)))
     if not found:
@@ -85,10 +86,10 @@ def _differences(found: Sequence[StudyDifference], console: Console) -> Iterator
         yield Text(f"p is corrected by Holm over all {given[0].family} tested. --json has all numbers.")
 
 
-def _like_differences(group: Sequence[StudyDifference]) -> Listing:
+def _like_differences(group: Sequence[StudyDifference]) -> TextTable:
     numbers = (f"{group[0].metric.label}, points", "95 % CI", "p")
     rows = [(one.later.arm.label, points(one.value), _interval(one), _p(one), one.answer) for one in group]
-    return Listing(("arm", *numbers, "result"), rows, frozenset(numbers))
+    return TextTable(("arm", *numbers, "result"), rows, frozenset(numbers))
 
 
 def _interval(one: StudyDifference) -> str:

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from fmim.commands.arguments import new_folder
+from fmim.printing.console import TextConsole
 from fmim.runner.folder.ownership import study_folder
-from fmim_core.records import in_terminal
 
 
 def compare(
@@ -30,7 +29,7 @@ def compare(
 
     read = read_studies(folders)
     found = differences(read)
-    console = Console()
+    console = TextConsole()
     if as_json:
         print(json.dumps(comparison_as_json(read, found), indent=1, ensure_ascii=False, allow_nan=False))
     else:
@@ -41,7 +40,7 @@ def compare(
         from fmim_reports.across.comparison_page import write_comparison
 
         page = write_comparison(folder, read, found)
-        Console(stderr=as_json).print(f"page: {in_terminal(page)}", highlight=False, soft_wrap=True)
+        TextConsole(stderr=as_json).say(f"page: {page}")
 
 
 def overview(
@@ -52,4 +51,4 @@ def overview(
         raise ValueError(f"{folder} is not a folder: give the one in which studies lie, e.g. runs")
     from fmim.runner.folder.overview import write_overview
 
-    Console().print(f"overview: {in_terminal(write_overview(folder))}", highlight=False, soft_wrap=True)
+    TextConsole().say(f"overview: {write_overview(folder)}")

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from fmim.commands.completion import complete_data, complete_preset
+from fmim.printing.console import TextConsole
 from fmim.runner.ending.exit_codes import BAD_INPUT
-from fmim_core.records import in_terminal
 
 app = typer.Typer(
     help="Data sets: describe, check, prepare, and write a manifest.",
@@ -40,7 +39,7 @@ def list_data_sets(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         from fmim.data.show import show_data_sets
 
-        show_data_sets(Console())
+        show_data_sets(TextConsole())
         print(context.get_help())
 
 
@@ -69,10 +68,10 @@ def describe(
     if json:
         typer.echo(as_json(inspection))
     else:
-        show_description(inspection, Console())
+        show_description(inspection, TextConsole())
     if sheet is not None:
         write_sheet(inspection, sheet)
-        Console(stderr=json).print(f"contact sheet: {in_terminal(sheet)}", highlight=False, soft_wrap=True)
+        TextConsole(stderr=json).say(f"contact sheet: {sheet}")
 
 
 @app.command()
@@ -88,7 +87,7 @@ def check(
     from fmim.data.inspection import check_files, inspect_data, refuse_existing, write_findings
     from fmim.data.show import show_findings
 
-    console = Console()
+    console = TextConsole()
     refuse_existing("--csv", csv)
     inspection = inspect_data(data, data_root, preset, seed, metadata_only)
     images = f"{len(inspection.index)} images; none was looked for"
@@ -98,11 +97,11 @@ def check(
         images = (
             f"{len(inspection.rows)} of {len(inspection.index)} images decoded in {time.perf_counter() - begun:.1f} s"
         )
-    console.print(f"{in_terminal(inspection.description.name)}: {images}", highlight=False)
+    console.say(f"{inspection.description.name}: {images}")
     show_findings(inspection.findings, console)
     if csv is not None:
         write_findings(inspection.findings, csv)
-        console.print(f"every place: {in_terminal(csv)}", highlight=False, soft_wrap=True)
+        console.say(f"every place: {csv}")
     if inspection.findings.errors:
         raise typer.Exit(BAD_INPUT)
 
@@ -123,7 +122,7 @@ def prepare(
     from fmim.data.show import show_bank, show_description, show_findings
     from fmim.declare.presets import find_preset
 
-    console = Console()
+    console = TextConsole()
     inspection = inspect_data(data, data_root, preset, seed, metadata_only)
     if metadata_only:
         show_description(inspection, console)
@@ -131,7 +130,7 @@ def prepare(
     show_findings(inspection.findings, console)
     if inspection.findings.errors:
         hint = "no bank was made; `fmim data check` looks at the images too, and its --csv names every place"
-        console.print(hint, highlight=False, soft_wrap=True)
+        console.say(hint)
         raise typer.Exit(BAD_INPUT)
     begun, source, size = time.perf_counter(), inspection.source(), find_preset(preset).image_size
     bank, made = bank_of(source, size, banks or banks_beside(STUDIES), console)
@@ -161,4 +160,4 @@ def manifest(
     listing = find_listing(data, data_root)
     text, count = manifest_of(listing, out.parent)
     write_text(out, text)
-    show_manifest(listing, out, count, Console())
+    show_manifest(listing, out, count, TextConsole())

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from fmim.commands.arguments import StudyFolder, new_folder
-from fmim_core.records import in_terminal
+from fmim.printing.console import TextConsole
 
 if TYPE_CHECKING:
     from fmim.matching.images import GivenImages, Side, Split
@@ -51,7 +50,7 @@ def embed(
     check_embeddings_file(to)
     images = images_at(table, replicate.study, data_root, side or "")
     images = images if split is None else images.of_split(split)
-    console = Console()
+    console = TextConsole()
     from fmim.data.banks import progress_bar
     from fmim.matching.model import load_replicate
 
@@ -60,7 +59,7 @@ def embed(
         embeddings = model.embed(images, progress=progress)
     write_embeddings(to, images.about, embeddings, replicate.sentence)
     say = f"{len(images):,} embeddings of {embeddings.shape[1]} numbers: {to}\n{replicate.sentence}"
-    console.print(in_terminal(say), highlight=False, soft_wrap=True)
+    console.say(say)
 
 
 def match(
@@ -97,7 +96,7 @@ def match(
     searched = _gallery(gallery, replicate, data_root, side or "", all_images)
     if split is not None:
         asked, searched = _of_split(asked, searched, split)
-    console = Console()
+    console = TextConsole()
     from fmim.data.banks import progress_bar
     from fmim.matching.model import load_replicate
     from fmim.matching.show import show_ranking
@@ -106,12 +105,10 @@ def match(
     with progress_bar(f"embedding queries and {gallery}", console) as progress:
         ranking = model.ranking(asked, searched, top, progress)
     show_ranking(ranking, console)
-    console.print(in_terminal(replicate.sentence), highlight=False, soft_wrap=True)
+    console.say(replicate.sentence)
     if folder is not None:
         _write(folder, ranking, sheets, replicate.sentence)
-        console.print(
-            f"candidates, and pictures of the first queries: {in_terminal(folder)}", highlight=False, soft_wrap=True
-        )
+        console.say(f"candidates, and pictures of the first queries: {folder}")
 
 
 def _query(places: list[str], replicate: Replicate, root: Path | None, side: Side) -> GivenImages:

@@ -7,14 +7,13 @@ from typing import Any
 
 import typer
 from pydantic import ValidationError
-from rich.console import Console
 from typer.core import TyperGroup
 
 from fmim import catalogue
 from fmim.own.study_file import is_study_file
+from fmim.printing.console import TextConsole
 from fmim.runner.ending.exit_codes import BAD_INPUT, INTERRUPTED
 from fmim_core.config import in_words
-from fmim_core.records import in_terminal
 from fmim_core.suggestions import did_you_mean
 
 
@@ -68,11 +67,11 @@ def _check_study(name: str, commands: Iterable[str]) -> None:
         raise ValueError(f"no command or study {name!r}; {known}{did_you_mean(name, (*commands, *studies))}")
 
 
-def tell(problem: str, word: str = "[red]error:[/]") -> None:
+def tell(problem: str) -> None:
     """Say on standard error what is wrong."""
-    Console(stderr=True).print(f"{word} {in_terminal(problem)}", highlight=False, soft_wrap=True)
+    TextConsole(stderr=True).say(problem, lead="error:", style="red")
 
 
 def warn(problem: str) -> None:
     """Say on standard error what to know of, though nothing ends by it."""
-    tell(problem, "[yellow]warning:[/]")
+    TextConsole(stderr=True).say(problem, lead="warning:", style="yellow")

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from fmim.commands.arguments import AsJson, DryRun, StudyFolder, takes_options
 from fmim.commands.options import Options
 from fmim.commands.program import warn
+from fmim.printing.console import TextConsole
 from fmim.runner.folder.ownership import study_folder
 from fmim.terminal.stages import say
-from fmim_core.records import in_terminal
 
 CHECKING = "loading PyTorch, and checking the plan: one batch of every network and loss"
 
@@ -30,7 +29,7 @@ def list_studies(
     if as_json:
         print(studies_as_json(studies))
     else:
-        show_studies(studies, Console())
+        show_studies(studies, TextConsole())
 
 
 def new(study: Annotated[str, typer.Argument(metavar="NAME", help="Of the study, e.g. my_study.")]) -> None:
@@ -38,8 +37,8 @@ def new(study: Annotated[str, typer.Argument(metavar="NAME", help="Of the study,
     from fmim.own.skeleton import write_skeleton
 
     for path in write_skeleton(study, Path()):
-        Console().print(f"wrote {path}", highlight=False)
-    Console().print(f"try it: fmim run {study}.py --preset smoke", highlight=False)
+        TextConsole().say(f"wrote {path}")
+    TextConsole().say(f"try it: fmim run {study}.py --preset smoke")
 
 
 @takes_options("tracking_uri", "selected", "fresh")
@@ -62,7 +61,7 @@ def plan(
     if calibrate:
         from fmim.runner.predict import predict_plan
 
-        predict_plan(options.plan(), options.setup, Console())
+        predict_plan(options.plan(), options.setup, TextConsole())
         return
     from fmim.runner.checked import check_plan
     from fmim.terminal.plan import plan_as_json, show_plan
@@ -71,7 +70,7 @@ def plan(
     if as_json:
         print(plan_as_json(checked, options.setup))
     else:
-        show_plan(checked, options.setup, Console())
+        show_plan(checked, options.setup, TextConsole())
 
 
 @takes_options()
@@ -85,7 +84,7 @@ def run(options: Options, dry_run: DryRun = False) -> None:
         from fmim.runner.checked import check_plan
         from fmim.terminal.plan import show_plan
 
-        show_plan(check_plan(options.plan(), setup), setup, Console())
+        show_plan(check_plan(options.plan(), setup), setup, TextConsole())
         return
     from fmim.runner.backends.ray_cluster import cluster_for
 
@@ -94,7 +93,7 @@ def run(options: Options, dry_run: DryRun = False) -> None:
     with cluster_for(setup.backend, setup.address) as cluster:  # it starts while torch is imported
         from fmim.runner.run import run_started
 
-        code = run_started(options.plan(), setup, cluster, Console())
+        code = run_started(options.plan(), setup, cluster, TextConsole())
     raise typer.Exit(code)
 
 
@@ -112,9 +111,9 @@ def status(
     if as_json:
         print(StudyStatus.of(folder).as_json)
     elif watch:
-        watch_status(folder, Console())
+        watch_status(folder, TextConsole())
     else:
-        show_status(folder, Console())
+        show_status(folder, TextConsole())
 
 
 def report(out: StudyFolder) -> None:
@@ -123,5 +122,5 @@ def report(out: StudyFolder) -> None:
     from fmim.runner.folder.overview import update_overview
     from fmim_reports.build import build_report
 
-    Console().print(f"report: {in_terminal(build_report(folder))}", highlight=False, soft_wrap=True)
+    TextConsole().say(f"report: {build_report(folder)}")
     update_overview(folder.absolute().parent, warn)

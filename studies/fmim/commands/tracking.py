@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from fmim.commands.arguments import StudyFolder
+from fmim.printing.console import TextConsole
 from fmim.runner.ending.exit_codes import SOME_FAILED
 from fmim.runner.folder.ownership import study_folder
 from fmim.runner.tracking.address import TrackingAddress
@@ -48,7 +48,7 @@ def ui(
 
 
 def _tell(text: str) -> None:
-    Console().print(text, markup=False, highlight=False, soft_wrap=True)
+    TextConsole().say(text)
 
 
 def _study(out: Path) -> StudyFile:

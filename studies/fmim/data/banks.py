@@ -6,24 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import MofNCompleteColumn
 from rich.progress import Progress as Bar
 
+from fmim.printing.console import TextConsole
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.source import Source
 from fmim_core.records import in_terminal
 
 
-def bank_of(source: Source, size: int, root: Path, console: Console) -> tuple[Bank, bool]:
+def bank_of(source: Source, size: int, root: Path, console: TextConsole) -> tuple[Bank, bool]:
     """`build_bank`, which see, with a bar while it decodes; also whether it had to."""
-
-    def tell(warning: str) -> None:
-        console.print(f"[yellow]{in_terminal(warning)}[/]", highlight=False, soft_wrap=True)
-
     with progress_bar(f"decoding {source.description.name}", console) as bar:
-        return build_bank(source, size, root, bar, tell), bar.shown
+        return build_bank(source, size, root, bar, console.warn), bar.shown
 
 
 class ProgressBar:
@@ -40,7 +36,7 @@ class ProgressBar:
 
 
 @contextmanager
-def progress_bar(what: str, console: Console) -> Iterator[ProgressBar]:
+def progress_bar(what: str, console: TextConsole) -> Iterator[ProgressBar]:
     """A progress bar for the block."""
     columns = (*Bar.get_default_columns(), MofNCompleteColumn())
     with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:

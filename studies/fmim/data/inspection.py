@@ -11,11 +11,11 @@ from functools import cached_property, partial
 from pathlib import Path
 
 import pandas as pd
-from rich.console import Console
 
 from fmim.data.banks import progress_bar
 from fmim.data.sources import find_listing
 from fmim.declare.presets import find_preset
+from fmim.printing.console import TextConsole
 from fmim_core.data.listings.check import Read, check_images, unnamed_images
 from fmim_core.data.listings.contact_sheet import contact_rows, contact_sheet
 from fmim_core.data.listings.listing import FileSource, Listing
@@ -70,7 +70,7 @@ def inspect_data(data: str, root: Path | None, preset: str, seed: int, metadata_
     )
 
 
-def check_files(inspection: Inspection, console: Console) -> None:
+def check_files(inspection: Inspection, console: TextConsole) -> None:
     """Add to the findings what the images themselves tell, and which image files beside a manifest it does not name."""
     with progress_bar(f"checking {inspection.description.name}", console) as progress:
         check_images(inspection.index, inspection.rows, inspection.read, inspection.findings, progress)

@@ -6,29 +6,27 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.console import Console
-
 from fmim.data.inspection import Inspection
 from fmim.data.sources import PHANTOM
-from fmim.terminal.tables import Listing, show
+from fmim.printing.console import TextConsole
+from fmim.printing.table import TextTable
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.describe import Counts, describe
-from fmim_core.data.listings.listing import Listing as DataListing
+from fmim_core.data.listings.listing import Listing
 from fmim_core.data.roles import Protocol, protocol_of
 from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.data.tables.findings import MAX_SHOWN, Findings
 from fmim_core.metric_names import INTERVALS, Interval
-from fmim_core.records import in_terminal
 
 COLORS = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
-def show_data_sets(console: Console) -> None:
+def show_data_sets(console: TextConsole) -> None:
     """The names there are, each with the first line of what it says of itself."""
     rows = [(PHANTOM, "Synthetic knees drawn by a program: needs no download.")]
     rows += [(kind, DATA_SETS.find(kind).about()) for kind in DATA_SETS.kinds()]
     rows.append(("FILE", "Your own images: a CSV or Parquet table with the columns image, subject, months or role."))
-    show(console, Listing(("data set", "what"), rows).fitting(console))
+    console.show(TextTable(("data set", "what"), rows))
 
 
 def as_json(inspection: Inspection) -> str:
@@ -53,27 +51,27 @@ def as_json(inspection: Inspection) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
 
 
-def show_description(inspection: Inspection, console: Console) -> None:
+def show_description(inspection: Inspection, console: TextConsole) -> None:
     """The paper's two tables, where they come from, and all that was noticed."""
     about = inspection.description
-    console.print(f"[bold]{in_terminal(about.name)}[/]: {in_terminal(about.about)}", highlight=False)
+    console.say(about.about, lead=f"{about.name}:", style="bold")
     if about.release:
-        console.print(f"release {in_terminal(about.release)}", highlight=False)
+        console.say(f"release {about.release}")
     for name, sha256 in about.files.items():
-        console.print(f"{in_terminal(name)}: SHA-256 {sha256}", highlight=False, soft_wrap=True)
+        console.say(f"{name}: SHA-256 {sha256}")
     for name, value in about.settings.items():
-        console.print(f"{name} = {value:g}, unless a preset or an arm says otherwise", highlight=False)
+        console.say(f"{name} = {value:g}, unless a preset or an arm says otherwise")
     interval = INTERVALS[about.interval]
     splits = describe(inspection.index, interval)
     by_time = _by_time(splits, protocol_of(inspection.index), interval)
     title = f"Gallery and queries by {interval.unit} after baseline" if _times(splits) else "Gallery and queries"
-    show(console, "Images and subjects", _overview(splits).fitting(console), title, by_time.fitting(console))
+    console.show("Images and subjects", _overview(splits), title, by_time)
     for difference in about.details.get("differences_from_paper", []):
-        console.print(f"different from the paper: {in_terminal(difference)}", highlight=False)
+        console.say(f"different from the paper: {difference}")
     show_findings(inspection.findings, console)
 
 
-def _overview(splits: dict[str, Counts]) -> Listing:
+def _overview(splits: dict[str, Counts]) -> TextTable:
     numbers, rows = ("images", "subjects", "% male", "images with disease"), []
     for split, counts in splits.items():
         male = "unknown" if counts.male_percent is None else f"{counts.male_percent:.1f}"
@@ -87,7 +85,7 @@ def _overview(splits: dict[str, Counts]) -> Listing:
                 diseased + _of(counts.disease_known, counts.images),
             )
         )
-    return Listing(("split", *numbers), rows, frozenset(numbers))
+    return TextTable(("split", *numbers), rows, frozenset(numbers))
 
 
 def _of(known: int, images: int) -> str:
@@ -100,7 +98,7 @@ def _times(splits: dict[str, Counts]) -> list[int]:
     return sorted({time for counts in splits.values() for time in counts.queries})
 
 
-def _by_time(splits: dict[str, Counts], protocol: Protocol, interval: Interval) -> Listing:
+def _by_time(splits: dict[str, Counts], protocol: Protocol, interval: Interval) -> TextTable:
     """A row a year rather than a column a year, as the paper has it: any number of years fits any terminal."""
     every, unit = splits.values(), interval.unit
     rows = {protocol.gallery: [counts.gallery for counts in every]}
@@ -110,57 +108,49 @@ def _by_time(splits: dict[str, Counts], protocol: Protocol, interval: Interval) 
     rows["queries without a match"] = [counts.queries_without_match for counts in every]
     rows[protocol.neither] = [counts.not_evaluated for counts in every]
     shown = [(name, *(f"{value:,}" for value in values)) for name, values in rows.items()]
-    return Listing(("images", *splits), shown, frozenset(splits))
+    return TextTable(("images", *splits), shown, frozenset(splits))
 
 
-def show_findings(findings: Findings, console: Console) -> None:
+def show_findings(findings: Findings, console: TextConsole) -> None:
     """All findings, the worst first: severity, problem, how many places, and below it the first of them."""
     found = sorted(findings, key=lambda finding: tuple(COLORS).index(finding.severity))
     for finding in found:
         said = f"{finding.what}: {len(finding.places):,}"
-        console.print(f"[{COLORS[finding.severity]}]{finding.severity}[/]: {in_terminal(said)}", highlight=False)
+        console.say(said, lead=f"{finding.severity}:", style=COLORS[finding.severity])
         examples = [f"  • {place}" for place in finding.places[:MAX_SHOWN]]
         if (more := len(finding.places) - MAX_SHOWN) > 0:
             examples.append(f"  and {more:,} more")
         for example in examples:
-            console.print(in_terminal(example), highlight=False)
+            console.say(example)
     if any(len(finding.places) > MAX_SHOWN for finding in found):
-        console.print(f"{MAX_SHOWN} places of each are shown: `fmim data check --csv FILE` writes all", highlight=False)
+        console.say(f"{MAX_SHOWN} places of each are shown: `fmim data check --csv FILE` writes all")
     counts = {severity: sum(len(f.places) for f in found if f.severity == severity) for severity in COLORS}
     said = ", ".join(f"{severity}s: {count:,}" for severity, count in counts.items() if count)
-    console.print(said or "nothing was found wrong", highlight=False)
+    console.say(said or "nothing was found wrong")
 
 
-def show_bank(bank: Bank, made: bool, seconds: float, console: Console) -> None:
+def show_bank(bank: Bank, made: bool, seconds: float, console: TextConsole) -> None:
     """Where a bank is and what is in it."""
     sides = ", ".join(f"{bank.summary[side]['images']:,} {side}" for side in ("development", "test"))
     said = f"made in {seconds:.1f} s ({bank.count / seconds:.0f} images/s)" if made else "was there already"
-    console.print(
-        f"bank: {in_terminal(bank.path)}\n{bank.count:,} images of {bank.size} × {bank.size} pixels "
-        f"({bank.count * bank.size**2 / 1e6:.1f} MB): {sides}\nfingerprint {bank.fingerprint}\n{said}",
-        highlight=False,
-        soft_wrap=True,
+    console.say(
+        f"bank: {bank.path}\n{bank.count:,} images of {bank.size} × {bank.size} pixels "
+        f"({bank.count * bank.size**2 / 1e6:.1f} MB): {sides}\nfingerprint {bank.fingerprint}\n{said}"
     )
     for warning in bank.warnings[:MAX_SHOWN]:
-        console.print(f"[yellow]warning:[/] {in_terminal(warning)}", highlight=False, soft_wrap=True)
+        console.say(warning, lead="warning:", style="yellow")
     if len(bank.warnings) > MAX_SHOWN:
-        console.print(f"and {len(bank.warnings) - MAX_SHOWN} more: `fmim data check` names all", highlight=False)
+        console.say(f"and {len(bank.warnings) - MAX_SHOWN} more: `fmim data check` names all")
 
 
-def show_manifest(listing: DataListing, out: Path, count: int, console: Console) -> None:
+def show_manifest(listing: Listing, out: Path, count: int, console: TextConsole) -> None:
     """What was written, what is not in it, and what does not come with it."""
     description = listing.description
-    console.print(f"{in_terminal(out)}: {count:,} of {len(listing.index):,} images", highlight=False, soft_wrap=True)
+    console.say(f"{out}: {count:,} of {len(listing.index):,} images")
     if count < len(listing.index):
-        console.print(
-            f"the others are not there or cannot be used: `fmim data check {description.name}` lists them",
-            highlight=False,
-        )
+        console.say(f"the others are not there or cannot be used: `fmim data check {description.name}` lists them")
     if description.settings:
         settings = ", ".join(f"{name} = {value:g}" for name, value in description.settings.items())
-        beside = in_terminal(f"{out.stem}.toml")
-        console.print(
-            f"{settings}: {description.name} sets this, the manifest does not, unless a {beside} beside it does",
-            highlight=False,
-            soft_wrap=True,
+        console.say(
+            f"{settings}: {description.name} sets this, the manifest does not, unless a {out.stem}.toml beside it does"
         )

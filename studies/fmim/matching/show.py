@@ -7,10 +7,10 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from fmim.matching.ranking import Ranking
+from fmim.printing.console import TextConsole
 from fmim_core.records import in_terminal
 
 CANDIDATES, QUERIES = 5, 10
@@ -26,7 +26,7 @@ CELLS: dict[str, Callable[[Any], str]] = {
 NUMBERS = ("rank", "months", "similarity")
 
 
-def show_ranking(ranking: Ranking, console: Console) -> None:
+def show_ranking(ranking: Ranking, console: TextConsole) -> None:
     """Print a table of candidates, and where it is known who is who a sentence on the first true matches."""
     rows = ranking.table()
     rows = rows[(ranking.candidates["query"] < QUERIES) & (rows["rank"] <= CANDIDATES)]
@@ -38,11 +38,11 @@ def show_ranking(ranking: Ranking, console: Console) -> None:
         for _, row in found.assign(query=found["query"].where(found["rank"] == 1, "")).iterrows():
             last = row["rank"] == len(found)
             table.add_row(*(in_terminal(CELLS[name](row[name])) for name in names), end_section=last)
-    console.print(table)
+    console.show(table)
     if len(ranking.query) > QUERIES:
-        console.print(f"and {len(ranking.query) - QUERIES:,} more queries", highlight=False)
+        console.say(f"and {len(ranking.query) - QUERIES:,} more queries")
     if ranking.known:
-        console.print(_first_matches(ranking), highlight=False)
+        console.say(_first_matches(ranking))
 
 
 def _first_matches(ranking: Ranking) -> str:

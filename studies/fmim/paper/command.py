@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from fmim.commands.arguments import DryRun, takes_options
 from fmim.commands.options import Options
 from fmim.paper.studies import SELECTION
+from fmim.printing.console import TextConsole
 
 
 @takes_options("out", "cohort", "search_splits", "selected", "studies", "fresh", study=SELECTION.name)
@@ -34,6 +34,6 @@ def paper(
     if dry_run:
         from fmim.paper.show import show_paper
 
-        show_paper(options, Console())
+        show_paper(options, TextConsole())
         return
-    raise typer.Exit(run_paper(options, Console()))
+    raise typer.Exit(run_paper(options, TextConsole()))

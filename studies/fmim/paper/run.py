@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-
 from fmim.commands.options import Options
 from fmim.paper.studies import PAPER_STUDIES, PaperStudy
+from fmim.printing.console import TextConsole
 from fmim.runner.backends.ray_cluster import RayCluster, cluster_for
 from fmim.runner.ending.exit_codes import DONE, INTERRUPTED, SOME_FAILED
-from fmim_core.records import in_terminal
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class PaperOptions:
             self.of(study).check()
 
 
-def run_paper(options: PaperOptions, console: Console) -> int:
+def run_paper(options: PaperOptions, console: TextConsole) -> int:
     """Run, or go on with, every study, all on one cluster; returns the exit code: the first that is not 0, of an
     interruption at once.
 
@@ -67,27 +65,27 @@ def run_paper(options: PaperOptions, console: Console) -> int:
     with cluster_for(options.each.backend, options.each.address) as cluster:
         codes = _run_each(options, cluster, console)
     if INTERRUPTED in codes:
-        console.print("interrupted: the same fmim paper goes on with all studies", highlight=False)
+        console.say("interrupted: the same fmim paper goes on with all studies")
         return INTERRUPTED
     page = build_paper(options.out)
-    console.print(f"\nreport of the whole paper: {in_terminal(page)}", highlight=False, soft_wrap=True)
+    console.say(f"\nreport of the whole paper: {page}")
     return next((code for code in codes if code != DONE), DONE)
 
 
-def _run_each(options: PaperOptions, cluster: RayCluster | None, console: Console) -> list[int]:
+def _run_each(options: PaperOptions, cluster: RayCluster | None, console: TextConsole) -> list[int]:
     """The exit code of each study, up to one that is interrupted."""
     from fmim.runner.run import run_started
 
     codes: list[int] = []
     for number, study in enumerate(PAPER_STUDIES, start=1):
-        console.print(f"\n[bold]{number} of {len(PAPER_STUDIES)}: {study.name}[/] ({study.shows})", highlight=False)
+        console.say(f"({study.shows})", lead=f"\n{number} of {len(PAPER_STUDIES)}: {study.name}", style="bold")
         try:
             of_it = options.of(study)
             codes.append(run_started(of_it.plan(), of_it.setup, cluster, console))
         except ValueError as error:
             if not codes:  # of the first one: nothing has started
                 raise
-            console.print(f"[red]error:[/] {study.name}: {in_terminal(str(error))}", highlight=False, soft_wrap=True)
+            console.say(f"{study.name}: {error}", lead="error:", style="red")
             codes.append(SOME_FAILED)
         if codes[-1] == INTERRUPTED:
             break

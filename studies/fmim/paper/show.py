@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Column, Table
-
 from fmim.paper.run import PaperOptions
 from fmim.paper.studies import PAPER_STUDIES, PaperStudy
+from fmim.printing.console import TextConsole
+from fmim.printing.table import TextTable
 from fmim.runner.checked import check_plan
 from fmim.runner.reuse.known import reused_before
 
 
-def show_paper(options: PaperOptions, console: Console) -> None:
-    """The studies in order, with their trials and how many of these are reused."""
-    numbers = [Column(name, justify="right", no_wrap=True) for name in ("trials", "reused")]
-    table = Table("study", "for", *numbers, box=SIMPLE_HEAD, show_footer=True)
-    trials, reused = [], []
-    for study in PAPER_STUDIES:
-        planned, known = _trials(options, study)
-        trials.append(planned)
-        reused.append(known)
+def show_paper(options: PaperOptions, console: TextConsole) -> None:
+    """Print the studies in order, with their trials and how many of these are reused."""
+    numbers = ("trials", "reused")
+    counts = [_trials(options, study) for study in PAPER_STUDIES]
+    rows = []
+    for study, (planned, known) in zip(PAPER_STUDIES, counts, strict=True):
         takes = f"; configurations from {study.selected_from}" if study.selected_from else ""
-        table.add_row(study.name, study.shows + takes, str(planned), _most(known))
-    known_ones = [known for known in reused if known is not None]
-    table.columns[0].footer, table.columns[2].footer = "all", str(sum(trials))
-    table.columns[3].footer = _most(sum(known_ones) if known_ones else None)
-    console.print(table)
-    console.print(
+        rows.append((study.name, study.shows + takes, str(planned), _most(known)))
+    known_ones = [known for _, known in counts if known is not None]
+    all_known = _most(sum(known_ones) if known_ones else None)
+    rows.append(("all", "", str(sum(planned for planned, _ in counts)), all_known))
+    console.show(TextTable(("study", "for", *numbers), rows, frozenset(numbers)))
+    console.say(
         "reused: equal to a trial that has run, or to another one of its study; the most there can be, since winners "
-        "decide. What several of these studies share is trained by the first of them and reused by the others",
-        highlight=False,
+        "decide. What several of these studies share is trained by the first of them and reused by the others"
     )
 
 

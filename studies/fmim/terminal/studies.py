@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from rich.console import Console
-
 from fmim.declare import Study
-from fmim.terminal.tables import Listing, show
+from fmim.printing.console import TextConsole
+from fmim.printing.table import TextTable
 
 
-def show_studies(studies: Mapping[str, Study], console: Console) -> None:
+def show_studies(studies: Mapping[str, Study], console: TextConsole) -> None:
     """Each with its question, by what `fmim run` takes: a name or a file."""
     rows = [(name, study.question) for name, study in studies.items()]
-    show(console, Listing(("study", "question"), rows).fitting(console))
+    console.show(TextTable(("study", "question"), rows))
 
 
 def studies_as_json(studies: Mapping[str, Study]) -> str:
