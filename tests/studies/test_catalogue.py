@@ -9,7 +9,7 @@ import pytest
 from fmim.catalogue import automargin_vs_grid, baselines, hyperparameter_selection
 from fmim.declare import Arm
 from fmim.declare.presets import PAPER, SMOKE
-from fmim.plan.trainings_check import check_trainings
+from fmim.plan.checks import check_trainings
 from fmim_core.data.bank.bank import Bank
 from tests.fmim_core.losses.test_losses import LABELS, assert_same, random_embeddings, similarities
 from tests.oracles import losses as oracle

@@ -23,8 +23,8 @@ from fmim_core.trial.spec import TrialSpec, folds_seed
 from fmim_spaces.domain import Assignment, Configuration
 
 
-class Images(Protocol):
-    """What trials say of the images that they are on: their bank."""
+class BankOfTrials(Protocol):
+    """The bank of the images that trials are on, as far as trials say what it is."""
 
     @property
     def path(self) -> Path:
@@ -100,7 +100,7 @@ class Plan:
 
     def rungs_of(self, arm: Arm) -> tuple[int, ...]:
         """Epochs after which the arm's search may stop a trial of the first fold."""
-        return _rungs(arm, self.training_of(arm)) if self.study.search else ()
+        return arm.rungs(self.training_of(arm)) if self.study.search else ()
 
     def training_of(self, arm: Arm) -> TrainConfig:
         """A training of the arm; those of its other configurations have as many epochs and validations."""
@@ -170,36 +170,28 @@ class Plan:
         return {}
 
     def search(
-        self, arm: Arm, number: int, configuration: Configuration, bank: Images, search_split: int = 0
+        self, arm: Arm, number: int, configuration: Configuration, bank: BankOfTrials, search_split: int = 0
     ) -> list[TrialSpec]:
-        """The search trials of an arm's configuration, one a fold."""
-        first = self._spec(arm, number, configuration, "search", bank, search_split)
-        first = first.model_copy(update={"rungs": _rungs(arm, first.train)})
-        others = range(1, self.preset.folds)
-        return [first, *(first.model_copy(update={"replicate": fold, "rungs": ()}) for fold in others)]
+        """Return the search trials of an arm's configuration, one a fold; a search stops only that of the first."""
+        train = self.train_config(arm, configuration)
+        parts = {"arm": arm.name, "number": number, "configuration": configuration, "search_split": search_split}
+        first, *others = self._specs("search", range(self.preset.folds), train, bank, **parts)
+        return [first.model_copy(update={"rungs": arm.rungs(train)}), *others]
 
     def replicate(
-        self, arm: Arm, number: int, configuration: Configuration, bank: Images, search_split: int = 0
+        self, arm: Arm, number: int, configuration: Configuration, bank: BankOfTrials, search_split: int = 0
     ) -> list[TrialSpec]:
-        """The replicate trials of an arm's winner: all fresh seeds, or the one that ends another search split."""
+        """Return the trials of an arm's winner: all fresh seeds, or the one that ends another search split."""
         seeds = [search_split] if search_split else range(self.replicates_of(arm))
-        first = self._spec(arm, number, configuration, "replicate", bank, search_split)
-        return [first.model_copy(update={"replicate": seed}) for seed in seeds]
+        parts = {"arm": arm.name, "number": number, "configuration": configuration, "search_split": search_split}
+        return self._specs("replicate", seeds, self.train_config(arm, configuration), bank, **parts)
 
-    def reference(self, planned: PlannedReference, bank: Images) -> list[TrialSpec]:
-        """The trials of a reference, to be run once every arm's winner is known: they read the test set."""
-        first = self._made_spec(
-            arm=planned.name,
-            number=0,
-            configuration={},
-            stage="reference",
-            train=planned.train,
-            bank=bank,
-            reference=planned.reference,
-        )
-        return [first.model_copy(update={"replicate": replicate}) for replicate in range(planned.replicates)]
+    def reference(self, planned: PlannedReference, bank: BankOfTrials) -> list[TrialSpec]:
+        """Return the trials of a reference, to be run once every arm's winner is known: they read the test set."""
+        parts = {"arm": planned.name, "number": 0, "configuration": {}, "reference": planned.reference}
+        return self._specs("reference", range(planned.replicates), planned.train, bank, **parts)
 
-    def possible(self, bank: Images, proposed: Callable[[str, int], Sequence[Configuration]]) -> list[TrialSpec]:
+    def possible(self, bank: BankOfTrials, proposed: Callable[[str, int], Sequence[Configuration]]) -> list[TrialSpec]:
         """Every trial there can be, whichever configurations win.
 
         `proposed` says those of an arm, by its name and search split, where none are listed.
@@ -214,36 +206,20 @@ class Plan:
         return of_arms + [spec for planned in self.references for spec in self.reference(planned, bank)]
 
     def of_configuration(
-        self, arm: Arm, number: int, configuration: Configuration, bank: Images, search_split: int
+        self, arm: Arm, number: int, configuration: Configuration, bank: BankOfTrials, search_split: int
     ) -> list[TrialSpec]:
         """Every trial there can be of a configuration on a split: those of the search, and as the winner."""
         searched = self.search(arm, number, configuration, bank, search_split) if self.study.search else []
         return searched + self.replicate(arm, number, configuration, bank, search_split)
 
-    def _spec(
-        self,
-        arm: Arm,
-        number: int,
-        configuration: Configuration,
-        stage: Stage,
-        bank: Images,
-        search_split: int,
-    ) -> TrialSpec:
-        return self._made_spec(
-            arm=arm.name,
-            number=number,
-            configuration=configuration,
-            stage=stage,
-            search_split=search_split,
-            train=self.train_config(arm, configuration),
-            bank=bank,
-        )
-
-    def _made_spec(self, bank: Images, train: TrainConfig, **parts: Any) -> TrialSpec:
-        """The first one of its kind; the others are copies of it, since to validate each takes a while."""
-        return TrialSpec.model_validate(
+    def _specs(
+        self, stage: Stage, replicates: Sequence[int], train: TrainConfig, bank: BankOfTrials, **parts: Any
+    ) -> list[TrialSpec]:
+        """The trials of one training; all are copies of the first, since to validate each takes a while."""
+        first = TrialSpec.model_validate(
             parts
             | {
+                "stage": stage,
                 "replicate": 0,
                 "train": train,
                 "weights_sha256": train.model.weights_sha256(),
@@ -258,6 +234,7 @@ class Plan:
                 "code": self.study.code.sha256 if self.study.code else "",
             }
         )
+        return [first.model_copy(update={"replicate": replicate}) for replicate in replicates]
 
     def train_configs(self) -> list[TrainConfig]:
         """The trainings of all configurations, ranges at their bounds.
@@ -276,8 +253,3 @@ class Plan:
         """Raise a `ValueError` if a training cannot be compiled as its configuration says on such a device."""
         for compile in {config.compile for config in self.train_configs()}:
             check_compile(compile, torch.device(device))
-
-
-def _rungs(arm: Arm, train: TrainConfig) -> tuple[int, ...]:
-    """Epochs after which a trial may be stopped: those of the validations that its stopping rule names."""
-    return tuple(train.validate_every * k for k in arm.searcher.stopping_points(train.validations))

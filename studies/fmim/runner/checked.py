@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from fmim.data.sources import find_source
 from fmim.own.faults import located
 from fmim.plan import Plan
-from fmim.plan.subject_check import check_subject_counts
-from fmim.plan.trainings_check import check_trainings
+from fmim.plan.checks import check_trainings
 from fmim.runner.setup import Setup
 from fmim_core.data.bank.building import development_index
 from fmim_core.data.image_set import ImageSet
@@ -35,6 +34,5 @@ def check_plan(plan: Plan, setup: Setup) -> CheckedPlan:
     source = find_source(setup.data, setup.data_root, plan.preset, plan.seed)
     plan = replace(plan, data_settings=tuple(source.description.settings.items()))
     development = development_index(source, plan.preset.image_size)
-    check_subject_counts(plan, development)
     with located(setup.code):
         return CheckedPlan(plan, source, development, check_trainings(plan, development))

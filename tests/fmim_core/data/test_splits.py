@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from torch import Tensor
 
-from fmim.plan.trainings_check import check_trainings
+from fmim.plan.checks import check_trainings
 from fmim.terminal.data_warnings import warn_of_folds
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank

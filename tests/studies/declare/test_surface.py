@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fmim.declare.surface import Surface
-from fmim.plan.trainings_check import check_trainings
+from fmim.plan.checks import check_trainings
 from fmim_core.data.bank.bank import Bank
 from fmim_spaces.domain import Assignment
 from tests.support.mini_study import MINI_STUDY, mini_plan

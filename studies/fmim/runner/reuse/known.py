@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fmim.plan import Images, Plan
+from fmim.plan import BankOfTrials, Plan
 from fmim.runner.reuse.earlier import EarlierTrials, earlier_trials, study_folders
 from fmim_core.data.bank.building import find_bank
 from fmim_core.data.source import Source, SourceDescription
@@ -91,7 +91,7 @@ class EqualTrials:
     Configurations yet to be proposed are not known.
     """
 
-    def __init__(self, plan: Plan, bank: Images, earlier: EarlierTrials) -> None:
+    def __init__(self, plan: Plan, bank: BankOfTrials, earlier: EarlierTrials) -> None:
         self._plan = plan
         self._trials = [
             _Planned(
@@ -157,7 +157,7 @@ def reused_before(plan: Plan, source: Source, banks: Path, studies: Path, reuse:
     return EqualTrials(plan, Undecoded(source.description), alone).reused(others_known=not others)
 
 
-def _candidates(plan: Plan, bank: Images, earlier: EarlierTrials) -> list[TrialSpec]:
+def _candidates(plan: Plan, bank: BankOfTrials, earlier: EarlierTrials) -> list[TrialSpec]:
     """Trials that may be equal to others: where no other study has any, those of trainings that several arms have.
 
     A plan may have very many trials, and a fingerprint of each takes a while.

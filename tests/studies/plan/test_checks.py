@@ -8,7 +8,7 @@ import pytest
 
 from fmim import catalogue
 from fmim.plan import Plan
-from fmim.plan.subject_check import _least, check_subject_counts
+from fmim.plan.checks import check_subject_counts, fewest_subjects
 from fmim_core.data.image_set import ImageSet
 
 
@@ -64,7 +64,7 @@ def test_without_a_search_all_subjects_fill_the_batch() -> None:
 @pytest.mark.parametrize("study", ["automargin_vs_grid", "baselines"])
 def test_the_number_that_is_named_is_enough_and_no_less_is(preset: str, study: str) -> None:
     planned = plan(preset, study)
-    needed = _least(planned)
+    needed = fewest_subjects(planned)
     check_subject_counts(planned, images(needed))
     with pytest.raises(ValueError, match="each batch needs"):
         check_subject_counts(planned, images(needed - 1))

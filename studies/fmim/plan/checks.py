@@ -1,0 +1,101 @@
+"""Checks of a plan on its data set, before the first training starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import torch
+
+from fmim.plan.fold_sizes import fold_sizes
+from fmim.plan.plan import Plan
+from fmim_core.data.image_set import ImageSet
+from fmim_core.data.splits import Fold
+from fmim_core.records import FoldEntry
+from fmim_core.training.config import TrainConfig
+from fmim_core.training.rehearsal import rehearse_loss, rehearse_model
+from fmim_core.training.sampler import SubjectSampler
+from fmim_core.training.trainer import check_crop
+
+
+def check_trainings(plan: Plan, development: ImageSet) -> list[FoldEntry]:
+    """Check everything that could stop a trial, on the development images; return the sizes of the study's folds.
+
+    Raises:
+        ValueError: fewer subjects than folds or a batch need, a best epoch to be kept where nothing validates, a crop
+            larger than the images, a model that cannot be built, a loss that cannot be computed, or a surface of no
+            such loss.
+    """
+    for surface in plan.study.surfaces:
+        surface.loss()
+    _check_kept_epochs(plan)
+    check_subject_counts(plan, development)
+    for config in _different(plan.train_configs(), {"model", "augmentation"}):
+        check_crop(config, development)
+        rehearse_model(config.model, config.augmentation.crop)
+    every_value = (plan.train_config(arm, each) for arm in plan.arms for each in arm.space.every_value())
+    for config in _different(every_value, {"loss", "margins"}):
+        rehearse_loss(config)
+    per_side = plan.train_configs()[0].identity == "side"
+    return fold_sizes(plan.folds(development), per_side) if plan.study.search else []
+
+
+def check_subject_counts(plan: Plan, development: ImageSet) -> None:
+    """Check that the folds can be made, and that each can fill a batch.
+
+    Raises:
+        ValueError: one cannot; the message says what the data set has, and which presets it is enough for.
+    """
+    if (problem := _problem(plan, development)) is None:
+        return
+    per_side = plan.train_configs()[0].identity == "side"
+    matched = len(set(development.subjects[development.matched_query_mask(per_side)]))
+    presets = [replace(plan, preset=preset) for preset in plan.study.presets]
+    if fitting := [other.preset.name for other in presets if _problem(other, development) is None]:
+        advice = f"They are enough for preset {', '.join(fitting)}."
+    else:
+        least = min(presets, key=fewest_subjects)
+        both = least.preset.folds if least.splits_used else 1
+        needs = f"{least.preset.name} needs {fewest_subjects(least)}, {both} of them with such a query"
+        advice = f"They are too few for every preset: add subjects, {needs}."
+    raise ValueError(
+        f"{problem}\n  Beside those of the test there are {len(set(development.subjects))} subjects, {matched} with a "
+        f"query that has a match, and preset {plan.preset.name} has {plan.preset.folds} folds. {advice}"
+    )
+
+
+def fewest_subjects(plan: Plan) -> int:
+    """Return how many fill a batch b when one of k folds is held out: the least n with n − ⌈n/k⌉ ≥ b."""
+    batch = max(config.batches.subjects_per_batch for config in plan.train_configs())
+    return -(-batch * plan.preset.folds // (plan.preset.folds - 1)) if plan.splits_used else batch
+
+
+def _problem(plan: Plan, development: ImageSet) -> str | None:
+    try:
+        folds: list[Fold] = [
+            fold for split in range(plan.splits_used) for fold in plan.folds(development, search_split=split)
+        ]
+        for config in _different(plan.train_configs(), {"batches", "identity"}):
+            for images in [fold.train for fold in folds] or [development]:
+                SubjectSampler(torch.from_numpy(images.identities(config.identity == "side")), config.batches)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _different(configs: Iterable[TrainConfig], fields: set[str]) -> Iterable[TrainConfig]:
+    """One of those that agree in these fields."""
+    return {config.model_dump_json(include=fields): config for config in configs}.values()
+
+
+def _check_kept_epochs(plan: Plan) -> None:
+    """Selection and test keep a model's epoch by the same rule: `best` only where there is validation for both."""
+    if not plan.replicate_trials or plan.models_per_replicate > 1:
+        return
+    for arm, configuration in plan.study.corners():
+        if plan.train_config(arm, configuration).keep == "best":
+            raise ValueError(
+                f"arm {arm.name!r} keeps the best validation epoch, but preset {plan.preset.name} tests models "
+                "retrained on all development subjects, where nothing validates: set keep = 'last', or give the "
+                "preset test_protocol = 'fold_ensemble', as paper has it: each model is validated on a fold"
+            )
