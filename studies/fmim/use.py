@@ -33,9 +33,7 @@ def run(
             that this package or an installed one has; those of one's own belong into a file, which workers can run.
         changes: other values than the preset's, e.g. {"epochs": 50}, as `--set`.
         quiet: print nothing.
-        options: as `fmim run` has them, with the same defaults: preset, data, data_root, out, replicates, seed, cohort,
-            search_splits, backend, address, gpus_per_trial, cpus_per_trial, banks, tracking_uri, selected, fresh,
-            studies and reuse.
+        options: those of `fmim run` by name, with the same defaults, e.g. preset="smoke" or data_root="images".
 
     Raises:
         ValueError: bad input; nothing has started.
@@ -48,10 +46,9 @@ def run(
     from fmim.runner.run import run_plan
     from fmim_core.config import in_words
 
+    changed = [f"{field}={value}" for field, value in (changes or {}).items()]
     try:
-        given = Options(
-            study=study, changes=[f"{field}={value}" for field, value in (changes or {}).items()], **options
-        )
+        given = Options(study=study, changes=changed, **options)
     except ValidationError as error:
         raise ValueError(in_words(error)) from None
     given.check()

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import shlex
 from contextlib import suppress
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-import typer
 from pydantic import ConfigDict, Field, model_validator
+from typer import Option
 from typer.models import OptionInfo
 
 from fmim import catalogue
@@ -51,82 +52,58 @@ class Options(Config):
     model_config = ConfigDict(hide_input_in_errors=True)  # a tracking URI may hold a password
 
     study: str | Path | Study
-    preset: Annotated[
-        str, typer.Option("--preset", help="smoke, quick, full or paper.", autocompletion=complete_preset)
-    ] = "quick"
+    preset: Annotated[str, Option(help="smoke, quick, full or paper.", autocompletion=complete_preset)] = "quick"
     data: Annotated[
-        str,
-        typer.Option(
-            "--data",
-            help="A data set's name, or a manifest (CSV: image,subject,months…).",
-            autocompletion=complete_data,
-        ),
+        str, Option(help="A data set's name, or a manifest (CSV: image,subject,months…).", autocompletion=complete_data)
     ] = PHANTOM
-    data_root: Annotated[Path | None, typer.Option("--data-root", help="Folder that --data lies in.")] = None
-    out: Annotated[Path | None, typer.Option("--out", help="The study's folder; default runs/STUDY.")] = None
-    replicates: Annotated[int | None, typer.Option("--replicates", min=1, help="Fresh seeds of each arm's winner.")] = (
-        None
-    )
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Everything random derives from it.")] = 0
+    data_root: Annotated[Path | None, Option(help="Folder that --data lies in.")] = None
+    out: Annotated[Path | None, Option(help="The study's folder; default runs/STUDY.")] = None
+    replicates: Annotated[int | None, Option(min=1, help="Fresh seeds of each arm's winner.")] = None
+    seed: Annotated[int, Option(min=0, help="Everything random derives from it.")] = 0
     cohort: Annotated[
-        int | None,
-        typer.Option("--cohort", min=0, help="Draw another cohort of phantoms with this seed; 0 is the first."),
+        int | None, Option(min=0, help="Draw another cohort of phantoms with this seed; 0 is the first.")
     ] = None
-    epochs: Annotated[
-        int | None, typer.Option("--epochs", min=1, help="Instead of the preset's; as --set epochs=N.")
-    ] = None
+    epochs: Annotated[int | None, Option(min=1, help="Instead of the preset's; as --set epochs=N.")] = None
     changes: Annotated[
         list[str],
-        typer.Option("--set", metavar="FIELD=VALUE", help="Another value than the preset's, e.g. model.kind=resnet50."),
+        Option("--set", metavar="FIELD=VALUE", help="Another value than the preset's, e.g. model.kind=resnet50."),
     ] = []  # noqa: RUF012  # pydantic copies it
     search_splits: Annotated[
         int,
-        typer.Option(
-            "--search-splits",
+        Option(
             min=1,
             help="Search on so many splits into folds; the first one selects, the others show what of that is chance.",
         ),
     ] = 1
-    backend: Annotated[
-        Literal["ray", "inline"], typer.Option("--backend", help="inline: one by one in this process.")
-    ] = "ray"
-    address: Annotated[str | None, typer.Option("--address", help="A running Ray cluster, e.g. auto.")] = None
+    backend: Annotated[Literal["ray", "inline"], Option(help="inline: one by one in this process.")] = "ray"
+    address: Annotated[str | None, Option(help="A running Ray cluster, e.g. auto.")] = None
     gpus_per_trial: Annotated[
-        float | None,
-        typer.Option(
-            "--gpus-per-trial", min=0, help="A fraction shares a GPU; default 1 where there is a GPU, else 0."
-        ),
+        float | None, Option(min=0, help="A fraction shares a GPU; default 1 where there is a GPU, else 0.")
     ] = None
-    cpus_per_trial: Annotated[float, typer.Option("--cpus-per-trial", min=0.01, help="CPU cores for each trial.")] = 1.0
-    banks: Annotated[
-        Path | None, typer.Option("--banks", help="Folder of decoded images; default banks beside the study's folder.")
-    ] = None
+    cpus_per_trial: Annotated[float, Option(min=0.01, help="CPU cores for each trial.")] = 1.0
+    banks: Annotated[Path | None, Option(help="Folder of decoded images; default banks beside the study's folder.")] = (
+        None
+    )
     tracking_uri: Annotated[
         str | None,
-        typer.Option(
-            "--tracking-uri", help="MLflow's database or server; default mlflow.db beside the study's folder."
-        ),
+        Option(help="MLflow's database or server; default mlflow.db beside the study's folder."),
         Field(repr=False),
     ] = None
     selected: Annotated[
-        Path | None,
-        typer.Option("--selected", help="Take the arms' configurations from what this study's folder selected."),
+        Path | None, Option(help="Take the arms' configurations from what this study's folder selected.")
     ] = None
     studies: Annotated[
         Path | None,
-        typer.Option(
-            "--studies",
-            help="Folder of all studies: its banks, MLflow's database and trials; default where the study lies.",
-        ),
+        Option(help="Folder of all studies: its banks, MLflow's database and trials; default where the study lies."),
     ] = None
     reuse: Annotated[
         bool,
-        typer.Option(
+        Option(
             " /--no-reuse",
             help="Train anew what another study in the same folder has trained just so; else it is reused.",
         ),
     ] = True
-    fresh: Annotated[bool, typer.Option("--fresh", help="Move an existing folder aside and start over.")] = False
+    fresh: Annotated[bool, Option("--fresh", help="Move an existing folder aside and start over.")] = False
 
     @model_validator(mode="after")
     def _fit_each_other(self) -> Self:
@@ -215,22 +192,16 @@ class Options(Config):
         folder = (self.out or STUDIES / self._named.name).absolute()
         studies = self.studies.absolute() if self.studies else folder.parent
         of_file = not isinstance(self.study, Study) and is_study_file(str(self.study))
+        same = {one.name: getattr(self, one.name) for one in fields(Setup) if one.name in Options.model_fields}
         return Setup(
-            folder=folder,
-            studies=studies,
-            banks=self.banks.absolute() if self.banks else banks_beside(studies),
-            data=self.data,
-            data_root=self.data_root,
-            backend=self.backend,
-            address=self.address,
-            cpus_per_trial=self.cpus_per_trial,
-            gpus_per_trial=self.gpus_per_trial,
-            tracking_uri=self.tracking_uri,
-            selected=self.selected,
-            reuse=self.reuse,
-            fresh=self.fresh,
-            code=Path(str(self.study)).resolve().parent if of_file else None,
-            command=self._command,
+            **same
+            | {
+                "folder": folder,
+                "studies": studies,
+                "banks": self.banks.absolute() if self.banks else banks_beside(studies),
+                "code": Path(str(self.study)).resolve().parent if of_file else None,
+                "command": self._command,
+            }
         )
 
     @property
@@ -242,15 +213,12 @@ class Options(Config):
         if isinstance(self.study, Study):
             return None
         parts = ["fmim", "run", str(self.study)]
-        for name in _infos().keys() - {"tracking_uri", "fresh"}:
-            value, default = getattr(self, name), Options.model_fields[name].default
-            flag = f"--{name.replace('_', '-')}"
-            if name == "changes":
-                parts += [part for change in value for part in ("--set", change)]
-            elif value is False:
+        parts += [part for change in self.changes for part in ("--set", change)]
+        for name in sorted(self.model_fields_set - {"study", "changes", "tracking_uri", "fresh"}):
+            if (value := getattr(self, name)) is False:
                 parts.append(f"--no-{name}")
-            elif value != default:
-                parts += [flag, str(value)]
+            elif value != Options.model_fields[name].default:
+                parts += [f"--{name.replace('_', '-')}", str(value)]
         return shlex.join(parts) + (" --tracking-uri URI" if self.tracking_uri is not None else "")
 
 

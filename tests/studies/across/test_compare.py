@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from fmim.across.show import show_comparison
+from fmim.printing.console import TextConsole
 from fmim_reports.across.differences import differences
 from fmim_reports.across.studies import read_studies
 from tests.support.factories import make_out
@@ -36,7 +36,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_terminal_shows_all_within_80_columns(runs: Path) -> None:
     studies = read_studies([runs / name for name in ("quick", "quick_again", "real")])
     said = io.StringIO()
-    show_comparison(studies, differences(studies), Console(file=said, width=80, force_terminal=True, color_system=None))
+    show_comparison(
+        studies, differences(studies), TextConsole(file=said, width=80, force_terminal=True, color_system=None)
+    )
     lines = [line.rstrip() for line in said.getvalue().splitlines()]
     assert max(map(len, lines)) <= 80
     cells = [" ".join(line.split()) for line in lines]
