@@ -10,15 +10,18 @@ from __future__ import annotations
 from fmim.declare import Arm, Study
 from fmim.declare.presets import PRESETS
 from fmim_spaces import spaces
+from fmim_spaces.domain import Assignment, Space
 
-TRIPLET = ("loss.kind", "triplet")
-ADATRIPLET = ("loss.kind", "adatriplet")
-FIXED = ("margins.kind", "fixed")
-AUTOMARGIN = ("margins.kind", "automargin")
-QUARTILE = ("margins.kind", "quartile")
-Q1 = (QUARTILE, ("margins.quartile", 1))
+TRIPLET, ADATRIPLET = ("loss.kind", "triplet"), ("loss.kind", "adatriplet")
+FIXED, AUTOMARGIN, QUARTILE = ("margins.kind", "fixed"), ("margins.kind", "automargin"), ("margins.kind", "quartile")
+Q1, Q2 = (QUARTILE, ("margins.quartile", 1)), (QUARTILE, ("margins.quartile", 2))
+WAT = (("loss.selection", "all"), ("margins.kind", "wat"))
 NO_SEARCH = "AutoMargin without search"
-Q2 = (QUARTILE, ("margins.quartile", 2))
+
+
+def _arm(name: str, search: str, *settings: Assignment, space: Space = spaces.NOTHING) -> Arm:
+    return Arm(name=name, search=search, settings=settings, space=space)
+
 
 STUDY = Study(
     name="automargin_vs_grid",
@@ -32,51 +35,16 @@ STUDY = Study(
         ("adatriplet_automargin_k2", "adatriplet_grid"),
     ),
     arms=(
-        Arm(name="triplet_q1", search="Q1", settings=(TRIPLET, *Q1)),
-        Arm(name="triplet_q2", search="Q2", settings=(TRIPLET, *Q2)),
-        Arm(
-            name="triplet_wat",
-            search="WAT",
-            settings=(TRIPLET, ("loss.selection", "all"), ("margins.kind", "wat")),
-            space=spaces.WAT_GRID,
-        ),
-        Arm(
-            name="triplet_grid",
-            search="Grid search",
-            settings=(TRIPLET, FIXED),
-            space=spaces.TRIPLET_GRID,
-        ),
-        Arm(
-            name="triplet_automargin",
-            search="AutoMargin",
-            settings=(TRIPLET, AUTOMARGIN),
-            space=spaces.TRIPLET_AUTOMARGIN,
-        ),
-        Arm(
-            name="triplet_automargin_k2",
-            search=NO_SEARCH,
-            settings=(TRIPLET, AUTOMARGIN),
-            space=spaces.TRIPLET_K2,
-        ),
-        Arm(name="adatriplet_q1", search="Q1", settings=(ADATRIPLET, *Q1)),
-        Arm(name="adatriplet_q2", search="Q2", settings=(ADATRIPLET, *Q2)),
-        Arm(
-            name="adatriplet_grid",
-            search="Grid search",
-            settings=(ADATRIPLET, FIXED),
-            space=spaces.ADATRIPLET_GRID,
-        ),
-        Arm(
-            name="adatriplet_automargin",
-            search="AutoMargin",
-            settings=(ADATRIPLET, AUTOMARGIN),
-            space=spaces.ADATRIPLET_AUTOMARGIN,
-        ),
-        Arm(
-            name="adatriplet_automargin_k2",
-            search=NO_SEARCH,
-            settings=(ADATRIPLET, AUTOMARGIN),
-            space=spaces.ADATRIPLET_K2,
-        ),
+        _arm("triplet_q1", "Q1", TRIPLET, *Q1),
+        _arm("triplet_q2", "Q2", TRIPLET, *Q2),
+        _arm("triplet_wat", "WAT", TRIPLET, *WAT, space=spaces.WAT_GRID),
+        _arm("triplet_grid", "Grid search", TRIPLET, FIXED, space=spaces.TRIPLET_GRID),
+        _arm("triplet_automargin", "AutoMargin", TRIPLET, AUTOMARGIN, space=spaces.TRIPLET_AUTOMARGIN),
+        _arm("triplet_automargin_k2", NO_SEARCH, TRIPLET, AUTOMARGIN, space=spaces.TRIPLET_K2),
+        _arm("adatriplet_q1", "Q1", ADATRIPLET, *Q1),
+        _arm("adatriplet_q2", "Q2", ADATRIPLET, *Q2),
+        _arm("adatriplet_grid", "Grid search", ADATRIPLET, FIXED, space=spaces.ADATRIPLET_GRID),
+        _arm("adatriplet_automargin", "AutoMargin", ADATRIPLET, AUTOMARGIN, space=spaces.ADATRIPLET_AUTOMARGIN),
+        _arm("adatriplet_automargin_k2", NO_SEARCH, ADATRIPLET, AUTOMARGIN, space=spaces.ADATRIPLET_K2),
     ),
 )

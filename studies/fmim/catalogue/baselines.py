@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from fmim.declare import Arm, Study
 from fmim.declare.presets import PRESETS
+from fmim_spaces.domain import Assignment
 from fmim_spaces.spaces import point
+
+WAT = (("loss.selection", "all"), ("margins.kind", "wat"))
+
+
+def _arm(name: str, origin: str, loss: str, *margins: Assignment, group: str = "", **values: float) -> Arm:
+    settings = (("loss.kind", loss), *margins)
+    return Arm(name=name, group=group, selected_from=origin, settings=settings, space=point(**values))
+
 
 STUDY = Study(
     name="baselines",
@@ -20,48 +29,19 @@ STUDY = Study(
         ("adatriplet", other) for other in ("softtriple", "arcface", "sct", "wat", "contrastive", "triplet")
     ),
     arms=(
-        Arm(
-            name="softtriple",
-            selected_from="softtriple_grid",
-            settings=(("loss.kind", "softtriple"),),
-            space=point(loss__margin=0.02),
-        ),
-        Arm(
-            name="arcface",
-            selected_from="arcface_grid",
-            settings=(("loss.kind", "arcface"),),
-            space=point(loss__margin_degrees=14.3),
-        ),
-        Arm(
-            name="sct",
-            selected_from="sct_grid",
-            settings=(("loss.kind", "sct"),),
-            space=point(loss__lam=1.0),
-        ),
-        Arm(
-            name="wat",
-            selected_from="wat_grid",
-            group="WAT",
-            settings=(("loss.kind", "triplet"), ("loss.selection", "all"), ("margins.kind", "wat")),
-            space=point(margins__beta=0.1),
-        ),
-        Arm(
-            name="contrastive",
-            selected_from="contrastive_grid",
-            settings=(("loss.kind", "contrastive"),),
-            space=point(loss__m_neg=0.75, loss__m_pos=0.5),
-        ),
-        Arm(
-            name="triplet",
-            selected_from="triplet_grid",
-            settings=(("loss.kind", "triplet"), ("margins.kind", "fixed")),
-            space=point(margins__epsilon=0.25),
-        ),
-        Arm(
-            name="adatriplet",
-            selected_from="adatriplet_automargin",
-            settings=(("loss.kind", "adatriplet"), ("margins.kind", "automargin")),
-            space=point(margins__k_delta=2, margins__k_an=2),
+        _arm("softtriple", "softtriple_grid", "softtriple", loss__margin=0.02),
+        _arm("arcface", "arcface_grid", "arcface", loss__margin_degrees=14.3),
+        _arm("sct", "sct_grid", "sct", loss__lam=1.0),
+        _arm("wat", "wat_grid", "triplet", *WAT, group="WAT", margins__beta=0.1),
+        _arm("contrastive", "contrastive_grid", "contrastive", loss__m_neg=0.75, loss__m_pos=0.5),
+        _arm("triplet", "triplet_grid", "triplet", ("margins.kind", "fixed"), margins__epsilon=0.25),
+        _arm(
+            "adatriplet",
+            "adatriplet_automargin",
+            "adatriplet",
+            ("margins.kind", "automargin"),
+            margins__k_delta=2,
+            margins__k_an=2,
         ),
     ),
 )
