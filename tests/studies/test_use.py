@@ -71,4 +71,8 @@ def test_a_kind_that_no_worker_has_is_refused(tmp_path: Path, monkeypatch: pytes
         ValueError, match=r"Mine is defined in tests\.studies\.test_use, where neither workers nor records"
     ):
         fmim.run(study, preset="mini", backend="inline")
+    with pytest.raises(ValueError, match=r"'replicate'; .*replicates.* Did you mean 'replicates'"):
+        fmim.run(STUDY, preset="mini", replicate=2)
+    with pytest.raises(ValueError, match="replicates 0: give at least 1"):
+        fmim.run(STUDY, preset="mini", replicates=0)
     assert list(tmp_path.iterdir()) == []

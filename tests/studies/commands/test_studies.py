@@ -1,0 +1,57 @@
+"""Lists, plans and dry runs, and that the console script is the same program."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fmim import catalogue
+from fmim.commands.options import Options
+from tests.support.program import Program
+
+
+@pytest.mark.slow
+def test_plan_and_dry_run_print_the_trials_and_start_nothing(tmp_path: Path, fmim_here: Program) -> None:
+    dry = fmim_here("automargin_vs_grid", "--dry-run", "--replicates", 4, cwd=tmp_path)
+    plan = fmim_here("plan", "automargin_vs_grid", "--replicates", 4, cwd=tmp_path)
+    assert (dry.returncode, plan.returncode) == (0, 0)
+    assert dry.stdout == plan.stdout
+    assert "158 trials: 108 in the search, 44 replicates and 6 trials of 3 references" in dry.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_list_names_every_study(tmp_path: Path, fmim_here: Program) -> None:
+    said = json.loads(fmim_here("list", "--json", cwd=tmp_path).stdout)
+    assert [one["name"] for one in said] == catalogue.names()
+    assert [line.split()[0] for line in fmim_here("list", cwd=tmp_path).stdout.splitlines()[2:]] == catalogue.names()
+
+
+def test_the_console_script_is_the_same_program(tmp_path: Path) -> None:
+    script = Path(sys.executable).with_name("fmim")
+    done = subprocess.run([script, "list", "--json"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)[0]["name"] == catalogue.names()[0]
+
+
+def test_a_cohort_is_another_draw_of_the_presets_phantoms() -> None:
+    first, other = (Options(study="automargin_vs_grid", cohort=cohort).declared()[1].phantom for cohort in (None, 3))
+    assert other == first.model_copy(update={"seed": 3})
+    assert first.seed == 0
+
+
+def test_the_command_that_goes_on_holds_what_was_given_but_no_address_that_may_hold_a_password() -> None:
+    given = Options(
+        study="lambda_sweep",
+        data_root=Path("my images"),
+        changes=["epochs=3"],
+        gpus_per_trial=0.5,
+        reuse=False,
+        fresh=True,
+        tracking_uri="https://me:secret@host",
+    )
+    same = "--set epochs=3 --data-root 'my images' --gpus-per-trial 0.5 --no-reuse --tracking-uri URI"
+    assert given.setup.command == f"fmim run lambda_sweep {same}"
+    assert "secret" not in repr(given) + repr(given.setup)
