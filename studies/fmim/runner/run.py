@@ -9,6 +9,7 @@ from rich.console import Console
 
 from fmim.data.banks import bank_of
 from fmim.plan import Plan
+from fmim.printing.console import TextConsole
 from fmim.runner.backends.backend import Backend, Resources
 from fmim.runner.backends.opening import open_backend
 from fmim.runner.backends.ray_cluster import RayCluster, cluster_for
@@ -109,4 +110,6 @@ def _execution(setup: Setup, backend: Backend) -> Execution:
 
 def open_bank(checked: CheckedPlan, setup: Setup, console: Console) -> Bank:
     """The data set's images, decoded if this was not done before."""
-    return bank_of(checked.source, checked.plan.preset.image_size, setup.banks, console)[0]
+    return bank_of(
+        checked.source, checked.plan.preset.image_size, setup.banks, TextConsole(quiet=console.quiet, file=console.file)
+    )[0]
