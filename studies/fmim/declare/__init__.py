@@ -1,5 +1,7 @@
 """What a study is made of, as data: arms, presets and the study itself. This imports no torch."""
 
-from fmim.declare.study import Arm, Preset, Study
+from fmim.declare.arm import Arm
+from fmim.declare.presets import Preset
+from fmim.declare.study import Study
 
 __all__ = ["Arm", "Preset", "Study"]

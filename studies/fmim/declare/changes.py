@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import ValidationError
 
-from fmim.declare.study import Preset, Study
+from fmim.declare.presets import Preset
+from fmim.declare.study import Study
 from fmim_core.config import in_words
 from fmim_spaces.domain import Assignment, as_meant, nested
 

@@ -2,9 +2,44 @@
 
 from __future__ import annotations
 
-from fmim.declare.study import Preset
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field, NonNegativeInt, PositiveInt
+
+from fmim_core.config import Config
 from fmim_core.data.sets.phantom_config import PhantomConfig
+from fmim_core.records import Name, TestProtocol
 from fmim_core.suggestions import did_you_mean
+from fmim_spaces.domain import Assignment
+
+
+class Preset(Config):
+    """How big a study is: images, training, folds and replicates.
+
+    Args:
+        settings: training fields, dotted.
+        image_size: side of the bank's images, px.
+        phantom: the embedded cohort, used where no other data set is named.
+        folds: of the search stage.
+        replicates: fresh seeds of the selected configuration of each arm that the study compares with another.
+        other_replicates: those of the arms that no comparison names; as many if nothing else is said.
+        test_protocol: what each of these seeds trains and tests: one model `retrained` on all development subjects, or
+            a `fold_ensemble`, as the paper's authors do: a model for each fold, whose distances are averaged.
+        changed: what a run gave instead of the preset's own values (`--set`), for reports; they stand above as well.
+    """
+
+    name: Name
+    about: str
+    settings: tuple[Assignment, ...]
+    image_size: PositiveInt
+    phantom: PhantomConfig
+    folds: Annotated[int, Field(ge=2)]
+    replicates: NonNegativeInt
+    other_replicates: NonNegativeInt | None = None
+    test_protocol: TestProtocol = "retrained"
+    changed: tuple[Assignment, ...] = ()
+
 
 SMALL_NET = (
     ("model.kind", "small"),
@@ -81,13 +116,13 @@ PRESETS = (SMOKE, QUICK, FULL, PAPER)
 """Those that a study has unless it declares its own."""
 
 
-def find_preset(name: str) -> Preset:
-    """The preset of that name, as most studies have it.
+def find_preset(name: str, presets: Sequence[Preset] = PRESETS, where: str = "there are") -> Preset:
+    """Return the preset of that name.
 
     Raises:
-        ValueError: there is none of that name.
+        ValueError: there is none; the message lists those there are.
     """
-    known = {preset.name: preset for preset in PRESETS}
+    known = {preset.name: preset for preset in presets}
     if name not in known:
-        raise ValueError(f"unknown preset {name!r}; there are {', '.join(known)}{did_you_mean(name, known)}")
+        raise ValueError(f"unknown preset {name!r}; {where} {', '.join(known)}{did_you_mean(name, known)}")
     return known[name]

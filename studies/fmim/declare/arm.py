@@ -1,0 +1,160 @@
+"""One named method with its search space, as data that prints, hashes and pickles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Self
+
+from pydantic import InstanceOf, SerializeAsAny, ValidationError, model_validator
+
+from fmim.declare.presets import Preset
+from fmim_core.config import Config, Refused
+from fmim_core.records import ArmEntry, Name, SearcherFacts, SelectionFile
+from fmim_spaces.domain import Assignment, Choice, Configuration, Space, nested
+from fmim_spaces.searcher import Searcher
+from fmim_spaces.searchers import Grid
+
+if TYPE_CHECKING:
+    from fmim_core.training.config import TrainConfig
+
+
+class Arm(Config):
+    """One named method with its search space.
+
+    Args:
+        settings: training fields that make the method, dotted, e.g. ("loss.kind", "triplet"), which must be there.
+        search: how its values are set, in words, e.g. "Grid search"; nothing where there is nothing to say.
+        group: what it shares with the arms it stands beside, in words; the name of its loss if nothing else is said.
+            Group and search together are the arm's label, for display alone: nothing is decided by them.
+        space: the fields its search varies.
+        searcher: how they are searched; every configuration of the space if nothing else is said.
+        selected_from: the arm of another study whose winner can replace the values given here (`--selected`).
+    """
+
+    name: Name
+    settings: tuple[Assignment, ...]
+    search: str = ""
+    group: str = ""
+    space: Space = Space()
+    searcher: SerializeAsAny[InstanceOf[Searcher]] = Grid()
+    selected_from: str = ""
+
+    @model_validator(mode="after")
+    def _settings_name_a_loss(self) -> Self:
+        if "loss.kind" not in dict(self.settings):
+            raise ValueError(f"arm {self.name!r}: its settings name no loss; add one, e.g. ('loss.kind', 'triplet')")
+        return self
+
+    @model_validator(mode="after")
+    def _searcher_fits_the_space(self) -> Self:
+        try:
+            self.searcher.check(self.space)
+        except ValueError as error:
+            raise ValueError(f"arm {self.name!r}: {error}") from error
+        return self
+
+    @property
+    def budget(self) -> int:
+        """Configurations its search may train."""
+        return self.searcher.budget(self.space)
+
+    @property
+    def listed(self) -> list[Configuration] | None:
+        """Its configurations, where they are known before anything runs."""
+        return self.searcher.listed(self.space)
+
+    def rungs(self, train: TrainConfig) -> tuple[int, ...]:
+        """Return the epochs after which its search may stop a training: validations that its stopping rule names."""
+        return tuple(train.validate_every * k for k in self.searcher.stopping_points(train.validations))
+
+    def entry(self, replicates: int) -> ArmEntry:
+        """The arm, with so many fresh seeds, as study.json holds it.
+
+        Configurations that are not listed here are in proposals.json.
+        """
+        from fmim_core.margins.base import MARGINS
+
+        return ArmEntry(
+            name=self.name,
+            label=self.label,
+            loss=self.loss,
+            loss_kind=self.loss_kind,
+            margins_kind=self.margins_kind,
+            margins_vary=MARGINS.find(self.margins_kind).vary,
+            group=self.group or self.loss,
+            search=self.search,
+            searcher=self.searcher.model_dump(mode="json"),
+            searcher_facts=SearcherFacts(
+                uses_results=self.searcher.uses_results(self.space),
+                screens=self.searcher.screens,
+                ordered=self.searcher.ordered(self.space),
+            ),
+            note=self.searcher.note,
+            space=self.space.values(),
+            configurations=self.listed or [],
+            n_s=self.budget,
+            replicates=replicates,
+        )
+
+    def with_winner(self, selection: SelectionFile) -> Arm:
+        """This arm at the configuration that another study selected for its arm `selected_from`.
+
+        Raises:
+            ValueError: that arm is not there, has no winner, or lacks one of this arm's parameters.
+        """
+        winner = selection.winner(self.selected_from)
+        names = list(self.space.values())
+        if winner is None or set(names) - set(winner):
+            raise ValueError(
+                f"arm {self.name!r} takes {', '.join(names)} from the winner of {self.selected_from!r}, but the "
+                f"selection holds {dict(winner) if winner else 'no winner'} for it; it has {', '.join(selection.arms)}"
+            )
+        choices = tuple(Choice(path=each.path, values=(winner[each.name],)) for each in self.space.parameters)
+        return self.model_copy(update={"space": Space(choices=choices), "searcher": Grid()})
+
+    @property
+    def loss_kind(self) -> str:
+        """Its loss, as configurations name it."""
+        return str(dict(self.settings)["loss.kind"])
+
+    @property
+    def margins_kind(self) -> str:
+        """Its margin schedule, as configurations name it; `none` for a loss that has no margins."""
+        return str(dict(self.settings).get("margins.kind", "none"))
+
+    @property
+    def loss(self) -> str:
+        """Its loss in words: the name of the loss's class.
+
+        Raises:
+            ValueError: there is no loss of that kind.
+        """
+        from fmim_core.losses.base import LOSSES
+
+        return LOSSES.find(self.loss_kind).__name__
+
+    @property
+    def label(self) -> str:
+        """The arm in words."""
+        group, search = self.group or self.loss, self.search
+        search = search.lower() if search[1:].islower() else search
+        return f"{group} + {search}" if search else group
+
+    def train_config(
+        self,
+        preset: Preset,
+        configuration: Configuration,
+        data_settings: Iterable[Assignment] = (),
+    ) -> TrainConfig:
+        """The training of one configuration under a preset, on images that come with settings of their own.
+
+        Raises:
+            Refused: a field that does not exist, or a value that it does not allow.
+        """
+        from fmim_core.training.config import TrainConfig
+
+        settings = [*data_settings, *preset.settings, *self.settings, *self.space.assignments(configuration)]
+        try:
+            return TrainConfig.model_validate(nested(settings))
+        except ValidationError as error:
+            raise Refused("arm", self.name, error) from error
