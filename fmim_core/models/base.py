@@ -1,4 +1,4 @@
-"""What a backbone is: a network that turns grey images `(B, 1, H, W)` into embeddings `(B, D)`, not yet normalised."""
+"""The base of backbones: networks that turn grey images `(B, 1, H, W)` into embeddings `(B, D)`, not yet normalised."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Self
 
 import torch
 from pydantic import PositiveInt
-from torch import Tensor, nn
+from torch import nn
 
 from fmim_core.registry import KindConfig, Registry
 
@@ -25,18 +25,18 @@ class Backbone(KindConfig):
 
     @abstractmethod
     def build(self, image_size: int) -> nn.Module:
-        """The network for images of that side, with random or pretrained weights; on the meta device too.
+        """Return the network for images of that side, with random or pretrained weights; on the meta device too.
 
         It draws its weights from torch's global generator, and nothing in training.
         """
 
     @property
     def pretrained(self) -> bool:
-        """Whether its weights come from another training."""
+        """True where its weights come from another training."""
         return False
 
     def without_weights(self) -> Self:
-        """The same network without pretrained weights, which counting its operations needs no file for."""
+        """Return the same network without pretrained weights: counting its operations needs no file."""
         return self
 
     @property
@@ -45,7 +45,7 @@ class Backbone(KindConfig):
         return None
 
     def weights_sha256(self) -> str | None:
-        """SHA-256 (hex) of the file that its weights come from, published or given; None where they are random.
+        """Return the SHA-256 (hex) of the file that its weights come from; None where they are random.
 
         Raises:
             ValueError: there is no such file.
@@ -60,7 +60,7 @@ class Backbone(KindConfig):
 
     @property
     def title(self) -> str:
-        """What it is called in reports."""
+        """Its name in reports."""
         return type(self).__name__
 
 
@@ -70,37 +70,14 @@ BACKBONES: Registry[Backbone] = Registry("model", "fmim_core.models")
 
 @cache
 def multiply_adds(model: Backbone, image_size: int) -> int:
-    """Multiply-adds of embedding one image of that side: products of matrices, convolutions and attention alone.
+    """Return the multiply-adds of embedding one image of that side: products of matrices, convolutions and attention.
 
     They are counted on the meta device, where nothing is computed. Weights change nothing and are not loaded.
     """
     from torch.utils.flop_counter import FlopCounterMode
 
-    network, image = _on_meta(model, image_size)
+    with torch.device("meta"):
+        network, image = model.without_weights().build(image_size).eval(), torch.empty(1, 1, image_size, image_size)
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         network(image)
     return counter.get_total_flops() // 2  # it counts a product and a sum as two
-
-
-def check_images(model: Backbone, network: nn.Module, image_size: int) -> None:
-    """Check that the network, which the model built, embeds an image of that side.
-
-    Raises:
-        ValueError: it does not, as networks with several halvings do not where an image is small.
-    """
-    try:
-        with torch.no_grad():
-            shape = tuple(network.eval()(torch.zeros(1, 1, image_size, image_size)).shape)
-    except (RuntimeError, AssertionError) as error:  # networks assert what they need
-        raise ValueError(
-            f"the model {model!r} cannot embed images of {image_size} px: change augmentation.crop, or take another "
-            f"model ({str(error) or type(error).__name__})"
-        ) from error
-    if shape != (1, model.embedding_dim):
-        raise ValueError(f"the model {model!r} makes {shape} of an image instead of (1, {model.embedding_dim})")
-
-
-def _on_meta(model: Backbone, image_size: int) -> tuple[nn.Module, Tensor]:
-    """The network without weights, as it embeds, and an image `(1, 1, H, W)`."""
-    with torch.device("meta"):
-        return model.without_weights().build(image_size).eval(), torch.empty(1, 1, image_size, image_size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from fmim_core.losses.base import LossOutput
-from fmim_core.models.base import Backbone, check_images
+from fmim_core.models.base import Backbone
 from fmim_core.training.config import TrainConfig
 from fmim_core.triplets.similarities import Similarities, unit
 from fmim_core.triplets.statistics import StatisticsCollector
@@ -17,15 +17,25 @@ def rehearse_model(model: Backbone, image_size: int) -> None:
     """Build the model and embed an image: a missing file of weights, a download or a small image shows here.
 
     Raises:
-        ValueError: it cannot embed images of that side, does not give embeddings `(1, D)`, or cannot be built.
+        ValueError: it cannot be built, cannot embed images of that side (as networks with several halvings where an
+            image is small), or does not give embeddings `(1, D)`.
     """
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
         try:
-            check_images(model, model.build(image_size), image_size)
+            network = model.build(image_size).eval()
         except ValueError:
             raise
         except Exception as error:  # of anybody's code
             raise ValueError(f"the model {model!r} cannot be built: {type(error).__name__}: {error}") from error
+        try:
+            shape = tuple(network(torch.zeros(1, 1, image_size, image_size)).shape)
+        except Exception as error:
+            raise ValueError(
+                f"the model {model!r} cannot embed images of {image_size} px: change augmentation.crop, or take "
+                f"another model ({str(error) or type(error).__name__})"
+            ) from error
+    if shape != (1, model.embedding_dim):
+        raise ValueError(f"the model {model!r} makes {shape} of an image instead of (1, {model.embedding_dim})")
 
 
 def rehearse_loss(config: TrainConfig) -> None:
