@@ -12,10 +12,10 @@ import typer
 from fmim.commands.across import compare, overview
 from fmim.commands.data import app as data_app
 from fmim.commands.matching import embed, match
+from fmim.commands.paper import paper
 from fmim.commands.program import Program, warn
 from fmim.commands.studies import list_studies, new, plan, report, run, status
 from fmim.commands.tracking import mirror, ui
-from fmim.paper.command import paper
 from fmim.runner.backends.home import usable_home
 from fmim.runner.ending.signals import ends_as_by_ctrl_c
 

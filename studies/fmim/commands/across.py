@@ -33,7 +33,7 @@ def compare(
     if as_json:
         print(json.dumps(comparison_as_json(read, found), indent=1, ensure_ascii=False, allow_nan=False))
     else:
-        from fmim.across.show import show_comparison
+        from fmim.terminal.comparison import show_comparison
 
         show_comparison(read, found, console)
     if folder is not None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fmim.across.show import show_comparison
 from fmim.printing.console import TextConsole
+from fmim.terminal.comparison import show_comparison
 from fmim_reports.across.differences import differences
 from fmim_reports.across.studies import read_studies
 from tests.support.factories import make_out

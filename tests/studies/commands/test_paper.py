@@ -9,9 +9,9 @@ import pytest
 
 from fmim import catalogue
 from fmim.commands.options import Options
-from fmim.paper.run import PaperOptions
-from fmim.paper.studies import PAPER_STUDIES, SELECTION
+from fmim.commands.paper import PAPER_STUDIES, SELECTION, Paper
 from fmim.plan import Plan
+from fmim.printing.console import TextConsole
 from fmim_core.data.bank.bank import Bank
 from fmim_reports.whole_paper.items import ITEMS, PUBLISHED_NUMBERS
 from tests.support.factories import make_out
@@ -29,8 +29,8 @@ WINNERS = {  # of the selection's arms, those that baselines take
 }
 
 
-def paper_in(root: Path) -> PaperOptions:
-    return PaperOptions(root / "runs" / "paper", Options(study=SELECTION.name, backend="inline"))
+def paper_in(root: Path) -> Paper:
+    return Paper(root / "runs" / "paper", Options(study=SELECTION.name, backend="inline"), TextConsole())
 
 
 def test_what_takes_winners_comes_after_the_study_that_has_them() -> None:
@@ -53,7 +53,7 @@ def test_each_study_has_a_folder_and_shares_banks_and_mlflow_with_those_beside_t
     paper, runs = paper_in(tmp_path), tmp_path / "runs"
     beside = Options(study="baselines", out=runs / "baselines").setup
     for study in PAPER_STUDIES:
-        setup = paper.of(study).setup
+        setup = paper.options(study).setup
         assert setup.folder == runs / "paper" / study.name
         assert (setup.banks, str(setup.tracking)) == (beside.banks, str(beside.tracking))
         assert setup.studies == beside.studies == runs
@@ -61,15 +61,15 @@ def test_each_study_has_a_folder_and_shares_banks_and_mlflow_with_those_beside_t
 
 def test_baselines_take_the_winners_once_there_are_any(tmp_path: Path) -> None:
     paper, baselines = paper_in(tmp_path), OF_PAPER["baselines"]
-    assert paper.of(baselines).selected is None
+    assert paper.options(baselines).selected is None
     chosen = {arm: selection_content(values, 0, 0.5) for arm, values in WINNERS.items()}
     folder = tmp_path / "runs" / "paper" / SELECTION.name
     folder.mkdir(parents=True)
     write(folder / "selection.json", by_arm(chosen))
-    assert paper.of(baselines).selected == folder
-    study, _ = paper.of(baselines).declared()
+    assert paper.options(baselines).selected == folder
+    study, _ = paper.options(baselines).declared()
     assert [next(arm.space.configurations()) for arm in study.arms] == list(WINNERS.values())
-    assert paper.of(SELECTION).selected is None
+    assert paper.options(SELECTION).selected is None
 
 
 def test_a_folder_that_is_a_studys_or_holds_another_one_is_refused(tmp_path: Path) -> None:
