@@ -1,4 +1,4 @@
-"""Which of a folder's files are the OAI's tables, knee crops, films and landmarks."""
+"""Files of a folder that are the OAI's tables, knee crops, films and landmarks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ImageFile:
 
 @dataclass(frozen=True)
 class Files:
-    """What was found in a folder; paths are relative to it.
+    """Files found in a folder; paths are relative to it.
 
     Args:
         tables: what a table is (a value of `TABLES`) → its path.
@@ -56,12 +56,12 @@ class Files:
 
     @property
     def films(self) -> bool:
-        """Whether the images are films of both knees."""
+        """Tell whether the images are films of both knees."""
         return any(not image.side for image in self.images)
 
 
 def find_files(root: Path) -> Files:
-    """Every file in `root` and below that is of use, in the order of their paths; links are followed.
+    """Find every file in `root` and below that is of use, in the order of their paths; links are followed.
 
     Raises:
         ValueError: a table or the landmarks are there more than once, no table of enrollees, or both crops and films.
@@ -76,9 +76,9 @@ def find_files(root: Path) -> Files:
             elif suffix == ".npz" or "landmark" in stem:
                 landmarks.append(path)
         elif suffix in IMAGE_SUFFIXES and (found := CROP.fullmatch(name)):
-            crops.append(ImageFile(path, _number(found["id"]), int(found["months"]), found["side"].upper()))
+            crops.append(ImageFile(path, str(int(found["id"])), int(found["months"]), found["side"].upper()))
         elif suffix in ("", *IMAGE_SUFFIXES) and (found := FILM.fullmatch(path)):
-            films.append(ImageFile(path, _number(found["id"]), int(found["months"]), ""))
+            films.append(ImageFile(path, str(int(found["id"])), int(found["months"]), ""))
         elif suffix in IMAGE_SUFFIXES or (not suffix and VISIT_FOLDER.search(path)):
             unread.append(path)
     _refuse_doubles(root, tables, landmarks, crops, films)
@@ -97,10 +97,6 @@ def _walk(root: Path) -> Iterator[str]:
         inside = os.path.relpath(folder, root).replace(os.sep, "/")
         prefix = "" if inside == "." else f"{inside}/"
         yield from (f"{prefix}{name}" for name in names if not name.startswith("."))
-
-
-def _number(digits: str) -> str:
-    return str(int(digits))
 
 
 def _refuse_doubles(

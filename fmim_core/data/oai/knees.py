@@ -1,8 +1,7 @@
-"""The images of single knees: crops, halves of films, or what the tables say was read."""
+"""Images of single knees: crops, parts of films, or what the tables say was read."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,14 +24,12 @@ class KneeImage:
 
 
 def knees_read(grades: Mapping[Knee, str]) -> list[KneeImage]:
-    """A knee image for each knee that was read, in order of ID, visit and side: what there should be."""
-    return [
-        KneeImage(f"{subject}_{months}_{side}", (subject, months, side)) for subject, months, side in sorted(grades)
-    ]
+    """Return a knee image for each knee that was read, in order of ID, visit and side: what there should be."""
+    return [KneeImage("_".join(map(str, knee)), knee) for knee in sorted(grades)]
 
 
 def knees_in_files(root: Path, files: Files, findings: Findings) -> tuple[list[KneeImage], dict[str, str]]:
-    """The knee of each crop, or both knees of each film; and name → SHA-256 of the landmarks that were used.
+    """Return the knee of each crop, or both knees of each film; and name → SHA-256 of the landmarks that were used.
 
     Raises:
         ValueError: no images, or films without landmarks that can be read.
@@ -52,35 +49,28 @@ def knees_in_files(root: Path, files: Files, findings: Findings) -> tuple[list[K
             "(preds_unpadded.npz), or landmarks.csv with the columns image, side, x, y and, where films do not state "
             "their pixel spacing, width"
         )
-    return _knees_of_films(root, files, files.landmarks, findings)
-
-
-def _knees_of_films(
-    root: Path, files: Files, landmarks: str, findings: Findings
-) -> tuple[list[KneeImage], dict[str, str]]:
-    windows, sha256 = knees_on_films(root, files.images, landmarks, findings)
-    knees, without = [], []
-    for film in files.images:
-        for side in "RL":
-            if window := windows.get((film.path, side)):
-                knee = (film.subject, film.months, side)
-                knees.append(KneeImage(f"{film.path}#{side}", knee, film.path, window))
-            else:
-                without.append(f"{film.path} {side}")
-    findings.warning("knees on films without landmarks, left out", without)
-    mirrored = [
-        film.path
+    windows, sha256 = knees_on_films(root, files.images, files.landmarks, findings)
+    knees = [
+        KneeImage(f"{film.path}#{side}", (film.subject, film.months, side), film.path, windows[film.path, side])
         for film in files.images
-        if (right := windows.get((film.path, "R"))) and (left := windows.get((film.path, "L"))) and right.x >= left.x
+        for side in "RL"
+        if (film.path, side) in windows
     ]
+    paths = [film.path for film in files.images]
+    without = [f"{path} {side}" for path in paths for side in "RL" if (path, side) not in windows]
+    findings.warning("knees on films without landmarks, left out", without)
+    both = [path for path in paths if (path, "R") in windows and (path, "L") in windows]
     findings.error(
-        "films whose right knee is right of the left one: a film's left half shows the patient's right knee", mirrored
+        "films whose right knee is right of the left one: a film's left half shows the patient's right knee",
+        [path for path in both if windows[path, "R"].x >= windows[path, "L"].x],
     )
     scaled = ("", ".dcm")  # a DICOM file may have any name, and may state its pixel spacing
-    unscaled = [
-        knee.name
-        for knee in knees
-        if knee.window and knee.window.width is None and os.path.splitext(knee.path or "")[1].lower() not in scaled
-    ]
-    findings.error("films that are not DICOM need the width of a knee in pixels in the landmarks", unscaled)
-    return knees, {landmarks: sha256}
+    findings.error(
+        "films that are not DICOM need the width of a knee in pixels in the landmarks",
+        [
+            f"{path}#{side}"
+            for (path, side), window in windows.items()
+            if window.width is None and Path(path).suffix.lower() not in scaled
+        ],
+    )
+    return knees, {files.landmarks: sha256}

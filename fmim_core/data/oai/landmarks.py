@@ -1,4 +1,4 @@
-"""Where the knees are on films of both: KNEEL's output, or a table of knee centres."""
+"""Places of the knees on films of both: KNEEL's output, or a table of knee centres."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Landmark = tuple[str, str, Window]
 def knees_on_films(
     root: Path, films: Sequence[ImageFile], path: str, findings: Findings
 ) -> tuple[dict[tuple[str, str], Window], str]:
-    """The films' paths and sides that `path` has landmarks of → their windows; and the SHA-256 of that file.
+    """Return the films' paths and sides that `path` has landmarks of → their windows; and that file's SHA-256.
 
     `path` is the `preds_unpadded….npz` that KNEEL's `inference_new_data.py` writes: `preds` `(n, 2, 16, 2)`, x and y
     in the film's pixels, right knee first, and `imgs`, n names up to their first dot. Or a table with the columns
@@ -43,26 +43,22 @@ def knees_on_films(
     """
     named = _films_by_name(films)
     found, sha256 = _kneel(root / path) if path.lower().endswith(".npz") else _table(root / path, findings)
-    windows: dict[tuple[str, str], set[Window]] = defaultdict(set)
-    nowhere: dict[str, None] = {}  # dicts, as sets in the order of their first place
-    ambiguous: dict[str, None] = {}
+    windows: dict[tuple[str, str], Window] = {}
+    wrong: dict[str, dict[str, None]] = defaultdict(dict)  # dicts, as sets in the order of their first place
     for image, side, window in found:
         matches = named.get(image.replace("\\", "/").removeprefix("./"), set())
-        if len(matches) == 1:
-            windows[next(iter(matches)), side].add(window)
-        else:
-            (ambiguous if matches else nowhere)[image] = None
-    findings.warning("landmarks of images that are not there", nowhere)
-    findings.error("landmarks whose image may be several films: name it by its path", ambiguous)
-    findings.error(
-        "knees with more than one landmark",
-        [f"{film} {side}" for (film, side), some in windows.items() if len(some) > 1],
-    )
-    return {knee: next(iter(some)) for knee, some in windows.items()}, sha256
+        if len(matches) != 1:
+            wrong["ambiguous" if matches else "nowhere"][image] = None
+        elif windows.setdefault((film := next(iter(matches)), side), window) != window:
+            wrong["twice"][f"{film} {side}"] = None
+    findings.warning("landmarks of images that are not there", wrong["nowhere"])
+    findings.error("landmarks whose image may be several films: name it by its path", wrong["ambiguous"])
+    findings.error("knees with more than one landmark", wrong["twice"])
+    return windows, sha256
 
 
 def _films_by_name(films: Sequence[ImageFile]) -> dict[str, set[str]]:
-    """All that a film may be called → the paths of the films it may be."""
+    """Return all that a film may be called → the paths of the films it may be."""
     named: dict[str, set[str]] = defaultdict(set)
     for film in films:
         paths = (film.path, "/".join(film.path.split("/")[-6:]), film.path.rsplit("/", 1)[-1])

@@ -47,7 +47,7 @@ TEST_SITE = "C"
 
 
 def oai(root: Path, metadata_only: bool = False) -> Listing:
-    """The Osteoarthritis Initiative's knee radiographs: its own tables, and crops or films, in a folder and below.
+    """List the Osteoarthritis Initiative's knee radiographs: its own tables, and crops or films, in a folder and below.
 
     With `metadata_only` the knees are those that its tables say were read.
 
@@ -101,25 +101,20 @@ def oai(root: Path, metadata_only: bool = False) -> Listing:
 
 
 def _placed(images: Sequence[KneeImage], metadata: Metadata, findings: Findings) -> list[KneeImage]:
-    """The images that have a place in the study: a visit of the OAI, and a participant whose site is known."""
-    months = ", ".join(map(str, VISITS.values()))
-    reasons: dict[str, list[str]] = {
-        (visit := f"knees at visits other than months {months}, left out"): [],
-        (enrolled := "knees of participants who are not in enrollees, left out"): [],
-        (site := "knees of participants whose site is unknown, left out"): [],
-    }
+    """Return the images that have a place in the study: a visit of the OAI, and a participant whose site is known."""
+    no_visit = f"knees at visits other than months {', '.join(map(str, VISITS.values()))}, left out"
+    stranger = "knees of participants who are not in enrollees, left out"
+    no_site = "knees of participants whose site is unknown, left out"
+    left_out: dict[str, list[str]] = {no_visit: [], stranger: [], no_site: []}
     placed = []
     for image in images:
         subject, month, _ = image.knee
-        if month not in VISITS.values():
-            reasons[visit].append(image.name)
-        elif subject not in metadata.sites:
-            reasons[enrolled].append(image.name)
-        elif not metadata.sites[subject]:
-            reasons[site].append(image.name)
-        else:
+        if month in VISITS.values() and metadata.sites.get(subject):
             placed.append(image)
-    for what, places in reasons.items():
+        else:
+            known = no_site if subject in metadata.sites else stranger
+            left_out[known if month in VISITS.values() else no_visit].append(image.name)
+    for what, places in left_out.items():
         findings.warning(what, places)
     return placed
 
@@ -175,7 +170,7 @@ def _compare(images: Sequence[KneeImage], metadata: Metadata, findings: Findings
 
 
 def _release(files: Files, metadata: Metadata) -> str:
-    """Each kind of table with the versions that its files tell: "clinical 0.2.2, 1.2.1; readings 0.8"."""
+    """Return each kind of table with the versions that its files tell: "clinical 0.2.2, 1.2.1; readings 0.8"."""
     told: dict[str, list[str]] = {}
     for what, path in files.tables.items():
         if version := metadata.versions.get(path):

@@ -1,4 +1,4 @@
-"""What the paper prints of its knee images (Suppl. Table 2), beside what a folder holds."""
+"""The paper's numbers of its knee images (Suppl. Table 2), beside what a folder holds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PARTS: dict[str, dict[str, float]] = {
 
 
 def differences_from_paper(index: pd.DataFrame, ageless: int) -> list[str]:
-    """A sentence for each number that the paper prints and that this index, as `Listing` has it, does not give.
+    """Return a sentence for each number that the paper prints and that this index, as `Listing` has it, does not give.
 
     `ageless`: how many of its images are of visits that have no age in their clinical table.
     """

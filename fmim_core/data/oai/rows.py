@@ -33,7 +33,7 @@ class TableRow:
 
 
 class RowReader:
-    """Reads tables of one folder, and notices once, over all of them, each kind of thing that is wrong.
+    """A reader of the tables of one folder that notices once, over all of them, each kind of thing that is wrong.
 
     `files` gets each table's name → SHA-256, `versions` what its column VERSION says, where it has one.
     """
@@ -47,7 +47,7 @@ class RowReader:
     def rows(
         self, path: str, required: Sequence[str], optional: Sequence[str] = (), same: Mapping[str, str] | None = None
     ) -> list[TableRow]:
-        """The rows with an ID, without the dictionary that one edition has as its second line.
+        """Return the rows with an ID, without the dictionary that one edition has as its second line.
 
         Raises:
             ValueError: the table cannot be read, or lacks a required column.
@@ -55,12 +55,10 @@ class RowReader:
         table = read_table(self._root / path, ("id", *required), (*optional, "version"), same, fallback="latin-1")
         self.files[path] = table.sha256
         rows = []
-        columns = {str(name): table.column(str(name)) for name in table.cells}
-        for n, place in enumerate(table.places):
-            cells = {name: column[n] for name, column in columns.items()}
+        for n, (place, cells) in enumerate(zip(table.places, table.cells.to_dict("records"), strict=True)):
             if found := ID.fullmatch(cells["id"]):
                 rows.append(TableRow(f"{path} {place}", found[1], cells))
-            elif n == 0 and _is_dictionary(cells):
+            elif n == 0 and not any(of.fullmatch(text) for text in cells.values() for of in (MISSING, CODE, SITE)):
                 self._noticed["note", "second lines taken as their table's dictionary"].append(f"{path} {place}")
             else:
                 self.notice("rows without an ID of digits, left out", f"{path} {place}", cells["id"])
@@ -69,7 +67,7 @@ class RowReader:
         return rows
 
     def cell(self, row: TableRow, column: str, known: Callable[[str], Any], what: str, unknown: Any = "") -> Any:
-        """The cell through `known`, whose None marks a mistake: noticed as `what`, and `unknown` in its place.
+        """Return the cell through `known`, whose None marks a mistake: noticed as `what`, and `unknown` in its place.
 
         A cell marked as missing, or no such column, is `unknown` and nothing to notice.
         """
@@ -77,7 +75,7 @@ class RowReader:
         return unknown if MISSING.fullmatch(text) else self.key(row, column, known, what, unknown)
 
     def key(self, row: TableRow, column: str, known: Callable[[str], Any], what: str, unknown: Any = None) -> Any:
-        """As `cell`, for what a row cannot be placed without: a missing cell is noticed too."""
+        """Return as `cell` does what a row cannot be placed without: a missing cell is noticed too."""
         text = row.cells[column]
         if (value := known(text)) is None:
             self.notice(what, row.place, text)
@@ -87,7 +85,7 @@ class RowReader:
     def first_known(
         self, items: Iterable[tuple[Key, Any, str]], what: str, unknown: Any = "", severity: Severity = "warning"
     ) -> dict[Key, Any]:
-        """Key → its first value in file order that is not `unknown`; values that contradict it are noticed as `what`.
+        """Return key → its first value in file order that is not `unknown`; notice those that contradict it as `what`.
 
         Each item is a key, a value, and what to call it in a message.
         """
@@ -103,41 +101,35 @@ class RowReader:
         return {key: value for key, (value, _) in first.items()}
 
     def notice(self, what: str, place: str, text: str) -> None:
-        """One more `place` that has this problem, and its cell."""
+        """Add one more `place` that has this problem, and its cell."""
         self._noticed["warning", what].append(f"{place} {text!r}")
 
     @property
     def noticed(self) -> list[Finding]:
-        """All that was noticed, in the order of its first place."""
+        """Return all that was noticed, in the order of its first place."""
         return [Finding(severity, what, tuple(places)) for (severity, what), places in self._noticed.items()]
 
 
 def named(key: str | tuple[Any, ...]) -> str:
-    """A participant, a visit or a knee as messages name it: "9000001 month 12 R"."""
+    """Return a participant, a visit or a knee as messages name it: "9000001 month 12 R"."""
     if isinstance(key, str):
         return key
     return " ".join(f"month {part}" if isinstance(part, int) else part for part in key)
 
 
 def number(text: str) -> float | None:
-    """The number of a coded cell, with its label or without, or None."""
+    """Return the number of a coded cell, with its label or without, or None."""
     found = CODE.fullmatch(text)
     value = float(found[1]) if found else math.nan
     return value if math.isfinite(value) else None
 
 
 def coded(meanings: Mapping[float, Any]) -> Callable[[str], Any]:
-    """Reads a coded cell whose codes have these meanings."""
+    """Return a parser of coded cells whose codes have these meanings."""
     return lambda text: meanings.get(value) if (value := number(text)) is not None else None
 
 
 def site(text: str) -> str | None:
-    """The letter of a clinical centre, or None."""
+    """Return the letter of a clinical centre, or None."""
     found = SITE.fullmatch(text)
     return found[1].upper() if found else None
-
-
-def _is_dictionary(cells: Mapping[str, str]) -> bool:
-    """Whether the cells describe their columns: text in each, and no code, missing value or site in any."""
-    values = (MISSING, CODE, SITE)
-    return not any(pattern.fullmatch(text) for text in cells.values() for pattern in values)
