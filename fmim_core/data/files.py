@@ -1,9 +1,10 @@
-"""What stands at a path: only regular files are opened, since a pipe may never end and a device has no end."""
+"""Files of a folder, and what else may stand at a path: a pipe may never end and a device has no end."""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _KINDS = {
@@ -16,10 +17,31 @@ _KINDS = {
 
 
 def other_than_file(path: str | Path) -> str | None:
-    """What the path, or the end of the links at it, is in place of a regular file, in words; None where it is one.
+    """Return in words what the path, or the end of the links at it, is in place of a regular file; None where it is one.
 
     Raises:
         OSError: there is nothing, or it may not be looked at.
     """
     mode = os.stat(path).st_mode
     return None if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "no regular file")
+
+
+def files_below(
+    root: Path, depth: int | None = None, closed: Callable[[OSError], object] | None = None
+) -> Iterator[str]:
+    """Yield the files in `root` and below, relative to it, but for hidden ones; links are followed, no folder twice.
+
+    Args:
+        depth: of the folders that are looked into. closed: is told of each folder that cannot be opened.
+    """
+    seen = set()
+    for folder, below, names in os.walk(root, onerror=closed, followlinks=True):
+        inside = os.path.relpath(folder, root).replace(os.sep, "/")
+        parts = [] if inside == "." else inside.split("/")
+        real = os.path.realpath(folder)
+        if real in seen or (depth is not None and len(parts) > depth):  # a link that leads back up, perhaps
+            below.clear()
+            continue
+        seen.add(real)
+        below[:] = sorted(name for name in below if not name.startswith("."))
+        yield from ("/".join((*parts, name)) for name in names if not name.startswith("."))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from fmim_core.data.files import files_below
 
 VISITS = {"00": 0, "01": 12, "03": 24, "05": 36, "06": 48, "08": 72, "10": 96}
 """The OAI's number of a visit with radiographs → months after baseline."""
@@ -67,7 +69,7 @@ def find_files(root: Path) -> Files:
         ValueError: a table or the landmarks are there more than once, no table of enrollees, or both crops and films.
     """
     tables, landmarks, crops, films, unread = defaultdict(list), [], [], [], []
-    for path in sorted(_walk(root)):
+    for path in sorted(files_below(root)):
         name = path.rsplit("/", 1)[-1].lower()
         stem, suffix = os.path.splitext(name.removesuffix(".gz"))
         if suffix in TABLE_SUFFIXES or suffix == ".npz":
@@ -84,19 +86,6 @@ def find_files(root: Path) -> Files:
     _refuse_doubles(root, tables, landmarks, crops, films)
     one = {what: paths[0] for what, paths in tables.items()}
     return Files(one, landmarks[0] if landmarks else None, crops or films, unread)
-
-
-def _walk(root: Path) -> Iterator[str]:
-    seen = set()
-    for folder, below, names in os.walk(root, followlinks=True):
-        if (real := os.path.realpath(folder)) in seen:  # a link that leads back up
-            below.clear()
-            continue
-        seen.add(real)
-        below[:] = [name for name in below if not name.startswith(".")]
-        inside = os.path.relpath(folder, root).replace(os.sep, "/")
-        prefix = "" if inside == "." else f"{inside}/"
-        yield from (f"{prefix}{name}" for name in names if not name.startswith("."))
 
 
 def _refuse_doubles(

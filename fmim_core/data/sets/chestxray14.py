@@ -5,12 +5,13 @@ from __future__ import annotations
 import fnmatch
 import os
 import shlex
-from collections.abc import Collection
+from collections import defaultdict
 from pathlib import Path
 from typing import Literal
 
 import pandas as pd
 
+from fmim_core.data.files import files_below
 from fmim_core.data.listings.listing import Listing, check_index
 from fmim_core.data.sets.base import DATA_SETS, DataSet
 from fmim_core.data.sets.chestxray14_table import COLUMNS, IMAGE, OPTIONAL, listed_index, release_of, years_of_age
@@ -38,7 +39,7 @@ PAPER = {
     f"queries at year {year}": count
     for year, count in enumerate((5662, 1944, 1216, 1123, 636, 528, 541, 236, 304, 105, 75, 80), start=1)
 }
-"""The counts the paper prints (AdaTriplet, MICCAI 2022, supplementary table of the data)."""
+"""Counts that the paper prints (AdaTriplet, MICCAI 2022, supplementary table of the data)."""
 
 
 @DATA_SETS.register
@@ -54,7 +55,7 @@ class ChestXray14(DataSet):
     kind: Literal["chestxray14"] = "chestxray14"
 
     def listing(self, root: Path, metadata_only: bool) -> Listing:
-        """The folder's listing.
+        """List the folder.
 
         Raises:
             ValueError: a table or list is missing, there twice, or cannot be read. What is wrong with the rows and the
@@ -107,16 +108,16 @@ class ChestXray14(DataSet):
 
 
 def differences_from_paper(index: pd.DataFrame, listed: pd.DataFrame) -> list[str]:
-    """A sentence on every count of `PAPER` that `index` does not give, those together that the dropped images give.
+    """Return a sentence on every count of `PAPER` that `index` does not give; those that the dropped images give share one.
 
     Args:
         index: the images used. listed: the same and the test images beyond `LAST_YEAR`.
     """
     here, with_dropped = _counts(index), _counts(listed)
     differing = [name for name, published in PAPER.items() if here[name] != published]
-    sentences = [f"{here[name]:,} {name}, where the paper prints {PAPER[name]:,}." for name in differing]
-    if counted := [name for name in differing if with_dropped[name] == PAPER[name]]:
-        sentences = [sentence for sentence, name in zip(sentences, differing, strict=True) if name not in counted]
+    counted = [name for name in differing if with_dropped[name] == PAPER[name]]
+    sentences = [f"{here[n]:,} {n}, where the paper prints {PAPER[n]:,}." for n in differing if n not in counted]
+    if counted:
         sentences.insert(
             0,
             f"{len(listed) - len(index):,} test images beyond year {LAST_YEAR} are dropped by the paper's rule "
@@ -130,7 +131,7 @@ def differences_from_paper(index: pd.DataFrame, listed: pd.DataFrame) -> list[st
 
 
 def _counts(index: pd.DataFrame) -> dict[str, float]:
-    """What `PAPER` counts, under the same names."""
+    """Count what `PAPER` counts, under the same names."""
     counts: dict[str, float] = {}
     for split, word in (("train", "training"), ("test", "test")):
         part = index[index["split"] == split]
@@ -146,7 +147,7 @@ def _counts(index: pd.DataFrame) -> dict[str, float]:
 
 
 def _files(root: Path) -> dict[str, Path]:
-    """The table and both lists in `root`, each of which must be there once, gzipped or not."""
+    """Find the table and both lists in `root`, each of which must be there once, gzipped or not."""
     try:
         names = sorted(name for name in os.listdir(root) if not name.endswith(".png"))
     except OSError as error:
@@ -163,14 +164,17 @@ def _files(root: Path) -> dict[str, Path]:
 
 
 def _image_paths(root: Path, index: pd.DataFrame, known: set[str], findings: Findings) -> list[str | None]:
-    """The file of each row of `index`, relative to `root`, None where there is none; `known` are all of the table."""
-    found, closed = _find_images(root, known)
+    """Return the file of each row of `index`, relative to `root`, if any; `known` are all images of the table."""
+    found, closed = defaultdict(list), list[OSError]()
+    for path in files_below(root, FOLDER_DEPTH, closed.append):
+        name = path.rpartition("/")[2]
+        if (name in known or IMAGE.fullmatch(name)) and os.path.isfile(root / path):
+            found[name].append(path)
+    shut = [f"{os.path.relpath(error.filename, root)}/ ({error.strerror})" for error in closed]
+    findings.warning("folders that cannot be opened, where no images were looked for", shut)
     folder = shlex.quote(str(root))
-    findings.warning("folders that cannot be opened, where no images were looked for", closed)
-    findings.error(
-        f"images in two places: keep one of them below {folder}",
-        sorted(" and ".join(places) for places in found.values() if len(places) > 1),
-    )
+    twice = sorted(" and ".join(places) for places in found.values() if len(places) > 1)
+    findings.error(f"images in two places: keep one of them below {folder}", twice)
     findings.warning("images without a row in the table, left out", sorted(found.keys() - known))
     findings.error(
         "missing images: finish the download, or make a data set of the images there are with "
@@ -178,45 +182,3 @@ def _image_paths(root: Path, index: pd.DataFrame, known: set[str], findings: Fin
         [image for image in index["image"].dropna() if image not in found],
     )
     return [found[image][0] if image in found else None for image in index["image"]]
-
-
-def _find_images(root: Path, known: Collection[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Image names with their places relative to `root`, and folders that stay closed.
-
-    Folders down to `FOLDER_DEPTH` are looked into, each once however many links lead to it.
-    """
-    found: dict[str, list[str]] = {}
-    closed: list[str] = []
-    seen: set[tuple[int, int]] = set()
-    level = [""]
-    for _ in range(FOLDER_DEPTH + 1):
-        deeper: list[str] = []
-        for folder in level:
-            try:
-                state = os.stat(root / folder)
-                if (state.st_dev, state.st_ino) in seen:
-                    continue
-                seen.add((state.st_dev, state.st_ino))
-                images, folders = _look_into(root / folder, known)
-            except OSError as error:
-                closed.append(f"{folder} ({error.strerror})")
-                continue
-            for image in images:
-                found.setdefault(image, []).append(f"{folder}{image}")
-            deeper += [f"{folder}{name}/" for name in folders]
-        level = sorted(deeper)
-    return found, closed
-
-
-def _look_into(folder: Path, known: Collection[str]) -> tuple[list[str], list[str]]:
-    """Files in a folder whose name is known or looks like the NIH's, and folders that are not hidden."""
-    images, folders = [], []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            linked = entry.is_symlink()  # a link that leads in a circle is neither; `entry.is_file` would raise
-            if entry.name in known or IMAGE.fullmatch(entry.name):
-                if os.path.isfile(entry.path) if linked else entry.is_file():
-                    images.append(entry.name)
-            elif not entry.name.startswith(".") and (os.path.isdir(entry.path) if linked else entry.is_dir()):
-                folders.append(entry.name)
-    return images, folders

@@ -26,7 +26,7 @@ _FIRST_IMAGE, _FIRST_AGES = "00000001_000.png", {58.0: "v2017", 57.0: "v2020"}
 
 
 def years_of_age(table: TextTable) -> list[float]:
-    """Each row's age in whole years, from `57`, `058Y`, `013M` or `005D`; NaN where it is none from 0 to 120."""
+    """Return each row's age in whole years, from `57`, `058Y`, `013M` or `005D`; NaN where it is none from 0 to 120."""
     cells = table.column("patient age")
     known = {cell: _years(cell) for cell in set(cells)}
     return [known[cell] for cell in cells]
@@ -41,7 +41,7 @@ def _years(cell: str) -> float:
 def listed_index(
     table: TextTable, ages: Sequence[float], lists: Mapping[str, Sequence[str]], findings: Findings
 ) -> pd.DataFrame:
-    """The index of all rows of `table`; what is wrong with them is added to `findings`.
+    """Return the index of all rows of `table`; what is wrong with them is added to `findings`.
 
     Args:
         ages: by `years_of_age`.
@@ -51,7 +51,7 @@ def listed_index(
         ValueError: no column for the sex, or two.
     """
     images = [cell or None for cell in table.column("image index")]
-    findings.error("rows without an image", _places(table, images))
+    findings.error("rows without an image", table.where(not image for image in images))
     subjects = _subjects(table, findings)
     columns = {
         "image": images,
@@ -68,7 +68,7 @@ def listed_index(
 
 
 def release_of(table: TextTable, ages: Sequence[float]) -> tuple[str, str]:
-    """The release a table is of, "v2017", "v2020" or "unknown", from what it holds, and the evidence in words.
+    """Return the release a table is of, "v2017", "v2020" or "unknown", from what it holds, and the evidence in words.
 
     v2020 corrected the ages and put the follow-up numbers into the order of the ages. Signs of v2017 are thus ages
     with a unit or above 120 and ages that fall from one follow-up to the next; a sign of v2020 is a follow-up number
@@ -101,7 +101,7 @@ def _is_of_v2017(age: str) -> bool:
 
 
 def _follow_ups(table: TextTable, ages: Sequence[float]) -> tuple[int, int]:
-    """How many ages are below that of the subject's follow-up before, and how many follow-ups are renumbered."""
+    """Count the ages that are below that of the subject's follow-up before, and the follow-ups that are renumbered."""
     cells, images = table.column(FOLLOW_UP), table.column("image index")
     number = {cell: float(cell) if _NUMBER.fullmatch(cell) else math.nan for cell in set(cells)}
     renumbered = sum(
@@ -116,10 +116,10 @@ def _follow_ups(table: TextTable, ages: Sequence[float]) -> tuple[int, int]:
 
 
 def _subjects(table: TextTable, findings: Findings) -> list[str | None]:
-    """Patient IDs without the leading zeros that v2017 has; an image's name must begin with the same number."""
+    """Return patient IDs without the leading zeros that v2017 has; an image's name must begin with the same number."""
     cells, images = table.column("patient id"), table.column("image index")
     subject = {cell: str(int(cell)) if _NUMBER.fullmatch(cell) else cell or None for cell in set(cells)}
-    findings.error("rows without a Patient ID", _places(table, cells))
+    findings.error("rows without a Patient ID", table.where(not cell for cell in cells))
     other = [
         f"{image} of {cell}"
         for cell, image in zip(cells, images, strict=True)
@@ -132,7 +132,7 @@ def _subjects(table: TextTable, findings: Findings) -> list[str | None]:
 def _months(
     table: TextTable, subjects: Sequence[str | None], ages: Sequence[float], findings: Findings
 ) -> Sequence[float]:
-    """12 × (age − the subject's smallest age); NaN for all images of a subject with an age that is unknown.
+    """Return 12 × (age − the subject's smallest age); NaN for all images of a subject with an age that is unknown.
 
     Not from follow-up 0: that is one image of the first year at best, and in v2017 often not of the first year.
     """
@@ -149,7 +149,7 @@ def _months(
 
 
 def _splits(images: Sequence[str | None], lists: Mapping[str, Sequence[str]], findings: Findings) -> list[str | None]:
-    """The list each image is in, None where it is in none or in several."""
+    """Return the list each image is in, None where it is in none or in several."""
     split_of = {name: split for split, names in lists.items() for name in names}
     counts = Counter(name for names in lists.values() for name in set(names))
     both = {name for name, count in counts.items() if count > 1}
@@ -167,19 +167,13 @@ def _sexes(table: TextTable, findings: Findings) -> list[str]:
     named = [name for name in (SEX, GENDER) if name in table.cells]
     if len(named) != 1:
         raise ValueError(f"{table.path} has {len(named)} of the columns Patient Sex and Patient Gender: keep one")
-    cells = table.column(named[0])
-    sexes = [cell.upper() if cell.upper() in ("M", "F") else "" for cell in cells]
-    other = [f"{place} {cell!r}" for place, cell, sex in zip(table.places, cells, sexes, strict=True) if not sex]
-    findings.warning("sexes other than M, F, taken as unknown", other)
+    sexes = [cell.upper() if cell.upper() in ("M", "F") else "" for cell in table.column(named[0])]
+    findings.warning("sexes other than M, F, taken as unknown", table.where((not sex for sex in sexes), named[0]))
     return sexes
 
 
 def _diseases(table: TextTable, findings: Findings) -> list[str]:
     labels = table.column("finding labels")
-    findings.warning("rows without a finding label, their disease taken as unknown", _places(table, labels))
+    without = table.where(not label for label in labels)
+    findings.warning("rows without a finding label, their disease taken as unknown", without)
     return [label and ("no" if label.lower() == "no finding" else "yes") for label in labels]
-
-
-def _places(table: TextTable, values: Sequence[str | None]) -> list[str]:
-    """Where the table has no value."""
-    return [place for place, value in zip(table.places, values, strict=True) if not value]

@@ -51,7 +51,7 @@ def manifest(
     metadata_only: bool = False,
     for_study: bool = True,
 ) -> Listing:
-    """The images named by a CSV or Parquet table with the columns image, subject, months and, where known, others.
+    """List the images named by a CSV or Parquet table with the columns image, subject, months and, where known, others.
 
     A TOML file of the table's name beside it may hold settings (`ManifestSettings`).
 
@@ -122,17 +122,14 @@ def manifest(
 
 def _index(path: Path, table: TextTable, findings: Findings) -> pd.DataFrame:
     def column(name: str, known: CellParser, what: str, fallback: str | None = None) -> list[Any]:
-        """The column's values through `known`, whose None marks a mistake: an error, or a warning and `fallback`."""
+        """Return the column through `known`, whose None marks a mistake: an error, or a warning and `fallback`."""
         cells = table.column(name)
         missing = MISSING_NAMES if name == "subject" else MISSING
         blank = [cell.lower() in missing for cell in cells]
         values = [known("" if is_blank else cell) for cell, is_blank in zip(cells, blank, strict=True)]
 
-        def where(rows: Iterable[bool]) -> list[str]:
-            return [f"{table.places[row]} {shortened(cells[row])!r}" for row, found in enumerate(rows) if found]
-
-        findings.note(f"{name} taken as blank", where(blank))
-        wrong = where(value is None for value in values)
+        findings.note(f"{name} taken as blank", table.where(blank, name))
+        wrong = table.where((value is None for value in values), name)
         if fallback is None:
             findings.error(what, wrong)
             return values
@@ -167,7 +164,7 @@ def _index(path: Path, table: TextTable, findings: Findings) -> pd.DataFrame:
 
 
 def _inside(root: Path, name: str) -> str | None:
-    """`name` relative to `root`, or None where it is blank or leads out."""
+    """Return `name` relative to `root`, or None where it is blank or leads out."""
     path, inside = os.path.normpath(os.path.join(root, name.replace("\\", "/"))), os.path.join(root, "")
     return path.removeprefix(inside).replace(os.sep, "/") if path.startswith(inside) else None
 
@@ -192,7 +189,7 @@ def _check_files(root: Path, images: Sequence[str | None], places: Sequence[str]
 
 
 def _written_otherwise(root: Path, missing: Iterable[str]) -> list[str]:
-    """Of images that are not there: those whose folder has a file that differs in case or in how accents are made."""
+    """Find the images whose folder has a file instead that differs in case or in how accents are made."""
 
     @cache
     def by_form(folder: Path) -> dict[str, str]:
@@ -233,12 +230,12 @@ def _drawn_split(index: pd.DataFrame, fraction: float, seed: int) -> list[str]:
 
 
 def _stem(path: Path) -> str:
-    """The table's name without its endings."""
+    """Return the table's name without its endings."""
     return Path(path.name.removesuffix(".gz")).stem
 
 
 def _name(path: Path) -> str:
-    """A name for folders and reports: the table's, or its folder's where the table is just called manifest."""
+    """Return a name for folders and reports: the table's, or its folder's where the table is just called manifest."""
     stem = _stem(path)
     name = path.parent.name if stem.lower() == "manifest" else stem
     return re.sub(r"[^\w.-]+", "_", name) or "manifest"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +38,12 @@ class TextTable:
 
     def __len__(self) -> int:
         return len(self.places)
+
+    def where(self, odd: Iterable[object], name: str | None = None) -> list[str]:
+        """Return the places of the rows that are odd, with their cell of the column of that name."""
+        cells = self.column(name) if name else [""] * len(self)
+        rows = zip(self.places, cells, odd, strict=True)
+        return [f"{place} {shortened(cell)!r}" if name else place for place, cell, is_odd in rows if is_odd]
 
     def column(self, name: str) -> list[str]:
         """Return a column's cells, blank ones where there is no such column."""
