@@ -17,7 +17,7 @@ _KINDS = {
 
 
 def other_than_file(path: str | Path) -> str | None:
-    """Return in words what the path, or the end of the links at it, is in place of a regular file; None where it is one.
+    """Return in words what a path, or the end of the links at it, is in place of a regular file; None where it is one.
 
     Raises:
         OSError: there is nothing, or it may not be looked at.

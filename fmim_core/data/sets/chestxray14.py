@@ -108,7 +108,7 @@ class ChestXray14(DataSet):
 
 
 def differences_from_paper(index: pd.DataFrame, listed: pd.DataFrame) -> list[str]:
-    """Return a sentence on every count of `PAPER` that `index` does not give; those that the dropped images give share one.
+    """Return sentences on every count of `PAPER` that `index` does not give, one for all that the dropped images give.
 
     Args:
         index: the images used. listed: the same and the test images beyond `LAST_YEAR`.
