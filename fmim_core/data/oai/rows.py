@@ -55,7 +55,8 @@ class RowReader:
         table = read_table(self._root / path, ("id", *required), (*optional, "version"), same, fallback="latin-1")
         self.files[path] = table.sha256
         rows = []
-        for n, (place, cells) in enumerate(zip(table.places, table.cells.to_dict("records"), strict=True)):
+        records: Any = table.cells.to_dict("records")
+        for n, (place, cells) in enumerate(zip(table.places, records, strict=True)):
             if found := ID.fullmatch(cells["id"]):
                 rows.append(TableRow(f"{path} {place}", found[1], cells))
             elif n == 0 and not any(of.fullmatch(text) for text in cells.values() for of in (MISSING, CODE, SITE)):
