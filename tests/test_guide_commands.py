@@ -18,17 +18,15 @@ import matplotlib
 import pytest
 import torch
 from PIL import Image
-from rich.console import Console
 from torchvision.models import ResNet18_Weights, resnet18
 
 from fmim.data.sources import find_listing
-from fmim.runner.run import run_plan
 from fmim_core.data.sets.manifest_settings import read_settings
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.models.torchvision_networks import TorchvisionBackbone
 from tests.support.image_folders import folder_of
-from tests.support.mini_study import MINI_STUDY, mini_plan, options_in
+from tests.support.mini_study import MINI_STUDY, mini_plan, options_in, run_here
 from tests.support.mlflow_databases import tracked_in
 from tests.support.nih_folders import longitudinal
 from tests.support.paths import GUIDES, ROOT
@@ -82,7 +80,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out.parent.mkdir()
     options = options_in(folder, data=str(data), out=out, tracking_uri=tracked_in(out.parent))
     study = MINI_STUDY.model_copy(update={"baseline": "triplet_grid"})
-    assert run_plan(replace(mini_plan(epochs=1), study=study), options, Console(quiet=True)) == 0
+    assert run_here(replace(mini_plan(epochs=1), study=study), options) == 0
     shutil.copytree(folder / "runs" / "mine", folder / "runs" / "automargin_vs_grid")
     return folder
 

@@ -44,6 +44,7 @@ def run(
     from fmim.commands.options import Options
     from fmim.runner.backends.home import usable_home
     from fmim.runner.run import run_plan
+    from fmim.terminal.run_display import RunDisplay
     from fmim_core.config import in_words
 
     changed = [f"{field}={value}" for field, value in (changes or {}).items()]
@@ -56,8 +57,8 @@ def run(
     if plan.study.code is None:
         _check_kinds(plan.study, {type(kind) for config in plan.train_configs() for kind in config.kinds})
     console = Console(quiet=quiet)
-    with usable_home(lambda text: console.print(f"warning: {text}", markup=False, highlight=False)):
-        code = run_plan(plan, given.setup, console)
+    with RunDisplay(console) as display, usable_home(display.warn):
+        code = run_plan(plan, given.setup, display)
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     return load(given.setup.folder)

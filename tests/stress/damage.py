@@ -29,15 +29,14 @@ from fmim.declare.surface import Surface
 from fmim.plan import Plan
 from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.folder.ownership import LOCK, WITHOUT
-from fmim.runner.predict import predict_plan
-from fmim.runner.run import run_plan
+from fmim.terminal.predicting import predict_here
 from fmim_core.records import StudyFile, study_path
 from fmim_reports.reading.results import read_results
 from fmim_spaces.domain import Space, Uniform
 from fmim_spaces.searchers import Random
 from tests.stress.outcome import Outcome
 from tests.support.comparison import comparable_records
-from tests.support.mini_study import MINI_STUDY, mini_plan, options_in
+from tests.support.mini_study import MINI_STUDY, mini_plan, options_in, run_here
 from tests.support.out_folders import tables_alone
 
 TIMES = 1000  # at most, drawn from all; there are fewer files
@@ -57,7 +56,7 @@ def attempts(times: int, seed: int, folder: Path) -> Iterator[Outcome]:
     kill(killed)
     shutil.copytree(killed, resumed)
     for root in (whole, again):
-        predict_plan(plan(), options_in(root), Console(quiet=True))
+        predict_here(plan(), options_in(root), Console(quiet=True))
     for root in (whole, again, resumed):
         assert run(root, figures=True)[0] == DONE
     unharmed = [set(cells(root).items()) for root in (whole, again, resumed)]
@@ -95,12 +94,12 @@ def run(root: Path, figures: bool) -> tuple[int, str]:
     """
     told, build = io.StringIO(), fmim_reports.build.build_report
     with patch("fmim_reports.build.build_report", build if figures else tables_alone):
-        return run_plan(plan(), options_in(root), Console(file=told, width=10_000)), told.getvalue()
+        return run_here(plan(), options_in(root), Console(file=told, width=10_000)), told.getvalue()
 
 
 def kill(root: Path) -> None:
     """Leave a study in a folder as a SIGKILL does."""
-    predict_plan(plan(), options_in(root), Console(quiet=True))
+    predict_here(plan(), options_in(root), Console(quiet=True))
     code = f"from pathlib import Path; from tests.stress.damage import run; run(Path({str(root)!r}), False)"
     process = subprocess.Popen([sys.executable, "-c", code])
     while len(list(root.glob("study/records/*.json"))) < KILLED_AFTER:

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
-from rich.console import Console
 
 from fmim.commands.options import Options
 from fmim.runner.ending.exit_codes import DONE
-from fmim.runner.run import run_plan
 from fmim_core.records import StudyFile, read_records
 from tests.stress.processes import marked, seconds_until, start
 from tests.support.comparison import comparable_records
+from tests.support.mini_study import run_here
 from tests.support.out_folders import without_figures
 from tests.support.own_files import ONE_ARM, write_files
 from tests.support.program import Program
@@ -46,7 +45,7 @@ def run_inline(folder: Path) -> None:
     """Run the study in this process, to its end."""
     study, out = folder / f"{STUDY}.py", folder / "runs" / STUDY
     options = Options(study=study, preset="smoke", out=out, backend="inline", gpus_per_trial=0.0)
-    assert run_plan(options.plan(), options.setup, Console(quiet=True)) == DONE
+    assert run_here(options.plan(), options.setup) == DONE
 
 
 def screen(folder: Path) -> str:

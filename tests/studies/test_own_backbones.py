@@ -8,18 +8,16 @@ from pathlib import Path
 import pytest
 import timm
 import torch
-from rich.console import Console
 from torchvision.models import densenet121
 
 from fmim.catalogue.backbones import STUDY, backbones_study
 from fmim.declare.changes import with_changes
 from fmim.plan import Plan
-from fmim.runner.run import run_plan
 from fmim_core.models.pretrained import grey_input
 from fmim_core.records import read_records
 from fmim_core.seeding import scoped_torch_seed
 from fmim_spaces.spaces import TRIPLET_K2
-from tests.support.mini_study import MINI, options_in
+from tests.support.mini_study import MINI, options_in, run_here
 
 
 def own_plan(timm_weights: Path, xrv_weights: Path) -> Plan:
@@ -67,7 +65,7 @@ def test_the_catalogues_study_is_of_its_own_list() -> None:
 def test_networks_of_both_libraries_run_to_the_report_and_their_weights_are_in_the_records(tmp_path: Path) -> None:
     files = write_weights(tmp_path)
     plan, options = own_plan(*files), options_in(tmp_path)
-    assert run_plan(plan, options, Console(quiet=True)) == 0
+    assert run_here(plan, options) == 0
     records = list(read_records(options.folder))
     assert {record.status for record in records} == {"completed"}
     sha256 = {
@@ -86,4 +84,4 @@ def test_networks_of_both_libraries_run_to_the_report_and_their_weights_are_in_t
     state = torch.load(files[0], weights_only=True)
     torch.save({name: value + 1 for name, value in state.items()}, files[0])
     with pytest.raises(ValueError, match="holds 4 records of another plan"):
-        run_plan(plan, options, Console(quiet=True))
+        run_here(plan, options)

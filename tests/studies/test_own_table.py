@@ -11,11 +11,10 @@ from PIL import Image
 from rich.console import Console
 
 from fmim.runner.ending.exit_codes import DONE
-from fmim.runner.run import run_plan
 from fmim_core.records import StudyFile, read_records, study_path
 from fmim_reports.reading.results import Results, read_results
 from tests.support.image_folders import folder_of
-from tests.support.mini_study import mini_plan, options_in
+from tests.support.mini_study import mini_plan, options_in, run_here
 from tests.support.out_folders import table
 
 pytestmark = pytest.mark.slow
@@ -37,7 +36,7 @@ def study_of(root: Path, rows: list[str], header: str, settings: str) -> Path:
         Image.fromarray(noisy.astype(np.uint8)).save(root / "images" / image)
     path = folder_of(root / "images", rows, header)
     path.with_suffix(".toml").write_text(settings)
-    assert run_plan(mini_plan(epochs=1), options_in(root, data=str(path)), Console(quiet=True)) == DONE
+    assert run_here(mini_plan(epochs=1), options_in(root, data=str(path))) == DONE
     return root / "study"
 
 
@@ -97,7 +96,7 @@ def test_follow_ups_by_weeks_are_reported_by_weeks(tmp_path: Path) -> None:
     assert float(row["week_1_mean"]) == pytest.approx(np.mean(recorded), abs=1e-12)
     (tmp_path / "images" / "manifest.toml").write_text('interval = "day"\nmean = 0.4\n')
     with pytest.raises(ValueError, match=r"interval was week, is day, augmentation\.mean was 0\.5, is 0\.4\)"):
-        run_plan(
+        run_here(
             mini_plan(epochs=1),
             options_in(tmp_path, data=str(tmp_path / "images" / "manifest.csv")),
             Console(quiet=True),

@@ -10,16 +10,14 @@ import numpy as np
 import pytest
 from mlflow import MlflowClient
 from PIL import Image
-from rich.console import Console
 
 from fmim.commands.options import Options
 from fmim.runner.ending.exit_codes import DONE
-from fmim.runner.run import run_plan
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import StudyFile, read_records
 from fmim_reports.build import build_report
 from tests.support.comparison import comparable_records
-from tests.support.mini_study import mini_plan
+from tests.support.mini_study import mini_plan, run_here
 
 HERE = Options(
     study="automargin_vs_grid",
@@ -63,7 +61,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         for folder, options, start in ((here, HERE, here), (there, absolute, elsewhere)):
             collection(folder)
             os.chdir(start)
-            assert run_plan(mini_plan(replicates=1), options.setup, Console(quiet=True)) == DONE
+            assert run_here(mini_plan(replicates=1), options.setup) == DONE
         assert list(elsewhere.iterdir()) == []
         assert [path for path in temporary.rglob("*") if path.is_file()] == []
     finally:

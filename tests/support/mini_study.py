@@ -6,11 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from fmim.commands.options import Options
 from fmim.declare import Arm, Preset, Study
 from fmim.declare.changes import with_changes
 from fmim.plan import Plan
+from fmim.runner.backends.ray_cluster import RayCluster
+from fmim.runner.run import run_plan
 from fmim.runner.setup import Setup
+from fmim.terminal.run_display import RunDisplay
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.trial.spec import TrialSpec
@@ -76,6 +81,12 @@ def options_in(root: Path, **changes: Any) -> Setup:
         "reuse": False,
     }
     return Options(**given | changes).setup
+
+
+def run_here(plan: Plan, setup: Setup, console: Console | None = None, cluster: RayCluster | None = None) -> int:
+    """Run a plan; quietly, if no console is given."""
+    with RunDisplay(console or Console(quiet=True)) as display:
+        return run_plan(plan, setup, display, cluster)
 
 
 def mini_plan(seed: int = 0, replicates: int = 2, epochs: int | None = None) -> Plan:

@@ -11,11 +11,9 @@ from typing import Any
 
 from fmim.declare import Arm, Study
 from fmim.plan import Plan
-from fmim.runner.backends.backend import TrialSource
 from fmim.runner.reuse.earlier import EarlierTrials
-from fmim.runner.reuse.on_disk import RecordsOnDisk
+from fmim.runner.reuse.shared import SharedRecords
 from fmim.runner.schedule.dispatcher import Dispatcher
-from fmim.runner.schedule.reusing import Reusing
 from fmim.runner.search.selection import Outcome
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import EpochRow, Record, Status
@@ -100,12 +98,13 @@ class Simulation:
     ) -> Dispatcher:
         """Run with so many trials at once, whose epochs come in random order, until `kill_after` are over."""
         done = {trial: Outcome.of(record, with_history=True) for trial, record in self.records.items()}
-        dispatcher = Dispatcher(self.plan, self._bank, self.out, done, [Kept(self.records)])
-        earlier = EarlierTrials(self.out.parent, reuse=self._reuse)
-        records = RecordsOnDisk(earlier, self.out, False, self.told.append)
-        trials = Reusing(dispatcher, records, records.begun({one for one, outcome in done.items() if outcome.final}))
-        rng, running, over = random.Random(seed), dict[str, list[Any]](), 0
-        while over != kill_after:
+        over = {one for one, outcome in done.items() if outcome.final}
+        shared = SharedRecords(
+            self.out, EarlierTrials(self.out.parent, reuse=self._reuse), False, self.told.append, over
+        )
+        trials = Dispatcher(self.plan, self._bank, self.out, done, [Kept(self.records)], shared=shared)
+        rng, running, ended = random.Random(seed), dict[str, list[Any]](), 0
+        while ended != kill_after:
             while len(running) < slots and (spec := trials.next()) is not None:
                 running[spec.id] = [spec, 0]
                 self.started.append(spec)
@@ -119,12 +118,12 @@ class Simulation:
             record = self._epoch(trials, entry, (bad or {}).get(entry[0].id, "completed"))
             if record is not None:
                 del running[entry[0].id]
-                over += 1
+                ended += 1
                 record.save(self.out)
                 if record.status == "completed":
                     self._checkpoint(entry[0], complete=True)
                 trials.finished(entry[0], record)
-        return dispatcher
+        return trials
 
     def _checkpoint(self, spec: TrialSpec, complete: bool) -> None:
         """What a trial would resume from, or at its end a replicate's weights."""
@@ -134,7 +133,7 @@ class Simulation:
         elif self._reuse:
             write_checkpoint(path, {"fingerprint": spec.fingerprint, "complete": complete})
 
-    def _epoch(self, dispatcher: TrialSource, entry: list[Any], status: Status) -> Record | None:
+    def _epoch(self, dispatcher: Dispatcher, entry: list[Any], status: Status) -> Record | None:
         entry[1] += 1
         (spec, epoch), name = entry, self.plan.study.metric
         if status != "completed":

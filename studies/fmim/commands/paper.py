@@ -136,16 +136,17 @@ class Paper:
     def _codes(self) -> Iterator[int]:
         """The exit code of each study, up to one that is interrupted."""
         from fmim.runner.backends.ray_cluster import cluster_for
-        from fmim.runner.run import run_started
+        from fmim.runner.run import run_plan
+        from fmim.terminal.run_display import RunDisplay
 
-        with cluster_for(self.each.backend, self.each.address) as cluster:
+        with cluster_for(self.each.backend, self.each.address) as cluster, RunDisplay(self.console) as display:
             for number, study in enumerate(PAPER_STUDIES, start=1):
                 lead = f"\n{number} of {len(PAPER_STUDIES)}: {study.name}"
                 self.console.say(f"({study.shows})", lead=lead, style="bold")
                 code = SOME_FAILED
                 try:
                     options = self.options(study)
-                    code = run_started(options.plan(), options.setup, cluster, self.console)
+                    code = run_plan(options.plan(), options.setup, display, cluster)
                 except ValueError as error:
                     if study is SELECTION:  # nothing has started
                         raise
@@ -158,7 +159,7 @@ class Paper:
 def _trials(options: Options) -> tuple[int, int | None]:
     """All trials of a study, and the most that are reused; None while that is not known of other studies' trials."""
     from fmim.runner.checked import check_plan
-    from fmim.runner.reuse.known import reused_before
+    from fmim.runner.reuse.preview import reused_before
 
     setup = options.setup
     checked = check_plan(options.plan(), setup)

@@ -59,9 +59,9 @@ def plan(
         raise ValueError("--calibrate writes calibration.json, and --json prints the plan: leave one of them out")
     say(CHECKING)
     if calibrate:
-        from fmim.runner.predict import predict_plan
+        from fmim.terminal.predicting import predict_here
 
-        predict_plan(options.plan(), options.setup, TextConsole())
+        predict_here(options.plan(), options.setup, TextConsole())
         return
     from fmim.runner.checked import check_plan
     from fmim.terminal.plan import plan_as_json, show_plan
@@ -91,9 +91,11 @@ def run(options: Options, dry_run: DryRun = False) -> None:
     ray = f", and joining the Ray cluster at {options.address}" if options.address else ", and starting Ray"
     say("loading PyTorch" + (ray if options.backend == "ray" else ""))
     with cluster_for(setup.backend, setup.address) as cluster:  # it starts while torch is imported
-        from fmim.runner.run import run_started
+        from fmim.runner.run import run_plan
+        from fmim.terminal.run_display import RunDisplay
 
-        code = run_started(options.plan(), setup, cluster, TextConsole())
+        with RunDisplay(TextConsole()) as display:
+            code = run_plan(options.plan(), setup, display, cluster)
     raise typer.Exit(code)
 
 

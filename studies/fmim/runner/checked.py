@@ -8,6 +8,7 @@ from fmim.data.sources import find_source
 from fmim.own.faults import located
 from fmim.plan import Plan
 from fmim.plan.checks import check_trainings
+from fmim.plan.data_warnings import data_warnings, fold_warnings
 from fmim.runner.setup import Setup
 from fmim_core.data.bank.building import development_index
 from fmim_core.data.image_set import ImageSet
@@ -23,6 +24,11 @@ class CheckedPlan:
     source: Source
     development: ImageSet
     folds: list[FoldEntry]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is to be known of the data."""
+        return data_warnings(self.source.description) + fold_warnings(self.folds, self.development.interval)
 
 
 def check_plan(plan: Plan, setup: Setup) -> CheckedPlan:

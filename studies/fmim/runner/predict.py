@@ -3,53 +3,59 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 
-from rich.console import Console
-
-from fmim.plan import Plan
 from fmim.plan.workload import Workload
-from fmim.runner.backends.ray_cluster import cluster_for
-from fmim.runner.checked import check_plan
-from fmim.runner.folder.study_file import set_damaged_forecast_aside
-from fmim.runner.forecast.calibrate import calibrate
-from fmim.runner.forecast.equal import ForecastRecords
+from fmim.runner.backends.backend import Resources
+from fmim.runner.backends.opening import open_backend
+from fmim.runner.backends.ray_cluster import RayCluster
+from fmim.runner.checked import CheckedPlan
+from fmim.runner.folder.outcomes import set_damaged_forecast_aside
+from fmim.runner.forecast.calibrate import Calibration, calibrate
 from fmim.runner.forecast.forecast import Forecast, forecast
+from fmim.runner.observer import RunObserver
 from fmim.runner.reuse.earlier import earlier_trials
-from fmim.runner.run import backend_of, open_bank
 from fmim.runner.setup import Setup
-from fmim.terminal.plan import show_forecast, show_plan
+from fmim_core.data.bank.building import build_bank
 from fmim_core.records import CalibrationFile, ForecastEntry, calibration_path, now
 
 
-def predict_plan(plan: Plan, setup: Setup, console: Console) -> Forecast:
-    """Print the plan, run short trials, write OUT/calibration.json, and print what the whole plan would take.
+@dataclass(frozen=True)
+class Prediction:
+    """What a whole plan would take with so many trials at once, and what that follows from."""
+
+    forecast: Forecast
+    calibration: Calibration
+    slots: int
+
+
+def predict(
+    checked: CheckedPlan, setup: Setup, observer: RunObserver, cluster: RayCluster | None, checking_s: float
+) -> Prediction:
+    """Run short trials, write OUT/calibration.json, and return what the whole plan would take.
+
+    Args:
+        checking_s: seconds that checking the plan took.
 
     Raises:
-        ValueError: whatever would stop a trial; nothing has started.
+        ValueError: whatever would stop a trial.
     """
+    plan, begun = checked.plan, time.perf_counter()
+    backend = open_backend(cluster, Resources(setup.cpus_per_trial, setup.gpus_per_trial), plan.study.code)
+    plan.check_device("cuda" if backend.gpus else "cpu")
+    ready = time.perf_counter() - begun
+    images = partial(build_bank, checked.source, plan.preset.image_size, setup.banks)
+    images(observer.decoded, observer.warn)  # where it is still to do, it is no part of what a run takes
     begun = time.perf_counter()
-    with cluster_for(setup.backend, setup.address) as cluster:
-        setup.check_folders(plan.study.name)
-        checked = check_plan(plan, setup)
-        plan, checking = checked.plan, time.perf_counter() - begun
-        show_plan(checked, setup, console)
-        begun = time.perf_counter()
-        backend = backend_of(setup, plan, cluster)
-        decoding = time.perf_counter()
-        open_bank(checked, setup, console)
-        begun += time.perf_counter() - decoding  # where it is still to do, it is no part of what a run takes
-        bank = open_bank(checked, setup, console)
-        preparation = checking + time.perf_counter() - begun
-        workload = Workload(plan, checked.development)
-        console.print(f"calibrating: short trials, {backend.slots} at once on {backend.device}", highlight=False)
-        calibration = calibrate(plan, workload.development, bank, backend)
-    warn = partial(console.print, style="yellow", markup=False, highlight=False, soft_wrap=True)
-    set_damaged_forecast_aside(setup.folder, warn)
+    bank = images()
+    preparation = checking_s + ready + time.perf_counter() - begun
+    workload = Workload(plan, checked.development)
+    observer.note(f"calibrating: short trials, {backend.slots} at once on {backend.device}")
+    calibration = calibrate(plan, workload.development, bank, backend)
+    set_damaged_forecast_aside(setup.folder, observer.warn)
     earlier = earlier_trials(setup.studies, bank.fingerprint, plan.seed, setup.folder, setup.reuse)
-    equal = ForecastRecords(earlier, bool(backend.gpus))
-    found = forecast(plan, workload, bank, calibration, backend.slots, backend.share, preparation, equal)
+    found = forecast(plan, workload, bank, calibration, backend.slots, backend.share, preparation, earlier)
     CalibrationFile(
         made_at=now(),
         study=plan.study.name,
@@ -67,5 +73,4 @@ def predict_plan(plan: Plan, setup: Setup, console: Console) -> Forecast:
         preparation_s=preparation,
         calibration=asdict(calibration),
     ).write(calibration_path(setup.folder))
-    show_forecast(plan, found, calibration, backend.slots, console)
-    return found
+    return Prediction(found, calibration, backend.slots)

@@ -1,115 +1,191 @@
-"""Run a study from its declaration to its report."""
+"""Run a plan, or go on with it: everything that is checked, the trials that are missing, and the report."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 
-from rich.console import Console
-
-from fmim.data.banks import bank_of
 from fmim.plan import Plan
-from fmim.printing.console import TextConsole
+from fmim.plan.workload import Workload
 from fmim.runner.backends.backend import Backend, Resources
 from fmim.runner.backends.opening import open_backend
 from fmim.runner.backends.ray_cluster import RayCluster, cluster_for
 from fmim.runner.checked import CheckedPlan, check_plan
+from fmim.runner.ending.exit_codes import DONE, INTERRUPTED, SOME_FAILED
+from fmim.runner.ending.signals import announced
+from fmim.runner.folder.outcomes import outcomes_of_plan, set_damaged_forecast_aside
 from fmim.runner.folder.overview import update_overview
 from fmim.runner.folder.ownership import locked, move_aside
-from fmim.runner.folder.study_file import (
-    outcomes_of_plan,
-    set_damaged_forecast_aside,
-    write_study,
-    write_surfaces,
-)
+from fmim.runner.folder.study_file import end_execution, write_shown_images, write_study, write_surfaces
+from fmim.runner.observer import RunObserver
 from fmim.runner.reuse.earlier import earlier_trials
+from fmim.runner.reuse.preview import EqualTrials
+from fmim.runner.reuse.shared import SharedRecords
+from fmim.runner.schedule.dispatcher import Dispatcher
+from fmim.runner.schedule.progress import Progress
+from fmim.runner.schedule.study_progress import StudyProgress
+from fmim.runner.search.selection import Outcome
 from fmim.runner.setup import Setup
-from fmim.runner.study_run import StudyRun, warn
-from fmim.runner.tracking.mlflow_runs import Identity
+from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity
 from fmim.runner.tracking.tracker import Tracker
-from fmim.terminal.data_warnings import warn_of_data, warn_of_folds
-from fmim.terminal.stages import say
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import Execution, StudyFile, in_terminal, now, read_records
+from fmim_core.data.bank.building import build_bank
+from fmim_core.records import Execution, StudyFile, now, read_records
 
 
-def backend_of(setup: Setup, plan: Plan, cluster: RayCluster | None) -> Backend:
-    """Return where the plan's trials run: on the cluster where there is one.
+def run_plan(plan: Plan, setup: Setup, observer: RunObserver, cluster: RayCluster | None = None) -> int:
+    """Run, or resume, a plan; return the exit code.
 
-    Raises:
-        ValueError: no such resources, no such cluster, or a training cannot be compiled there as it should be.
-    """
-    backend = open_backend(cluster, Resources(setup.cpus_per_trial, setup.gpus_per_trial), plan.study.code)
-    plan.check_device("cuda" if backend.gpus else "cpu")
-    return backend
-
-
-def run_plan(plan: Plan, setup: Setup, console: Console) -> int:
-    """Run, or resume, a plan; returns the exit code.
+    Args:
+        cluster: one that has begun to start; if none has, and the setup asks for one, it begins now.
 
     Raises:
         ValueError: bad input; nothing has started.
     """
-    with cluster_for(setup.backend, setup.address) as cluster:
-        return run_started(plan, setup, cluster, console)
+    if cluster is None:
+        with cluster_for(setup.backend, setup.address) as started:
+            return _run(plan, setup, observer, started)
+    return _run(plan, setup, observer, cluster)
 
 
-def run_started(plan: Plan, setup: Setup, cluster: RayCluster | None, console: Console) -> int:
-    """As `run_plan`, on a cluster that has begun to start, as of several plans one after the other."""
+def _run(plan: Plan, setup: Setup, observer: RunObserver, cluster: RayCluster | None) -> int:
     begun = time.perf_counter()
-    say("checking the plan: one batch of every network and loss", console)
+    observer.stage("checking the plan: one batch of every network and loss")
     setup.check_folders(plan.study.name)
-    checked, out = check_plan(plan, setup), setup.folder
-    plan = checked.plan
-    warn_of_data(checked.source.description, console)
-    backend = backend_of(setup, plan, cluster)
-    say(f"reading the images of {checked.source.description.name}", console)
-    bank = open_bank(checked, setup, console)
+    checked = check_plan(plan, setup)
+    for warning in checked.warnings:
+        observer.warn(warning)
+    backend = open_backend(cluster, Resources(setup.cpus_per_trial, setup.gpus_per_trial), plan.study.code)
+    checked.plan.check_device("cuda" if backend.gpus else "cpu")
+    observer.stage(f"reading the images of {checked.source.description.name}")
+    bank = build_bank(checked.source, plan.preset.image_size, setup.banks, observer.decoded, observer.warn)
     backend.check(bank)
-    _check_selected_on(bank.fingerprint, setup)
-    if setup.fresh and (aside := move_aside(out)):
-        console.print(f"moved {in_terminal(out)} to {in_terminal(aside)}", highlight=False, soft_wrap=True)
-    with locked(out) as unlocked:
-        tell = partial(warn, console)
+    setup.check_selected_on(bank.fingerprint)
+    if setup.fresh and (aside := move_aside(setup.folder)):
+        observer.note(f"moved {setup.folder} to {aside}")
+    with locked(setup.folder) as unlocked:
         if unlocked:
-            tell(unlocked)
-        set_damaged_forecast_aside(out, tell)
-        outcomes = outcomes_of_plan(out, plan, bank, tell)
-        warn_of_folds(checked.folds, bank.interval, console)
-        study = write_study(out, plan, bank, checked.folds, _execution(setup, backend))
-        write_surfaces(out, plan)
-        update_overview(out.parent, tell)
-        tracker = Tracker(setup.tracking, Identity.of(study), partial(read_records, out), tell)
-        earlier = earlier_trials(setup.studies, bank.fingerprint, plan.seed, but=out, reuse=setup.reuse)
-        run = StudyRun(plan, bank, out, study, backend, outcomes, earlier, tracker, console, begun, setup.command)
-        return run.execute()
+            observer.warn(unlocked)
+        return _begin(checked, setup, observer, backend, bank, begun).execute()
 
 
-def _check_selected_on(data_fingerprint: str, setup: Setup) -> None:
-    """Raise a `ValueError` if the selection was made on another data set, perhaps on these test subjects."""
-    path = setup.selection_file("study.json")
-    if path is None:
-        return
-    data = StudyFile.read(path).data
-    if data.fingerprint != data_fingerprint:
-        raise ValueError(
-            f"--selected {setup.selected} was selected on other data ({data.name}): select on the same first"
-        )
-
-
-def _execution(setup: Setup, backend: Backend) -> Execution:
-    """What study.json says of this execution now; the rest follows when it has ended."""
-    return Execution(
+def _begin(
+    checked: CheckedPlan, setup: Setup, observer: RunObserver, backend: Backend, bank: Bank, begun: float
+) -> _Execution:
+    """Read what is in the study's folder, and write there what runs now."""
+    plan, out = checked.plan, setup.folder
+    set_damaged_forecast_aside(out, observer.warn)
+    outcomes = outcomes_of_plan(out, plan, bank, observer.warn)
+    execution = Execution(
         started_at=now(),
         slots=backend.slots,
         backend=setup.backend,
         device=backend.device,
         tracking_uri=setup.tracking.shown,
     )
+    study = write_study(out, plan, bank, checked.folds, execution)
+    write_surfaces(out, plan)
+    update_overview(out.parent, observer.warn)
+    tracker = Tracker(setup.tracking, Identity.of(study), partial(read_records, out), observer.warn)
+    return _Execution(plan, setup, observer, backend, bank, study, outcomes, tracker, begun)
 
 
-def open_bank(checked: CheckedPlan, setup: Setup, console: Console) -> Bank:
-    """The data set's images, decoded if this was not done before."""
-    return bank_of(
-        checked.source, checked.plan.preset.image_size, setup.banks, TextConsole(quiet=console.quiet, file=console.file)
-    )[0]
+@dataclass(frozen=True)
+class _Execution:
+    """One execution of a plan in its study's folder.
+
+    outcomes: of the plan's trials that have a record, by trial.
+    begun: `time.perf_counter` when the program's work began.
+    """
+
+    plan: Plan
+    setup: Setup
+    observer: RunObserver
+    backend: Backend
+    bank: Bank
+    study: StudyFile
+    outcomes: Mapping[str, Outcome]
+    tracker: Tracker
+    begun: float
+
+    def execute(self) -> int:
+        """Run all trials that are missing, and build the report; return the exit code."""
+        code = SOME_FAILED
+        try:
+            code = self._train()
+            self._report(code)
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+            raise
+        except OSError as error:  # a full disk
+            code = SOME_FAILED
+            self.observer.error(f"{error}. Records so far are safe: the same command resumes from them")
+        finally:  # whatever becomes of trials and report, no run may stay RUNNING
+            self.observer.stage("bringing MLflow up to date")
+            self.tracker.close(STATUS_OF_STUDY[code], self.setup.folder)
+            if code == INTERRUPTED:
+                self.observer.note(f"interrupted; to go on: {self.setup.command or 'the same call'}")
+        return code
+
+    def _train(self) -> int:
+        """Run the trials; wall_s in study.json counts from the start of the program's work to the last one's end."""
+        plan, out, observer, backend = self.plan, self.setup.folder, self.observer, self.backend
+        done = {trial: outcome for trial, outcome in self.outcomes.items() if outcome.final}
+        earlier = earlier_trials(self.setup.studies, self.bank.fingerprint, plan.seed, out, self.setup.reuse)
+        equal = EqualTrials(plan, self.bank, earlier)
+        observer.planned(plan, backend.slots, backend.device)
+        if self.outcomes:
+            failed = len(self.outcomes) - len(done)
+            observer.note(f"resuming: {len(done)} trials are done, {failed} failed and run again")
+        for sentence in equal.reused(done).sentences:
+            observer.note(sentence)
+        code, winners, study = DONE, dict[str, int](), self._study_progress(done, equal)
+        shared = SharedRecords(out, earlier, bool(backend.gpus), observer.warn, done)
+        with Progress(study, out, self.setup.command, observer.progress, observer.warn) as progress:
+
+            def selected(arm: str, number: int) -> None:
+                winners[arm] = number
+                progress.expect(equal.by_arm(winners))
+
+            trials = Dispatcher(plan, self.bank, out, done, [progress, self.tracker], selected, shared)
+            try:
+                with announced(lambda: observer.note("stopping … (running trials keep their last checkpoint)")):
+                    backend.run(trials, out, plan.trials)
+            except KeyboardInterrupt:
+                code = INTERRUPTED
+            finally:
+                observer.trials_over()
+        if code == DONE and not trials.complete:
+            code = SOME_FAILED
+        end_execution(out, time.perf_counter() - self.begun, trials.handed_out, exit_code=code)
+        if shared.reused:
+            folders = ", ".join(f"{folder} ({number})" for folder, number in sorted(shared.reused.items()))
+            trained = f"{trials.handed_out} trained here"
+            observer.note(f"{shared.reused.total()} trials reused from {folders}; {trained}")
+        return code
+
+    def _study_progress(self, done: Mapping[str, Outcome], equal: EqualTrials) -> StudyProgress:
+        workload, test_images = Workload(self.plan, self.bank.development()), int(self.bank.summary["test"]["images"])
+        lengths = {arm.name: workload.lengths(arm, test_images) for arm in self.plan.arms}
+        study = StudyProgress(self.study, lengths, self.backend.slots, equal.by_arm({}))
+        for outcome in done.values():
+            study.count(outcome)
+        return study
+
+    def _report(self, code: int) -> None:
+        from fmim_reports.build import build_report
+        from fmim_reports.parts.queries.shown import shown_rows
+        from fmim_reports.reading.results import read_results
+
+        out, observer = self.setup.folder, self.observer
+        observer.stage("building the report")
+        results = read_results(out)
+        write_shown_images(out, self.bank, shown_rows(results))
+        page = build_report(out)
+        if code == INTERRUPTED:
+            observer.note(f"report: {page}")
+        else:
+            observer.results(results, page)
+        update_overview(out.parent, observer.warn)

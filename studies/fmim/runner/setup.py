@@ -9,6 +9,7 @@ from typing import Literal
 from fmim.runner.folder.ownership import check_folder, nearest_place
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.sqlite.database import database_files
+from fmim_core.records import StudyFile
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,16 @@ class Setup:
         if not place.is_dir():
             raise ValueError(f"--banks {self.banks}: {place} is a file: give another folder")
 
+    def check_selected_on(self, data_fingerprint: str) -> None:
+        """Raise a `ValueError` if the selection was made on another data set, perhaps on these test subjects."""
+        path = self.selection_file("study.json")
+        if path is not None and (data := StudyFile.read(path).data).fingerprint != data_fingerprint:
+            raise ValueError(
+                f"--selected {self.selected} was selected on other data ({data.name}): select on the same first"
+            )
+
     def selection_file(self, name: str) -> Path | None:
-        """A file of the folder whose winners the arms have; None where they have their own.
+        """Return a file of the folder whose winners the arms have; None where they have their own.
 
         Raises:
             ValueError: it is not there.

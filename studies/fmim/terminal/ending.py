@@ -1,6 +1,10 @@
-"""What is printed when a study ends: its arms as a table, and the answer in plain sentences."""
+"""What is printed when a study ends: its arms as a table, the answer in plain sentences, and what can follow."""
 
 from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
 
 from rich.console import Console
 
@@ -16,12 +20,24 @@ NUMBERS = ("validation", "test", "N_s")
 
 
 def show_results(results: Results, console: Console) -> None:
-    """The arms, and the answer of each comparison."""
+    """Print the arms, and the answer of each comparison."""
     rows = [_row(arm) for arm in arm_summaries(results)]
     columns = ("arm", chosen_word(results), *NUMBERS)
     show(console, Listing(columns, rows, frozenset(NUMBERS)).fitting(console))
     what = f"{results.metric.label}, %: validation is the mean over folds, test the mean ± SE over fresh seeds"
     show(console, f"[dim]{in_terminal(what)}[/]", *map(in_terminal, plain_sentences(results)))
+
+
+def show_next(out: Path, console: Console) -> None:
+    """Print what can be done with a study that has run."""
+    folder = shlex.quote(os.path.relpath(out))
+    steps = {
+        f"fmim status {folder}": "how far each arm is",
+        f"fmim ui {folder}": "every trial in MLflow",
+        f"fmim match {folder} QUERY --arm ARM --gallery TABLE": "who is on these images",
+    }
+    for command, what in steps.items():
+        console.print(f"{what}: {in_terminal(command)}", highlight=False, soft_wrap=True)
 
 
 def _row(arm: ArmSummary) -> tuple[str, ...]:
@@ -30,6 +46,6 @@ def _row(arm: ArmSummary) -> tuple[str, ...]:
 
 
 def _test(found: Estimate) -> str:
-    """`81.30 ± 0.42`; of seeds that are missing it is said how many there are."""
+    """Write `81.30 ± 0.42`; of seeds that are missing it is said how many there are."""
     missing = "" if found.complete else f" ({found.n_text} seeds)"
     return (mean_se_text(found.stat) if found.stat.n else NOTHING) + missing

@@ -10,13 +10,12 @@ from rich.table import Column, Table
 
 from fmim.declare import Arm
 from fmim.plan import Plan
+from fmim.plan.data_warnings import data_warnings, fold_warnings
 from fmim.plan.workload import Workload
 from fmim.runner.checked import CheckedPlan
-from fmim.runner.forecast.calibrate import Calibration
-from fmim.runner.forecast.forecast import Forecast
-from fmim.runner.reuse.known import Reused, reused_before
+from fmim.runner.predict import Prediction
+from fmim.runner.reuse.preview import Reused, reused_before
 from fmim.runner.setup import Setup
-from fmim.terminal.data_warnings import warn_of_data, warn_of_folds
 from fmim.terminal.power import power_lines
 from fmim.terminal.tables import Listing, show
 from fmim_core.records import in_terminal
@@ -38,7 +37,8 @@ def show_plan(checked: CheckedPlan, setup: Setup, console: Console) -> None:
     console.print(f"test: {_test(plan)}", highlight=False)
     about = in_terminal(source.description.about)
     console.print(f"data {in_terminal(source.description.name)}: {about}", highlight=False)
-    warn_of_data(source.description, console)
+    for warning in data_warnings(source.description):
+        console.print(f"[yellow]{in_terminal(warning)}[/]", highlight=False, soft_wrap=True)
     others = plan.search_splits - 1
     parts = "search, on all splits, + replicates + other splits' winners" if others else "search + replicates"
     rows = []
@@ -62,7 +62,8 @@ def show_plan(checked: CheckedPlan, setup: Setup, console: Console) -> None:
             f"{fold.validation_queries} queries{f' and {without} without a match' if without else ''}",
             highlight=False,
         )
-    warn_of_folds(checked.folds, checked.development.interval, console)
+    for warning in fold_warnings(checked.folds, checked.development.interval):
+        console.print(f"[yellow]{in_terminal(warning)}[/]", highlight=False)
     for arm in plan.arms:
         if (rule := arm.searcher.stopping_rule) and plan.rungs_of(arm):
             console.print(_stops(plan, arm, rule), highlight=False)
@@ -132,8 +133,9 @@ def _arm_fields(plan: Plan, arm: Arm, work: Workload) -> dict[str, object]:
     }
 
 
-def show_forecast(plan: Plan, found: Forecast, calibration: Calibration, slots: int, console: Console) -> None:
-    """What was timed, and what follows from it."""
+def show_forecast(plan: Plan, prediction: Prediction, console: Console) -> None:
+    """Print what was timed, and what follows from it."""
+    found, calibration, slots = prediction.forecast, prediction.calibration, prediction.slots
     numbers = (
         Column(name, justify="right") for name in ("start-up, s", "step, ms", "evaluation, ms an image", "memory, GB")
     )

@@ -15,9 +15,8 @@ from rich.live import Live
 
 from fmim.runner.folder.ownership import owner
 from fmim.runner.schedule.study_progress import ArmProgress, StudyProgress
-from fmim.runner.schedule.time_left import about
 from fmim.runner.search.selection import Outcome
-from fmim.terminal.progress import in_one_line, percent, running_of
+from fmim.terminal.progress import about, in_one_line, percent, running_of
 from fmim.terminal.tables import Listing, show
 from fmim_core.records import (
     Damaged,

@@ -1,6 +1,5 @@
 """Folds: subjects stay whole, every fold is usable, and the split depends on seed and subjects alone."""
 
-import io
 import os
 import random
 import subprocess
@@ -14,11 +13,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 from torch import Tensor
 
 from fmim.plan.checks import check_trainings
-from fmim.terminal.data_warnings import warn_of_folds
+from fmim.plan.data_warnings import fold_warnings
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.image_set import ImageSet
@@ -226,9 +224,7 @@ def test_a_plan_tells_the_sizes_of_every_fold_and_names_a_year_that_one_lacks() 
     with_p3 = [fold.validation_queries_by_time for fold in folds].index({"4": 12, "8": 1})
     assert folds[1 - with_p3].validation_queries_by_time == {"4": 12}
     assert [fold.validation_times_missing for fold in folds] == ([[], [8]] if with_p3 == 0 else [[8], []])
-    shown = Console(file=io.StringIO(), width=200)
-    warn_of_folds(folds, images.interval, shown)
-    assert shown.file.getvalue() == f"fold {1 - with_p3} has no validation query of year 8\n"
+    assert fold_warnings(folds, images.interval) == [f"fold {1 - with_p3} has no validation query of year 8"]
 
 
 def test_order_is_a_golden_value_in_every_process() -> None:

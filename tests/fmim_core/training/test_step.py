@@ -19,9 +19,8 @@ from torch.utils._pytree import tree_leaves
 
 from fmim.declare import Preset, Study
 from fmim.plan import Plan
-from fmim.runner.predict import predict_plan
-from fmim.runner.run import run_plan
 from fmim.runner.setup import Setup
+from fmim.terminal.predicting import predict_here
 from fmim_core.data.bank.bank import Bank
 from fmim_core.seeding import scoped_torch_seed, torch_generator
 from fmim_core.training.compiling import WARMUP_STEPS
@@ -34,7 +33,7 @@ from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import EpochStatistics, StatisticsCollector
 from tests.conftest import tiny_config
 from tests.support.comparison import comparable
-from tests.support.mini_study import MINI, MINI_STUDY, first_search_trials, mini_plan, options_in
+from tests.support.mini_study import MINI, MINI_STUDY, first_search_trials, mini_plan, options_in, run_here
 from tests.support.tape import Taped
 from tests.support.trainings import CASES, SEED, training
 
@@ -220,7 +219,7 @@ def test_a_graph_that_cannot_be_is_refused(tiny_bank: Bank, monkeypatch: pytest.
         training(tiny_bank, {"compile": "default"})
 
 
-@pytest.mark.parametrize("start", [run_plan, predict_plan])
+@pytest.mark.parametrize("start", [run_here, predict_here])
 def test_a_study_that_cannot_be_compiled_is_neither_run_nor_timed(
     start: Callable[[Plan, Setup, Console], object], tmp_path: Path
 ) -> None:

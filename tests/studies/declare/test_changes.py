@@ -6,18 +6,16 @@ import shutil
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from fmim import catalogue
 from fmim.commands.options import Options
 from fmim.declare.changes import read_changes, with_changes
 from fmim.declare.presets import QUICK
 from fmim.runner.ending.exit_codes import DONE
-from fmim.runner.run import run_plan
 from fmim_core.records import StudyFile, read_records
 from fmim_reports.parts.cautions import cautions
 from fmim_reports.reading.results import read_results
-from tests.support.mini_study import MINI, mini_plan, options_in
+from tests.support.mini_study import MINI, mini_plan, options_in, run_here
 from tests.support.program import Program
 
 
@@ -91,7 +89,7 @@ def test_a_change_is_recorded_told_and_part_of_the_plan(tmp_path: Path) -> None:
     preset = with_changes(MINI, read_changes(["epochs=1", "augmentation.crop=20"]))
     plan = mini_plan(replicates=1)
     changed = type(plan)(plan.study, preset, plan.seed, 1)
-    assert run_plan(changed, options_in(tmp_path), Console(quiet=True)) == DONE
+    assert run_here(changed, options_in(tmp_path)) == DONE
     out = tmp_path / "study"
     assert StudyFile.read(out / "study.json").changed == {"epochs": 1, "augmentation.crop": 20}
     trained = [record for record in read_records(out) if record.stage != "reference"]
@@ -100,4 +98,4 @@ def test_a_change_is_recorded_told_and_part_of_the_plan(tmp_path: Path) -> None:
     assert "This is not the preset mini as it is declared: the run set epochs = 1, augmentation.crop = 20." in said
     shutil.rmtree(tmp_path / "banks")
     with pytest.raises(ValueError, match=r"--set was \{'epochs': 1, 'augmentation.crop': 20\}, is \{\}"):
-        run_plan(plan, options_in(tmp_path), Console(quiet=True))
+        run_here(plan, options_in(tmp_path))

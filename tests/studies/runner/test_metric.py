@@ -1,4 +1,4 @@
-"""A study's metric decides: what is selected, what searches are told, what is forecast and what is shown as best."""
+"""A study's metric decides: what is selected, what searches are told and what is shown as best."""
 
 from __future__ import annotations
 
@@ -13,18 +13,16 @@ from rich.console import Console
 from fmim.plan import Plan
 from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.folder.study_file import write_study
-from fmim.runner.run import run_plan
 from fmim.runner.schedule.study_progress import StudyProgress
 from fmim.runner.search.selection import Outcome, better
 from fmim.runner.search.tpe import TPE
-from fmim.terminal.progress import Progress
+from fmim.terminal.progress import arms_of
 from fmim_core.data.bank.bank import Bank
 from fmim_core.metric_names import METRICS, Metric
 from fmim_core.records import ProposalsFile, SelectionFile, StudyFile, read_records
 from fmim_spaces.searchers import Random
-from tests.studies.runner.forecast.test_calibrate import invented, predicted
 from tests.support.documents import execution, fold_entry
-from tests.support.mini_study import mini_plan, options_in
+from tests.support.mini_study import mini_plan, options_in, run_here
 from tests.support.simulation import Simulation, arm, hill, plan_of
 
 DISTANCE = Metric("distance", "Distance", higher_is_better=False)
@@ -54,24 +52,21 @@ def test_selection_search_and_progress_go_by_the_studys_metric(tiny_bank: Bank, 
     assert last.values == pytest.approx([simulation.mean("tpe", number) for number in range(5)])
     screen = Console(record=True, width=200, file=(tmp_path / "screen.txt").open("w"), force_terminal=True)
     study = write_study(tmp_path, plan, tiny_bank, [fold_entry(0), fold_entry(1)], execution())
-    outcomes = map(Outcome.of, simulation.records.values())
-    screen.print(Progress(StudyProgress(study, {}, slots=1), outcomes, tmp_path, screen).shown())
+    progress = StudyProgress(study, {}, slots=1)
+    for record in simulation.records.values():
+        progress.count(Outcome.of(record))
+    screen.print(arms_of(progress).fitting(screen))
     best = max(hill(spec, 9) for spec in simulation.started if (spec.arm, spec.stage) == ("random", "search"))
     shown = screen.export_text()
     assert "best CMC top-1 of a fold" in shown
     assert f"{100 * best:.1f} %" in shown
 
 
-def test_a_forecast_by_another_metric_is_the_same_one(tiny_bank: Bank) -> None:
-    plan = mini_plan()
-    assert predicted(by_cmc(plan), tiny_bank, 2, invented(plan)) == predicted(plan, tiny_bank, 2, invented(plan))
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_figures")
 def test_a_real_study_selects_by_its_metric(tmp_path: Path) -> None:
     options = options_in(tmp_path)
-    assert run_plan(by_cmc(mini_plan(replicates=1)), options, Console(quiet=True)) == DONE
+    assert run_here(by_cmc(mini_plan(replicates=1)), options) == DONE
     assert StudyFile.read(tmp_path / "study" / "study.json").metric == "CMC_1"
     selection = SelectionFile.read(tmp_path / "study" / "selection.json").arms["triplet_grid"]
     found = {

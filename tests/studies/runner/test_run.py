@@ -18,7 +18,6 @@ from rich.console import Console
 
 from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.folder.ownership import locked
-from fmim.runner.run import run_plan
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker
@@ -39,7 +38,7 @@ from fmim_reports.build import build_report
 from fmim_reports.parts.queries.shown import shown_rows
 from fmim_reports.reading.results import read_results
 from tests.support.comparison import comparable_records
-from tests.support.mini_study import mini_plan, options_in
+from tests.support.mini_study import mini_plan, options_in, run_here
 from tests.support.mlflow_databases import tracked_in
 from tests.support.out_folders import table, without_figures
 
@@ -50,7 +49,7 @@ def run(root: Path, out: str = "study", **changes: Any) -> int:
     """Run the small study inline in a folder of its own."""
     plan = mini_plan(**{key: changes.pop(key) for key in ("seed", "replicates", "epochs") if key in changes})
     given = {"out": root / out, "seed": plan.seed, "tracking_uri": tracked_in(root)} | changes
-    return run_plan(plan, options_in(root, **given), Console(quiet=True))
+    return run_here(plan, options_in(root, **given))
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +189,7 @@ def test_damaged_records_and_queries_are_set_aside_and_their_trials_run_again(co
     for path, content in damages.items():
         path.write_bytes(content)
     told = io.StringIO()
-    assert run_plan(mini_plan(), options_in(copy), Console(file=told, width=1000)) == DONE
+    assert run_here(mini_plan(), options_in(copy), Console(file=told, width=1000)) == DONE
     assert comparable_records(out) == before
     for path, content in damages.items():
         (aside,) = out.glob(f"records/{path.name}.damaged-*")

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fmim.terminal.ending import show_results
-from fmim.terminal.next_steps import show_next
+from fmim.terminal.ending import show_next, show_results
 from fmim_core.records import record_path
 from fmim_reports.reading.results import read_results
 from tests.support.factories import make_out

@@ -1,4 +1,4 @@
-"""The progress of the process that runs a study, as its observers see it: on the terminal, and in progress.json."""
+"""The progress of a run as its observer sees it: counted, written to progress.json, and shown."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 from rich.console import Console
 
 from fmim.runner.folder.study_file import write_study
+from fmim.runner.schedule.progress import Progress
 from fmim.runner.schedule.study_progress import StudyProgress
-from fmim.terminal.progress import Progress
+from fmim.terminal.run_display import RunDisplay
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import ProgressFile, progress_path
 from tests.support.documents import epoch_row, execution, fold_entry, trial_record
@@ -20,24 +21,26 @@ def test_running_trials_are_shown_with_epoch_and_best_and_written_for_others(tin
     plan = mini_plan(epochs=4)
     study = write_study(tmp_path, plan, tiny_bank, [fold_entry(0), fold_entry(1)], execution())
     text = io.StringIO()
-    console = Console(width=100, file=text)
+    display = RunDisplay(Console(width=100, file=text))
     one, other = first_search_trials(plan, tiny_bank)
-    with Progress(StudyProgress(study, {}, slots=2), [], tmp_path, console, "fmim run mine.py") as progress:
+    counted = StudyProgress(study, {}, slots=2)
+    with Progress(counted, tmp_path, "fmim run mine.py", display.progress, display.warn) as progress:
         progress.started(one)
         progress.started(other)
         for epoch, value in enumerate((0.5, 0.75, 0.625), start=1):
             progress.epoch(one, epoch_row(epoch, validation_mAP=value, seconds=2.0))
         progress.write()
         written = ProgressFile.read(progress_path(tmp_path))
-        console.print(progress.shown())
+        Console(width=100, file=text).print(display.shown())
         progress.finished(other, trial_record(other, "failed", None))
-        assert progress.line().startswith("1 of 14 trials are over, 1 running")
+        Console(width=100, file=text).print(display.shown())
     assert [(run.trial, run.epoch, run.best) for run in written.running] == [(one.id, 3, 0.75), (other.id, 0, None)]
     assert written.command == "fmim run mine.py"
     lines = [" ".join(line.split()) for line in text.getvalue().splitlines()]
     assert f"{one.id} 3/4 75.0 %" in lines
     assert f"{other.id} 0/4 –" in lines
     assert any(line.startswith(f"{other.id} failed") for line in lines)
+    assert any(line.startswith("1 of 14 trials are over, 1 running") for line in lines)
     assert ProgressFile.read(progress_path(tmp_path)).running == []
 
 
@@ -45,7 +48,8 @@ def test_the_models_of_an_ensemble_count_on(tiny_bank: Bank, tmp_path: Path) -> 
     """Two models of three epochs each, which count from 1."""
     plan = ensemble_plan(mini_plan(epochs=3))
     study = StudyProgress(write_study(tmp_path, plan, tiny_bank, [], execution()), {}, slots=1)
-    progress, spec = Progress(study, [], tmp_path, Console(quiet=True)), first_replicates(plan, tiny_bank)[0]
+    progress = Progress(study, tmp_path, None, lambda study, left: None, list[str]().append)
+    spec = first_replicates(plan, tiny_bank)[0]
     progress.started(spec)
     counted = []
     for epoch in (1, 2, 3, 1, 2, 3):

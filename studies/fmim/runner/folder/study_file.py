@@ -1,12 +1,11 @@
-"""What is in a study's folder, and whether it belongs to the plan."""
+"""What a run writes into a study's folder beside its records: study.json, surfaces and the images that are shown."""
 
 from __future__ import annotations
 
-import hashlib
 import io
 import subprocess
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +13,18 @@ from PIL import Image
 
 from fmim.declare.surface import Surface
 from fmim.plan import Plan
-from fmim.runner.folder.differences import check_arms, differences
-from fmim.runner.search.proposals import Proposals, proposals_path
-from fmim.runner.search.proposed_again import proposed_again
-from fmim.runner.search.selection import Outcome
 from fmim_core.data.bank.bank import Bank
 from fmim_core.fingerprint import fingerprint
 from fmim_core.losses.surface import loss_surface
 from fmim_core.margins.base import Margins
 from fmim_core.records import (
-    CalibrationFile,
-    Damaged,
     DataEntry,
     Execution,
     FoldEntry,
     PlannedTrials,
-    Record,
     StudyFile,
     SubsetSummary,
-    calibration_path,
     now,
-    queries_path,
-    read_records,
-    set_aside,
     study_path,
     write_bytes,
     write_json,
@@ -45,94 +33,8 @@ from fmim_core.trial.hardware import environment
 from fmim_core.trial.spec import RESULTS_VERSION
 
 
-def outcomes_of_plan(
-    out: Path, plan: Plan, bank: Bank, tell: Callable[[str], None] = lambda warning: None
-) -> dict[str, Outcome]:
-    """The outcomes of the plan's trials that have a record in the folder, by trial; other records are left alone.
-
-    A damaged record is set aside, and so are damaged queries, which `tell` is told. Then its trial has no outcome, nor
-    has a replicate whose queries are gone from beside its record: it runs again, and writes both.
-
-    Raises:
-        ValueError: a record has the name of a planned trial, but another configuration, data set or seed; or an arm
-            was searched otherwise.
-    """
-    proposals = _proposals(out, plan, tell)
-    old = read_study(out)
-    check_arms(out, old, plan, proposals)
-    planned = {spec.id: spec for spec in plan.possible(bank, proposals.of)}
-    sampled = {arm.name for arm in plan.arms if arm.listed is None}
-    outcomes: dict[str, Outcome] = {}
-    lost, foreign = [], []
-
-    def move(path: Path, damaged: Damaged) -> None:
-        tell(f"{damaged}: moved to {set_aside(path).name}, and its trial runs again")
-
-    for record in read_records(out, move):
-        spec = planned.get(record.trial)
-        if spec is not None:
-            if _has_its_queries(out, record, tell):
-                outcomes[spec.id] = Outcome.of(record, with_history=bool(spec.rungs))
-            if record.fingerprint != spec.fingerprint:
-                foreign.append(spec.id)
-        elif record.arm in sampled and record.search_split < plan.search_splits:
-            lost.append(record.trial)
-    if lost:
-        raise ValueError(
-            f"{out} holds records of configurations that its proposals.json does not have (e.g. {lost[0]}): put the "
-            "file back, or --fresh to move the folder aside and start over"
-        )
-    if foreign:
-        what = f"; {told}" if old and (told := differences(old, _study(plan, bank))) else ""
-        raise ValueError(
-            f"{out} holds {len(foreign)} records of another plan (e.g. {foreign[0]}{what}): "
-            "give another --out, or --fresh to move them aside and start over"
-        )
-    return outcomes
-
-
-def _has_its_queries(out: Path, record: Record, tell: Callable[[str], None]) -> bool:
-    """Whether a record that names a file of queries has it, whole."""
-    if record.queries_sha256 is None:
-        return True
-    path = queries_path(out, record.trial)
-    if not path.exists():
-        return False
-    if hashlib.sha256(path.read_bytes()).hexdigest() == record.queries_sha256:
-        return True
-    tell(f"{path} is damaged (another SHA-256): moved to {set_aside(path).name}, and its trial runs again")
-    return False
-
-
-def _proposals(out: Path, plan: Plan, tell: Callable[[str], None]) -> Proposals:
-    """What searches proposed; a damaged file is set aside, and made again from the records."""
-    try:
-        return Proposals(out)
-    except Damaged as damaged:
-        try:
-            again = proposed_again(plan, read_records(out, lambda path, damaged: None))
-        except ValueError as error:
-            raise ValueError(
-                f"{damaged}. The records do not give it back ({error}): put a copy of it back, or --fresh to move the "
-                "folder aside and start over"
-            ) from damaged
-        tell(f"{damaged}: moved to {set_aside(proposals_path(out)).name}, and made again from the records")
-        again.write(proposals_path(out))
-        return Proposals(out)
-
-
-def set_damaged_forecast_aside(out: Path, tell: Callable[[str], None]) -> None:
-    """So that another one can take its place, and the report is without it until then."""
-    path = calibration_path(out)
-    try:
-        if path.exists():
-            CalibrationFile.read(path)
-    except Damaged as damaged:
-        tell(f"{damaged}: moved to {set_aside(path).name}, and the report has no forecast until the next one")
-
-
 def read_study(out: Path) -> StudyFile | None:
-    """study.json; None if there is none yet.
+    """Return study.json; None if there is none yet.
 
     Raises:
         ValueError: it cannot be read.
@@ -148,7 +50,7 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execu
     """
     if plan.study.code:
         plan.study.code.write(out / "code")
-    old, new = read_study(out), _study(plan, bank)
+    old, new = read_study(out), new_study(plan, bank)
     parts: dict[str, Any] = {"folds": folds, "executions": [*(old.executions if old else ()), execution]}
     if old is not None:
         parts |= {"id": old.id, "created_at": old.created_at}
@@ -157,8 +59,8 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execu
     return written
 
 
-def _study(plan: Plan, bank: Bank) -> StudyFile:
-    """A new study of this plan, before its folds and executions are known."""
+def new_study(plan: Plan, bank: Bank) -> StudyFile:
+    """Return a new study of this plan, before its folds and executions are known."""
     study = plan.study
     return StudyFile(
         id=uuid.uuid4().hex,
@@ -220,7 +122,7 @@ def _subset(bank: Bank, side: str) -> SubsetSummary:
 
 
 def _fingerprint(plan: Plan, bank: Bank) -> str:
-    """Of all trials that are known beforehand, and of the searches that propose the others."""
+    """Return that of all trials that are known beforehand, and of the searches that propose the others."""
     searches = [arm.model_dump(mode="json") for arm in plan.arms if arm.listed is None]
     return fingerprint([spec.fingerprint for spec in plan.possible(bank, lambda arm, search_split: ())] + searches)
 
@@ -255,7 +157,7 @@ def end_execution(out: Path, wall_s: float, trials: int, exit_code: int) -> None
 
 
 def _git_commit() -> str:
-    """This project's commit, with `-dirty` where files differ from it; `unknown` outside a checkout of it.
+    """Return this project's commit, with `-dirty` where files differ from it; `unknown` outside a checkout of it.
 
     An environment may lie in another project's repository, whose commit says nothing of this code.
     """

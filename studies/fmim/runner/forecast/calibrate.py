@@ -13,7 +13,7 @@ from statistics import fmean
 
 from fmim.plan import Plan
 from fmim.runner.backends.backend import Backend
-from fmim.runner.schedule.dispatcher import Observer
+from fmim.runner.schedule.dispatcher import TrialObserver
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker
@@ -122,7 +122,7 @@ class Probes:
     probe does not spend its time on evaluation. Its number of steps follows from what the warm-up took.
     """
 
-    def __init__(self, plan: Plan, images: ImageSet, bank: Bank, slots: int, observer: Observer) -> None:
+    def __init__(self, plan: Plan, images: ImageSet, bank: Bank, slots: int, observer: TrialObserver) -> None:
         trainings: dict[str, TrialSpec] = {}
         for arm in plan.arms:
             for configuration in arm.space.corners():

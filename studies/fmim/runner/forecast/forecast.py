@@ -1,24 +1,18 @@
-"""What a plan will take: its trials in the dispatcher's order on the slots there are, each as long as calibrated."""
+"""Predict what a plan will take: the work of all its trials, each as long as calibrated, shared out over the slots."""
 
 from __future__ import annotations
 
-import heapq
-import itertools
-import math
-import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
+from fmim.declare import Arm
 from fmim.plan import Plan
 from fmim.plan.workload import Work, Workload
-from fmim.runner.backends.backend import TrialSource
 from fmim.runner.forecast.calibrate import Calibration, training_key
-from fmim.runner.forecast.equal import ForecastRecords
-from fmim.runner.schedule.dispatcher import Dispatcher
-from fmim.runner.schedule.reusing import Reusing
+from fmim.runner.reuse.earlier import EarlierTrials
+from fmim.runner.reuse.preview import EqualTrials
+from fmim.runner.schedule.durations import shared_out
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import EpochRow, Metrics, now
 from fmim_core.seeding import derive_seed
 from fmim_core.trial.spec import TrialSpec
 
@@ -43,6 +37,16 @@ class Forecast:
     peak_memory: float
 
 
+@dataclass(frozen=True)
+class _Timed:
+    """A trial with its work, its seconds on the device, and all of its seconds."""
+
+    spec: TrialSpec
+    work: Work
+    busy: float
+    whole: float
+
+
 def forecast(
     plan: Plan,
     workload: Workload,
@@ -51,111 +55,101 @@ def forecast(
     slots: int,
     device_share: float,
     preparation: float,
-    equal: ForecastRecords,
+    earlier: EarlierTrials,
 ) -> Forecast:
-    """Run the plan's dispatcher through without training anything.
+    """Predict a plan, whose trials are shared out over the slots unless a chain of them is longer.
 
-    Scores are drawn, since no one knows them yet: it matters for searches that stop trials alone, which stop as many
-    of them as they would if all configurations were equally good, and for searches on other splits, which then select
-    as by chance.
+    A search that stops trials stops as many as it would if all configurations were equally good.
 
     Args:
         preparation: seconds from the start of the program to the start of the runner.
-        equal: the records that trials take instead of being trained.
+        earlier: what other studies have results of.
     """
-    clock = Clock(workload, calibration, int(bank.summary["test"]["images"]))
-    with tempfile.TemporaryDirectory(prefix="fmim-forecast-") as folder:
-        trials = Reusing(Dispatcher(plan, bank, Path(folder), {}), equal, {})
-        makespan = Slots(trials, clock, slots, plan.study.metric).run()
+    taken = EqualTrials(plan, bank, earlier).taken()
+    names, winners = {one.spec.id for one in taken}, {one.spec.arm: one.spec.number for one in taken}
+    planned = list(_planned(plan, bank, winners))
+    timed = [_timed(workload, calibration, bank, *one) for one in planned if one[0].id not in names]
+    trials, work = len(timed), sum((one.work for one in timed), Work())
+    before = [calibration.first - calibration.gap] * min(slots, trials)  # each slot's first trial has no gap before it
+    makespan = shared_out((calibration.gap + one.whole for one in timed), before, slots)
     return Forecast(
-        **asdict(clock.work),
-        reused=equal.reused,
-        wall_s=preparation + calibration.launch + makespan + calibration.finish,
-        device_seconds=clock.busy * device_share,
+        trials=trials,
+        reused=len(planned) - trials,
+        epochs=work.epochs,
+        images=work.images,
+        wall_s=preparation + calibration.launch + max(makespan, _chain(plan, timed)) + calibration.finish,
+        device_seconds=(sum(one.busy for one in timed) + min(slots, trials) * calibration.first) * device_share,
         peak_memory=max(timing.peak_memory for timing in calibration.timings.values()),
     )
 
 
-@dataclass
-class Clock:
-    """Says how long trials take, and adds up what they cost."""
+def _planned(plan: Plan, bank: Bank, winners: dict[str, int]) -> Iterator[tuple[TrialSpec, int]]:
+    """Yield the plan's trials with the epochs that each trains, if these arms have these winners, others their first.
 
-    workload: Workload
-    calibration: Calibration
-    test_images: int
-    work: Work = field(default_factory=Work)
-    busy: float = 0.0
-
-    def start(self, cold: bool) -> float:
-        """From a free slot to a trial on it, `cold` if it is the slot's first."""
-        self.busy += self.calibration.first if cold else 0.0
-        return self.calibration.first if cold else self.calibration.gap
-
-    def seconds(self, spec: TrialSpec, after: int, until: int) -> float:
-        """From the end of epoch `after` (0: from nothing) to that of epoch `until`; or of the trial.
-
-        A trial of several trainings has no rungs: it is asked for as a whole.
-        """
-        timing = self.calibration.timings[training_key(spec.train)]
-        models = len(self.workload.trainings(spec.fold, spec.search_split)) if spec.epochs else 1
-        epochs, steps = until - after, self.workload.batches(spec.train, spec.fold, spec.search_split)
-        validations = sum(map(spec.train.validates, range(after + 1, until + 1)))
-        validated = validations * self.workload.validated(spec.fold, spec.search_split)
-        busy = epochs * steps * timing.step + validated * timing.image
-        if not after:
-            busy += models * (timing.startup + (timing.warm_up if until else 0.0))  # a reference has no first epoch
-        if spec.reads_test_set and until == spec.epochs:
-            busy += models * self.test_images * timing.image
-        self.busy += busy
-        self.work += Work(0 if after else 1, epochs * models, epochs * steps * spec.train.batches.size)
-        return busy + epochs * models * timing.between
-
-
-@dataclass
-class Slots:
-    """Simulates the runner: trials on slots, in the order in which the dispatcher hands them out."""
-
-    dispatcher: TrialSource
-    clock: Clock
-    free: int
-    metric: str
-    _now: float = 0.0
-    _running: list[tuple[float, int, TrialSpec, int]] = field(default_factory=list)  # when, tie, trial, epochs by then
-    _ties: Iterator[int] = field(default_factory=itertools.count)
-
-    def run(self) -> float:
-        """The seconds from the first trial's start to the last one's end."""
-        cold = self.free
-        while True:
-            while self.free and (spec := self.dispatcher.next()) is not None:
-                self.free -= 1
-                self._train(spec, 0, self.clock.start(cold > 0))
-                cold -= 1
-            if not self._running:
-                return self._now
-            self._now, _, spec, epochs = heapq.heappop(self._running)
-            other = (spec.search_split,) if spec.search_split else ()
-            score = derive_seed("forecast", spec.arm, spec.number, *other) / 2**63
-            history = [_row(epoch + 1, score) for epoch in range(epochs)]
-            over = epochs == spec.epochs
-            if not over and self.dispatcher.goes_on(spec, history):
-                self._train(spec, epochs)
+    Winners of other splits are others, wherever there is a choice.
+    """
+    arms = {arm.name: arm for arm in plan.arms}
+    stopped = {name: _stopped(plan, arm) for name, arm in arms.items()}
+    for spec in plan.possible(bank, lambda arm, split: [next(arms[arm].space.corners())] * arms[arm].budget):
+        epochs = spec.epochs
+        if spec.stage == "replicate" and (
+            spec.number != winners.get(spec.arm, 0) or (spec.search_split and arms[spec.arm].budget == 1)
+        ):
+            continue
+        if spec.stage == "search" and (end := stopped[spec.arm].get(spec.number)) is not None:
+            if spec.fold:
                 continue
-            metrics = Metrics(validation={self.metric: score}, test={self.metric: score})
-            status = "completed" if over else "stopped"
-            parts = {"status": status, "history": tuple(history), "metrics": metrics}
-            self.dispatcher.finished(spec, spec.record(now()).changed(parts))
-            self.free += 1
-
-    def _train(self, spec: TrialSpec, after: int, before: float = 0.0) -> None:
-        """Train until the next rung, or to the end, `before` seconds from now."""
-        until = min((epoch for epoch in (*spec.rungs, spec.epochs) if epoch > after), default=spec.epochs)
-        end = self._now + before + self.clock.seconds(spec, after, until)
-        heapq.heappush(self._running, (end, next(self._ties), spec, until))
+            epochs = end
+        yield spec, epochs
 
 
-def _row(epoch: int, score: float) -> EpochRow:
-    """An epoch of which nothing is known but its score."""
-    unknown = dict.fromkeys(EpochRow.model_fields, math.nan)
-    none = {"batches": 0, "empty_batches": 0, "delta_histogram": None, "phi_an_histogram": None}
-    return EpochRow.model_validate(unknown | none | {"epoch": epoch, "validation_mAP": score})
+def _stopped(plan: Plan, arm: Arm) -> dict[int, int]:
+    """Ask an arm's stopping rule, one configuration after the other; return where each stopped one ends, by number."""
+    rule, rungs, found = arm.searcher.stopping_rule, plan.rungs_of(arm), dict[int, int]()
+    if rule is None:
+        return found
+    training = plan.training_of(arm)
+    state = rule.start(training.validations, higher_is_better=True)
+    for number in range(arm.budget):
+        value = float(derive_seed("forecast", arm.name, number))
+        for epochs in rungs:
+            if number not in found and state.stops(number, [value] * (epochs // training.validate_every)):
+                found[number] = epochs
+    return found
+
+
+def _timed(workload: Workload, calibration: Calibration, bank: Bank, spec: TrialSpec, epochs: int) -> _Timed:
+    timing, train = calibration.timings[training_key(spec.train)], spec.train
+    models = len(workload.trainings(spec.fold, spec.search_split)) if epochs else 1
+    steps = epochs * workload.batches(train, spec.fold, spec.search_split)
+    embedded = sum(map(train.validates, range(1, epochs + 1))) * workload.validated(spec.fold, spec.search_split)
+    if spec.reads_test_set:
+        embedded += models * int(bank.summary["test"]["images"])
+    first = timing.startup + (timing.warm_up if epochs else 0.0)  # a reference has no first epoch
+    busy = models * first + steps * timing.step + embedded * timing.image
+    work = Work(1, epochs * models, steps * train.batches.size)
+    return _Timed(spec, work, busy, busy + epochs * models * timing.between)
+
+
+def _chain(plan: Plan, timed: list[_Timed]) -> float:
+    """Return the seconds of the longest chain of trials that wait for each other, on however many slots.
+
+    Those are an arm's search, as far as proposals wait for results and folds for the first one, then a replicate; and
+    references behind the searches.
+    """
+    longest: dict[tuple[str, str], float] = {}
+    for one in timed:
+        key = one.spec.arm, one.spec.stage
+        longest[key] = max(longest.get(key, 0.0), one.whole)
+    searches = {arm.name: _depth(arm) * longest.get((arm.name, "search"), 0.0) for arm in plan.arms}
+    behind = max(searches.values())
+    tested = [searches.get(arm, behind) + longest[arm, stage] for arm, stage in longest if stage != "search"]
+    return max(*tested, *searches.values())
+
+
+def _depth(arm: Arm) -> int:
+    """Return how many trials of an arm's search follow each other at least."""
+    depths: list[int] = []
+    for number in range(arm.budget):
+        depths.append(1 + max(depths[: arm.searcher.results_needed(number)], default=0))
+    return max(depths) + arm.searcher.screens

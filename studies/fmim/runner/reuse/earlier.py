@@ -1,8 +1,8 @@
-"""Which trials other studies have results of, by what decides these."""
+"""Trials that other studies have results of, by what decides these."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,25 +24,29 @@ class EarlierTrials:
     reuse: bool = True
 
     def may_stand_for(self, spec: TrialSpec) -> bool:
-        """Whether the record of an equal trial may be this one's, too; never where its search may stop it.
+        """Say whether the record of an equal trial may be this one's, too; never where its search may stop it.
 
         When a search stops a trial depends on the other trials of its arm, so that a whole training is no answer.
         """
         return self.reuse and not spec.rungs
 
     def of(self, spec: TrialSpec) -> Sequence[Path]:
-        """The records of other studies that may stand for this trial."""
+        """Return the records of other studies that may stand for this trial."""
         return self.records.get(spec.fingerprint, ()) if self.may_stand_for(spec) else ()
 
     def name(self, record: Path) -> str:
-        """The folder of the study that a record lies in."""
+        """Return the folder of the study that a record lies in."""
         return record.parents[1].relative_to(self.studies).as_posix()
+
+
+NOTHING = EarlierTrials(Path(), reuse=False)
+"""For a study whose trials are all trained."""
 
 
 def earlier_trials(
     studies: Path, data_fingerprint: str, seed: int, but: Path | None = None, reuse: bool = True
 ) -> EarlierTrials:
-    """What the studies in a folder, and in folders within it, have results of, on these images with this seed.
+    """Return what the studies in a folder, and in folders within it, have results of, on these images with this seed.
 
     A folder that `--fresh` has moved aside was left on purpose, and one whose study.json cannot be read, or is of other
     results, says nothing: neither counts.
@@ -64,9 +68,8 @@ def earlier_trials(
 
 
 def study_folders(studies: Path) -> Iterator[Path]:
-    """Folders with a study.json, sorted; a folder of several studies, as of a whole paper, may lie beside them."""
-    found: Iterable[Path] = (path for pattern in ("*/study.json", "*/*/study.json") for path in studies.glob(pattern))
-    for path in sorted(found):
+    """Yield folders with a study.json, sorted; one of several studies, as of a whole paper, may lie beside them."""
+    for path in sorted([*studies.glob("*/study.json"), *studies.glob("*/*/study.json")]):
         if not any(map(is_moved_aside, path.relative_to(studies).parts)):
             yield path.parent
 

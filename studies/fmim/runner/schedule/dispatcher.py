@@ -11,6 +11,7 @@ from typing import Protocol
 from fmim.declare import Arm
 from fmim.plan import Plan
 from fmim.plan.workload import Workload
+from fmim.runner.reuse.shared import SharedRecords
 from fmim.runner.search.arm_search import ArmSearch
 from fmim.runner.search.proposals import Proposals
 from fmim.runner.search.selection import Outcome, given
@@ -19,17 +20,17 @@ from fmim_core.records import EpochRow, FixedSelection, Record, Selection, Selec
 from fmim_core.trial.spec import TrialSpec
 
 
-class Observer(Protocol):
-    """Someone who watches trials: the progress display, the tracker."""
+class TrialObserver(Protocol):
+    """Someone who watches trials: the progress of the run, the MLflow mirror."""
 
     def started(self, spec: TrialSpec) -> None:
-        """A trial begins."""
+        """Take note that a trial begins."""
 
     def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
-        """A trial has run an epoch."""
+        """Take note of an epoch that a trial has run."""
 
     def finished(self, spec: TrialSpec, record: Record) -> None:
-        """A trial is over, whatever its status."""
+        """Take note that a trial is over, whatever its status."""
 
 
 Search = tuple[int, str]
@@ -48,11 +49,13 @@ class Dispatcher:
     their trials keep it. The searches on other splits go along with the study's own, which comes first among equals. A
     winner is written to selection.json before its first replicate is handed out, and so before the test set is opened;
     that of another split likewise, before the trial that ends it. References read the test set, too: they come last,
-    once every search of every arm is over.
+    once every search of every arm is over. A trial whose turn comes is not handed out where `shared` has the record of
+    an equal one, or waits for it.
 
     Args:
         done: outcomes of the trials that have a record.
         selected: is told the number of each arm's winner in its space, as soon as it is known.
+        shared: the records that trials may take from equal ones; by default, none.
     """
 
     def __init__(
@@ -61,19 +64,19 @@ class Dispatcher:
         bank: Bank,
         out: Path,
         done: Mapping[str, Outcome],
-        observers: Iterable[Observer] = (),
+        observers: Iterable[TrialObserver] = (),
         selected: Callable[[str, int], None] = lambda arm, number: None,
+        shared: SharedRecords | None = None,
     ) -> None:
-        self._plan, self._bank, self._out = plan, bank, out
-        self._observers, self._selected = list(observers), selected
+        self._plan, self._bank, self._path = plan, bank, out / "selection.json"
+        self._observers, self._selected, self._shared = list(observers), selected, shared or SharedRecords(out)
         self._outcomes = {trial: outcome for trial, outcome in done.items() if outcome.final}
         self._workload, self._test_images = Workload(plan, bank.development()), int(bank.summary["test"]["images"])
         self._ready: list[tuple[int, int, int, int, TrialSpec]] = []  # a heap: the longest, arm's rank, replicate
         self._queued: set[str] = set()  # replicates and references that have been in it
-        self._selections: dict[Search, Selection] = {}
-        path = out / "selection.json"
-        before = SelectionFile.read(path) if path.exists() else SelectionFile()
-        self._fixed = {(split, arm): one for split, arms in before.by_split.items() for arm, one in arms.items()}
+        self._selections: dict[Search, FixedSelection] = {}
+        self._before = SelectionFile.read(self._path) if self._path.exists() else SelectionFile()
+        self.handed_out = 0
         proposals = Proposals(out)
         order = sorted(plan.arms, key=lambda arm: -arm.budget)
         self._rank = {arm.name: rank for rank, arm in enumerate(order)}
@@ -88,17 +91,6 @@ class Dispatcher:
         for trial, outcome in self._outcomes.items():
             self._outcomes[trial] = replace(outcome, history=())  # its search has seen it
 
-    def next(self) -> TrialSpec | None:
-        """The next trial to run; None if there is none now, though more may follow when running ones end."""
-        return heapq.heappop(self._ready)[-1] if self._ready else self._next_of_a_search()
-
-    def _next_of_a_search(self) -> TrialSpec | None:
-        due = [(s.uses_results, ahead, s) for s in self._searches.values() if (ahead := s.ahead) is not None]
-        return max(due, key=lambda entry: entry[:2])[-1].next() if due else None  # the first of equals, by rank
-
-    def _length(self, spec: TrialSpec) -> int:
-        return self._workload.length(spec.train, spec.fold, self._test_images, spec.search_split)
-
     @property
     def selections(self) -> dict[str, Selection]:
         """What is selected for the study so far, by arm."""
@@ -107,32 +99,57 @@ class Dispatcher:
     @property
     def exhausted(self) -> bool:
         """Whether no trial is left and none can follow."""
-        return not self._ready and all(search.over for search in self._searches.values())
+        return not (self._ready or self._shared.waiting) and all(search.over for search in self._searches.values())
 
     @property
     def complete(self) -> bool:
         """Whether every arm has a winner, on every split, and every trial a final record."""
         final = all(outcome.final for outcome in self._outcomes.values())
         winners = [selection.number for selection in self._selections.values()]
-        searches = len(self._plan.arms) * self._plan.search_splits
-        return final and self.exhausted and len(winners) == searches and None not in winners
+        return final and self.exhausted and self._all_selected and None not in winners
+
+    @property
+    def _all_selected(self) -> bool:
+        return len(self._selections) == len(self._plan.arms) * self._plan.search_splits
+
+    def next(self) -> TrialSpec | None:
+        """Return the next trial to run; None if there is none now, though more may follow when running ones end."""
+        while (spec := self._shared.next_released() or self._next_due() or self._shared.next_forsaken()) is not None:
+            record = self._shared.take_over(spec)
+            if record is not None:
+                self._over(spec, record)
+            elif not self._shared.holds_back(spec):
+                self.handed_out += 1
+                return spec
+        return None
+
+    def _next_due(self) -> TrialSpec | None:
+        if self._ready:
+            return heapq.heappop(self._ready)[-1]
+        due = [(s.uses_results, ahead, s) for s in self._searches.values() if (ahead := s.ahead) is not None]
+        return max(due, key=lambda entry: entry[:2])[-1].next() if due else None  # the first of equals, by rank
 
     def started(self, spec: TrialSpec) -> None:
-        """To be called when a trial begins."""
+        """Take note that a trial begins."""
         for observer in self._observers:
             observer.started(spec)
 
     def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
-        """To be called with each epoch's row."""
+        """Take note of an epoch that a trial has run."""
         for observer in self._observers:
             observer.epoch(spec, row)
 
     def goes_on(self, spec: TrialSpec, history: Sequence[EpochRow]) -> bool:
-        """To be asked after each epoch of a trial with rungs: if the answer is no, it is to be stopped."""
+        """Say whether a trial with rungs goes on; asked after each of its epochs."""
         return self._searches[spec.search_split, spec.arm].goes_on(spec, history)
 
     def finished(self, spec: TrialSpec, record: Record) -> None:
-        """To be called with a trial's record, whatever its status."""
+        """Take note that a trial is over, whatever its status."""
+        self._shared.add(spec, record)
+        self._over(spec, record)
+        self._shared.release(spec)
+
+    def _over(self, spec: TrialSpec, record: Record) -> None:
         outcome = Outcome.of(record, with_history=bool(spec.rungs))
         self._outcomes[spec.id] = outcome
         for observer in self._observers:
@@ -148,24 +165,33 @@ class Dispatcher:
         if search is not None and not search.over:
             return
         selection = search.selection() if search else given(next(arm.space.configurations()), self._plan.study.metric)
-        self._selections[split, arm.name] = selection
-        self._write_selections()
+        self._fix((split, arm.name), selection)
         if not split and selection.number is not None:
             self._selected(arm.name, selection.number)
         for spec in self._replicates(arm):
             self._queue(spec, self._length(spec), self._rank[arm.name])
-        if len(self._selections) == len(self._plan.arms) * self._plan.search_splits:
+        if self._all_selected:
             for rank, planned in enumerate(self._plan.references):
                 for spec in self._plan.reference(planned, self._bank):
                     self._queue(spec, 0, rank)  # it trains nothing, so that it is shorter than any replicate
 
-    def _queue(self, spec: TrialSpec, length: int, rank: int) -> None:
-        if spec.id not in self._outcomes and spec.id not in self._queued:
-            self._queued.add(spec.id)
-            heapq.heappush(self._ready, (-length, rank, spec.replicate, spec.search_split, spec))
+    def _fix(self, search: Search, selection: Selection) -> None:
+        """Write a winner; it keeps the time at which it was first fixed, and one that it replaces stays in sight."""
+        written = {(split, arm): one for split, arms in self._before.by_split.items() for arm, one in arms.items()}
+        before, selected_at, previous = written.get(search), now(), tuple[FixedSelection, ...]()
+        if before is not None and before.configuration == selection.configuration:
+            selected_at, previous = before.selected_at, before.previous
+        elif before is not None:
+            previous = (*before.previous, before.model_copy(update={"previous": ()}))
+        self._selections[search] = FixedSelection(**dict(selection), selected_at=selected_at, previous=previous)
+        unplanned = {one: written[one] for one in written if one[0] >= self._plan.search_splits}
+        by_split: dict[int, dict[str, FixedSelection]] = {0: {}}
+        for (split, arm), one in (self._selections | unplanned).items():
+            by_split.setdefault(split, {})[arm] = one
+        SelectionFile(arms=by_split.pop(0), other_splits=by_split).write(self._path)
 
     def _replicates(self, arm: Arm) -> Iterator[TrialSpec]:
-        """Those of an arm's winner, once it is known, and of the winners of other splits, where they are others."""
+        """Yield those of an arm's winner, once it is known, and of other splits' winners, where they are others."""
         own = self._selections.get((0, arm.name))
         for split in range(self._plan.search_splits if own else 0):
             one = self._selections.get((split, arm.name))
@@ -174,21 +200,10 @@ class Dispatcher:
             if split == 0 or own is None or one.configuration != own.configuration:
                 yield from self._plan.replicate(arm, one.number, one.configuration, self._bank, split)
 
-    def _write_selections(self) -> None:
-        """A winner keeps the time at which it was first fixed; one that replaces another keeps that one in sight."""
-        for search, selection in self._selections.items():
-            before = self._fixed.get(search)
-            selected_at, previous = now(), tuple[FixedSelection, ...]()
-            if before is not None and before.configuration == selection.configuration:
-                selected_at, previous = before.selected_at, before.previous
-            elif before is not None:
-                previous = (*before.previous, before.model_copy(update={"previous": ()}))
-            self._fixed[search] = FixedSelection(**dict(selection), selected_at=selected_at, previous=previous)
-        by_split: dict[int, dict[str, FixedSelection]] = {0: {}}
-        for (
-            split,
-            name,
-        ), one in self._fixed.items():  # of splits that this plan does not have, what was selected stays
-            if (split, name) in self._selections or split >= self._plan.search_splits:
-                by_split.setdefault(split, {})[name] = one
-        SelectionFile(arms=by_split.pop(0), other_splits=by_split).write(self._out / "selection.json")
+    def _queue(self, spec: TrialSpec, length: int, rank: int) -> None:
+        if spec.id not in self._outcomes and spec.id not in self._queued:
+            self._queued.add(spec.id)
+            heapq.heappush(self._ready, (-length, rank, spec.replicate, spec.search_split, spec))
+
+    def _length(self, spec: TrialSpec) -> int:
+        return self._workload.length(spec.train, spec.fold, self._test_images, spec.search_split)

@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from fmim.runner.schedule.time_left import Durations, Waiting, makespan
+from fmim.runner.schedule.durations import Durations, shared_out
 from fmim.runner.search.selection import Outcome, better
 from fmim_core.metric_names import METRICS
 from fmim_core.records import ArmEntry, ReferenceEntry, RunningTrial, Stage, StudyFile, TrialCounts, TrialLengths
@@ -160,31 +160,37 @@ class StudyProgress:
         arm.best = better(arm.best, (outcome.validation or {}).get(self.metric.name), self.metric)
 
     def seconds_left(self, now: datetime) -> float | None:
-        """Until the last trial is over; None with nothing to go by, such as a trial that is over."""
+        """Return about how long the rest takes; None while there is nothing to go by.
+
+        That is all trials shared out over the slots, or the longest chain of trials that wait for each other (an arm's
+        search, then a replicate; references behind every search), whichever is longer.
+        """
         durations = deepcopy(self._durations)
         for one in self.running.values():
             if one.epoch > 1 and one.epoch_s is not None and not durations.knows(one.arm, one.stage):
                 durations.add(one.arm, one.stage, self._length(one.arm, one.stage) / one.epochs, 0.0, one.epoch_s)
         if not durations or not all(arm.predictable for arm in self.arms.values()):
             return None
-        by_stage = Counter((one.arm, one.stage) for one in self.running.values())
-        waiting = {}
-        for arm in sorted(self.arms.values(), key=self._order):
-            searching = by_stage[arm.name, "search"]
-            stage: Stage = "reference" if arm.reference else "replicate"
-            tested = sum(arm.statuses.values()) - arm.searched
-            waiting[arm.name] = Waiting(
-                search=max(0, arm.waiting_in_search(searching) - self._to_reuse(arm, "search")),
-                search_s=durations.of(arm.name, "search", self._length(arm.name, "search")),
-                searching=searching,
-                replicates=max(
-                    0, arm.replicates - tested - by_stage[arm.name, stage] - self._to_reuse(arm, "replicate")
-                ),
-                replicate_s=durations.of(arm.name, "replicate", self._length(arm.name, stage)),
-                reference=arm.reference,
-            )
-        running = [(one.arm, self._left(one, durations, now)) for one in self.running.values()]
-        return makespan(running, waiting, self.slots)
+        busy, waiting, searches, chains = list[float](), list[float](), 0.0, [0.0]
+        for arm in sorted(self.arms.values(), key=lambda arm: arm.reference):
+            running = [one for one in self.running.values() if one.arm == arm.name]
+            searching = [self._left(one, durations, now) for one in running if one.stage == "search"]
+            testing = [self._left(one, durations, now) for one in running if one.stage != "search"]
+            search, replicates = self._waiting(arm, len(searching), len(testing))
+            search_s, replicate_s = (durations.of(arm.name, stage, self._length(arm.name, stage)) for stage in STAGES)
+            busy += searching + testing
+            waiting += [search_s] * search + [replicate_s] * replicates
+            chain = search_s if search else max(searching, default=0.0)
+            behind = searches if arm.reference else chain
+            chains += [chain, behind + replicate_s if replicates else 0.0]
+            searches = max(searches, chain)
+        return max(shared_out(waiting, busy, self.slots), *chains)
+
+    def _waiting(self, arm: ArmProgress, searching: int, testing: int) -> tuple[int, int]:
+        """Count an arm's trials that have not begun and need training: of the search, and replicates."""
+        tested = arm.done - arm.searched
+        search = arm.waiting_in_search(searching) - self._to_reuse(arm, "search")
+        return max(0, search), max(0, arm.replicates - tested - testing - self._to_reuse(arm, "replicate"))
 
     def _left(self, one: RunningTrial, durations: Durations, now: datetime) -> float:
         """Seconds of a running trial that are left: by the clock, as far as the epochs that are over allow."""
@@ -194,10 +200,6 @@ class StudyProgress:
             return max(0.0, by_clock)
         most, least = (whole * max(0, one.epochs - over) / one.epochs for over in (one.epoch, one.epoch + 1))
         return min(most, max(least, by_clock))
-
-    def _order(self, arm: ArmProgress) -> tuple[float, int]:
-        """As the dispatcher hands out trials of searches: the longest first, of equals those of the largest budget."""
-        return -self._length(arm.name, "search") - self._length(arm.name, "replicate"), -arm.n_s
 
     def _length(self, arm: str, stage: Stage) -> float:
         lengths = self.lengths.get(arm, NO_LENGTH)

@@ -57,6 +57,11 @@ class ArmSearch:
             self._queue = deque(sorted(self._queue, key=lambda spec: -self._lengths[spec.number]))
 
     @property
+    def trials(self) -> list[TrialSpec]:
+        """Its trials so far, whether due or not."""
+        return [spec for trials in self._trials for spec in trials]
+
+    @property
     def over(self) -> bool:
         """Whether no trial is left and none can follow."""
         return self._all_proposed and not self._left

@@ -11,15 +11,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from rich.console import Console
 
 from fmim.data.sources import find_listing
 from fmim.runner.ending.exit_codes import DONE
-from fmim.runner.run import run_plan
 from fmim_core.data.listings.listing import Listing
 from fmim_core.data.sets.chestxray14 import ChestXray14
 from fmim_core.records import StudyFile, read_records
-from tests.support.mini_study import mini_plan, options_in
+from tests.support.mini_study import mini_plan, options_in, run_here
 from tests.support.nih_folders import TEST, TRAIN, V2017, told, write
 from tests.support.paths import REAL_DATA, needs_nih
 
@@ -157,7 +155,7 @@ def small_download(root: Path, development: int = 20, test: int = 8) -> Path:
 def test_a_study_on_it_says_release_and_checksums_everywhere(tmp_path: Path) -> None:
     root = small_download(tmp_path / "download")
     options = options_in(tmp_path, out=tmp_path / "out", data="chestxray14", data_root=root)
-    assert run_plan(mini_plan(epochs=1, replicates=1), options, Console(quiet=True)) == DONE
+    assert run_here(mini_plan(epochs=1, replicates=1), options) == DONE
     files = {
         name: hashlib.sha256((root / name).read_bytes()).hexdigest()
         for name in ("Data_Entry_2017_v2020.csv", "train_val_list.txt", "test_list.txt")

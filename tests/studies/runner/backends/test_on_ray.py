@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from fmim.plan.workload import Work
 from fmim.runner.backends.backend import Resources
@@ -23,7 +22,6 @@ from fmim.runner.backends.ray_backend import RayBackend
 from fmim.runner.backends.ray_cluster import RayCluster, cluster_for
 from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.forecast.forecast import Forecast
-from fmim.runner.run import run_started
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim_core.data.bank.bank import Bank
 from fmim_core.machine import cores
@@ -41,7 +39,7 @@ from fmim_core.trial.trial import RunSettings
 from tests.benchmarks.idle import IdleTrial, Watch, idle_plan
 from tests.studies.runner.forecast.test_calibrate import check_prediction
 from tests.support.comparison import comparable_records
-from tests.support.mini_study import NO_TRACKER, mini_plan, options_in
+from tests.support.mini_study import NO_TRACKER, mini_plan, options_in, run_here
 from tests.support.mlflow_databases import tracked_in
 from tests.support.own_files import my_study
 from tests.support.program import Program
@@ -94,7 +92,7 @@ def test_a_trial_whose_worker_is_killed_goes_on_from_its_checkpoint_and_the_stud
     killer = threading.Thread(target=kill_one_worker, args=(tmp_path / "study", killed, give_up))
     killer.start()
     try:
-        code = run_started(plan, options_in(tmp_path, backend="ray"), cluster, Console(quiet=True))
+        code = run_here(plan, options_in(tmp_path, backend="ray"), cluster=cluster)
     finally:
         give_up.set()
         killer.join()
@@ -167,7 +165,7 @@ def hears_ctrl_c() -> Iterator[None]:
 def search(root: Path, start: RayCluster | None, backend: str) -> Path:
     """Run two real searches; returns the study's folder."""
     options = options_in(root, study="automargin_vs_search", backend=backend, tracking_uri=tracked_in(root))
-    assert run_started(REAL, options, start, Console(quiet=True)) == DONE
+    assert run_here(REAL, options, cluster=start) == DONE
     return root / "study"
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from fmim.runner.folder.study_file import outcomes_of_plan, write_study
+from fmim.runner.folder.outcomes import outcomes_of_plan
+from fmim.runner.folder.study_file import write_study
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import read_json, write_json
 from fmim_core.trial.spec import RESULTS_VERSION

@@ -14,15 +14,14 @@ import pytest
 from rich.console import Console
 
 from fmim.commands.options import Options
+from fmim.runner.folder.outcomes import set_damaged_forecast_aside
 from fmim.runner.folder.ownership import locked
-from fmim.runner.folder.study_file import set_damaged_forecast_aside
-from fmim.runner.predict import predict_plan
-from fmim.runner.run import run_plan
+from fmim.terminal.predicting import predict_here
 from fmim_core.records import SCHEMA, read_json
 from tests.support.calibration import CALIBRATION
 from tests.support.factories import make_out
 from tests.support.file_contents import edit, write
-from tests.support.mini_study import NO_TRACKER
+from tests.support.mini_study import NO_TRACKER, run_here
 from tests.support.program import Program
 
 BOTH = "belongs to the study 'automargin_vs_grid', not to 'lambda_sweep': give another --out, or --fresh to move it"
@@ -42,7 +41,7 @@ def refused(root: Path, out: Path, message: str, **more: object) -> None:
     """Running, planning and calibrating are refused, and nothing is written anywhere."""
     before = content(root)
     given = options(root, out, **more)
-    for how in (run_plan, predict_plan):
+    for how in (run_here, predict_here):
         with pytest.raises(ValueError, match=message):
             how(given.plan(), given.setup, Console(quiet=True))
     with pytest.raises(ValueError, match=message):
@@ -250,6 +249,6 @@ def test_fresh_moves_any_studys_folder_aside(tmp_path: Path) -> None:
     out = make_out(tmp_path / "x", arms=("triplet_q1",))
     before = content(out)
     given = options(tmp_path, out, fresh=True, replicates=1)
-    assert run_plan(given.plan(), given.setup, Console(quiet=True)) == 0
+    assert run_here(given.plan(), given.setup) == 0
     (aside,) = tmp_path.glob("x.until-*")
     assert {name: value for name, value in content(aside).items() if name != ".lock"} == before

@@ -14,11 +14,10 @@ from fmim.plan import Plan
 from fmim.plan.workload import Work, Workload
 from fmim.runner.forecast import calibrate as calibration_module
 from fmim.runner.forecast.calibrate import Calibration, Probes, Timing, training_key
-from fmim.runner.forecast.equal import ForecastRecords
 from fmim.runner.forecast.forecast import Forecast, forecast
-from fmim.runner.predict import predict_plan
 from fmim.runner.reuse.earlier import EarlierTrials
 from fmim.runner.search.tpe import TPE
+from fmim.terminal.predicting import predict_here
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import CalibrationFile, Cost, EpochRow, Record, TrialError, record_path
 from fmim_core.trial.spec import TrialSpec
@@ -49,8 +48,7 @@ def invented(plan: Plan, timing: Timing = TIMING, **around: float) -> Calibratio
 
 def predicted(plan: Plan, bank: Bank, slots: int, calibration: Calibration, preparation: float = 0.0) -> Forecast:
     workload = Workload(plan, bank.development())
-    equal = ForecastRecords(EarlierTrials(Path()), on_gpu=False)
-    return forecast(plan, workload, bank, calibration, slots, 0.5, preparation, equal)
+    return forecast(plan, workload, bank, calibration, slots, 0.5, preparation, EarlierTrials(Path()))
 
 
 def test_work_is_counted_as_trials_count_it(tiny_bank: Bank, tmp_path: Path) -> None:
@@ -260,7 +258,7 @@ def test_a_small_plan_is_predicted_and_nothing_but_the_prediction_is_left(tmp_pa
     plan = mini_plan()
     options = options_in(tmp_path, out=tmp_path / "out")
     with (tmp_path / "screen.txt").open("w") as file:
-        found = predict_plan(plan, options, Console(file=file, width=200))
+        found = predict_here(plan, options, Console(file=file, width=200))
     content = CalibrationFile.read(tmp_path / "out" / "calibration.json")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["calibration.json"]
     assert not record_path(tmp_path / "out", "x").parent.exists()

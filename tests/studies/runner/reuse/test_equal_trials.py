@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from fmim.runner.reuse.earlier import EarlierTrials
-from fmim.runner.reuse.known import EqualTrials
-from fmim.runner.reuse.on_disk import RecordsOnDisk
+from fmim.runner.reuse.preview import EqualTrials
+from fmim.runner.reuse.shared import SharedRecords
 from fmim.runner.schedule.dispatcher import Dispatcher
-from fmim.runner.schedule.reusing import Reusing
 from fmim.runner.search.selection import Outcome
 from fmim.runner.search.tpe import TPE
 from fmim_core.data.bank.bank import Bank
@@ -114,10 +113,9 @@ def test_an_interrupted_study_goes_on_without_training_anything_twice(
 def test_what_had_begun_goes_on_though_an_equal_trial_is_due_before_it(tiny_bank: Bank, tmp_path: Path) -> None:
     plan = plan_of(arm("wide", Grid(), grid(0.2, 0.4, betas=(0.25,))), arm("given", Grid(), grid(0.4, betas=(0.25,))))
 
-    def started(outcomes: dict[str, Outcome], begun: dict[str, str] | None = None) -> Reusing:
-        records = RecordsOnDisk(EarlierTrials(tmp_path.parent), tmp_path, False, list[str]().append)
-        dispatcher = Dispatcher(plan, tiny_bank, tmp_path, outcomes)
-        return Reusing(dispatcher, records, records.begun(outcomes) if begun is None else begun)
+    def started(outcomes: dict[str, Outcome]) -> Dispatcher:
+        shared = SharedRecords(tmp_path, EarlierTrials(tmp_path.parent), over=outcomes)
+        return Dispatcher(plan, tiny_bank, tmp_path, outcomes, shared=shared)
 
     outcomes, trials = dict[str, Outcome](), started({})
     searched = {spec.id: spec for spec in iter(trials.next, None)}
@@ -136,12 +134,12 @@ def test_what_had_begun_goes_on_though_an_equal_trial_is_due_before_it(tiny_bank
 
     outcomes = {record.trial: Outcome.of(record) for record in read_records(tmp_path)}
     assert "given.c00.fold0" in outcomes
-    assert "wide.c01.seed0" in [spec.id for spec in iter(started(outcomes, {}).next, None)]  # the larger arm's is first
     again = [spec.id for spec in iter(started(outcomes).next, None)]
     assert ("given.c00.seed0" in again, "wide.c01.seed0" in again) == (True, False)
-    unplanned = {given.fingerprint: "another.c00.seed0"}  # of a plan before this one: nobody waits for it for ever
-    again = [spec.id for spec in iter(started(outcomes, unplanned).next, None)]
-    assert ("wide.c01.seed0" in again) != ("given.c00.seed0" in again)
+    begun = checkpoint_path(tmp_path, given.id)
+    begun.rename(checkpoint_path(tmp_path, "another.c00.seed0"))  # of a plan before this one: nobody waits for it long
+    again = [spec.id for spec in iter(started(outcomes).next, None)]
+    assert ("given.c00.seed0" in again, "wide.c01.seed0" in again) == (False, True)  # the larger arm's is first
 
 
 def equal_ones(simulation: Simulation, spec: TrialSpec) -> list[Record]:
@@ -171,7 +169,6 @@ def test_a_plan_knows_beforehand_how_many_trials_are_equal(each: Simulation, tin
     )
     assert found.to_train == PLAN.trials - 12
     assert equal.by_arm({"wide": 2, "narrow": 0}) == {
-        "wide": TrialCounts(search=0, replicate=0),
         "narrow": TrialCounts(search=4, replicate=3),
         "given": TrialCounts(search=2, replicate=3),
     }

@@ -15,10 +15,9 @@ from rich.console import Console
 import fmim
 from fmim.runner.checked import check_plan
 from fmim.runner.ending.exit_codes import DONE
+from fmim.runner.reuse.copying import read_usable
 from fmim.runner.reuse.earlier import earlier_trials
-from fmim.runner.reuse.known import Reused, reused_before
-from fmim.runner.reuse.taking_over import usable
-from fmim.runner.run import run_plan
+from fmim.runner.reuse.preview import Reused, reused_before
 from fmim.runner.setup import Setup
 from fmim_core.data.bank.building import find_bank
 from fmim_core.records import (
@@ -38,7 +37,7 @@ from fmim_reports.reading.results import read_results
 from fmim_reports.writing.captions import reuse_sentence
 from tests.support.comparison import comparable_records
 from tests.support.file_contents import edit
-from tests.support.mini_study import MINI, mini_plan, options_in
+from tests.support.mini_study import MINI, mini_plan, options_in, run_here
 from tests.support.mlflow_databases import tracked_in
 from tests.support.other_study import SHARED, other_plan
 
@@ -74,11 +73,10 @@ class Two:
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Two:
     found = Two(tmp_path_factory.mktemp("two"))
-    quiet = Console(quiet=True)
-    assert run_plan(mini_plan(), found.options(found.first), quiet) == DONE
+    assert run_here(mini_plan(), found.options(found.first)) == DONE
     tracked = {"tracking_uri": tracked_in(found.root)}
-    assert run_plan(other_plan(), found.options(found.reusing, reuse=True, **tracked), quiet) == DONE
-    assert run_plan(other_plan(), found.options(found.anew), quiet) == DONE
+    assert run_here(other_plan(), found.options(found.reusing, reuse=True, **tracked)) == DONE
+    assert run_here(other_plan(), found.options(found.anew)) == DONE
     return found
 
 
@@ -229,20 +227,20 @@ def copied(two: Two, tmp_path: Path) -> Copied:
 def test_a_damaged_foreign_or_other_trial_is_not_usable(copied: Copied) -> None:
     path, record, spec = copied.path, copied.record, copied.spec
     whole = path.read_bytes()
-    assert usable(path, spec, on_gpu=False) == record
+    assert read_usable(path, spec, on_gpu=False) == record
     with pytest.raises(ValueError, match="trained on the CPU, which rounds otherwise than a GPU"):
-        usable(path, spec, on_gpu=True)
+        read_usable(path, spec, on_gpu=True)
 
     path.write_bytes(whole.replace(b'"replicate": 1', b'"replicate": 0'))
     with pytest.raises(ValueError, match="does not match its sha256"):
-        usable(path, spec, on_gpu=False)
+        read_usable(path, spec, on_gpu=False)
     edit(path, status="failed", metrics={"validation": None, "test": None})
     with pytest.raises(ValueError, match="is not what its first lines say"):
-        usable(path, spec, on_gpu=False)
+        read_usable(path, spec, on_gpu=False)
     path.write_bytes(whole)
     edit(path, environment=record.environment | {"torch": "1.0"})
     with pytest.raises(ValueError, match=f"trained with torch 1.0, here is {torch.__version__}".replace("+", r"\+")):
-        usable(path, spec, on_gpu=False)
+        read_usable(path, spec, on_gpu=False)
     path.write_bytes(whole)
 
     queries, weights = queries_path(copied.out, record.trial), checkpoint_path(copied.out, record.trial)
@@ -250,16 +248,16 @@ def test_a_damaged_foreign_or_other_trial_is_not_usable(copied: Copied) -> None:
         content = file.read_bytes()
         file.write_bytes(content[:-1])
         with pytest.raises(ValueError, match="is damaged"):
-            usable(path, spec, on_gpu=False)
+            read_usable(path, spec, on_gpu=False)
         file.unlink()
         with pytest.raises(ValueError, match=f"{file.name} (is missing|does not hold the weights)"):
-            usable(path, spec, on_gpu=False)
+            read_usable(path, spec, on_gpu=False)
         file.write_bytes(content)
     of_another = read_checkpoint(weights, torch.device("cpu"))
     assert of_another is not None
     write_checkpoint(weights, of_another | {"fingerprint": "0" * 64})
     with pytest.raises(ValueError, match="does not hold the weights"):
-        usable(path, spec, on_gpu=False)
+        read_usable(path, spec, on_gpu=False)
 
 
 def test_only_complete_trials_of_the_same_data_seed_and_version_are_found(two: Two, copied: Copied) -> None:
@@ -290,7 +288,7 @@ def test_a_damaged_record_is_named_and_its_trial_trained(two: Two, tmp_path: Pat
     path = record_path(tmp_path / "first", trial)
     path.write_text(path.read_text().replace('"mAP": ', '"mAP": 1'))
     options = options_in(tmp_path, out=tmp_path / "reusing", reuse=True, banks=two.root / "banks")
-    assert run_plan(other_plan(), options, Console(width=1000, soft_wrap=True)) == DONE
+    assert run_here(other_plan(), options, Console(width=1000, soft_wrap=True)) == DONE
     said = capsys.readouterr().out
     assert f"not reused from first: {path}: its content does not match its sha256" in said
     mine = read_record(tmp_path / "reusing", "other_adatriplet.c00.fold0")

@@ -13,7 +13,6 @@ from fmim.declare import Arm, Study
 from fmim.plan import Plan
 from fmim.plan.workload import Workload
 from fmim.runner.backends.inline import Inline
-from fmim.runner.forecast.forecast import Slots
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.search.selection import Outcome
 from fmim.runner.search.tpe import TPE
@@ -27,6 +26,7 @@ from fmim_spaces.searchers import Grid, Random
 from fmim_spaces.successive_halving import ASHA
 from tests.support.mini_study import MINI
 from tests.support.simulation import record_of
+from tests.support.slots import Slots
 
 # Of the small net at 24 px: convolutions of 8×8, 4×4 and 4×4 that leave 6, 3 and 1 pixels a side; 512 features to 16.
 MULTIPLY_ADDS = 8**2 * 6**2 * 16 + 4**2 * (3**2 * 16 * 32 + 1 * 32 * 32) + 512 * 16
@@ -168,10 +168,7 @@ class Steps:
         self.total = 0
         self.longest: dict[tuple[str, str], int] = {}
 
-    def start(self, cold: bool) -> float:
-        return 0.0
-
-    def seconds(self, spec: TrialSpec, after: int, until: int) -> float:
+    def __call__(self, spec: TrialSpec, after: int, until: int) -> float:
         steps = (until - after) * steps_of(spec)
         self.total += steps
         self.longest[spec.arm, spec.stage] = max(steps, self.longest.get((spec.arm, spec.stage), 0))
@@ -214,7 +211,7 @@ def test_with_the_longest_first_studies_end_sooner_and_near_what_no_order_can_be
             out = tmp_path / f"{kind.__name__}{seed}"
             out.mkdir()
             clock = Steps()
-            makespan = Slots(kind(mixed_study(seed), tiny_bank, out, {}), clock, slots, "mAP").run()  # type: ignore[arg-type]
+            makespan = Slots(kind(mixed_study(seed), tiny_bank, out, {}), clock, slots).run()
             least, most = clock.bounds(slots)
             assert least <= makespan <= most
             found.append(makespan / least)
@@ -232,7 +229,7 @@ def test_the_order_changes_no_result(tiny_bank: Bank, tmp_path: Path) -> None:
         dispatcher = kind(plan, tiny_bank, out, {})
         Inline(1, 1.0, 0.0).run(dispatcher, out, 1000)
         records = sorted(read_records(out), key=lambda record: record.started_at)
-        winners = dict(dispatcher.selections)
+        winners = {arm: (one.number, one.scores) for arm, one in dispatcher.selections.items()}
         found[kind] = [record.trial for record in records], winners, {r.trial: r.metrics for r in records}
     (new, *results), (old, *same) = found.values()
     assert new != old

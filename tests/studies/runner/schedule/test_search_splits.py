@@ -12,7 +12,8 @@ from rich.console import Console
 from fmim import catalogue
 from fmim.plan import Plan
 from fmim.plan.workload import Workload
-from fmim.runner.folder.study_file import outcomes_of_plan, write_study
+from fmim.runner.folder.outcomes import outcomes_of_plan
+from fmim.runner.folder.study_file import write_study
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.search.tpe import TPE
 from fmim.terminal.status import show_status

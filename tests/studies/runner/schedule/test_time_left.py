@@ -13,12 +13,11 @@ from fmim.declare import Arm
 from fmim.plan import Plan
 from fmim.plan.workload import Workload
 from fmim.runner.folder.study_file import write_study
-from fmim.runner.forecast.calibrate import Timing
-from fmim.runner.forecast.forecast import Clock, Slots
 from fmim.runner.schedule.dispatcher import Dispatcher
+from fmim.runner.schedule.durations import Durations
 from fmim.runner.schedule.study_progress import StudyProgress
-from fmim.runner.schedule.time_left import Durations, Waiting, about, makespan
 from fmim.runner.search.selection import Outcome
+from fmim.terminal.progress import about
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import EpochRow, Record, RunningTrial, TrialLengths
 from fmim_core.trial.spec import TrialSpec
@@ -26,75 +25,60 @@ from fmim_spaces.domain import Choice, Space
 from fmim_spaces.searcher import Searcher
 from fmim_spaces.searchers import Grid, Random
 from fmim_spaces.successive_halving import ASHA
-from tests.studies.runner.forecast.test_calibrate import invented
 from tests.support.documents import execution, fold_entry
 from tests.support.simulation import MARGINS, plan_of
+from tests.support.slots import Slots
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass
-class NoisyClock(Clock):
-    """Every trial takes up to a fifth more or less, and those of some arms twice as long."""
+class Watched:
+    """A study whose trials take their images' seconds, up to a fifth more or less, and those of some arms twice that.
 
-    def seconds(self, spec: TrialSpec, after: int, until: int) -> float:
-        noise = random.Random(spec.id).uniform(0.8, 1.2) * (2.0 if spec.arm == "slow" else 1.0)
-        return noise * super().seconds(spec, after, until)
+    Its progress is told who began and ended when, as the driver of a study is.
+    """
 
-
-@dataclass
-class WatchedSlots(Slots):
-    """Slots of which somebody is told who began and ended when, as the driver of a study is."""
-
-    progress: StudyProgress | None = None
+    progress: StudyProgress
+    workload: Workload
+    slots: Slots = field(init=False)
     begun: dict[str, float] = field(default_factory=dict)
     estimates: list[tuple[int, float, float | None]] = field(default_factory=list)  # trials over, when, seconds left
 
-    def _train(self, spec: TrialSpec, after: int, before: float = 0.0) -> None:
-        if not after:
-            self.begun[spec.id] = self._now + before
-            self.watched.running[spec.id] = RunningTrial(
-                trial=spec.id,
-                arm=spec.arm,
-                stage=spec.stage,
-                started_at=self.at(self._now + before).isoformat(),
-                epochs=spec.epochs,
-            )
-        super()._train(spec, after, before)
-
-    @property
-    def watched(self) -> StudyProgress:
-        assert self.progress is not None
-        return self.progress
+    def seconds(self, spec: TrialSpec, after: int, until: int) -> float:
+        """A clock: a second, and a hundredth of one an image."""
+        noise = random.Random(spec.id).uniform(0.8, 1.2) * (2.0 if spec.arm == "slow" else 1.0)
+        images = (until - after) * self.workload.batches(spec.train, spec.fold) * spec.train.batches.size
+        return noise * ((not after) + images / 100)
 
     def at(self, seconds: float) -> datetime:
         return BEGIN + timedelta(seconds=seconds)
 
-    def started(self, spec: TrialSpec) -> None: ...
+    def started(self, spec: TrialSpec) -> None:
+        self.begun[spec.id], now = self.slots.now, self.at(self.slots.now).isoformat()
+        self.progress.running[spec.id] = RunningTrial(
+            trial=spec.id, arm=spec.arm, stage=spec.stage, started_at=now, epochs=spec.epochs
+        )
 
     def epoch(self, spec: TrialSpec, row: EpochRow) -> None: ...
 
     def finished(self, spec: TrialSpec, record: Record) -> None:
-        """As the dispatcher's observer."""
-        self.watched.running.pop(spec.id)
-        wall = self._now - self.begun[spec.id]
-        self.watched.count(replace(Outcome.of(record), startup_s=1.0, wall_s=wall, epochs=len(record.history)))
-        self.estimates.append((self.watched.done, self._now, self.watched.seconds_left(self.at(self._now))))
+        self.progress.running.pop(spec.id)
+        now, wall = self.slots.now, self.slots.now - self.begun[spec.id]
+        self.progress.count(replace(Outcome.of(record), startup_s=1.0, wall_s=wall, epochs=len(record.history)))
+        self.estimates.append((self.progress.done, now, self.progress.seconds_left(self.at(now))))
 
 
-def watched(plan: Plan, bank: Bank, out: Path, slots: int) -> tuple[WatchedSlots, float]:
+def watched(plan: Plan, bank: Bank, out: Path, slots: int) -> tuple[Watched, float]:
     """A whole plan on simulated slots, with what was estimated whenever a trial was over, and what it took."""
     workload, test_images = Workload(plan, bank.development()), int(bank.summary["test"]["images"])
     folds = [fold_entry(fold) for fold in range(plan.preset.folds)]
     study = write_study(out, plan, bank, folds, execution(slots))
     lengths = {arm.name: workload.lengths(arm, test_images) for arm in plan.arms}
-    timing = Timing(startup=1.0, step=0.5, image=0.02, warm_up=0.5, between=0.05, peak_memory=1e9)
-    clock = NoisyClock(workload, invented(plan, timing, first=2.0, gap=0.1), test_images)
-    progress = StudyProgress(study, lengths, slots)
-    assert progress.seconds_left(BEGIN) is None
-    simulated = WatchedSlots(Dispatcher(plan, bank, out, {}), clock, slots, "mAP", progress=progress)
-    simulated.dispatcher = Dispatcher(plan, bank, out, {}, [simulated])
-    return simulated, simulated.run()
+    one = Watched(StudyProgress(study, lengths, slots), workload)
+    assert one.progress.seconds_left(BEGIN) is None
+    one.slots = Slots(Dispatcher(plan, bank, out, {}, [one]), one.seconds, slots)
+    return one, one.slots.run()
 
 
 def arm(name: str, searcher: Searcher, epochs: int, space: Space = MARGINS) -> Arm:
@@ -123,7 +107,7 @@ def test_the_estimate_is_true_once_each_slot_has_run_a_trial(
     stops trials stops fewer at first, so that it seems longer.
     """
     simulated, took = watched(plan, tiny_bank, tmp_path, slots)
-    assert simulated.watched.done == simulated.watched.total
+    assert simulated.progress.done == simulated.progress.total
     made = [(done, at, left) for done, at, left in simulated.estimates if left is not None]
     errors = [(at, abs(left - (took - at)) / took) for done, at, left in made if done >= slots]
     assert max(error for _, error in errors) < bound
@@ -150,21 +134,23 @@ def test_epochs_of_running_trials_are_a_basis_before_any_is_over(tiny_bank: Bank
 
 
 @pytest.mark.parametrize(
-    ("running", "waiting", "slots", "seconds"),
+    ("over", "slots", "seconds"),
     [
-        ([], {}, 2, 0),
-        ([("a", 5.0), ("a", 3.0)], {"a": Waiting(searching=2)}, 2, 5),
-        ([], {"a": Waiting(search=4, search_s=10, replicates=2, replicate_s=7)}, 2, 27),
-        ([], {"a": Waiting(search=3, search_s=10, replicates=2, replicate_s=7)}, 8, 17),  # replicates after the search
-        ([("a", 4.0)], {"a": Waiting(searching=1, replicates=2, replicate_s=7)}, 2, 11),
-        ([], {"a": Waiting(search=1, search_s=9), "r": Waiting(replicates=3, replicate_s=1, reference=True)}, 2, 11),
-        ([], {"a": Waiting(search=2, search_s=9), "b": Waiting(search=3, search_s=2)}, 2, 13),
+        (1, 1, 7 * 10 + 20),  # all that is left, one by one; what trains nothing has no length
+        (1, 2, 20 + 3 * 10),
+        (4, 100, 10 + 20),  # the search, then its replicate; references behind the search
+        (8, 100, 20),
     ],
 )
-def test_trials_that_wait_are_put_on_slots(
-    running: list[tuple[str, float]], waiting: dict[str, Waiting], slots: int, seconds: float
+def test_work_is_shared_out_unless_a_chain_of_trials_is_longer(
+    over: int, slots: int, seconds: float, tiny_bank: Bank, tmp_path: Path
 ) -> None:
-    assert makespan(running, waiting, slots) == seconds
+    plan = plan_of(arm("grid", Grid(), 10, GRID), replicates=1)
+    study = write_study(tmp_path, plan, tiny_bank, [fold_entry(0), fold_entry(1)], execution(slots))
+    progress = StudyProgress(study, {"grid": TrialLengths(search=1.0, replicate=2.0)}, slots)
+    for number in range(over):
+        progress.count(Outcome("grid", 0, number % 2, "completed", {"mAP": 0.5}, wall_s=10.0, epochs=10))
+    assert progress.seconds_left(BEGIN) == pytest.approx(seconds)
 
 
 def test_durations_are_of_the_nearest_kind_that_is_known() -> None:

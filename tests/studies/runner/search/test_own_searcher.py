@@ -13,7 +13,7 @@ from rich.console import Console
 from fmim.plan import Plan
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.schedule.study_progress import StudyProgress
-from fmim.terminal.progress import Progress
+from fmim.runner.search.selection import Outcome
 from fmim.terminal.status import show_status
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import ProposalsFile, StudyFile
@@ -114,7 +114,7 @@ def test_a_searcher_with_a_stopping_rule_is_stopped_screened_and_counted(tiny_ba
     screen = Console(record=True, width=200, file=(tmp_path / "screen.txt").open("w"))
     simulation = run(plan, tiny_bank, tmp_path / "out", slots=3)
     study = StudyFile.read(tmp_path / "out" / "study.json")
-    progress = Progress(StudyProgress(study, {}, slots=1), [], tmp_path / "out", screen)
+    progress = StudyProgress(study, {}, slots=1)
     searched = [record for record in simulation.records.values() if record.stage == "search"]
     first = {spec.number: spec for spec in simulation.started if spec.fold == 0 and spec.stage == "search"}
     good = {number for number, spec in first.items() if hill(spec, 2) >= 0.6}
@@ -125,9 +125,9 @@ def test_a_searcher_with_a_stopping_rule_is_stopped_screened_and_counted(tiny_ba
         (1, "completed", 9): len(good),
     }
     for spec in simulation.started:
-        progress.finished(spec, simulation.records[spec.id])
+        progress.count(Outcome.of(simulation.records[spec.id]))
     total = 12 + len(good) + 1 + 3  # a replicate, and one of each reference
-    assert progress.line().startswith(f"{total} of {total} trials")
+    assert (progress.done, progress.total) == (total, total)
     show_status(tmp_path / "out", screen)
     assert f"{total} of {total} trials are over" in screen.export_text()
     facts = study.arms[0].searcher_facts.model_dump()

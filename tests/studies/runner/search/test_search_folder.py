@@ -13,7 +13,8 @@ import pytest
 from rich.console import Console
 
 from fmim.plan import Plan
-from fmim.runner.folder.study_file import outcomes_of_plan, write_study
+from fmim.runner.folder.outcomes import outcomes_of_plan
+from fmim.runner.folder.study_file import write_study
 from fmim.runner.search.tpe import TPE
 from fmim.terminal.status import show_status
 from fmim_core.data.bank.bank import Bank

@@ -23,7 +23,6 @@ from mlflow import MlflowClient
 from rich.console import Console
 
 from fmim.runner.ending.exit_codes import DONE
-from fmim.runner.run import run_plan
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mirror import mirror_study
 from fmim.runner.tracking.mlflow_runs import Identity
@@ -31,7 +30,7 @@ from fmim.runner.tracking.server import SETTINGS
 from fmim.runner.tracking.tracker import Tracker
 from fmim.runner.tracking.values import safe_names
 from fmim_core.records import StudyFile, read_records
-from tests.support.mini_study import mini_plan, options_in
+from tests.support.mini_study import mini_plan, options_in, run_here
 from tests.support.mirroring import mirror_nothing
 from tests.support.services import free_port, wait_for
 
@@ -67,7 +66,7 @@ def test_tracker_trouble_never_stops_training_and_no_secret_is_told(
         threading.Thread(target=refusing.serve_forever, daemon=True).start()
         address = f"127.0.0.1:{refusing.server_port}"
         options = options_in(tmp_path, tracking_uri=f"http://bob:{SECRET}@{address}")
-        assert run_plan(mini_plan(replicates=1), options, Console(width=500)) == DONE
+        assert run_here(mini_plan(replicates=1), options, Console(width=500)) == DONE
         refusing.shutdown()
     out = tmp_path / "study"
     assert Counter(record.status for record in read_records(out)) == {"completed": 11}
@@ -129,7 +128,7 @@ def server(tmp_path: Path) -> Iterator[str]:
 def test_a_server_takes_the_runs_and_the_report(server: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     plan = mini_plan(replicates=1)
     options = options_in(tmp_path, tracking_uri=server.replace("http://", f"http://bob:{SECRET}@"))
-    assert run_plan(plan, options, Console(width=500)) == DONE
+    assert run_here(plan, options, Console(width=500)) == DONE
     assert_untold(tmp_path, "".join(capfd.readouterr()))
     client = MlflowClient(server)
     experiment = client.get_experiment_by_name("automargin_vs_grid")

@@ -17,16 +17,14 @@ import numpy as np
 import pytest
 from mlflow import MlflowClient
 from playwright.sync_api import Browser, expect
-from rich.console import Console
 
 import fmim
 from fmim.runner.ending.exit_codes import BAD_INPUT, DONE
-from fmim.runner.run import run_plan
 from fmim.runner.tracking.views import run_page
 from fmim_core.records import Record, read_records
 from tests.stress.processes import MARK, marked, seconds_until
 from tests.support.browser import DESK, PHONE, visited
-from tests.support.mini_study import MINI_STUDY, mini_plan, options_in
+from tests.support.mini_study import MINI_STUDY, mini_plan, options_in, run_here
 from tests.support.mlflow_databases import tracked_in
 from tests.support.paths import ROOT
 from tests.support.program import Program
@@ -64,7 +62,7 @@ def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Mirrored:
     before, folder = (tmp_path_factory.mktemp(name) for name in ("before", "now"))
     tracked_in(before)
     options = options_in(before, tracking_uri=None)
-    assert run_plan(mini_plan(), options, Console(quiet=True)) == DONE
+    assert run_here(mini_plan(), options) == DONE
     shutil.move(before, folder / "moved")
     out = folder / "moved" / "study"
     client = MlflowClient(f"sqlite:///{out.parent}/mlflow.db")

@@ -1,4 +1,4 @@
-"""Taking over the result of an equal trial: its record, checked, under this trial's name, with its files."""
+"""The record of an equal trial, checked, and written under another trial's name with the files that belong to it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ OF_THE_STUDY = ("trial", "study", "preset", "arm", "configuration", "search_spli
 """What a record says of its trial and study; trials of one fingerprint have all other settings in common."""
 
 
-def usable(path: Path, spec: TrialSpec, on_gpu: bool) -> Record:
-    """The record in a file, if it can stand for the trial as if it had run here, with all its files whole.
+def read_usable(path: Path, spec: TrialSpec, on_gpu: bool) -> Record:
+    """Return the record in a file, if it can stand for the trial as if it had run here, with all its files whole.
 
     Raises:
         ValueError: it cannot; says why.
@@ -46,7 +46,7 @@ def usable(path: Path, spec: TrialSpec, on_gpu: bool) -> Record:
 
 
 def _has_weights(record: Record) -> bool:
-    """Whether the weights of its model were kept."""
+    """Say whether the weights of its model were kept."""
     return record.stage == "replicate" and record.status == "completed"
 
 
@@ -56,7 +56,7 @@ def _check_weights(path: Path, record: Record) -> None:
         raise ValueError(f"{path} does not hold the weights of {record.trial}")
 
 
-def take_over(path: Path, record: Record, spec: TrialSpec, out: Path, folder: str | None) -> Record:
+def write_copy(path: Path, record: Record, spec: TrialSpec, out: Path, folder: str | None) -> Record:
     """Write a usable record of an equal trial as this trial's own, after the files that belong to it; returns it.
 
     Args:
@@ -77,7 +77,7 @@ def take_over(path: Path, record: Record, spec: TrialSpec, out: Path, folder: st
 
 
 def _origin(path: Path, record: Record, folder: str | None) -> ReusedFrom:
-    """Where the trial ran: where its record lies, or where that was taken over from."""
+    """Return where the trial ran: where its record lies, or where that was taken from."""
     before = record.reused_from
     if before is not None:
         changes = {"taken_over_at": now()} | ({"folder": folder} if before.folder is None else {})

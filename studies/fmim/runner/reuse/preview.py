@@ -1,0 +1,149 @@
+"""The trials of a plan that need no training, since an equal one has run or will."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fmim.plan import Plan
+from fmim.plan.plan import BankOfTrials
+from fmim.runner.reuse.earlier import EarlierTrials, earlier_trials, study_folders
+from fmim_core.data.bank.building import find_bank
+from fmim_core.data.source import Source, SourceDescription
+from fmim_core.records import THIS_STUDY, Stage, TrialCounts
+from fmim_core.trial.spec import TrialSpec
+
+UNITS: dict[Stage, str] = {"search": "search trials", "replicate": "replicates", "reference": "reference trials"}
+
+
+@dataclass(frozen=True)
+class UnknownImages:
+    """Stands for images that are not decoded yet: trials on them are equal to others of the same plan alone."""
+
+    description: SourceDescription
+    path: Path = Path()
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A trial that takes the record of an equal one, which ran, or will, in the study of this folder."""
+
+    spec: TrialSpec
+    folder: str
+
+
+@dataclass(frozen=True)
+class Reused:
+    """How many trials of a plan take the record of an equal one.
+
+    Args:
+        reused, planned: by stage. Of replicates the most there can be, since their winners are not known.
+        by_folder: of the reused ones, by the study's folder.
+        others_known: whether trials of other studies are known; not while the images are not decoded.
+    """
+
+    reused: Mapping[Stage, int]
+    planned: Mapping[Stage, int]
+    by_folder: Mapping[str, int]
+    others_known: bool = True
+
+    @property
+    def trials(self) -> int:
+        """The most trials that need no training."""
+        return sum(self.reused.values())
+
+    @property
+    def to_train(self) -> int:
+        """The fewest trials that are left to train."""
+        return sum(self.planned.values()) - self.trials
+
+    @property
+    def sentences(self) -> list[str]:
+        """The whole in words; nothing where no trial is reused."""
+        unknown = "the images are not decoded yet: what other studies have trained on them shows when they are"
+        return ([self._sentence] if self.trials else []) + ([] if self.others_known else [unknown])
+
+    @property
+    def _sentence(self) -> str:
+        parts = [
+            f"{'up to ' if stage == 'replicate' else ''}{self.reused[stage]} of {self.planned[stage]} {unit}"
+            for stage, unit in UNITS.items()
+            if self.planned[stage]
+        ]
+        folders = ", ".join(f"{folder} ({number})" for folder, number in self.by_folder.items())
+        or_more = " or more" if self.reused["replicate"] else ""
+        return (
+            f"reused: {', '.join(parts)}, which take the records of equal trials of {folders} when their turn comes; "
+            f"{self.to_train}{or_more} are trained (--no-reuse: all)"
+        )
+
+
+class EqualTrials:
+    """The trials of a plan that are equal to others: to those of other studies, or to some before them in the plan.
+
+    Configurations yet to be proposed are not known.
+    """
+
+    def __init__(self, plan: Plan, bank: BankOfTrials, earlier: EarlierTrials) -> None:
+        self._plan, self._earlier = plan, earlier
+        specs = plan.possible(bank, lambda arm, search_split: ()) if earlier.reuse else []
+        self._trials = [(spec, spec.fingerprint) for spec in specs if earlier.may_stand_for(spec)]
+
+    def taken(self, over: Collection[str] = (), winners: Mapping[str, int] | None = None) -> list[Taken]:
+        """Return those that take the record of an equal trial, but for the trials that are `over`.
+
+        Args:
+            winners: the number of each arm's winner, of those that are known; replicates of others do not count. If
+                nothing is said, the most replicates there can be.
+        """
+        seen, found = {fingerprint for spec, fingerprint in self._trials if spec.id in over}, list[Taken]()
+        for spec, fingerprint in self._trials:
+            loses = winners is not None and (winners.get(spec.arm), 0) != (spec.number, spec.search_split)
+            if spec.id in over or (spec.stage == "replicate" and loses):
+                continue
+            others = [self._earlier.name(path) for path in self._earlier.of(spec)[:1]]
+            if folder := others[0] if others else THIS_STUDY if fingerprint in seen else "":
+                found.append(Taken(spec, folder))
+            seen.add(fingerprint)
+        return found if winners is not None else _of_one_winner(found)
+
+    def by_arm(self, winners: Mapping[str, int]) -> dict[str, TrialCounts]:
+        """Count those of each arm or reference in the whole study, as far as the winners are known."""
+        known = {arm.name: 0 for arm in self._plan.arms if arm.listed and arm.budget == 1} | dict(winners)
+        found = Counter((one.spec.arm, one.spec.stage == "search") for one in self.taken(winners=known))
+        return {arm: TrialCounts(search=found[arm, True], replicate=found[arm, False]) for arm, _ in found}
+
+    def reused(self, over: Collection[str] = (), others_known: bool = True) -> Reused:
+        """Count those that will take the record of an equal trial, but for the trials that are `over`."""
+        taken, plan = self.taken(over), self._plan
+        stages, folders = Counter(one.spec.stage for one in taken), Counter(one.folder for one in taken)
+        planned = dict(zip(UNITS, (plan.search_trials, plan.replicate_trials, plan.reference_trials), strict=True))
+        return Reused({stage: stages[stage] for stage in UNITS}, planned, dict(sorted(folders.items())), others_known)
+
+
+def reused_before(plan: Plan, source: Source, banks: Path, studies: Path, reuse: bool) -> Reused:
+    """Count what of a plan takes the record of an equal trial, without decoding its images.
+
+    Args:
+        banks, studies: the folders of decoded images and of all studies.
+    """
+    bank = find_bank(source, plan.preset.image_size, banks)
+    if bank is not None:
+        earlier = earlier_trials(studies, bank.fingerprint, plan.seed) if reuse else EarlierTrials(studies, reuse=False)
+        return EqualTrials(plan, bank, earlier).reused()
+    alone, others = EarlierTrials(studies, reuse=reuse), reuse and any(study_folders(studies))
+    return EqualTrials(plan, UnknownImages(source.description), alone).reused(others_known=not others)
+
+
+def _of_one_winner(found: Iterable[Taken]) -> list[Taken]:
+    """Leave of each arm the replicates of the configuration that has most of them: only one can win."""
+    others, by_winner = list[Taken](), dict[str, dict[int, list[Taken]]]()
+    for one in found:
+        if one.spec.stage != "replicate":
+            others.append(one)
+        elif not one.spec.search_split:
+            by_winner.setdefault(one.spec.arm, {}).setdefault(one.spec.number, []).append(one)
+    return others + [one for of_arm in by_winner.values() for one in max(of_arm.values(), key=len)]

@@ -1,0 +1,127 @@
+"""The trials of a study that share a record: one of them is trained, or none, and the others take its record."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import torch
+
+from fmim.runner.reuse.copying import read_usable, write_copy
+from fmim.runner.reuse.earlier import NOTHING, EarlierTrials
+from fmim_core.records import THIS_STUDY, Damaged, Record, record_path, trials_with_result
+from fmim_core.trial.checkpoint import checkpoint_path, read_checkpoint
+from fmim_core.trial.spec import TrialSpec
+
+
+class SharedRecords:
+    """Gives trials the record of an equal one: of this study if it has one, else of another.
+
+    It is asked when a trial's turn comes, so that no replicate takes a record before its arm's winner is fixed. Of
+    equal trials in this study one is trained; the others wait until it is over, while whatever else is due runs. If it
+    leaves no result, the next of them is trained. Trials that an earlier execution has begun go on, and equal ones wait
+    for these: they are due, or else (where the plan has changed) nobody waits for them once nothing else is due.
+
+    Args:
+        earlier: what other studies have results of.
+        on_gpu: whether trials train on GPUs here.
+        tell: takes the reason for which the trials of a study are trained anew, once.
+        over: trials that are over: none of them goes on.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        earlier: EarlierTrials = NOTHING,
+        on_gpu: bool = False,
+        tell: Callable[[str], None] = lambda why: None,
+        over: Collection[str] = (),
+    ) -> None:
+        self._out, self._earlier, self._on_gpu, self._tell = out, earlier, on_gpu, tell
+        self._own = dict(trials_with_result(out)) if earlier.reuse else {}
+        self._begun = dict(self._with_checkpoint(over)) if earlier.reuse else {}
+        self._running: dict[str, str] = {}  # of trials that others may wait for, the names by fingerprint
+        self._waiting: dict[str, list[TrialSpec]] = {}  # by fingerprint
+        self._released: deque[TrialSpec] = deque()  # those that have waited
+        self._told: set[tuple[str, str]] = set()
+        self.reused: Counter[str] = Counter()  # trials, by where they ran
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a trial waits for an equal one, or has done so and is yet to be looked at again."""
+        return bool(self._waiting or self._released)
+
+    def next_released(self) -> TrialSpec | None:
+        """Return the next of those that have waited, if there is one."""
+        return self._released.popleft() if self._released else None
+
+    def next_forsaken(self) -> TrialSpec | None:
+        """Return a trial that waits for one that nobody runs, if there is one."""
+        for fingerprint in [one for one in self._waiting if one not in self._running]:
+            del self._begun[fingerprint]
+            self._released.extend(self._waiting.pop(fingerprint))
+        return self.next_released()
+
+    def take_over(self, spec: TrialSpec) -> Record | None:
+        """Write the record of an equal trial as this trial's own and return it; None if none can stand for it.
+
+        A trial that has begun here takes none: what it cost would be in no record.
+        """
+        if not self._earlier.may_stand_for(spec):
+            return None
+        if any(path(self._out, spec.id).exists() for path in (record_path, checkpoint_path)):
+            return None
+        for path, folder in self._found(spec):
+            where = folder or THIS_STUDY
+            try:
+                record = read_usable(path, spec, self._on_gpu)
+            except (ValueError, OSError) as why:
+                self._tell_once(where, str(why))
+                continue
+            taken = write_copy(path, record, spec, self._out, folder)
+            self.reused[taken.reused_from.where if taken.reused_from else where] += 1
+            return taken
+        return None
+
+    def holds_back(self, spec: TrialSpec) -> bool:
+        """Let a trial wait if an equal one runs, or is to go on; else it runs from now on, and others wait for it."""
+        if not self._earlier.may_stand_for(spec):
+            return False
+        fingerprint = spec.fingerprint
+        if fingerprint in self._running or self._begun.get(fingerprint, spec.id) != spec.id:
+            self._waiting.setdefault(fingerprint, []).append(spec)
+            return True
+        self._begun.pop(fingerprint, None)
+        self._running[fingerprint] = spec.id
+        return False
+
+    def add(self, spec: TrialSpec, record: Record) -> None:
+        """Let the record of a trial that was trained here stand for others from now on, if it has a result."""
+        if record.has_result and self._earlier.reuse:
+            self._own[spec.fingerprint] = record.path(self._out)
+
+    def release(self, spec: TrialSpec) -> None:
+        """Let those that wait for this trial have their turn: it is over."""
+        if self._running and self._running.get(spec.fingerprint) == spec.id:
+            del self._running[spec.fingerprint]
+            self._released.extend(self._waiting.pop(spec.fingerprint, ()))
+
+    def _with_checkpoint(self, over: Collection[str]) -> Iterator[tuple[str, str]]:
+        for path in sorted(self._out.glob("checkpoints/*.pt")):
+            with suppress(Damaged):  # the trial itself says so when it is trained anew
+                if path.stem not in over and (content := read_checkpoint(path, torch.device("cpu"))) is not None:
+                    yield content["fingerprint"], path.stem
+
+    def _found(self, spec: TrialSpec) -> Iterator[tuple[Path, str | None]]:
+        """Yield records that may stand for the trial, with the folders of their studies; None is this one."""
+        if (own := self._own.get(spec.fingerprint)) is not None:
+            yield own, None
+        for path in self._earlier.of(spec):
+            yield path, self._earlier.name(path)
+
+    def _tell_once(self, where: str, why: str) -> None:
+        if (where, why) not in self._told:
+            self._told.add((where, why))
+            self._tell(f"not reused from {where}: {why}")

@@ -1,0 +1,137 @@
+"""What a run shows on the terminal: what begins, how far it is, and what it has found."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress import MofNCompleteColumn
+from rich.progress import Progress as Bar
+
+from fmim.plan import Plan
+from fmim.runner.schedule.study_progress import StudyProgress
+from fmim.terminal.ending import show_next, show_results
+from fmim.terminal.progress import arms_of, in_one_line, running_of
+from fmim.terminal.stages import say
+from fmim_core.records import in_terminal
+from fmim_reports.reading.results import Results
+
+LINE_EVERY_S = 15.0  # where there is no terminal to redraw
+
+
+class RunDisplay:
+    """Shows a run as its observer: a table that redraws itself on a terminal, and a line now and then elsewhere.
+
+    What is drawn waits for no lock: a signal may interrupt whoever has one, and draws as well.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._redraws = console.is_terminal and not console.is_dumb_terminal
+        self._live: Live | None = None
+        self._bar: Bar | None = None
+        self._study: StudyProgress | None = None
+        self._left: tuple[float, float] | None = None  # seconds, and when that was known
+        self._line: tuple[float, int] = (0.0, 0)  # when it was printed last, and with how many trials
+
+    def __enter__(self) -> RunDisplay:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.trials_over()
+        self._end_bar()
+
+    def stage(self, what: str) -> None:
+        """Say what begins now, and may take seconds."""
+        say(what, self._console)
+
+    def note(self, fact: str) -> None:
+        """Say a fact."""
+        self._print(in_terminal(fact))
+
+    def warn(self, fact: str) -> None:
+        """Say what to know of, though nothing ends by it."""
+        self._print(f"[yellow]{in_terminal(fact)}[/]")
+
+    def error(self, problem: str) -> None:
+        """Say what ends the run."""
+        self._print(f"[red]error:[/] {in_terminal(problem)}")
+
+    def decoded(self, done: int, images: int) -> None:
+        """Draw a bar, where there is a terminal, until all images are decoded."""
+        if self._bar is None and self._console.is_terminal:
+            columns = (*Bar.get_default_columns(), MofNCompleteColumn())
+            self._bar = Bar(*columns, console=self._console, transient=True)
+            self._bar.add_task("decoding", total=images)
+            self._bar.start()
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=done)
+        if done == images:
+            self._end_bar()
+
+    def planned(self, plan: Plan, slots: int, device: str) -> None:
+        """Say what will run."""
+        splits, winners = "", ""
+        if plan.search_splits > 1:
+            splits, winners = f" × {plan.search_splits} splits", " and other splits' winners"
+        for warning in plan.warnings:
+            self.warn(warning)
+        self._print(
+            f"[bold]{in_terminal(plan.study.title)}[/] ({plan.preset.name}: {in_terminal(plan.preset.about)})\n"
+            f"{'' if plan.exact else 'at most '}{plan.search_trials} search trials "
+            f"({sum(arm.budget for arm in plan.arms)} configurations × "
+            f"{plan.preset.folds} folds{splits}), {plan.replicate_trials} replicates of {len(plan.arms)} "
+            f"arms{winners} and {plan.reference_trials} trials of {len(plan.references)} references; "
+            f"{slots} at once on {device}"
+        )
+
+    def progress(self, study: StudyProgress, seconds_left: float | None) -> None:
+        """Show how far the study is, from now on where it redraws, else once in a while."""
+        now = time.monotonic()
+        begins, self._study = self._study is None, study
+        self._left = None if seconds_left is None else (seconds_left, now)
+        if begins:
+            self._line = now, study.done
+            if self._redraws:
+                self._live = Live(
+                    console=self._console, get_renderable=self.shown, refresh_per_second=2, transient=True
+                )
+                self._live.start()
+        elif not self._redraws and self._line[1] < study.done and now - self._line[0] > LINE_EVERY_S:
+            self._line = now, study.done
+            self.note(self._in_one_line(study))
+
+    def shown(self) -> RenderableType:
+        """Draw the whole by arm, and the trials that run."""
+        if self._study is None:
+            return ""
+        tables = (arms_of(self._study), running_of(self._study))
+        lines = (table.fitting(self._console) for table in tables if table.rows)
+        return Group(self._in_one_line(self._study), *lines)
+
+    def trials_over(self) -> None:
+        """Draw no more."""
+        self._study = None
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def results(self, results: Results, page: Path) -> None:
+        """Show what the study has found, where its report lies, and what can follow."""
+        show_results(results, self._console)
+        self.note(f"report: {page}")
+        show_next(results.out, self._console)
+
+    def _in_one_line(self, study: StudyProgress) -> str:
+        left = None if self._left is None else max(0.0, self._left[0] - (time.monotonic() - self._left[1]))
+        return in_one_line(study, left)
+
+    def _end_bar(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, highlight=False, soft_wrap=True)
