@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fmim_core.records import flat, summary_path, write_bytes
-from fmim_reports.across.summary import summary_of
+from fmim_reports.across.overview import summary_of
 from fmim_reports.page.environment import filled
 from fmim_reports.page.files import write_figures, write_table
 from fmim_reports.parts.methods import methods

@@ -14,12 +14,28 @@ from pathlib import Path
 
 from fmim_core.records import Execution, ReportSummary, StudyFile, study_path, summary_path
 from fmim_reports.page.environment import filled
+from fmim_reports.reading.results import Results
 from fmim_reports.writing.formats import duration
 
 MARK = '<meta name="generator" content="fmim overview">'
 """What an overview has in its head; a page without it is somebody else's."""
 _HEAD = 2000  # bytes in which the mark stands
 _SENTENCES = 4  # of a study, before the others are folded
+
+
+def summary_of(results: Results, sentences: Sequence[str], warnings: Sequence[str]) -> ReportSummary:
+    """Return what an overview shows of a study: what was found, what is not as planned, its trials, and their cost."""
+    trials = Counter(trial.status for trial in results.every_trial)
+    trials["missing"] += sum(map(results.unproposed, results.arms))
+    trials["missing"] += sum(arm.replicates for arm in results.arms if results.selected(arm.name) is None)
+    return ReportSummary(
+        study_id=results.study.id,
+        executions=len(results.study.executions),
+        sentences=list(sentences),
+        warnings=list(warnings),
+        trials=dict(+trials),
+        device_seconds=math.fsum(trial.device_seconds for trial in results.every_trial if trial.record),
+    )
 
 
 class State(Enum):
@@ -33,7 +49,7 @@ class State(Enum):
 
     @property
     def needs_attention(self) -> bool:
-        """Whether somebody has to do something about it."""
+        """Say if somebody has to do something about it."""
         return self not in (State.COMPLETE, State.RUNNING)
 
 
@@ -46,29 +62,29 @@ class StudyOverview:
     """One study as its folder has it.
 
     Args:
-        running: whether its last start has not ended, and its process lives.
-        trouble: why it cannot be read; empty where it can. Then there is no `study`.
-        summary: of its report; None where there is none that can be read.
         records: trials that are over, one way or the other.
-        has_report: whether there is a page to look at.
+        has_report: there is a page to look at.
+        study: None where it cannot be read, for the reason that `trouble` says.
+        running: its last start has not ended, and its process lives.
+        summary: of its report; None where there is none that can be read.
     """
 
     folder: str
-    running: bool
-    study: StudyFile | None
-    summary: ReportSummary | None
     records: int
     has_report: bool
+    study: StudyFile | None = None
+    running: bool = False
+    summary: ReportSummary | None = None
     trouble: str = ""
 
     @property
     def last(self) -> Execution | None:
-        """The study's last start; None before the first."""
+        """Return the study's last start; None before the first."""
         return self.study.executions[-1] if self.study and self.study.executions else None
 
     @property
     def state(self) -> State:
-        """How it stands; one that neither runs nor has ended was killed."""
+        """Say how it stands; one that neither runs nor has ended was killed."""
         if self.study is None:
             return State.DAMAGED
         if self.running:
@@ -78,56 +94,48 @@ class StudyOverview:
 
     @cached_property
     def date(self) -> datetime | None:
-        """When it last ended, or began if it has not ended since; None where nothing says so."""
-        last = self.last
-        return None if last is None else datetime.fromisoformat(last.ended_at or last.started_at)
+        """Return when it last ended, or began if it has not ended since; None where nothing says so."""
+        return None if self.last is None else datetime.fromisoformat(self.last.ended_at or self.last.started_at)
 
     @property
     def title(self) -> str:
-        """The study's title; the name of its folder where it cannot be read."""
+        """Return the study's title; the name of its folder where it cannot be read."""
         return self.study.title if self.study else self.folder
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """What is said of it in numbers and names, as far as it is known."""
+        """Return what is said of it in numbers and names, as far as it is known."""
         study, summary, date = self.study, self.summary, self.date
         if study is None:
             return [("Records", str(self.records))]
+        # at most so many where no report says how many searches have stopped
+        planned = f"at most {study.plan.search_trials + study.plan.replicate_trials + study.plan.reference_trials}"
+        if summary and self.up_to_date:
+            planned = str(summary.planned)
         found = [
             ("Last ended" if self.last and self.last.ended_at else "Started", date and f"{date:%Y-%m-%d %H:%M} UTC"),
             ("Study", f"{study.study}, preset {study.preset}, seed {study.seed}"),
             ("Data", study.data.phrase),
-            ("Trials", f"{self.records} of {self._planned(study)}"),
+            ("Trials", f"{self.records} of {planned}"),
             ("Device time", summary and duration(summary.device_seconds)),
         ]
         return [(name, text) for name, text in found if text]
 
-    def _planned(self, study: StudyFile) -> str:
-        """How many trials there are to be; at most so many where no report says how many searches have stopped."""
-        if self.up_to_date and self.summary:
-            return str(self.summary.planned)
-        return f"at most {study.plan.search_trials + study.plan.replicate_trials + study.plan.reference_trials}"
-
     @property
     def up_to_date(self) -> bool:
-        """Whether the report was built after the study's last start."""
+        """Say if the report was built after the study's last start."""
         study, summary = self.study, self.summary
         return bool(study and summary and summary.study_id == study.id and summary.executions == len(study.executions))
 
 
 def read_overview(folder: Path, in_use: Callable[[Path], bool]) -> list[StudyOverview]:
-    """The studies that lie directly in a folder, the latest first; `in_use` says whether a process works in one.
+    """Return the studies that lie directly in a folder, the latest first; `in_use` says if a process works in one.
 
     A study is read from its study.json, its report/summary.json and the number of its records: none of these is
     opened, so that hundreds of studies take less than a second.
     """
-    found = [_read(out, in_use) for out in study_folders(folder)]
+    found = [_read(out, in_use) for out in sorted(folder.iterdir()) if study_path(out).is_file()]
     return sorted(found, key=lambda one: one.date.timestamp() if one.date else math.inf, reverse=True)
-
-
-def study_folders(folder: Path) -> list[Path]:
-    """The folders of studies directly in a folder, by name."""
-    return [path for path in sorted(folder.iterdir()) if study_path(path).is_file()]
 
 
 def _read(out: Path, in_use: Callable[[Path], bool]) -> StudyOverview:
@@ -136,36 +144,25 @@ def _read(out: Path, in_use: Callable[[Path], bool]) -> StudyOverview:
     try:
         study = StudyFile.read(study_path(out), "study.json")
     except (ValueError, OSError) as error:
-        return StudyOverview(out.name, False, None, None, count, has_report, str(error))
+        return StudyOverview(out.name, count, has_report, trouble=str(error))
     running = any(one.ended_at is None for one in study.executions[-1:]) and in_use(out)
-    return StudyOverview(out.name, running, study, _summary(out), count, has_report)
-
-
-def _summary(out: Path) -> ReportSummary | None:
-    """None where there is none, or none that can be read: the next report writes it anew."""
-    path = summary_path(out)
     try:
-        return ReportSummary.read(path) if path.is_file() else None
+        summary = ReportSummary.read(summary_path(out)) if summary_path(out).is_file() else None
     except ValueError:
-        return None
+        summary = None  # the next report writes it anew
+    return StudyOverview(out.name, count, has_report, study, running, summary)
 
 
 def overview_page(title: str, studies: Sequence[StudyOverview], written: datetime) -> str:
-    """The page of an overview."""
-    counts = Counter(one.state for one in studies)
-    return filled(
-        "overview.html.j2",
-        title=title,
-        studies=studies,
-        counts=[(state, counts[state]) for state in State if counts[state]],
-        written=written,
-        mark=MARK,
-        most=_SENTENCES,
-    ).decode()
+    """Return the page of an overview."""
+    found = Counter(one.state for one in studies)
+    counts = [(state, found[state]) for state in State if found[state]]
+    given = {"title": title, "studies": studies, "counts": counts, "written": written}
+    return filled("overview.html.j2", **given, mark=MARK, most=_SENTENCES).decode()
 
 
 def is_foreign(page: Path) -> bool:
-    """Whether there is a page that no overview is, so that it must stay as it is."""
+    """Say if there is a page that no overview is, so that it must stay as it is."""
     if not os.path.lexists(page):
         return False
     if not page.is_file():

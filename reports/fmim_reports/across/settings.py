@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fmim_core.records import StudyFile, flat
 from fmim_reports.across.studies import ComparedStudy
 
-Settings = Mapping[str, Any]
 _SHA = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{32,56}\b")  # of a commit or a content: eight digits tell two apart
 
 
@@ -23,13 +22,15 @@ class Setting:
     values: Mapping[str, Any]
 
     def text(self, key: str) -> str:
-        """The value in a study as text; empty where the study does not have it."""
+        """Return the value in a study as text; empty where the study does not have it."""
         return "" if key not in self.values else _text(self.values[key])
 
 
-def settings_of(study: StudyFile) -> dict[str, Settings]:
-    """All that is known of how a study's numbers came about, by name, under what it is about."""
-    return {
+def settings_of(study: StudyFile) -> dict[tuple[str, str], Any]:
+    """Return all that is known of how a study's numbers came about, by what it is about and its name."""
+    data, environment, code = study.data, study.environment, study.code.files if study.code else ()
+    sides = {"development": data.development, "test": data.test}
+    groups: dict[str, Mapping[str, Any]] = {
         "study": {
             "study": study.study,
             "preset": study.preset,
@@ -38,7 +39,16 @@ def settings_of(study: StudyFile) -> dict[str, Settings]:
             "primary metric": study.metric,
             "equivalence margin": study.equivalence_margin,
         },
-        "data": dict(_data(study)),
+        "data": {
+            "data set": data.name,
+            "release": data.release,
+            "fingerprint": data.fingerprint,
+            "image size": data.image_size,
+            "interval": data.interval,
+            **{f"{s} {what}": getattr(sides[s], what) for s in sides for what in ("subjects", "images", "queries")},
+            **dict(flat({"table": data.files})),
+            **dict(flat({data.kind: data.details})),  # of phantoms the seed of the cohort too, `phantom.seed`
+        },
         "protocol": {
             "folds": len(study.folds),
             "search splits": study.search_splits,
@@ -49,47 +59,28 @@ def settings_of(study: StudyFile) -> dict[str, Settings]:
         "training": dict(flat(study.train)),
         "code": {
             "version of results": study.results_version,
-            "git commit": study.environment.get("git_commit", "unknown"),
-            **{file.path: file.sha256 for file in (study.code.files if study.code else ())},
+            "git commit": environment.get("git_commit", "unknown"),
+            **{file.path: file.sha256 for file in code},
         },
         "environment": {
-            **{name: value for name, value in study.environment.items() if name != "git_commit"},
+            **{name: value for name, value in environment.items() if name != "git_commit"},
             "device": sorted({execution.device for execution in study.executions}),
             "backend": sorted({execution.backend for execution in study.executions}),
         },
     }
-
-
-def _data(study: StudyFile) -> Iterator[tuple[str, Any]]:
-    data = study.data
-    yield from {
-        "data set": data.name,
-        "release": data.release,
-        "fingerprint": data.fingerprint,
-        "image size": data.image_size,
-        "interval": data.interval,
-    }.items()
-    for side, subset in (("development", data.development), ("test", data.test)):
-        yield from {
-            f"{side} subjects": subset.subjects,
-            f"{side} images": subset.images,
-            f"{side} queries": subset.queries,
-        }.items()
-    yield from flat({"table": data.files})
-    yield from flat({data.kind: data.details})  # of phantoms the seed of the cohort too, `phantom.seed`
+    return {(about, name): value for about, group in groups.items() for name, value in group.items()}
 
 
 def differing(studies: Sequence[ComparedStudy]) -> list[Setting]:
-    """The settings that are not the same in all studies."""
-    found = {one.key: settings_of(one.results.study) for one in studies}
-    abouts = dict.fromkeys(about for groups in found.values() for about in groups)
-    abouts = dict.fromkeys(about for groups in found.values() for about in groups)
-    names = dict.fromkeys((about, name) for about in abouts for groups in found.values() for name in groups[about])
-    settings = [
-        Setting(about, name, {key: groups[about][name] for key, groups in found.items() if name in groups[about]})
-        for about, name in names
+    """Return the settings that are not the same in all studies."""
+    by_study = {one.key: settings_of(one.results.study) for one in studies}
+    abouts = list(dict.fromkeys(about for settings in by_study.values() for about, _ in settings))
+    every = dict.fromkeys(key for settings in by_study.values() for key in settings)
+    found = [
+        Setting(*key, {study: settings[key] for study, settings in by_study.items() if key in settings})
+        for key in sorted(every, key=lambda key: abouts.index(key[0]))
     ]
-    return [one for one in settings if len(one.values) < len(studies) or not _equal(list(one.values.values()))]
+    return [one for one in found if len(one.values) < len(studies) or not _equal([*one.values.values()])]
 
 
 def _equal(values: Sequence[Any]) -> bool:
@@ -97,7 +88,7 @@ def _equal(values: Sequence[Any]) -> bool:
 
 
 def _text(value: Any) -> str:
-    """In one line; what is nested or listed as `a, b`."""
+    """Return it in one line; what is nested or listed as `a, b`."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name} = {_text(one)}" for name, one in flat(value)) or "nothing"
     if isinstance(value, list | tuple):

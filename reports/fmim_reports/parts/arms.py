@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from fmim_core.metric_names import METRICS
@@ -18,7 +17,7 @@ from fmim_reports.writing.tables import Column, Table
 
 @in_every_study(Section.TABLES)
 def arms_table(results: Results) -> Table:
-    """Every metric of every arm on the test set."""
+    """Return every metric of every arm on the test set."""
     rows: list[dict[str, Any]] = [
         {"arm": arm, "configuration": arm.configuration} | {name: on_test(results, arm.name, name) for name in METRICS}
         for arm in arm_summaries(results)
@@ -37,20 +36,17 @@ def arms_table(results: Results) -> Table:
 
 @in_every_study(Section.MORE, a_search_stage)
 def configurations_table(results: Results) -> Table:
-    """Every configuration of every arm on validation: mean of folds, and pooled over queries."""
+    """Return every configuration of every arm on validation: mean of folds, and pooled over queries."""
     metric, rows = results.metric, []
     for arm in results.arms:
         chosen = results.selected(arm.name)
         for configuration in arm.configurations:
-            found = on_validation(results, arm.name, configuration, metric.name)
+            stopped = [t.reason for t in results.of(arm.name, "search", configuration) if t.status == "stopped"]
             rows.append(
-                {
-                    "arm": arm,
-                    "configuration": configuration,
-                    f"validation_{metric.name}": found,
-                    "pooled": pooled_over_queries(results, arm.name, configuration),
-                    "selected": "selected" if configuration == chosen else _stop(results, arm.name, configuration),
-                }
+                {"arm": arm, "configuration": configuration}
+                | {f"validation_{metric.name}": on_validation(results, arm.name, configuration, metric.name)}
+                | {"pooled": pooled_over_queries(results, arm.name, configuration)}
+                | {"selected": "selected" if configuration == chosen else next(iter(stopped), "")}
             )
     group = f"Validation {metric.label}, %"
     columns = [
@@ -66,9 +62,3 @@ def configurations_table(results: Results) -> Table:
         "uncertainty."
     )
     return Table("configurations", "Every configuration", caption(results, text), columns, rows)
-
-
-def _stop(results: Results, arm: str, configuration: Mapping[str, Any]) -> str:
-    """Where a configuration's trial was stopped; empty if it was not."""
-    stopped = [t for t in results.of(arm, "search", configuration) if t.status == "stopped"]
-    return stopped[0].reason if stopped else ""

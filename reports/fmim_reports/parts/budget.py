@@ -1,12 +1,10 @@
-"""What a search buys for its budget: the best validation score over configurations and over device-seconds."""
+"""The best validation score that a search buys for its budget, over configurations and over device-seconds."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from fmim_core.metric_names import Metric
 from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_y
 from fmim_reports.drawing.lines import draw_line
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
@@ -24,126 +21,125 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries, on_validation
 from fmim_reports.stats import area_under, best_so_far, expected_best
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.columns import ARM
+from fmim_reports.writing.columns import ARM, under
 from fmim_reports.writing.formats import decimal, in_percent
 from fmim_reports.writing.sections import Section, a_choice, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
 CONFIGURATIONS, DEVICE_SECONDS = "configurations", "device-seconds"
-UNITS = (CONFIGURATIONS, DEVICE_SECONDS)
-Points = tuple[Sequence[float], Sequence[float]]
+UNITS = {CONFIGURATIONS: "tried", DEVICE_SECONDS: "spent"}
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The best validation score of an arm's search after b = 1 … n configurations, and what these cost.
+    """The best validation score of an arm's search after 1 … n configurations.
 
     Args:
-        metric: of the scores, which says what is best.
-        ordered: the best so far in the order of the search; else the expected best of b drawn without replacement.
-        best, sd: its mean, and its standard deviation if not ordered.
-        device_seconds: spent by then.
+        ordered: the best so far in the order of the search; else the expected best of so many that are drawn.
+        steps: a row for each number of configurations: the `best`, of several drawn ones with its `sd`, and by the
+            names of the units what is spent by then.
         left_out: configurations that did not complete every fold, and so have no score.
     """
 
     arm: ArmSummary
-    metric: Metric
     ordered: bool
-    best: tuple[float, ...]
-    sd: tuple[float, ...]
-    device_seconds: tuple[float, ...]
+    steps: pd.DataFrame
     left_out: int
 
     @property
-    def n(self) -> int:
-        return len(self.best)
+    def ends(self) -> tuple[float, float]:
+        """Return the first score that is known, and the last."""
+        best = self.steps["best"]
+        return best.dropna().iloc[0], best.iloc[-1]
 
     @property
     def extent(self) -> Extent:
-        """In percent; an arm is judged by what its search ends with."""
-        known = [(best, sd) for best, sd in zip_longest(self.best, self.sd, fillvalue=0.0) if not math.isnan(best)]
-        whole = Extent.over([100 * best for best, _ in known], [100 * sd for _, sd in known])
-        return replace(whole, value=100 * self.best[-1])
+        """Return it in percent; an arm is judged by what its search ends with."""
+        known = 100 * self.steps.dropna(subset="best")
+        whole = Extent.over(known["best"].tolist(), known["sd"].tolist() if "sd" in known else ())
+        return replace(whole, value=100 * self.ends[1])
 
-    def points(self, unit: str) -> Points:
-        """Budgets and best scores, from the first that is known on; budgets rise, and are none where not known."""
-        spent = range(1, self.n + 1) if unit == CONFIGURATIONS else self.device_seconds
-        pairs = zip(spent, self.best, strict=True)
-        known = {budget: best for budget, best in pairs if not math.isnan(best) and budget > 0}
-        return list(known), list(known.values())
-
-    def until(self, unit: str, high: float) -> Points:
-        """The same up to a budget: a search that has ended keeps its best."""
-        budgets, best = self.points(unit)
-        if not budgets or budgets[-1] >= high:
-            return budgets, best
-        return [*budgets, high], [*best, best[-1]]
+    def by(self, unit: str) -> pd.DataFrame:
+        """Return the steps by what is spent in a unit, from the first known score on; none if it is not known."""
+        known = self.steps[self.steps["best"].notna() & (self.steps[unit] > 0)]
+        return known.drop_duplicates(unit, keep="last").set_index(unit)
 
 
 def shared_range(found: Sequence[Curve], unit: str) -> tuple[float, float] | None:
-    """From the budget at which all curves have a score to the largest of any; None if that is no range."""
-    ends = [curve.points(unit)[0] for curve in found]
-    if not all(ends):
+    """Return from which budget all curves have a score to the largest of any; None if that is no range."""
+    budgets = [curve.by(unit).index for curve in found]
+    if not all(map(len, budgets)):
         return None
-    low, high = max(budgets[0] for budgets in ends), max(budgets[-1] for budgets in ends)
+    low, high = max(each[0] for each in budgets), max(each[-1] for each in budgets)
     return (low, high) if low < high else None
 
 
 def area(curve: Curve, unit: str, among: Sequence[Curve]) -> float | None:
-    """The mean height of a curve over the range it shares with others; None without one."""
+    """Return the mean height of a curve over the range it shares with others; a search that is over keeps its best."""
     shared = shared_range(among, unit)
-    return None if shared is None else area_under(*curve.until(unit, shared[1]), *shared, steps=curve.ordered)
+    if shared is None:
+        return None
+    best = curve.by(unit)["best"]
+    if best.index[-1] < shared[1]:
+        best = pd.concat([best, pd.Series({shared[1]: best.iloc[-1]})])
+    return area_under(best.index.tolist(), best.tolist(), *shared, steps=curve.ordered)
 
 
 @once
 def curves(results: Results) -> tuple[Curve, ...]:
-    """One curve per arm that has a configuration with a score, in plan order."""
+    """Return one curve per arm that has a configuration with a score, in plan order."""
     found = (_curve(results, arm) for arm in arm_summaries(results))
     return tuple(curve for curve in found if curve is not None)
 
 
 def _curve(results: Results, arm: ArmSummary) -> Curve | None:
-    metric, declared = results.metric, results.arm(arm.name)
-    scores, costs = [], []
+    declared, higher = results.arm(arm.name), results.metric.higher_is_better
+    rows = []
     for configuration in declared.configurations:
         ran = [trial for trial in results.of(arm.name, "search", configuration) if trial.record is not None]
         if ran:
-            found = on_validation(results, arm.name, configuration, metric.name)
-            scores.append(found.stat.mean if found.complete else math.nan)
-            costs.append(math.fsum(trial.device_seconds for trial in ran))
-    known = [not math.isnan(score) for score in scores]
-    if not any(known):
+            found = on_validation(results, arm.name, configuration, results.metric.name)
+            score = found.stat.mean if found.complete else math.nan
+            rows.append((score, math.fsum(trial.device_seconds for trial in ran)))
+    every = pd.DataFrame(rows, columns=["score", "cost"])
+    known = every.dropna(subset="score")
+    if known.empty:
         return None
-    left_out = known.count(False)
-    if declared.searcher_facts.ordered or results.stops(arm.name):
-        best, spent = best_so_far(scores, metric.higher_is_better), tuple(np.cumsum(costs).tolist())
-        return Curve(arm, metric, True, best, (), spent, left_out)
-    scores, costs = ([v for v, is_known in zip(values, known, strict=True) if is_known] for values in (scores, costs))
-    drawn = expected_best(scores, range(1, len(scores) + 1), costs, metric.higher_is_better)
-    sd = tuple(map(math.sqrt, drawn.variance))
-    return Curve(arm, metric, False, drawn.expected, sd, drawn.costs, left_out)
+    ordered = declared.searcher_facts.ordered or results.stops(arm.name)
+    if ordered:
+        steps = {"best": best_so_far(every["score"].tolist(), higher), DEVICE_SECONDS: every["cost"].cumsum()}
+    else:
+        drawn = expected_best(known["score"], range(1, len(known) + 1), known["cost"], higher)
+        steps = {"best": drawn.expected, DEVICE_SECONDS: drawn.costs}
+        steps |= {"sd": np.sqrt(drawn.variance)} if len(known) > 1 else {}
+    frame = pd.DataFrame(steps).assign(**{CONFIGURATIONS: lambda frame: np.arange(1, len(frame) + 1)})
+    return Curve(arm, ordered, frame, len(every) - len(known))
 
 
 @in_every_study(Section.MORE, a_choice)
 def budget_table(results: Results) -> Table:
-    """Each arm's best score with one configuration and with all, and the area under its curve."""
+    """Return each arm's best score with one configuration and with all, and the area under its curve."""
     found, rows, notes = curves(results), [], []
-    for group, among in _by_group(found).items():
-        for curve in among:
-            areas = {unit: area(curve, unit, among) for unit in UNITS}
-            rows.append(_row(curve) | {"area_n_s": areas[CONFIGURATIONS], "area_device": areas[DEVICE_SECONDS]})
-        notes += _ranges(group, among)
+    for group in dict.fromkeys(curve.arm.group for curve in found):
+        among = [curve for curve in found if curve.arm.group == group]
+        rows += [
+            {"arm": curve.arm, "curve": "so far" if curve.ordered else "expected", "n": len(curve.steps)}
+            | {"one": curve.steps["best"].iloc[0], "all": curve.ends[1]}
+            | {"one_sd": curve.steps["sd"].iloc[0] if "sd" in curve.steps else None}
+            | {"area_n_s": area(curve, CONFIGURATIONS, among), "area_device": area(curve, DEVICE_SECONDS, among)}
+            for curve in among
+        ]
+        shared = {unit: shared_range(among, unit) for unit in UNITS}
+        ranges = [f"{decimal(ends[0], 0)} to {decimal(ends[1], 0)} {unit}" for unit, ends in shared.items() if ends]
+        notes += [f"{group}: areas from {' and from '.join(ranges)}."] if ranges else []
     notes += [f"{c.arm.label}: configurations without a score: {c.left_out}." for c in found if c.left_out]
-    area_group, sd = "Area under the curve, %", "sd"
     columns = [
         ARM,
         Column("curve", "Curve"),
         Column("n", "N_s", "count"),
-        Column("one", "Best", "percent", "One configuration, %"),
-        Column("one_sd", sd, "percent", "One configuration, %"),
-        Column("all", "Best", "percent", "All N_s, %"),
-        Column("area_n_s", "Over N_s", "percent", area_group),
-        Column("area_device", "Over device s", "percent", area_group),
+        *under("One configuration, %", "percent", one="Best", one_sd="sd"),
+        *under("All N_s, %", "percent", all="Best"),
+        *under("Area under the curve, %", "percent", area_n_s="Over N_s", area_device="Over device s"),
     ]
     text = (
         f"Best validation {results.metric.label} for a budget. Expected: of so many configurations drawn at random, "
@@ -155,29 +151,11 @@ def budget_table(results: Results) -> Table:
     return Table("search_budget", "What a search buys for its budget", caption(results, text), columns, rows, notes)
 
 
-def _by_group(found: Sequence[Curve]) -> dict[str, list[Curve]]:
-    groups = dict.fromkeys(curve.arm.group for curve in found)
-    return {group: [curve for curve in found if curve.arm.group == group] for group in groups}
-
-
-def _row(curve: Curve) -> dict[str, Any]:
-    sd = curve.sd if curve.n > 1 else ()
-    ends = {"one": curve.best[0], "all": curve.best[-1]} | ({"one_sd": sd[0]} if sd else {})
-    return {"arm": curve.arm, "curve": "so far" if curve.ordered else "expected", "n": curve.n} | ends
-
-
-def _ranges(group: str, among: Sequence[Curve]) -> list[str]:
-    """Over which ranges the areas of a group of arms are."""
-    shared = {unit: shared_range(among, unit) for unit in UNITS}
-    ranges = [f"{decimal(s[0], 0)} to {decimal(s[1], 0)} {unit}" for unit, s in shared.items() if s is not None]
-    return [f"{group}: areas from {' and from '.join(ranges)}."] if ranges else []
-
-
 @in_every_study(Section.FIGURES, a_choice)
 def budget_plot(results: Results) -> Plot:
-    """The best validation score over configurations and over device-seconds, one column per group of arms."""
+    """Draw the best validation score over configurations and over device-seconds, one column per group of arms."""
     found, label, styles = curves(results), results.metric.label, arm_styles(results)
-    if not any(curve.n > 1 for curve in found):
+    if not any(len(curve.steps) > 1 for curve in found):
         raise NothingToDraw("no arm has two configurations that completed every fold yet")
     scale = scale_of({curve.arm.name: curve.extent for curve in found})
     columns = panels([curve.arm for curve in found])
@@ -185,15 +163,18 @@ def budget_plot(results: Results) -> Plot:
     def draw(figure: Figure) -> None:
         rows = figure.subplots(len(UNITS), len(columns), sharey=True, squeeze=False)
         marks: dict[Axes, list[Mark]] = {axes: [] for axes in rows.flat}
-        for unit, row in zip(UNITS, rows, strict=True):
+        for (unit, done), row in zip(UNITS.items(), rows, strict=True):
             for arms, axes in zip(columns.values(), row, strict=True):
                 among = [curve for curve in found if curve.arm in arms]
                 shared = shared_range(among, unit)
                 for curve in among:
-                    marks[axes] += _mark(curve, unit, styles[curve.arm.name])
-                    if curve.arm.name not in scale.beyond:
-                        _draw(axes, curve, unit, shared[1] if shared else 0.0, styles[curve.arm.name])
-                axes.set_xlabel(f"{unit} spent" if unit == DEVICE_SECONDS else f"{unit} tried")
+                    name, points = curve.arm.name, curve.by(unit)
+                    if len(points):  # where it stands, with its range of scores, were it off the scale
+                        values = range_text((100 * points["best"]).tolist())
+                        marks[axes].append(Mark(name, points.index[0], values, styles[name].line))
+                    if len(points) and name not in scale.beyond:
+                        _draw(axes, points, curve.ordered, shared[1] if shared else 0.0, styles[name])
+                axes.set_xlabel(f"{unit} {done}")
                 axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
             row[0].set_ylabel(f"best validation {label} (%)")
         for title, axes in zip(columns, rows[0], strict=True):
@@ -202,8 +183,7 @@ def budget_plot(results: Results) -> Plot:
         shared_legend(figure, rows[0])
 
     ends = "; ".join(
-        f"{c.arm.label} from {in_percent(c.points(CONFIGURATIONS)[1][0], 1)} % to {in_percent(c.best[-1], 1)} % "
-        f"with {c.n}"
+        f"{c.arm.label} from {in_percent(c.ends[0], 1)} % to {in_percent(c.ends[1], 1)} % with {len(c.steps)}"
         for c in found
     )
     text = (
@@ -216,24 +196,14 @@ def budget_plot(results: Results) -> Plot:
     return Plot("expected_best", f"Best validation {label} by budget", caption(results, text), ends, 4.2, draw)
 
 
-def _mark(curve: Curve, unit: str, style: ArmStyle) -> list[Mark]:
-    """The arm at its first budget, with its scores from the first to the last, were it off the scale."""
-    budgets, best = curve.points(unit)
-    return [Mark(curve.arm.name, budgets[0], range_text([100 * score for score in best]), style.line)] if best else []
-
-
-def _draw(axes: Axes, curve: Curve, unit: str, high: float, style: ArmStyle) -> None:
-    """A line with its band as far as the search went, its end marked, and dotted to the end of the range."""
-    budgets, best = curve.points(unit)
-    if not budgets:
-        return
-    steps = {"drawstyle": "steps-post"} if curve.ordered else {}
-    means = 100 * np.asarray(best)
-    frame = pd.DataFrame({"x": budgets, "y": means})
-    if curve.sd and curve.n > 1:
-        frame = frame.assign(low=means - 100 * np.asarray(curve.sd), high=means + 100 * np.asarray(curve.sd))
-    end = [len(budgets) - 1]
-    draw_line(axes, frame, alpha=0.15, **{**style.line, **steps}, markevery=end, label=style.label)
-    if high > budgets[-1]:
-        frame = pd.DataFrame({"x": [budgets[-1], high], "y": 100 * best[-1]})
+def _draw(axes: Axes, points: pd.DataFrame, ordered: bool, high: float, style: ArmStyle) -> None:
+    """Draw a line with its band as far as the search went, its end marked, and dotted to the end of the range."""
+    frame = pd.DataFrame({"x": points.index, "y": 100 * points["best"].to_numpy()})
+    if "sd" in points:
+        sd = 100 * points["sd"].to_numpy()
+        frame = frame.assign(low=frame["y"] - sd, high=frame["y"] + sd)
+    steps = {"drawstyle": "steps-post"} if ordered else {}
+    draw_line(axes, frame, alpha=0.15, **{**style.line, **steps}, markevery=[len(points) - 1], label=style.label)
+    if high > points.index[-1]:
+        frame = pd.DataFrame({"x": [points.index[-1], high], "y": 100 * points["best"].iloc[-1]})
         draw_line(axes, frame, color=style.line["color"], linestyle=(0, (1, 2)), linewidth=0.9)

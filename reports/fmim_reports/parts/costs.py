@@ -1,9 +1,9 @@
-"""What searches and trials cost: by arm, by stage, by kind of work, and beside what they found."""
+"""The costs of searches and trials: by arm, by stage, by kind of work, and beside what they found."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -13,50 +13,35 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_y
 from fmim_reports.drawing.lines import draw_line, mean_points
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
-from fmim_reports.drawing.styles import ArmStyle, arm_styles, aside, marker_legend
+from fmim_reports.drawing.styles import arm_styles, aside, marker_legend
 from fmim_reports.parts.trials import OTHER_SPLITS
 from fmim_reports.reading.cost import TotalCost, cost_of, costs
 from fmim_reports.reading.once import once
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import ArmSummary, arm_summaries
+from fmim_reports.reading.summary import arm_summaries
 from fmim_reports.writing.captions import caption, reuse_sentence, seeds_phrase
-from fmim_reports.writing.columns import ARM, RowName
+from fmim_reports.writing.columns import ARM, RowName, under
 from fmim_reports.writing.formats import in_percent
 from fmim_reports.writing.sections import Section, a_choice, a_search_stage, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
 _ALL_ARMS = RowName("", "All arms")
-_PART_LABELS = {"startup_s": "Start-up", "data_s": "Data", "train_s": "Training", "eval_s": "Evaluation"}
 
 
 @in_every_study(Section.TABLES, a_search_stage)
 def search_cost_table(results: Results) -> Table:
-    """One row per arm in plan order; its columns are a contract (`tables/search_cost.csv`)."""
+    """Return one row per arm in plan order; its columns are a contract (`tables/search_cost.csv`)."""
     metric = results.metric
     rows = [
-        {
-            "arm": arm,
-            "loss": arm.loss,
-            "group": arm.group,
-            "search": arm.search,
-            "n_s": arm.cost.n_s,
-            "trials": arm.cost.trials,
-            "epochs": arm.cost.epochs,
-            "device_seconds": arm.cost.device_seconds,
-            f"validation_{metric.name}": arm.validation,
-            f"test_{metric.name}": arm.test,
-        }
+        {"arm": arm, f"validation_{metric.name}": arm.validation, f"test_{metric.name}": arm.test}
+        | {"loss": arm.loss, "group": arm.group, "search": arm.search, **vars(arm.cost)}
         for arm in arm_summaries(results)
     ]
     group = f"{metric.label} in %, mean ± SE (n)"
     columns = [
         ARM,
-        Column("loss", "Loss"),
-        Column("group", "Group"),
-        Column("search", "Search"),
-        Column("n_s", "N_s", "count", "Search stage"),
-        Column("trials", "Trials", "count", "Search stage"),
-        Column("epochs", "Epochs", "count", "Search stage"),
+        *under("", "text", loss="Loss", group="Group", search="Search"),
+        *under("Search stage", "count", n_s="N_s", trials="Trials", epochs="Epochs"),
         Column("device_seconds", "Device s", "seconds", "Search stage"),
         Column(f"validation_{metric.name}", "Validation (folds)", "estimate", group, "validation_n", metric=metric),
         Column(f"test_{metric.name}", "Test (seeds)", "estimate", group, "test_n", metric=metric),
@@ -72,7 +57,7 @@ def search_cost_table(results: Results) -> Table:
 
 @in_every_study(Section.FIGURES, a_choice)
 def cost_plot(results: Results) -> Plot:
-    """The test set against what the search cost, in configurations and in device-seconds."""
+    """Draw the test metric against what the search cost, in configurations and in device-seconds."""
     metric = results.metric
     arms = [arm for arm in arm_summaries(results) if arm.test.stat.n]
     if not arms:
@@ -84,21 +69,23 @@ def cost_plot(results: Results) -> Plot:
         left, right = figure.subplots(1, 2, sharey=True)
         marks: dict[Axes, list[Mark]] = {left: [], right: []}
         for arm in arms:
+            hidden, style = arm.name in scale.beyond, styles[arm.name]
+            point = {**style.line, "linestyle": "", "fillstyle": style.face, "markeredgewidth": 1.1}
+            values = dict.fromkeys(arm.test.values, math.nan) if hidden else arm.test.values
             apart = aside(groups.index(arm.group), len(groups), 0.12)
             for axes, x in ((left, arm.cost.n_s * apart), (right, arm.cost.device_seconds)):
-                _cost_point(axes, x, arm, styles[arm.name], hidden=arm.name in scale.beyond)
+                draw_line(axes, mean_points({x: values}, scale=100), bars=True, **point)
+                if hidden:  # it keeps its place on the horizontal axis
+                    axes.update_datalim([(x, 0)], updatey=False)
                 if x > 0:
-                    value = range_text([100 * arm.test.stat.mean])
-                    marks[axes].append(Mark(arm.name, x, value, _point(styles[arm.name])))
-        left.set(xlabel="configurations trained, $N_s$", ylabel=f"test {metric.label} (%)", xscale="log")
+                    marks[axes].append(Mark(arm.name, x, range_text([100 * arm.test.stat.mean]), point))
+        left.set(ylabel=f"test {metric.label} (%)")
         right.set(xlabel="search device-seconds", xscale="log")
-        ticks = sorted({arm.cost.n_s for arm in arms if arm.cost.n_s > 0})
-        left.set_xticks(ticks, [str(tick) for tick in ticks])
         right.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
         right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-        for axes in (left, right):
-            axes.xaxis.set_minor_locator(NullLocator())
-            axes.margins(x=0.15)
+        right.xaxis.set_minor_locator(NullLocator())
+        right.margins(x=0.15)
+        scale_n_s(left, {arm.cost.n_s for arm in arms if arm.cost.n_s > 0})
         scale_y(marks, scale)
         marker_legend(figure, arms, styles)
 
@@ -118,39 +105,32 @@ def cost_plot(results: Results) -> Plot:
     return Plot(name, f"Test {metric.label} by search cost", caption(results, text), listed, 3.0, draw)
 
 
-def _cost_point(axes: Axes, x: float, arm: ArmSummary, style: ArmStyle, hidden: bool) -> None:
-    """A point with its bar; a hidden one keeps its place on the horizontal axis."""
-    values = dict.fromkeys(arm.test.values, math.nan) if hidden else arm.test.values
-    draw_line(axes, mean_points({x: values}, scale=100), bars=True, **_point(style))
-    if hidden:
-        axes.update_datalim([(x, 0)], updatey=False)
-
-
-def _point(style: ArmStyle) -> dict[str, Any]:
-    return {**style.line, "linestyle": "", "fillstyle": style.face, "markeredgewidth": 1.1}
+def scale_n_s(axes: Axes, counts: Collection[int]) -> None:
+    """Set the horizontal axis to the numbers of configurations that searches trained."""
+    axes.set(xlabel="configurations trained, $N_s$", xscale="log")
+    axes.set_xticks(sorted(counts), [str(count) for count in sorted(counts)])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.margins(x=0.15)
 
 
 @in_every_study(Section.COST_DETAILS)
 def accounting_table(results: Results) -> Table:
-    """What each arm and stage cost in trials, epochs, images, seconds and energy, failed attempts included."""
+    """Return what each arm and stage cost in trials, epochs, images, seconds and energy, failed attempts included."""
     rows = [
-        head
-        | {"trials": cost.trials, "stopped": cost.stopped, "failed": cost.failed, "repeated": cost.repeated}
-        | {"epochs": cost.epochs, "images": cost.images, "device_seconds": cost.device_seconds}
-        | {"wasted": cost.wasted, "wall_s": cost.wall_s, "energy_kj": _kilo(cost.energy_j)}
+        {**vars(cost), "energy_kj": None if cost.energy_j is None else cost.energy_j / 1000, **head}
         for head, cost in _by_stage(results)
     ]
-    columns = [ARM, Column("stage", "Stage"), Column("n_s", "N_s", "count")]
-    counts = {"trials": "All", "stopped": "Stopped", "failed": "Failed", "repeated": "Repeated"}
-    columns += [Column(name, label, "count", "Trials") for name, label in counts.items()]
-    columns += [Column("epochs", "Epochs", "count"), Column("images", "Images", "count")]
-    columns += [
-        Column("device_seconds", "All", "seconds", "Device s"),
-        Column("wasted", "Failed", "seconds", "Device s"),
-    ]
-    columns += [Column("wall_s", "Wall s", "seconds")]
     measured = any(row["energy_kj"] is not None for row in rows)
-    columns += [Column("energy_kj", "kJ", "number", unit="kJ")] if measured else []
+    columns = [
+        ARM,
+        Column("stage", "Stage"),
+        Column("n_s", "N_s", "count"),
+        *under("Trials", "count", trials="All", stopped="Stopped", failed="Failed", repeated="Repeated"),
+        *under("", "count", epochs="Epochs", images="Images"),
+        *under("Device s", "seconds", device_seconds="All", wasted="Failed"),
+        Column("wall_s", "Wall s", "seconds"),
+        *([Column("energy_kj", "kJ", "number", unit="kJ")] if measured else []),
+    ]
     text = (
         "What every trial cost, failed ones included. Repeated: attempts that failed and were run again; they are "
         "counted in epochs, images and device-seconds, and the latter once more by themselves, under Failed. Wall: "
@@ -160,25 +140,21 @@ def accounting_table(results: Results) -> Table:
     text += " Energy: the device's counter × the share of the device." if measured else " Energy was not measured."
     resumed = sum(cost.resumed for trial in results.every_trial if trial.record for cost in trial.record.costs)
     lost = "was interrupted and resumed from a checkpoint: the seconds between the two are in no record"
-    notes = [f"{resumed} times a trial {lost}."] if resumed else []
-    notes.append(reuse_sentence(results.every_trial))
+    notes = [f"{resumed} times a trial {lost}." if resumed else "", reuse_sentence(results.every_trial)]
     return Table("cost_accounting", "Cost by arm and stage", caption(results, text), columns, rows, notes)
 
 
 @in_every_study(Section.COST_DETAILS)
 def time_table(results: Results) -> Table:
-    """Where the seconds of each arm and stage went."""
+    """Return where the seconds of each arm and stage went."""
     rows = [
-        head
-        | dict(cost.parts)
-        | {"outside": cost.outside, "device_seconds": cost.device_seconds, "peak_gb": cost.peak_memory / 1e9}
-        for head, cost in _by_stage(results)
+        {**cost.parts, **vars(cost), "peak_gb": cost.peak_memory / 1e9, **head} for head, cost in _by_stage(results)
     ]
+    kinds = {"startup_s": "Start-up", "data_s": "Data", "train_s": "Training", "eval_s": "Evaluation"}
     columns = [
         ARM,
         Column("stage", "Stage"),
-        *(Column(part, label, "seconds", "Seconds") for part, label in _PART_LABELS.items()),
-        Column("outside", "Other", "seconds", "Seconds"),
+        *under("Seconds", "seconds", **kinds, outside="Other"),
         Column("device_seconds", "Device s", "seconds"),
         Column("peak_gb", "Peak GB", "number", unit="GB"),
     ]
@@ -191,34 +167,29 @@ def time_table(results: Results) -> Table:
 
 @once
 def _by_stage(results: Results) -> tuple[tuple[dict[str, Any], TotalCost], ...]:
-    """The first columns and the cost of each arm by stage, each with its sum; of the references; of everything."""
+    """Return the first cells and the cost of each arm by stage, each with its sum; of the references; of everything."""
     return tuple(_stages(results))
 
 
 def _stages(results: Results) -> Iterator[tuple[dict[str, Any], TotalCost]]:
+    none = {"n_s": None}  # configurations are counted in the search alone; replicates train the one it selected
     for stage in results.stages:
-        of_arms = [(arm, costs(results)[arm.name, stage]) for arm in results.arms]
-        for position, (arm, cost) in enumerate(of_arms):
-            yield {"arm": arm, "stage": stage, "rule": position == 0, **_n_s(stage, cost.n_s)}, cost
-        whole = _of_stage(results, stage)
+        of_arms = {arm.name: costs(results)[arm.name, stage] for arm in results.arms}
+        counted = stage == "search"
+        for arm, cost in zip(results.arms, of_arms.values(), strict=True):
+            head = {"arm": arm, "stage": stage, "rule": arm is results.arms[0]}
+            yield head if counted else head | none, cost
         # Of each arm its own: two arms' configurations of the same name are not the same training.
-        yield {"arm": _ALL_ARMS, "stage": stage, "total": True, **_n_s(stage, sum(c.n_s for _, c in of_arms))}, whole
+        n_s = sum(cost.n_s for cost in of_arms.values()) if counted else None
+        yield {"arm": _ALL_ARMS, "stage": stage, "total": True, "n_s": n_s}, _of_stage(results, stage)
     if results.other_splits:
-        yield {"arm": _ALL_ARMS, "stage": OTHER_SPLITS, "total": True}, cost_of(results.other_splits)
+        yield {"arm": _ALL_ARMS, "stage": OTHER_SPLITS, "total": True} | none, cost_of(results.other_splits)
     if results.references:
-        yield {"arm": RowName("", "References"), "stage": "reference", "rule": True}, _of_stage(results, "reference")
+        head = {"arm": RowName("", "References"), "stage": "reference", "rule": True}
+        yield head | none, _of_stage(results, "reference")
     if len(results.stages) > 1 or results.references:
-        yield {"arm": RowName("", "All"), "stage": "all", "total": True}, cost_of(results.every_trial)
+        yield {"arm": RowName("", "All"), "stage": "all", "total": True} | none, cost_of(results.every_trial)
 
 
 def _of_stage(results: Results, stage: str) -> TotalCost:
     return cost_of(trial for trial in results.trials if trial.stage == stage)
-
-
-def _n_s(stage: str, n_s: int) -> dict[str, int]:
-    """Configurations are counted in the search alone; replicates train the one it selected."""
-    return {"n_s": n_s} if stage == "search" else {}
-
-
-def _kilo(value: float | None) -> float | None:
-    return None if value is None else value / 1000

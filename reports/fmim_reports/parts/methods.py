@@ -23,8 +23,8 @@ _LISTED = 12  # arms that a sentence can name
 
 
 @dataclass(frozen=True)
-class Source:
-    """What a paper cites for a part of the method, which has a `name` unless the study gives it one."""
+class Citation:
+    """A work that a paper cites for a part of the method, which has a `name` unless the study gives it one."""
 
     name: str
     key: str
@@ -32,7 +32,7 @@ class Source:
 
     @property
     def cited(self) -> str:
-        """`ResNet-18 [@he2016]`, with what there is of both."""
+        """Return `ResNet-18 [@he2016]`, with what there is of both."""
         return " ".join(filter(None, (self.name, f"[@{self.key}]" if self.key else "")))
 
 
@@ -41,28 +41,28 @@ class Methods:
     """Paragraphs in which `[@key]` cites one of the `sources`."""
 
     paragraphs: tuple[str, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[Citation, ...]
 
     @property
     def plain(self) -> tuple[str, ...]:
-        """The paragraphs as a reader of the page has them, who sees `[key]`."""
+        """Return the paragraphs as a reader of the page has them, who sees `[key]`."""
         return tuple(_CITED.sub(r"[\1]", paragraph) for paragraph in self.paragraphs)
 
     @property
     def latex(self) -> str:
-        r"""Paragraphs with \cite{key}, and what the keys stand for as comments."""
+        r"""Return paragraphs with \cite{key}, and what the keys stand for as comments."""
         text = (_CITED.sub(r"\\cite{\1}", to_tex(paragraph)) for paragraph in self.paragraphs)
         return "\n\n".join(text) + "\n\n" + "".join(f"% {one.key}: {one.text}\n" for one in self.sources)
 
     @property
     def markdown(self) -> str:
-        """Paragraphs with `[@key]`, as Pandoc cites, and a list of what the keys stand for."""
+        """Return paragraphs with `[@key]`, as Pandoc cites, and a list of what the keys stand for."""
         text = (re.sub(r"\\\[@(\w+)\\\]", r"[@\1]", to_md(paragraph)) for paragraph in self.paragraphs)
         return "\n\n".join(text) + "\n\n" + "".join(f"- {one.key}: {to_md(one.text)}\n" for one in self.sources)
 
 
 def methods(results: Results) -> Methods:
-    """How data were split, arms searched, trained, tested and compared, and with which software."""
+    """Say how data were split, arms searched, trained, tested and compared, and with which software."""
     paragraphs = tuple(
         " ".join(filter(None, map(without_controls, sentences)))
         for sentences in (_data(results), _protocol(results), _training(results), _statistics(results))
@@ -73,15 +73,15 @@ def methods(results: Results) -> Methods:
 
 
 @cache
-def _sources() -> Mapping[str, Source]:
-    """`paper/sources.csv`, by what is cited: `loss.triplet`."""
+def _sources() -> Mapping[str, Citation]:
+    """Return `paper/sources.csv`, by what is cited: `loss.triplet`."""
     with resources.files("fmim_reports.paper").joinpath("sources.csv").open("r", encoding="utf-8") as stream:
-        return {row["what"]: Source(row["name"], row["key"], row["source"]) for row in csv.DictReader(stream)}
+        return {row["what"]: Citation(row["name"], row["key"], row["source"]) for row in csv.DictReader(stream)}
 
 
-def _source(part: str, kind: str) -> Source:
-    """What is known of a kind of loss, margins, model or searcher; a user's own has its name alone."""
-    return _sources().get(f"{part}.{kind}", Source("" if part == "loss" else kind, "", ""))
+def _source(part: str, kind: str) -> Citation:
+    """Return what is known of a kind of loss, margins, model or searcher; a user's own has its name alone."""
+    return _sources().get(f"{part}.{kind}", Citation("" if part == "loss" else kind, "", ""))
 
 
 def _data(results: Results) -> Iterable[str]:
@@ -116,36 +116,31 @@ def _protocol(results: Results) -> Iterable[str]:
     if study.search_splits > 1:
         yield f"The whole search was repeated on {study.search_splits} splits into folds."
     chosen = "selected configuration" if results.searched else "configuration"
-    models = f"{results.seeds_text} fresh seeds{_ensemble(results)}"
+    subjects = " on all development subjects"
+    if study.test_protocol == "fold_ensemble":
+        models = study.models_per_replicate
+        subjects = f", {models} models a seed, each without one fold's subjects, whose distances were averaged"
     kept = _value(_settings(results)["keep"]).replace("best", "best validation")
-    yield f"Each arm's {chosen} was trained with {models}; the model of the {kept} epoch was tested, once."
+    seeds = f"{results.seeds_text} fresh seeds{subjects}"
+    yield f"Each arm's {chosen} was trained with {seeds}; the model of the {kept} epoch was tested, once."
     if study.references:
         yield f"Beside the arms stand, without any training: {_listed([one.label for one in study.references])}."
 
 
-def _ensemble(results: Results) -> str:
-    """On which subjects each seed trained."""
-    if results.study.test_protocol == "fold_ensemble":
-        models = results.study.models_per_replicate
-        return f", {models} models a seed, each without one fold's subjects, whose distances were averaged"
-    return " on all development subjects"
-
-
 def _searches(arms: Iterable[ArmEntry]) -> Iterable[str]:
-    """How each arm with something to select was searched."""
-    found = [f"{arm.label}: {_search(arm)}" for arm in arms if arm.n_s > 1]
+    """Say how each arm with something to select was searched."""
+    found = []
+    for arm in arms:
+        space = ", ".join(_range(name, values) for name, values in arm.space.items())
+        over = f" over {space}" if space else ""
+        if arm.n_s > 1:
+            found.append(f"{arm.label}: {_source('searcher', arm.searcher['kind']).cited}{over}, N_s = {arm.n_s}")
     if found:
         yield f"The searches, with N_s configurations each, were: {'; '.join(found)}."
 
 
-def _search(arm: ArmEntry) -> str:
-    space = ", ".join(_range(name, values) for name, values in arm.space.items())
-    over = f" over {space}" if space else ""
-    return f"{_source('searcher', arm.searcher['kind']).cited}{over}, N_s = {arm.n_s}"
-
-
 def _range(name: str, values: Any) -> str:
-    """`ε of 0.1 and 0.5`, or `ε from 0.05 to 1`."""
+    """Return `ε of 0.1 and 0.5`, or `ε from 0.05 to 1`."""
     symbol = SYMBOLS.get(name, name)
     if isinstance(values, Mapping):
         scale = ", logarithmically," if values["scale"] == "log" else ""
@@ -177,7 +172,7 @@ def _training(results: Results) -> Iterable[str]:
 
 @once
 def _settings(results: Results) -> Mapping[str, list[Any]]:
-    """Each field of the training with the values that it has in the records; before there are any, in the first arm."""
+    """Return each field of the training with the values that it has in records; before that, those declared."""
     declared = {name: [value] for name, value in flat(results.study.train)}
     found: dict[str, dict[str, Any]] = {}
     trained = ((trial, trial.record.config) for trial in results.trials if trial.record and trial.record.config)
@@ -188,7 +183,7 @@ def _settings(results: Results) -> Mapping[str, list[Any]]:
 
 
 def _value(given: list[Any]) -> str:
-    """A field's value, or all of several; a pair of bounds as `0.5 to 1.5`."""
+    """Return a field's value, or all of several; a pair of bounds as `0.5 to 1.5`."""
     texts = [" to ".join(map(str, one)) if isinstance(one, list | tuple) else str(one) for one in given]
     return texts[0] if len(texts) == 1 else f"{_listed(texts, 'or')} (by arm)"
 
@@ -213,19 +208,16 @@ def _statistics(results: Results) -> Iterable[str]:
             "P values were corrected by Holm's method over the differences and, separately, over the equivalences "
             f"{_source('test', 'holm').cited}, at a level of {ALPHA:g}."
         )
-    yield _software(results)
-
-
-def _software(results: Results) -> str:
     names, environment = {"python": "Python", "torch": "PyTorch"}, results.study.environment
     used = [f"{name} {environment[key]}" for key, name in names.items() if key in environment]
     commit = environment.get("git_commit", "")
     code = f" (commit {commit[:12]} of this code)" if commit else ""
     devices = dict.fromkeys(t.record.cost.device for t in results.trials if t.record)
     on = f" on {_listed(list(devices))}" if devices else ""
-    return f"Models were trained with {_listed(used)}{code}{on}." if used else ""
+    if used:
+        yield f"Models were trained with {_listed(used)}{code}{on}."
 
 
 def _listed(texts: list[str], last: str = "and") -> str:
-    """`a, b and c`."""
+    """Return `a, b and c`."""
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} {last} {texts[-1]}" if texts else "none"

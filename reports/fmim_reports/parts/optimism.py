@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from fmim_reports.drawing.axes import Extent, Mark, scale_of, scale_y
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.drawing.styles import arm_styles, aside, marker_legend
+from fmim_reports.parts.costs import scale_n_s
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
 from fmim_reports.stats import Interval, optimism
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.columns import ARM
+from fmim_reports.writing.columns import ARM, under
 from fmim_reports.writing.formats import points
 from fmim_reports.writing.sections import Section, a_choice, in_every_study
 from fmim_reports.writing.tables import Column, Table
@@ -43,9 +43,7 @@ def optimism_table(results: Results) -> Table:
         Column("n_s", "N_s", "count"),
         Column("validation", "Validation (folds)", "estimate", group, "validation_n", metric=results.metric),
         Column("test", "Test (fresh seeds)", "estimate", group, "test_n", metric=results.metric),
-        Column("optimism", "Difference", "points", both),
-        Column("low", "95 % CI, low", "points", both),
-        Column("high", "high", "points", both),
+        *under(both, "points", optimism="Difference", low="95 % CI, low", high="high"),
     ]
     text = (
         f"How much better the selected configuration looks than it is, in percentage points of {label}: the best of "
@@ -83,12 +81,8 @@ def optimism_plot(results: Results) -> Plot:
                 y, bars = extent.value, [[extent.value - extent.bars_low], [extent.bars_high - extent.value]]
                 axes.errorbar(x, y, yerr=None if one.low is None else bars, elinewidth=1, capsize=2, **line)
         axes.axhline(0, color="#5b6470", linewidth=0.8)
-        axes.set(xlabel="configurations trained, $N_s$", xscale="log")
         axes.set_ylabel(f"optimism ({label},\npercentage points)")
-        ticks = sorted({arm.cost.n_s for arm, *_ in found})
-        axes.set_xticks(ticks, [str(tick) for tick in ticks])
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.margins(x=0.15)
+        scale_n_s(axes, {arm.cost.n_s for arm, *_ in found})
         scale_y({axes: marks}, scale)
         marker_legend(figure, [arm for arm, *_ in found], styles)
 

@@ -1,8 +1,7 @@
-"""What is chance in the selection: the search on several splits, each ended by its winner with a fresh seed."""
+"""The chance in the selection: the search on several splits, each ended by its winner with a fresh seed."""
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -15,8 +14,8 @@ from fmim_reports.reading.pipelines import Pipelines, choosing, pipelines, score
 from fmim_reports.reading.results import Results, key_of
 from fmim_reports.stats import mean_se, paired_difference, score_variance, superiority
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.columns import ARM, configuration_column
-from fmim_reports.writing.formats import in_percent
+from fmim_reports.writing.columns import ARM, configuration_column, under
+from fmim_reports.writing.formats import decimal, in_percent
 from fmim_reports.writing.sections import Section, declared_comparisons, in_every_study, several_search_splits
 from fmim_reports.writing.tables import Column, Table
 
@@ -26,7 +25,7 @@ _SQUARED = "squared percentage points"
 
 
 def selection_caution(results: Results) -> list[str]:
-    """That intervals are of the selected configurations, and what the selection adds; none without other splits."""
+    """Say that intervals are of the selected configurations, and what the selection adds; none without other splits."""
     if not several_search_splits(results):
         return []
     splits, shares = results.study.search_splits, []
@@ -48,7 +47,7 @@ def selection_caution(results: Results) -> list[str]:
 
 @in_every_study(Section.TABLES, several_search_splits, declared_comparisons)
 def pipelines_table(results: Results) -> Table:
-    """Each declared difference over whole pipelines, beside that of the selected configurations alone."""
+    """Return each declared difference over whole pipelines, beside that of the selected configurations alone."""
     rows, notes = [], []
     for a, b in results.comparisons:
         one, other = (pipelines(results, name) for name in (a, b))
@@ -69,12 +68,8 @@ def pipelines_table(results: Results) -> Table:
         Column("b", "Arm b", "arm"),
         Column("over", "Over"),
         Column("n", "Pairs", "count"),
-        Column("difference", "Difference", "points", difference),
-        Column("low", "95 % CI, low", "points", difference),
-        Column("high", "high", "points", difference),
-        Column("probability", "P(a > b)", "percent", better),
-        Column("p_low", "95 % CI, low", "percent", better),
-        Column("p_high", "high", "percent", better),
+        *under(difference, "points", difference="Difference", low="95 % CI, low", high="high"),
+        *under(better, "percent", probability="P(a > b)", p_low="95 % CI, low", p_high="high"),
     ]
     text = (
         "The declared differences twice. Selected configurations: what the study selected, with fresh seeds. Whole "
@@ -87,23 +82,20 @@ def pipelines_table(results: Results) -> Table:
 
 @in_every_study(Section.TABLES, several_search_splits)
 def variance_table(results: Results) -> Table:
-    """What part of the variance of a test value over whole pipelines is that of the selection, and of the seed."""
+    """Return the part of the variance of a test value over whole pipelines that is the selection's, and the seed's."""
     rows, notes = [], []
     for arm in choosing(results):
         found = pipelines(results, arm.name)
         variance = found.variance
         rows.append(
-            {"arm": arm, "splits": variance.splits, "winners": variance.winners, "df": variance.df}
-            | {"same": sum(map(found.same, found.winners)), "share": variance.share, "sd": mean_se(found.values).sd}
+            {**vars(variance), "arm": arm, "same": sum(map(found.same, found.winners)), "sd": mean_se(found.values).sd}
             | {"selection": _squared(variance.selection), "seed": _squared(variance.seed)}
         )
         notes += [f"{arm.label}: {variance.note}."] if variance.note else []
     variances = "Variance, squared points"
     columns = [
         ARM,
-        Column("splits", "Splits", "count"),
-        Column("winners", "Winners", "count"),
-        Column("same", "As the study", "count"),
+        *under("", "count", splits="Splits", winners="Winners", same="As the study"),
         Column("sd", "SD, points", "percent"),
         Column("selection", "Selection", "number", variances, unit=_SQUARED),
         Column("seed", "Seed", "number", variances, unit=_SQUARED),
@@ -122,7 +114,7 @@ def variance_table(results: Results) -> Table:
 
 @in_every_study(Section.MORE, several_search_splits)
 def score_variance_table(results: Results) -> Table:
-    """What a validation score, by which configurations are selected, varies by."""
+    """Return what a validation score, by which configurations are selected, varies by."""
     rows, notes = [], []
     for arm in choosing(results):
         found = score_variance(scores_by_split(results, arm.name))
@@ -132,11 +124,8 @@ def score_variance_table(results: Results) -> Table:
     group = "Share of the variance, %"
     columns = [
         ARM,
-        Column("n", "Configurations", "count"),
-        Column("splits", "Splits", "count"),
-        Column("configuration", "Configuration", "percent", group),
-        Column("split", "Split", "percent", group),
-        Column("rest", "Rest", "percent", group),
+        *under("", "count", n="Configurations", splits="Splits"),
+        *under(group, "percent", configuration="Configuration", split="Split", rest="Rest"),
     ]
     text = (
         f"What the validation {results.metric.label}, mean over folds, varies by, of the configurations that every "
@@ -149,24 +138,24 @@ def score_variance_table(results: Results) -> Table:
 
 @in_every_study(Section.MORE, several_search_splits)
 def winners_table(results: Results) -> Table:
-    """How often each configuration won."""
+    """Return how often each configuration won."""
     rows: list[dict[str, Any]] = []
     for arm in choosing(results):
         found = pipelines(results, arm.name)
-        counts = Counter(key_of(one) for one in found.winners.values())
-        shown = {key_of(one): one for one in found.winners.values()}
-        for position, (key, count) in enumerate(counts.most_common()):
-            splits = [split for split, one in found.winners.items() if key_of(one) == key]
-            rows.append(
-                {"arm": arm, "rule": position == 0, "configuration": shown[key]}
-                | {"wins": count, "of": len(found.winners), "splits": ", ".join(map(str, splits))}
-                | {"test": mean_se([found.values[split] for split in splits if split in found.values]).mean}
-            )
+        splits_of: dict[Any, list[int]] = {}
+        for split, winner in found.winners.items():
+            splits_of.setdefault(key_of(winner), []).append(split)
+        ranked = sorted(splits_of.values(), key=len, reverse=True)
+        rows += [
+            {"arm": arm, "rule": splits is ranked[0], "configuration": found.winners[splits[-1]]}
+            | {"wins": len(splits), "of": len(found.winners), "splits": ", ".join(map(str, splits))}
+            | {"test": mean_se([found.values[split] for split in splits if split in found.values]).mean}
+            for splits in ranked
+        ]
     columns = [
         ARM,
         configuration_column(results),
-        Column("wins", "Wins", "count"),
-        Column("of", "Of", "count"),
+        *under("", "count", wins="Wins", of="Of"),
         Column("splits", "On splits", "listing"),
         Column("test", f"Test {results.metric.label}, %", "percent"),
     ]
@@ -179,7 +168,7 @@ def winners_table(results: Results) -> Table:
 
 @in_every_study(Section.DATA, several_search_splits)
 def winner_of_each_split_table(results: Results) -> Table:
-    """One row per arm and split: the configuration that won, and the test value of the pipeline that ends in it."""
+    """Return one row per arm and split: the configuration that won, and the test value of its pipeline."""
     rows = [
         {"arm": arm, "search_split": split, "configuration": winner, "test": found.values.get(split)}
         for arm in choosing(results)
@@ -198,30 +187,27 @@ def winner_of_each_split_table(results: Results) -> Table:
 
 @in_every_study(Section.FIGURES, several_search_splits)
 def pipelines_plot(results: Results) -> Plot:
-    """The test value of every whole pipeline, by arm, with the study's winner told from others."""
+    """Draw the test value of every whole pipeline, by arm, with the study's winner told from others."""
     found = {arm.name: pipelines(results, arm.name) for arm in results.arms}
     found = {name: one for name, one in found.items() if one.values}
     if not found:
         raise NothingToDraw("no search has come to its end on any split yet")
     labels, styles, metric = {arm.name: arm.label for arm in results.arms}, arm_styles(results), results.metric
-    scale = scale_of({name: Extent.over([*map(_percent, one.values.values())]) for name, one in found.items()})
+    values = {name: [100 * value for value in one.values.values()] for name, one in found.items()}
+    scale = scale_of({name: Extent.over(each) for name, each in values.items()})
 
     def draw(figure: Figure) -> None:
-        axes = figure.subplots()
+        axes, marks = figure.subplots(), []
         for place, (name, one) in enumerate(found.items()):
             if name not in scale.beyond:
                 _row(axes, place, one, styles[name].line["color"])
+            marks.append(Mark(name, place, range_text(values[name]), {**styles[name].line, "marker": "o"}))
         axes.set_yticks(range(len(found)), [labels[name] for name in found])
         axes.set_ylim(len(found) - 0.4, -0.6)
         axes.set(xlabel=f"test {metric.label} (%)")
-        marks = [
-            Mark(name, place, range_text([*map(_percent, one.values.values())]), {**styles[name].line, "marker": "o"})
-            for place, (name, one) in enumerate(found.items())
-        ]
         scale_x(axes, marks, scale)
 
-    values = {name: ", ".join(in_percent(value, 1) for value in one.values.values()) for name, one in found.items()}
-    listed = "; ".join(f"{labels[name]} {text} %" for name, text in values.items())
+    listed = "; ".join(f"{labels[name]} {', '.join(decimal(value, 1) for value in values[name])} %" for name in found)
     text = (
         f"Test {metric.label} of each whole pipeline, one per split of the development subjects. Filled: it selected "
         "what the study did; open: another configuration. The ticks below are the study's own fresh seeds."
@@ -232,7 +218,7 @@ def pipelines_plot(results: Results) -> Plot:
 
 
 def _row(axes: Axes, place: int, one: Pipelines, colour: str) -> None:
-    """An arm's pipelines as points, those close together apart in height; its own seeds as ticks below."""
+    """Draw an arm's pipelines as points, those close together apart in height; its own seeds as ticks below."""
     for number, (split, value) in enumerate(one.values.items()):
         height = place - 0.12 + 0.05 * (number % 3 - 1)
         face = colour if one.same(split) else "#fdfdfd"
@@ -241,10 +227,6 @@ def _row(axes: Axes, place: int, one: Pipelines, colour: str) -> None:
     axes.plot(own, [place + 0.25] * len(own), "|", color=colour, markersize=6, alpha=0.7)
 
 
-def _percent(fraction: float) -> float:
-    return 100 * fraction
-
-
 def _squared(variance: float | None) -> float | None:
-    """In squared percentage points."""
+    """Return it in squared percentage points."""
     return None if variance is None else 1e4 * variance

@@ -1,13 +1,14 @@
-"""What `fmim plan --calibrate` predicted, beside what was measured."""
+"""The cost that `fmim plan --calibrate` predicted, beside what was measured."""
 
 from __future__ import annotations
 
 import math
 
-from fmim_core.records import CalibrationFile, ForecastEntry, calibration_path
+from fmim_core.records import CalibrationFile, calibration_path
 from fmim_reports.reading.cost import cost_of, trained_here
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.captions import caption
+from fmim_reports.writing.columns import under
 from fmim_reports.writing.formats import decimal, duration
 from fmim_reports.writing.sections import Section, in_every_study
 from fmim_reports.writing.tables import Column, Table
@@ -15,34 +16,34 @@ from fmim_reports.writing.tables import Column, Table
 _LABELS = {
     "wall_s": ("Wall time", "s"),
     "device_seconds": ("Device-seconds", "s"),
-    "peak_memory_mb": ("Peak memory of a trial", "MB"),
+    "peak_memory": ("Peak memory of a trial", "MB"),
     "trials": ("Trials", "count"),
     "reused": ("Reused trials", "count"),
     "epochs": ("Epochs", "count"),
     "images": ("Training images", "count"),
 }
 
-_AS_SAID = "that of the row"
-
 
 @in_every_study(Section.COSTS)
 def prediction_table(results: Results) -> Table:
-    """Predicted and measured: wall time, device-seconds, memory, trials, epochs and images."""
+    """Return predicted and measured wall time, device-seconds, memory, trials, epochs and images."""
     made, why = _calibration(results)
     rows, notes = [], []
     if made is not None:
-        predicted, measured = _predicted(made.forecast), _measured(results)
+        predicted: dict[str, float] = made.forecast.model_dump() | {"peak_memory": made.forecast.peak_memory / 1e6}
+        measured = _measured(results)
         rows = [
-            {"what": label, "unit": unit, "predicted": predicted[name], "measured": measured[name]}
-            | {"error": _error_percent(predicted[name], measured[name])}
+            {"what": label, "unit": unit, "predicted": predicted[name], "measured": measured.get(name)}
+            | {"error": 100 * (measured[name] / predicted[name] - 1) if measured and predicted[name] else None}
             for name, (label, unit) in _LABELS.items()
         ]
-        notes = [_sentence(made, predicted["wall_s"], measured["wall_s"]), *_other_slots(results, made)]
+        notes = [_sentence(made, measured.get("wall_s"))]
+        slots = {execution.slots for execution in results.study.executions} - {made.slots}
+        notes += [f"The run had {' and '.join(map(str, sorted(slots)))} trials at once."] if slots else []
     columns = [
-        Column("what", "What"),
-        Column("unit", "Unit"),
-        Column("predicted", "Predicted", "size", unit=_AS_SAID),
-        Column("measured", "Measured", "size", unit=_AS_SAID),
+        *under("", "text", what="What", unit="Unit"),
+        Column("predicted", "Predicted", "size", unit="that of the row"),
+        Column("measured", "Measured", "size", unit="that of the row"),
         Column("error", "Error, %", "number", unit="percent"),
     ]
     text = (
@@ -55,7 +56,7 @@ def prediction_table(results: Results) -> Table:
 
 
 def _calibration(results: Results) -> tuple[CalibrationFile | None, str]:
-    """calibration.json if it is of this plan; else None and why not."""
+    """Return calibration.json if it is of this plan; else None and why not."""
     path, study = calibration_path(results.out), results.study
     how = f"fmim plan {study.study} --calibrate, with the same settings and --out, makes one"
     if not path.is_file():
@@ -78,51 +79,24 @@ def _calibration(results: Results) -> tuple[CalibrationFile | None, str]:
     return made, ""
 
 
-def _predicted(forecast: ForecastEntry) -> dict[str, float]:
-    return {
-        "wall_s": forecast.wall_s,
-        "device_seconds": forecast.device_seconds,
-        "peak_memory_mb": forecast.peak_memory / 1e6,
-        "trials": forecast.trials,
-        "reused": forecast.reused,
-        "epochs": forecast.epochs,
-        "images": forecast.images,
-    }
-
-
-def _measured(results: Results) -> dict[str, float | None]:
-    """None for what is not known before every trial has run."""
+def _measured(results: Results) -> dict[str, float]:
+    """Return what all trials cost; nothing before every trial has run and every execution said how long it took."""
     walls = [execution.wall_s for execution in results.study.executions]
     ended = [wall_s for wall_s in walls if wall_s is not None]
     whole = bool(walls) and all(trial.record is not None for trial in results.every_trial)
     if not whole or len(ended) < len(walls):
-        return dict.fromkeys(_LABELS)
+        return {}
     every = [*results.every_trial, *results.superseded]
     trained = trained_here(every)
     cost = cost_of(trained)
-    return {
-        "wall_s": math.fsum(ended),
-        "device_seconds": cost.device_seconds,
-        "peak_memory_mb": cost.peak_memory / 1e6,
-        "trials": cost.trials,
-        "reused": len(every) - len(trained),
-        "epochs": cost.epochs,
-        "images": cost.images,
-    }
+    own = {"wall_s": math.fsum(ended), "peak_memory": cost.peak_memory / 1e6, "reused": len(every) - len(trained)}
+    return {**vars(cost), **own}
 
 
-def _error_percent(predicted: float, measured: float | None) -> float | None:
-    return None if measured is None or not predicted else 100 * (measured / predicted - 1)
-
-
-def _sentence(made: CalibrationFile, predicted: float, measured: float | None) -> str:
+def _sentence(made: CalibrationFile, measured: float | None) -> str:
+    predicted = made.forecast.wall_s
     text = f"Predicted {duration(predicted)} for {made.slots} trials at once on {made.device}"
     if measured is None:
         return f"{text}; not all of it has run yet, or an execution was killed before it could say how long it took."
     error = decimal(100 * (measured / predicted - 1), 0)
     return f"{text}, measured {duration(measured)} ({error if error.startswith('−') else f'+{error}'} %)."
-
-
-def _other_slots(results: Results, made: CalibrationFile) -> list[str]:
-    slots = {execution.slots for execution in results.study.executions} - {made.slots}
-    return [f"The run had {' and '.join(map(str, sorted(slots)))} trials at once."] if slots else []

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from fmim_core.metric_names import METRICS as EVERY_METRIC
 from fmim_core.records import ArmEntry
 from fmim_reports.reading.references import on_reference
-from fmim_reports.reading.results import PlannedTrial, Results
+from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import Estimate, on_test, query_times
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.columns import ALL_TIMES, ARM, Named, configuration_column, time_column
+from fmim_reports.writing.columns import ALL_TIMES, ARM, Named, configuration_column, time_column, under
 from fmim_reports.writing.formats import configuration_text
 from fmim_reports.writing.references import reference_row, row_name
 from fmim_reports.writing.sections import Section, in_every_study
@@ -58,7 +59,7 @@ def every_value_table(
 
 
 def _configuration(results: Results, arm: ArmEntry) -> Mapping[str, Any] | None:
-    """What was selected; without a search the one configuration that was given, whether it has run or not."""
+    """Return what was selected; without a search the one configuration that was given, whether it has run or not."""
     given = arm.configurations
     return results.selected(arm.name) or (given[0] if given and not results.searched else None)
 
@@ -71,9 +72,9 @@ def tidy_row(
     published: MeanSE | float | None,
     time: int | str | None = None,
 ) -> dict[str, Any]:
-    """One value; `published` is in percent as printed, `time` None stands for all times together."""
+    """Return one value; `published` is in percent as printed, `time` None stands for all times together."""
     stat = value.stat
-    mean, se = (published.mean, published.se) if isinstance(published, MeanSE) else (published, None)
+    paper = {"mean": published.mean, "se": published.se} if isinstance(published, MeanSE) else {"mean": published}
     return {
         "arm": arm,
         "setting": setting,
@@ -82,29 +83,21 @@ def tidy_row(
         "mean": stat.mean if stat.n else None,
         "se": stat.se,
         "n": stat.n,
-        "published_mean": _fraction(mean),
-        "published_se": _fraction(se),
+        # without the digits that dividing by 100 adds: 95.6 becomes 0.956
+        **{f"published_{name}": None if value is None else round(value / 100, 9) for name, value in paper.items()},
     }
 
 
-def _fraction(percent: float | None) -> float | None:
-    """Printed percent as a fraction, without the digits that dividing by 100 adds: 95.6 becomes 0.956."""
-    return None if percent is None else round(percent / 100, 9)
-
-
 def tidy_table(results: Results, rows: Sequence[Mapping[str, Any]], unit: str) -> Table:
-    """The table named after the study; its columns are a contract, one being called after the data set's interval."""
+    """Return the table named after the study; its columns are a contract, one being called after the interval."""
     interval = results.interval
     columns = [
         ARM,
-        Column("setting", "Setting"),
-        Column("metric", "Metric"),
+        *under("", "text", setting="Setting", metric="Metric"),
         time_column(results),
-        Column("mean", "Mean", "percent", "Ours, %"),
-        Column("se", "SE", "percent", "Ours, %"),
-        Column("n", "n", "count", "Ours, %"),
-        Column("published_mean", "Mean", "percent", "Published (OAI), %"),
-        Column("published_se", "SE", "percent", "Published (OAI), %"),
+        *under("Ours, %", "percent", mean="Mean", se="SE"),
+        *under("Ours, %", "count", n="n"),
+        *under("Published (OAI), %", "percent", published_mean="Mean", published_se="SE"),
     ]
     text = (
         f"Every value of the study in one file, mean and SE over {unit}s; the published values are on other images. "
@@ -117,7 +110,7 @@ def tidy_table(results: Results, rows: Sequence[Mapping[str, Any]], unit: str) -
 
 @in_every_study(Section.DATA)
 def per_replicate_table(results: Results) -> Table:
-    """One row per trial, metric and time after baseline that its record has."""
+    """Return one row per trial, metric and time after baseline that its record has."""
     searched = "search is measured on validation, " if results.searched else ""
     columns = [
         ARM,
@@ -144,24 +137,15 @@ def _values(results: Results) -> Iterator[dict[str, Any]]:
     for trial in results.every_trial:
         if trial.record is None or trial.record.measured is None:
             continue
-        of_trial = {
-            "arm": row_name(results, trial.arm),
-            "stage": trial.stage,
-            "search_split": trial.search_split,
-            "replicate": trial.replicate,
-            "seed": trial.record.seed,
-            "configuration": trial.configuration,
-            "status": trial.status,
-            "record": trial.file,
-        }
-        at = [(time, _at(trial, time, results.interval.unit)) for time in (*trial.times, None)]
-        for metric in EVERY_METRIC.values():
-            of_metric = of_trial | {"metric": metric.name, "unit": metric.unit}
-            for time, of_time in at:
-                yield {**of_metric, **of_time, "value": trial.metric(metric.name, time)}
-
-
-def _at(trial: PlannedTrial, time: int | None, unit: str) -> dict[str, Any]:
-    queries = trial.metric("queries", time)
-    label = ALL_TIMES if time is None else str(time)
-    return {unit: label, "queries": int(queries) if queries >= 0 else None}
+        own = {"arm": row_name(results, trial.arm), "seed": trial.record.seed, "record": trial.file}
+        of_trial = {**vars(trial), **own}
+        for metric, time in product(EVERY_METRIC.values(), (*trial.times, None)):
+            queries = trial.metric("queries", time)
+            yield {
+                **of_trial,
+                "metric": metric.name,
+                "unit": metric.unit,
+                results.interval.unit: ALL_TIMES if time is None else str(time),
+                "queries": int(queries) if queries >= 0 else None,
+                "value": trial.metric(metric.name, time),
+            }

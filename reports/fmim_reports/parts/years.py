@@ -27,7 +27,7 @@ from fmim_reports.writing.tables import Column, Table
 
 @in_every_study(Section.MORE, times_of_queries)
 def by_year_table(results: Results) -> Table:
-    """The test set by years after baseline."""
+    """Return the primary metric on the test set by years after baseline."""
     metric, interval, times = results.metric, results.interval, [*query_times(results), None]
     rows: list[dict[str, Any]] = [
         {"arm": arm} | {interval.name(time): on_test(results, arm.name, metric.name, time) for time in times}
@@ -56,7 +56,7 @@ def _heading(results: Results, time: int | None) -> str:
 
 @in_every_study(Section.FIGURES, times_of_queries)
 def year_plot(results: Results) -> Plot:
-    """The test set by years after baseline, one panel per group of arms, or one for all where groups are many."""
+    """Draw the same, one panel per group of arms, or one for all where groups are many."""
     metric, interval, times = results.metric, results.interval, query_times(results)
     arms = [arm for arm in arm_summaries(results) if arm.test.stat.n]
     if not times or not arms:

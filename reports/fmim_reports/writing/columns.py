@@ -9,6 +9,7 @@ from typing import Protocol
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.data_columns import configuration_columns
+from fmim_reports.writing.kinds import KindName
 from fmim_reports.writing.tables import Column, Table
 
 ALL_TIMES = "all"
@@ -31,6 +32,11 @@ class RowName:
 
     name: str
     label: str
+
+
+def under(group: str, kind: KindName, /, **headers: str) -> list[Column]:
+    """Return neighbouring columns of one kind under one heading: key → header; without a heading if it is empty."""
+    return [Column(key, header, kind, group) for key, header in headers.items()]
 
 
 def configuration_column(

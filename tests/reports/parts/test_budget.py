@@ -56,8 +56,8 @@ def test_an_adaptive_search_has_its_best_so_far_in_its_own_order(out: Path) -> N
     scores = [level("triplet_grid", c) for c in configurations("triplet_grid")]
     best = [scores[0], scores[0], max(scores[0], scores[2]), max(scores[0], scores[2], scores[3])]
     assert curve.ordered
-    assert curve.best == pytest.approx(best)
-    assert curve.device_seconds == (36.0, 72.0, 108.0, 144.0)
+    assert curve.steps["best"].tolist() == pytest.approx(best)
+    assert curve.steps[DEVICE_SECONDS].tolist() == [36.0, 72.0, 108.0, 144.0]
     assert area(curve, CONFIGURATIONS, found) == pytest.approx(sum(best[:3]) / 3)
     row = by_arm(budget_table(read_results(out)))["Triplet + grid search"]
     assert (row["curve"], row["one_sd"]) == ("so far", "")

@@ -15,8 +15,7 @@ import pytest
 from fmim.runner.folder.overview import update_overview, write_overview
 from fmim.runner.folder.ownership import locked
 from fmim_core.records import ReportSummary, summary_path
-from fmim_reports.across.overview import State, read_overview
-from fmim_reports.across.summary import summary_of
+from fmim_reports.across.overview import State, read_overview, summary_of
 from fmim_reports.build import status_lines
 from fmim_reports.reading.results import read_results
 from tests.support.factories import make_out
