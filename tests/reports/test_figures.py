@@ -82,19 +82,17 @@ def test_the_heat_map_has_the_mean_of_every_configuration(results: Results) -> N
 
 def test_the_selected_configurations_and_their_bars_are_those_of_validation(results: Results) -> None:
     (axes,) = panels(selection_plot(results))
-    dots = [np.asarray(points.get_offsets()) for points in axes.collections]
-    assert [len(points) for points in dots] == [4, 2, 15, 4]  # one of 16 has no fold
-    assert {float(y) for points in dots for y in points[:, 1]} == {0, 1, 2, 3}
     drawn = [(line.get_marker(), np.asarray(line.get_data(), dtype=float)) for line in axes.lines]
     known = [(marker, points[:, ~np.isnan(points).any(axis=0)]) for marker, points in drawn]
-    markers = {y: x for marker, points in known if marker == "D" for x, y in points.T}
-    bars = [points for marker, points in known if marker == "None" and points.size]
-    ends = {round(float(y.mean()), 6): (x.min(), x.max()) for x, y in bars}  # with caps above and below the row
-    for row, arm in enumerate(arm_summaries(results)):
+    dots = [points for marker, points in known if marker == "o" and points.size]
+    assert [points.shape[1] for points in dots] == [4, 2, 15, 4]  # one of 16 has no fold
+    assert [set(points[1]) for points in dots] == [{0}, {1}, {2}, {3}]
+    markers = [points[0, 0] for marker, points in known if marker == "D" and points.size]
+    bars = [container.lines[2][0].get_segments()[0][:, 0] for container in axes.containers]
+    for arm, marker, ends in zip(arm_summaries(results), markers, bars, strict=True):
         stat = arm.validation.stat
-        assert stat.se is not None
-        assert markers[row] == pytest.approx(100 * stat.mean)
-        assert ends[row] == pytest.approx((100 * (stat.mean - stat.se), 100 * (stat.mean + stat.se)))
+        assert marker == pytest.approx(100 * stat.mean)
+        assert ends == pytest.approx([100 * (stat.mean - stat.se), 100 * (stat.mean + stat.se)])
 
 
 def test_the_budget_curves_have_their_standard_deviation(results: Results) -> None:
@@ -112,7 +110,7 @@ def test_the_budget_curves_have_their_standard_deviation(results: Results) -> No
 def test_no_figure_draws_at_random_or_is_left_open(results: Results) -> None:
     built, before = [], pyplot.get_fignums()  # of other tests
     for seed in (1, 2):
-        np.random.seed(seed)  # noqa: NPY002 - the generator that seaborn's bootstrap would draw from
+        np.random.seed(seed)  # noqa: NPY002 - the generator that anything at random would draw from
         built.append([render(plot, "data") for plot in plots_of(results)])
     assert built[0] == built[1]
     assert len(built[0]) >= 6

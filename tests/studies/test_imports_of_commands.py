@@ -17,7 +17,7 @@ from tests.support.factories import make_out
 from tests.support.imports import imports_of
 from tests.support.paths import ROOT
 
-TRAINING = {"torch", "torchvision", "ray", "mlflow", "optuna", "matplotlib", "seaborn"}
+TRAINING = {"torch", "torchvision", "ray", "mlflow", "optuna", "matplotlib"}
 TABLES = {"pandas", "scipy"}
 STUDY = "automargin_vs_grid"
 Command = tuple[str, ...]

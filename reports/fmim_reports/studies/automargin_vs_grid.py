@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from fmim_core.metric_names import METRICS
+from fmim_core.metric_names import METRICS as DECLARED_METRICS
+from fmim_core.records import ArmEntry
 from fmim_reports.drawing.axes import Extent, scale_of
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.parts.tidy import every_value_table
@@ -22,8 +22,8 @@ from fmim_reports.parts.training.margins import varying_margins_plot
 from fmim_reports.reading import published
 from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import arm_summaries, on_test, on_validation, over_configurations
-from fmim_reports.stats import MeanSE, mean_se
+from fmim_reports.reading.summary import ArmSummary, arm_summaries, on_test, on_validation, over_configurations
+from fmim_reports.stats import MeanSE
 from fmim_reports.studies import Contents
 from fmim_reports.writing.captions import caption, test_models
 from fmim_reports.writing.columns import ARM, configuration_column
@@ -45,98 +45,82 @@ PUBLISHED = {
 }
 GRID, AUTOMARGIN = "adatriplet_grid", "adatriplet_automargin"
 _SYMBOLS = {"epsilon": "ε", "beta": "β", "k_delta": "$K_Δ$", "k_an": "$K_{an}$"}
-_VALIDATION = "Validation, %, mean ± SE over folds (n)"
-_TEST = "Test, %, mean ± SE over seeds (n)"
+METRICS = {"mAP": "mAP", "CMC_1_all_shots": "CMC top-1"}
+DATA = ("OAI", "CXR")
 
 
 def triplet_table(results: Results) -> Table:
-    """Table 1b of the paper."""
+    """Return Table 1b of the paper."""
     return _loss_table(results, "triplet", "triplet_arms", "Table 1(b)")
 
 
 def adatriplet_table(results: Results) -> Table:
-    """Table 1c of the paper."""
+    """Return Table 1c of the paper."""
     return _loss_table(results, "adatriplet", "adatriplet_arms", "Table 1(c)")
 
 
 def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Table:
     arms = [arm for arm in arm_summaries(results) if results.arm(arm.name).loss_kind == loss_kind]
-    rows: list[dict[str, Any]] = [
-        {
-            "arm": arm,
-            "search": arm.search,
-            "n_s": arm.cost.n_s,
-            "configuration": arm.configuration,
-            "validation_mAP": on_validation(results, arm.name, arm.configuration, "mAP"),
-            "validation_CMC_1_all_shots": on_validation(results, arm.name, arm.configuration, "CMC_1_all_shots"),
-            "test_mAP": on_test(results, arm.name, "mAP"),
-            "test_CMC_1_all_shots": on_test(results, arm.name, "CMC_1_all_shots"),
-            "published_mAP_percent": published.ablation_value(PUBLISHED.get(arm.name), "mAP"),
-            "published_CMC_1_all_shots_percent": published.ablation_value(PUBLISHED.get(arm.name), "CMC_1_all_shots"),
-        }
-        for arm in arms
-    ]
+    rows = [_row(results, arm) for arm in arms]
     rows += reference_rows(
-        results,
-        lambda one: {f"test_{metric}": on_reference(results, one, metric) for metric in ("mAP", "CMC_1_all_shots")},
-        column="search",
+        results, lambda one: {f"test_{metric}": on_reference(results, one, metric) for metric in METRICS}, "search"
     )
-    cmc = METRICS["CMC_1_all_shots"]
-    loss = next((arm.loss for arm in arms), loss_kind)
-    columns = [
-        Column("search", "Search"),
-        Column("n_s", "N_s", "count"),
-        configuration_column(results, "Selected"),
-        Column("validation_mAP", "mAP", "estimate", _VALIDATION, "validation_n", metric=METRICS["mAP"]),
-        Column("validation_CMC_1_all_shots", "CMC top-1", "estimate", _VALIDATION, "validation_n", metric=cmc),
-        Column("test_mAP", "mAP", "estimate", _TEST, "test_n", metric=METRICS["mAP"]),
-        Column("test_CMC_1_all_shots", "CMC top-1", "estimate", _TEST, "test_n", metric=cmc),
-        Column("published_mAP_percent", "mAP", "published", published.LABEL, metric=METRICS["mAP"]),
-        Column("published_CMC_1_all_shots_percent", "CMC top-1", "published", published.LABEL, metric=cmc),
+    columns = [Column("search", "Search"), Column("n_s", "N_s", "count"), configuration_column(results, "Selected")]
+    columns += _estimates("validation", "Validation, %, mean ± SE over folds (n)")
+    columns += _estimates("test", "Test, %, mean ± SE over seeds (n)")
+    columns += [
+        Column(f"published_{metric}_percent", head, "published", published.LABEL, metric=DECLARED_METRICS[metric])
+        for metric, head in METRICS.items()
     ]
+    loss = next((arm.loss for arm in arms), loss_kind)
     text = (
         f"{loss} loss, as in {paper} of the paper. Ours: the configuration selected on validation, then trained "
         f"with fresh seeds for the test set ({test_models(results)}). Right: values {published.LABEL} in %, on other "
         f"images, for reference. {published.CMC_NOTE}"
     )
-    notes = [references_note(results)]
-    title = f"{loss}: ways to set the margin"
+    title, notes = f"{loss}: ways to set the margin", [references_note(results)]
     return Table(name, title, caption(results, text), columns, rows, notes, also=[ARM])
 
 
+def _row(results: Results, arm: ArmSummary) -> dict[str, Any]:
+    row = {"arm": arm, "search": arm.search, "n_s": arm.cost.n_s, "configuration": arm.configuration}
+    for metric in METRICS:
+        row[f"validation_{metric}"] = on_validation(results, arm.name, arm.configuration, metric)
+        row[f"test_{metric}"] = on_test(results, arm.name, metric)
+        row[f"published_{metric}_percent"] = published.ablation_value(PUBLISHED.get(arm.name), metric)
+    return row
+
+
+def _estimates(on: str, group: str) -> list[Column]:
+    return [
+        Column(f"{on}_{metric}", head, "estimate", group, f"{on}_n", metric=DECLARED_METRICS[metric])
+        for metric, head in METRICS.items()
+    ]
+
+
 def grid_table(results: Results) -> Table:
-    """Suppl. Table 3: every AdaTriplet configuration, and mean ± SE over configurations."""
-    rows: list[Mapping[str, Any]] = []
+    """Return Suppl. Table 3: every AdaTriplet configuration, and mean ± SE over configurations."""
+    rows: list[dict[str, Any]] = []
     for arm in (one for one in results.arms if one.name in (GRID, AUTOMARGIN)):
         search = published.search_name(arm)
-        rows += [
-            {
-                "rule": bool(rows) and number == 0,
-                "arm": arm,
-                "search": arm.search,
-                "configuration": configuration,
-                "validation_mAP": on_validation(results, arm.name, configuration, "mAP"),
-                "published_oai_percent": published.grid_value(search, configuration, "OAI"),
-                "published_cxr_percent": published.grid_value(search, configuration, "CXR"),
-            }
-            for number, configuration in enumerate(arm.configurations)
-        ]
-        rows.append(
-            {
-                "total": True,
-                "arm": arm,
-                "search": f"{arm.search}: mean ± SE of {len(arm.configurations)} configurations",
-                "validation_mAP": over_configurations(results, arm.name, "mAP"),
-                "published_oai_percent": published.grid_mean_se(search, "OAI"),
-                "published_cxr_percent": published.grid_mean_se(search, "CXR"),
-            }
-        )
+        for number, each in enumerate(arm.configurations):
+            row = {"rule": bool(rows) and number == 0, "arm": arm, "search": arm.search, "configuration": each}
+            row["validation_mAP"] = on_validation(results, arm.name, each, "mAP")
+            rows.append(
+                row | {f"published_{data.lower()}_percent": published.grid_value(search, each, data) for data in DATA}
+            )
+        mean = {"total": True, "arm": arm, "validation_mAP": over_configurations(results, arm.name, "mAP")}
+        mean["search"] = f"{arm.search}: mean ± SE of {len(arm.configurations)} configurations"
+        rows.append(mean | {f"published_{data.lower()}_percent": published.grid_mean_se(search, data) for data in DATA})
+    mean_ap = DECLARED_METRICS["mAP"]
     columns = [
         Column("search", "Search"),
         configuration_column(results),
-        Column("validation_mAP", "Validation mAP", "estimate", "Ours, %, mean ± SE (n)", "n", metric=METRICS["mAP"]),
-        Column("published_oai_percent", "OAI", "published_mean", "Published mAP, %", metric=METRICS["mAP"]),
-        Column("published_cxr_percent", "CXR", "published_mean", "Published mAP, %", metric=METRICS["mAP"]),
+        Column("validation_mAP", "Validation mAP", "estimate", "Ours, %, mean ± SE (n)", "n", metric=mean_ap),
+        *(
+            Column(f"published_{data.lower()}_percent", data, "published_mean", "Published mAP, %", metric=mean_ap)
+            for data in DATA
+        ),
     ]
     text = (
         "Every AdaTriplet configuration, as in Suppl. Table 3 of the paper. In a configuration's row n counts folds; "
@@ -152,79 +136,77 @@ def grid_table(results: Results) -> Table:
 
 @dataclass(frozen=True)
 class Panel:
-    """A square of validation estimates over two hyperparameters of an arm."""
+    """Validation estimates over two hyperparameters of an arm, in rows `down` and columns `across`."""
 
     title: str
     down: str
     across: str
-    rows: list[float]
-    columns: list[float]
-    cells: list[list[MeanSE]]
+    cells: pd.DataFrame  # of MeanSE; the values of the hyperparameters are its index and columns
 
     @property
     def means(self) -> pd.DataFrame:
-        """In percent, with the values of the hyperparameters as they are displayed beside the cells."""
-        down, across = ([f"{value:g}" for value in values] for values in (self.rows, self.columns))
-        return pd.DataFrame([[100 * cell.mean for cell in row] for row in self.cells], down, across)
+        """Return the means in percent."""
+        return self.cells.map(lambda cell: 100 * cell.mean)
 
 
 def heat_plot(results: Results) -> Plot:
-    """Validation mAP over ε × β, with AutoMargin's K_Δ × K_an beside it on the same colours."""
-    panels = [_panel(results, GRID, "epsilon", "beta"), _panel(results, AUTOMARGIN, "k_delta", "k_an")]
-    shown = [panel for panel in panels if panel and not panel.means.isna().all(axis=None)]
+    """Draw validation mAP over ε × β, with AutoMargin's K_Δ × K_an beside it on the same colours.
+
+    Raises:
+        NothingToDraw: no AdaTriplet configuration has a completed fold.
+    """
+    panels = [
+        _panel(results, arm, *({GRID: ("epsilon", "beta"), AUTOMARGIN: ("k_delta", "k_an")}[arm.name]))
+        for arm in results.arms
+        if arm.name in (GRID, AUTOMARGIN)
+    ]
+    shown = [panel for panel in panels if not panel.means.isna().all(axis=None)]
     if not shown:
         raise NothingToDraw("no AdaTriplet configuration has a completed fold yet")
     values = np.concatenate([panel.means.to_numpy().ravel() for panel in shown]).tolist()
     scale = scale_of({str(number): Extent.over([value]) for number, value in enumerate(values)})
     norm = Normalize(scale.low, scale.high, clip=True)
-    extend = {(True, True): "both", (True, False): "min", (False, True): "max", (False, False): "neither"}
+    tips = {(True, True): "both", (True, False): "min", (False, True): "max", (False, False): "neither"}
+    folds = len(results.study.folds)
 
     def draw(figure: Figure) -> None:
-        widths = [len(panel.columns) for panel in shown]
+        widths = [panel.cells.shape[1] for panel in shown]
         axes = figure.subplots(1, len(shown), width_ratios=widths, squeeze=False)[0]
-        for panel, ax in zip(shown, axes, strict=True):
-            _heat(ax, panel, norm, len(results.study.folds))
-        bar = figure.colorbar(
-            axes[0].collections[0],
-            ax=list(axes),
-            location="bottom",
-            aspect=40,
-            pad=0.03,
-            extend=extend[bool(scale.below), bool(scale.above)],
-        )
+        drawn = [_heat(ax, panel, norm, folds) for panel, ax in zip(shown, axes, strict=True)]
+        tip = tips[bool(scale.below), bool(scale.above)]
+        bar = figure.colorbar(drawn[0], ax=list(axes), location="bottom", aspect=40, pad=0.03, extend=tip)
         bar.set_label("validation mAP (%)")
         bar.outline.set_visible(False)
 
     text = (
         "Validation mAP in % of every AdaTriplet configuration: mean of folds, below it ± SE, "
-        f"n = {len(results.study.folds)} folds where no other n is given. The panels share the colour scale, "
-        "from the lowest value to the highest but for those far from the others, at which the bar has a tip. A "
-        "dash: no completed fold."
+        f"n = {folds} folds where no other n is given. The panels share the colour scale, from the lowest value to the "
+        "highest but for those far from the others, at which the bar has a tip. A dash: no completed fold."
     )
-    alt = "Heat maps of validation mAP. " + " ".join(_describe(panel) for panel in shown)
+    alt = "Heat maps of validation mAP. " + " ".join(map(_describe, shown))
     return Plot("validation_heatmap", "Validation mAP over the margins", caption(results, text), alt, 3.2, draw)
 
 
-def _panel(results: Results, arm: str, down: str, across: str) -> Panel | None:
-    declared = next((a for a in results.arms if a.name == arm), None)
-    if declared is None:
-        return None
-    found = {(c[down], c[across]): on_validation(results, arm, c, "mAP").stat for c in declared.configurations}
-    rows, columns = (sorted({key[i] for key in found}) for i in (0, 1))
-    none = mean_se([])
-    cells = [[found.get((row, column), none) for column in columns] for row in rows]
-    return Panel(declared.search, down, across, rows, columns, cells)
+def _panel(results: Results, arm: ArmEntry, down: str, across: str) -> Panel:
+    found = {
+        (each[down], each[across]): on_validation(results, arm.name, each, "mAP").stat for each in arm.configurations
+    }
+    return Panel(arm.search, down, across, pd.Series(found).unstack())
 
 
-def _heat(axes: Axes, panel: Panel, norm: Normalize, folds: int) -> None:
+def _heat(axes: Axes, panel: Panel, norm: Normalize, folds: int) -> QuadMesh:
     # Edges of the cells' own colours: without them the background shows between the cells of an SVG.
-    seaborn.heatmap(panel.means, cmap="viridis", norm=norm, cbar=False, linewidths=0.5, linecolor="face", ax=axes)
+    drawn = axes.pcolormesh(panel.means, cmap="viridis", norm=norm, linewidths=0.5, edgecolors="face")
     axes.set(title=panel.title, xlabel=_SYMBOLS[panel.across], ylabel=_SYMBOLS[panel.down])
+    for axis, given in ((axes.xaxis, panel.cells.columns), (axes.yaxis, panel.cells.index)):
+        axis.set_ticks(np.arange(len(given)) + 0.5, [f"{value:g}" for value in given])
+    axes.invert_yaxis()
+    axes.spines[:].set_visible(False)
     axes.grid(False)
     axes.tick_params(length=0, rotation=0)
-    for y, row in enumerate(panel.cells):
-        for x, cell in enumerate(row):
-            _annotate(axes, x + 0.5, y + 0.5, cell, norm, folds)
+    for (y, x), cell in np.ndenumerate(panel.cells.to_numpy()):
+        _annotate(axes, x + 0.5, y + 0.5, cell, norm, folds)
+    return drawn
 
 
 def _annotate(axes: Axes, x: float, y: float, cell: MeanSE, norm: Normalize, folds: int) -> None:
@@ -243,18 +225,12 @@ def _annotate(axes: Axes, x: float, y: float, cell: MeanSE, norm: Normalize, fol
 
 
 def _describe(panel: Panel) -> str:
-    means = panel.means.to_numpy()
-    best = np.unravel_index(np.nanargmax(means), means.shape)
-    worst = np.unravel_index(np.nanargmin(means), means.shape)
-
-    def at(index: Any) -> str:
-        configuration: Mapping[str, Any] = {
-            panel.down: panel.rows[index[0]],
-            panel.across: panel.columns[index[1]],
-        }
-        return f"{means[index]:.1f} % at {configuration_text(configuration)}"
-
-    return f"{panel.title}: highest {at(best)}, lowest {at(worst)}."
+    means: Any = panel.means.stack()
+    said = [
+        f"{name} {means[at]:.1f} % at {configuration_text(dict(zip((panel.down, panel.across), at, strict=True)))}"
+        for name, at in (("highest", means.idxmax()), ("lowest", means.idxmin()))
+    ]
+    return f"{panel.title}: {', '.join(said)}."
 
 
 def tidy_table(results: Results) -> Table:

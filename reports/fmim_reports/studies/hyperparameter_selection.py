@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-import seaborn
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -161,7 +159,9 @@ def selection_plot(results: Results) -> Plot:
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
-        _draw(axes, [method for method in shown if method.arm.name not in scale.beyond], [*reached])
+        for place, method in enumerate(shown):
+            if method.arm.name not in scale.beyond:
+                _draw(axes, place, method)
         axes.set_yticks(range(len(shown)), [method.arm.label.replace(" + ", "\n+ ") for method in shown])
         axes.set(xlabel="validation mAP (%)", ylabel="", ylim=(len(shown) - 0.4, -0.6))
         axes.grid(axis="y", visible=False)
@@ -180,33 +180,15 @@ def selection_plot(results: Results) -> Plot:
     return Plot("map_by_method", title, caption(results, text + scale.note), alt, 3.2, draw)
 
 
-def _draw(axes: Axes, shown: Sequence[Method], order: Sequence[str]) -> None:
+def _draw(axes: Axes, place: int, method: Method) -> None:
     """Draw a dot per configuration, and the selected one's mean ± SE over folds."""
-    every = _frame({method: method.means for method in shown})
-    # None where a fold's value is not a number, for seaborn would leave that fold out.
-    selected = _frame({m: [] if math.isnan(m.selected.stat.mean) else [*m.selected.values.values()] for m in shown})
-    style: dict[str, Any] = {"x": "mAP", "y": "method", "order": order, "hue": "search", "palette": _COLOURS}
-    seaborn.stripplot(every, **style, jitter=False, size=4.5, alpha=0.45, legend=False, ax=axes)
-    seaborn.pointplot(
-        selected,
-        **style,
-        errorbar=("se", 1),  # sd(ddof = 1) / √n, none for n = 1, as `mean_se` has it
-        linestyles="none",
-        markers="D",
-        markersize=5,
-        markeredgecolor=INK,
-        markeredgewidth=0.9,
-        capsize=0.2,
-        err_kws={"linewidth": 1},
-        zorder=4,
-        legend=False,
-        ax=axes,
+    means, stat, color = [100 * mean for mean in method.means], method.selected.stat, _COLOURS[method.search]
+    axes.plot(means, [place] * len(means), "o", color=color, alpha=0.45, markersize=4.5, markeredgewidth=0)
+    bar = None if stat.se is None else 100 * stat.se
+    diamond: dict[str, Any] = {"markersize": 5, "markeredgecolor": INK, "markeredgewidth": 0.9, "zorder": 4}
+    axes.errorbar(
+        100 * stat.mean, place, xerr=bar, fmt="D", color=color, elinewidth=1, capsize=2, capthick=1, **diamond
     )
-
-
-def _frame(values: Mapping[Method, Sequence[float]]) -> pd.DataFrame:
-    rows = [(method.arm.name, method.search, 100 * value) for method in values for value in values[method]]
-    return pd.DataFrame(rows, columns=["method", "search", "mAP"])
 
 
 def _range(method: Method) -> str:
