@@ -25,8 +25,8 @@ from fmim_reports.frames.queries import QUERIES
 from fmim_reports.frames.trials import TRIALS
 from fmim_reports.parts.training.learning_curves import learning_curves_plot
 from fmim_reports.parts.years import year_plot
+from fmim_reports.reading.files import Problem
 from fmim_reports.reading.results import Results, read_results
-from fmim_reports.reading.study import Problem
 from fmim_reports.studies import MakePlot, contents_of
 from fmim_reports.writing.captions import data_phrase, source_line
 from fmim_reports.writing.sections import Section

@@ -13,7 +13,7 @@ import pandas as pd
 
 from fmim_core.metric_names import METRICS, Metric
 from fmim_core.records import QUERY_COLUMNS, Record, queries_path, read_queries
-from fmim_reports.reading.study import Problem
+from fmim_reports.reading.files import Problem
 
 FOUND = ("rank", *(metric.of_query for metric in METRICS.values()), "truth_row", "top_row")
 """The columns that depend on the model; the others say which query it is, and are the same for all models."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any
 
 from fmim_core.metric_names import INTERVALS, METRICS, Interval, Metric, split_key
 from fmim_core.records import (
-    QUERIES_ENDING,
     ArmEntry,
     Attempt,
     Record,
@@ -20,10 +19,9 @@ from fmim_core.records import (
     SelectionFile,
     StudyFile,
 )
-from fmim_reports.reading.plan import Key, Records, key_of, trials_of_study, trials_on_other_splits
+from fmim_reports.reading.files import Problem, arms_by_split, read_by_arm, read_records, read_study
+from fmim_reports.reading.plan import Key, key_of, planned_trials, why_unplanned
 from fmim_reports.reading.queries import Queries, queries_of
-from fmim_reports.reading.study import Problem, read_by_arm, read_study
-from fmim_reports.reading.validation import read_record, reason_of
 
 Span = tuple[float, float]
 
@@ -41,6 +39,16 @@ class PlannedTrial:
     reason: str = ""
     file: str | None = None
     record: Record | None = None
+
+    @classmethod
+    def of(cls, key: Key, configuration: Mapping[str, Any], found: tuple[str, Record] | None) -> PlannedTrial:
+        """Return the trial of a key of the plan, with the file of its record if there is one."""
+        arm, _, stage, replicate, split = key
+        if found is None:
+            why = "no record: not run yet, or not readable"
+            return cls(arm, configuration, stage, replicate, split, "missing", why)
+        file, record = found
+        return cls(arm, configuration, stage, replicate, split, record.status, _reason(record), file, record)
 
     @property
     def name(self) -> str:
@@ -79,6 +87,16 @@ class PlannedTrial:
     def _measured(self) -> dict[tuple[str, int | None], float]:
         measured = (self.record.measured if self.record else None) or {}
         return {split_key(key): value for key, value in measured.items()}
+
+
+def _reason(record: Record) -> str:
+    """Return why a trial did not complete: its error, or else its warnings."""
+    if record.status == "completed":
+        return ""
+    if record.status == "stopped":
+        return f"stopped by its search after epoch {len(record.history)}"
+    error = [part for part in (record.error.kind, record.error.message) if part] if record.error else []
+    return ": ".join(error) or "; ".join(record.warnings) or "no reason recorded"
 
 
 @dataclass(frozen=True)
@@ -214,84 +232,27 @@ def span_of(ran: Record | Attempt) -> Span:
 
 
 def read_results(out: Path) -> Results:
-    """Reads OUT/study.json, selection.json and records/*; only what the plan names counts.
+    """Read OUT/study.json, selection.json and records/*; only what the plan names counts.
 
     Raises:
         ValueError: no readable study.json of a known schema in `out`.
     """
     problems: list[Problem] = []
-    study, arms = read_study(out, problems)
+    study = read_study(out)
+    arms = arms_by_split(study, out, problems)
+    study = study.model_copy(update={"arms": arms[0]})
     selection = read_by_arm(SelectionFile, out / "selection.json", problems, "no configuration counts as selected")
-    records = _records(out, study, problems)
-    own, others = (
-        [_trial(key, configuration, records.pop(key, None)) for key, configuration in planned.items()]
-        for planned in (
-            trials_of_study(study, selection, records),
-            trials_on_other_splits(study, arms, selection, records),
-        )
-    )
+    records = read_records(out, study, problems)
+    planned = planned_trials(study, arms, selection, records)
+    trials = [PlannedTrial.of(key, configuration, records.pop(key, None)) for key, configuration in planned.items()]
+    own, others = (tuple(trial for trial in trials if bool(trial.search_split) is other) for other in (False, True))
     superseded = []
     for key, (file, record) in records.items():
-        trial = _trial(key, record.configuration, (file, record))
-        why = _why_unplanned(trial, study, selection)
+        why = why_unplanned(key, record.configuration, study, selection)
         if why.startswith("superseded"):
-            superseded.append(trial)
+            superseded.append(PlannedTrial.of(key, record.configuration, (file, record)))
         problems.append(Problem(f"records/{file}", why))
     tested = (t.record for t in own if t.record and t.stage != "search" and t.status == "completed")
     queries = queries_of(out, tested, problems)
     problems.sort(key=lambda problem: problem.where)
-    return Results(out, study, selection, tuple(own), tuple(others), tuple(superseded), queries, tuple(problems))
-
-
-def _records(out: Path, study: StudyFile, problems: list[Problem]) -> Records:
-    """The well-formed records of this study by what they are of; others become problems."""
-    found: Records = {}
-    folder = out / "records"
-    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    beside = {name.removesuffix(".json") + QUERIES_ENDING for name in names}  # they are read with their records
-    for path in (folder / name for name in names if name not in beside):
-        record, why = read_record(path, study)
-        if record is None:
-            problems.append(Problem(f"records/{path.name}", why))
-            continue
-        key: Key = (record.arm, key_of(record.configuration), record.stage, record.replicate, record.search_split)
-        if key not in found:
-            found[key] = (path.name, record)
-            continue
-        # The runner names a record after its trial; of two that say they are one trial, that one is the original.
-        keep, drop = sorted([found[key], (path.name, record)], key=lambda r: r[0] != f"{r[1].trial}.json")
-        found[key] = keep
-        problems.append(Problem(f"records/{drop[0]}", f"duplicate of {keep[0]}: not counted"))
-    return found
-
-
-def _trial(key: Key, configuration: Mapping[str, Any], found: tuple[str, Record] | None) -> PlannedTrial:
-    arm, _, stage, replicate, split = key
-    why = "no record: not run yet, or not readable"
-    trial = PlannedTrial(arm, configuration, stage, replicate, split, "missing", why)
-    if found is None:
-        return trial
-    file, record = found
-    return replace(trial, status=record.status, reason=reason_of(record), file=file, record=record)
-
-
-def _why_unplanned(trial: PlannedTrial, study: StudyFile, selection: SelectionFile) -> str:
-    arms = {arm.name: arm for arm in study.arms}
-    if trial.stage == "reference":
-        return f"not in the plan: reference {trial.arm!r}, seed {trial.replicate}"
-    if trial.arm not in arms:
-        return f"not in the plan: arm {trial.arm!r} is unknown"
-    if trial.search_split >= study.search_splits:
-        return f"not in the plan: search split {trial.search_split} of {study.search_splits} planned"
-    if trial.search_split and trial.stage == "replicate":
-        return f"superseded: not the winner of search split {trial.search_split}, or now the study's own"
-    if key_of(trial.configuration) not in {key_of(c) for c in arms[trial.arm].configurations}:
-        return f"not in the plan: configuration {dict(trial.configuration)} is not one of the arm's"
-    if trial.stage == "search":
-        return f"not in the plan: fold {trial.replicate} is not one of the study's"
-    chosen = selection.winner(trial.arm)
-    if chosen is None:
-        return "superseded: the arm has no selected configuration"
-    if key_of(chosen) != key_of(trial.configuration):
-        return f"superseded: {dict(trial.configuration)} is not the selected configuration {dict(chosen)}"
-    return f"not in the plan: seed {trial.replicate} of {arms[trial.arm].replicates} planned"
+    return Results(out, study, selection, own, others, tuple(superseded), queries, tuple(problems))
