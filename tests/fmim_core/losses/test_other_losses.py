@@ -120,11 +120,3 @@ def test_class_weights_are_trained_and_in_the_checkpoint(tiny_bank: Bank, loss: 
     after = training.state()["loss"]
     assert before.keys() == after.keys() != set()
     assert all(not torch.equal(before[name], after[name]) for name in before)
-
-
-@pytest.mark.parametrize("loss", [SCT(lam=1.0), Contrastive(m_pos=0.5, m_neg=0.75)])
-def test_margins_are_refused_where_a_loss_has_none_and_missed_where_it_has(loss: Loss) -> None:
-    with pytest.raises(ValueError, match=f"have no effect: the loss '{loss.kind}' has none"):
-        tiny_config(loss=loss.model_dump(), margins={"kind": "fixed", "epsilon": 0.1})
-    with pytest.raises(ValueError, match="margins are missing"):
-        tiny_config(loss={"kind": "triplet"}, margins={"kind": "none"})
