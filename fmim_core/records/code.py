@@ -24,7 +24,7 @@ class CodeFile(DocumentPart):
 
     @classmethod
     def of(cls, path: str, text: str) -> Self:
-        """The file of that text."""
+        """Return the file of that text."""
         return cls(path=path, sha256=sha256_of_text(text), text=text)
 
     @model_validator(mode="after")

@@ -13,7 +13,7 @@ Status = Literal["completed", "stopped", "diverged", "failed"]
 
 
 class Cost(DocumentPart):
-    """What a trial, or an attempt at it, cost.
+    """The cost of a trial, or of an attempt at it.
 
     `wall_s` has the waiting between epochs in it, which the parts do not have. `resumed` counts interruptions after
     which the trial was resumed from a checkpoint: the seconds between the two are in no record, since nobody was left
@@ -63,7 +63,7 @@ class Attempt(DocumentPart):
 
 
 class SoFar(DocumentPart):
-    """What is kept of a trial that is not over: when it began, and what was paid for it."""
+    """The part of a trial's record that is known before it is over: when it began, and its cost."""
 
     started_at: str
     cost: Cost

@@ -31,7 +31,7 @@ class TrialLengths(DocumentPart):
 
 
 class TrialCounts(DocumentPart):
-    """How many trials of an arm, or of a reference."""
+    """The numbers of trials of an arm, or of a reference."""
 
     search: int = Field(description="of its search")
     replicate: int = Field(description="of fresh seeds")
@@ -50,5 +50,5 @@ class ProgressFile(Document):
 
 
 def progress_path(out: Path) -> Path:
-    """Where it lies in a study's folder."""
+    """Return its place in a study's folder."""
     return out / "progress.json"

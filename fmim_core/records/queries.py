@@ -73,12 +73,12 @@ QUERY_COLUMNS: dict[str, QueryColumn] = {
 
 
 def queries_path(out: Path, trial: str) -> Path:
-    """Where a replicate's queries lie: beside its record."""
+    """Return the place of a replicate's queries: beside its record."""
     return record_path(out, trial).with_name(trial + QUERIES_ENDING)
 
 
 def write_queries(out: Path, trial: str, queries: Mapping[str, Any]) -> str:
-    """Write a replicate's queries, whole or not at all; returns the SHA-256 of the file, which the record names.
+    """Write a replicate's queries, whole or not at all; return the SHA-256 of the file, which the record names.
 
     The same queries give the same bytes.
 
@@ -88,37 +88,34 @@ def write_queries(out: Path, trial: str, queries: Mapping[str, Any]) -> str:
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
-    columns = {name: column for name, column in QUERY_COLUMNS.items() if name in queries or not column.optional}
-    schema = pa.schema([(name, pa.type_for_alias(column.type)) for name, column in columns.items()])
+    columns = [column for column in QUERY_COLUMNS.values() if column.name in queries or not column.optional]
+    schema = pa.schema([(column.name, pa.type_for_alias(column.type)) for column in columns])
     arrays = [pa.array(queries[field.name], field.type, from_pandas=True, safe=True) for field in schema]
     buffer = io.BytesIO()
     parquet.write_table(pa.Table.from_arrays(arrays, schema=schema), buffer, compression="zstd")
-    content = buffer.getvalue()
-    write_bytes(queries_path(out, trial), content)
-    return hashlib.sha256(content).hexdigest()
+    write_bytes(queries_path(out, trial), buffer.getvalue())
+    return hashlib.sha256(buffer.getvalue()).hexdigest()
 
 
 def read_queries(path: Path, sha256: str) -> pd.DataFrame:
-    """The queries in a file, one row each; numbers that are null are NaN.
+    """Return the queries in a file, one row each; numbers that are null are NaN.
 
     Raises:
         ValueError: there is no such file, it is not the one with this SHA-256, or it has not the columns of this
             version; says which.
     """
-    import pyarrow as pa
     import pyarrow.parquet as parquet
 
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise ValueError(f"{path.name} is missing") from None
+    if not path.exists():
+        raise ValueError(f"{path.name} is missing")
+    content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != sha256:
         raise ValueError(
             f"{path.name} is damaged or not this record's: its SHA-256 is not the one that the record names"
         )
     table = parquet.read_table(io.BytesIO(content))
-    known = {name: pa.type_for_alias(column.type) for name, column in QUERY_COLUMNS.items()}
-    wrong = [field.name for field in table.schema if known.get(field.name) != field.type]
+    known = {column.name: column.type for column in QUERY_COLUMNS.values()}
+    wrong = [field.name for field in table.schema if known.get(field.name) != str(field.type)]
     wrong += [name for name, column in QUERY_COLUMNS.items() if not column.optional and name not in table.column_names]
     times = [name for name in table.column_names if name in INTERVALS]
     wrong += [] if len(times) == 1 else times or list(INTERVALS)

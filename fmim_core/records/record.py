@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
@@ -22,8 +22,9 @@ fold that it was not trained on, whose distances are averaged."""
 MetricValues = dict[str, float]
 
 
-def _absent(value: object) -> bool:
-    return value is None
+T = TypeVar("T")
+Absent = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
+"""What is left out of the file where there is none."""
 
 
 class EpochRow(DocumentPart):
@@ -40,33 +41,15 @@ class EpochRow(DocumentPart):
     batches: int = Field(description="batches trained on")
     empty_batches: int = Field(description="batches without an active triplet")
     subjects_seen_share: float = Field(description="share of training subjects in the epoch's batches")
-    delta_histogram: list[int] | None = Field(
-        None, exclude_if=_absent, description="counts of Δ in equal bins over [−2, 2]; absent where none were asked for"
-    )
-    phi_an_histogram: list[int] | None = Field(
-        None,
-        exclude_if=_absent,
-        description="counts of φ_an in equal bins over [−1, 1]; absent where none were asked for",
-    )
-    validation_mAP: float | None = Field(
-        None, exclude_if=_absent, description="absent where the epoch was not validated"
-    )
+    delta_histogram: Absent[list[int]] = Field(None, description="counts of Δ in bins over [−2, 2], if asked for")
+    phi_an_histogram: Absent[list[int]] = Field(None, description="counts of φ_an in bins over [−1, 1], if asked for")
+    validation_mAP: Absent[float] = Field(None, description="absent where the epoch was not validated")
     seconds: float = Field(description="from its beginning to its end, validation included")
 
     def number(self, name: str) -> float:
-        """The number in the field of that name; NaN where it is absent."""
-        value = dict(self)[name]
+        """Return the number in the field of that name; NaN where it is absent."""
+        value = getattr(self, name)
         return math.nan if value is None else float(value)
-
-    def histogram(self, name: str) -> list[int] | None:
-        """The counts in the field of that name; None where they are absent."""
-        return {"delta_histogram": self.delta_histogram, "phi_an_histogram": self.phi_an_histogram}[name]
-
-    def validation(self, metric: str) -> float:
-        """A validation metric of the epoch, of those that are evaluated during training; NaN where it was not."""
-        values = {"mAP": self.validation_mAP}
-        value = values[metric]
-        return math.nan if value is None else value
 
 
 class Metrics(DocumentPart):
@@ -98,7 +81,7 @@ class Member(DocumentPart):
 
 
 class Stopped(DocumentPart):
-    """Where its search stopped a trial, and what was measured by then: no result."""
+    """A trial's stop by its search, and what was measured by then: no result."""
 
     after_epoch: int = Field(description="the last epoch that was trained")
     kept_epoch: int = Field(description="the epoch whose model was validated")
@@ -153,7 +136,7 @@ class Record(Document):
         return self
 
     def checked(self, where: str) -> Self:
-        """A record's file leaves nothing out: a cost that it does not tell is not zero."""
+        """Raise a `ValueError` where the file left something out: a cost that it does not tell is not zero."""
         parts: dict[str, DocumentPart] = {"": self, "cost.": self.cost}
         parts |= {f"attempts.{number}.cost.": attempt.cost for number, attempt in enumerate(self.attempts)}
         for at, part in parts.items():
@@ -164,7 +147,7 @@ class Record(Document):
 
     @property
     def final(self) -> bool:
-        """Whether the trial is over: running it again would give the same, while a failed one may be tried again.
+        """True where running the trial again would give the same, while a failed one may be tried again.
 
         A stopped one is over, too: its search decided, and that stands.
         """
@@ -172,12 +155,12 @@ class Record(Document):
 
     @property
     def has_result(self) -> bool:
-        """Whether any equal trial would end in the same way, whichever search it belongs to."""
+        """True where any equal trial would end in the same way, whichever search it belongs to."""
         return self.status in ("completed", "diverged")
 
     @property
     def split(self) -> Literal["validation", "test"]:
-        """What its stage measures on."""
+        """The split that its stage measures on."""
         return "validation" if self.stage == "search" else "test"
 
     @property
@@ -201,7 +184,7 @@ class Record(Document):
         return math.fsum(cost.device_seconds for cost in self.costs)
 
     def path(self, out: Path) -> Path:
-        """Where it lies in a study's folder."""
+        """Return its place in a study's folder."""
         return record_path(out, self.trial)
 
     def save(self, out: Path) -> None:
@@ -209,12 +192,12 @@ class Record(Document):
         self.write(self.path(out))
 
     def changed(self, parts: Mapping[str, Any]) -> Record:
-        """The same record with other parts."""
+        """Return the same record with other parts."""
         return self.model_copy(update=dict(parts))
 
 
 def trial_name(arm: str, number: int, stage: Stage, replicate: int, search_split: int = 0) -> str:
-    """A trial's name: short, unique in its study, and a file name, e.g. `triplet_grid.c02.fold1`.
+    """Return a trial's name: short, unique in its study, and a file name, e.g. `triplet_grid.c02.fold1`.
 
     Args:
         number: of the configuration in the arm's space.
@@ -224,12 +207,12 @@ def trial_name(arm: str, number: int, stage: Stage, replicate: int, search_split
 
 
 def record_path(out: Path, trial: str) -> Path:
-    """Where a trial's record lies."""
+    """Return the place of a trial's record."""
     return out / "records" / f"{trial}.json"
 
 
 def read_record(out: Path, trial: str) -> Record | None:
-    """A trial's record, None if there is none.
+    """Return a trial's record, None if there is none.
 
     Raises:
         ValueError: it cannot be read; names the file and what is wrong with it.
@@ -239,7 +222,7 @@ def read_record(out: Path, trial: str) -> Record | None:
 
 
 def read_records(out: Path, on_damage: Callable[[Path, Damaged], None] | None = None) -> Iterator[Record]:
-    """All records of a study's folder, by name; raises as `read_record`, but where `on_damage` is told of a file."""
+    """Yield all records of a study's folder, by name; raise as `read_record`, unless `on_damage` is told instead."""
     for path in json_files(out / "records"):
         try:
             yield Record.read(path)

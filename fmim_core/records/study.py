@@ -1,4 +1,4 @@
-"""study.json: what a study is, on which data and machine, and each time it was executed; and what it selected."""
+"""study.json: a study, its data and machine, and each time it was executed; and its selections and proposals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Configuration = dict[str, Any]
 
 
 class SearcherFacts(DocumentPart):
-    """What reports and progress need to know of a searcher, said by itself."""
+    """Facts that a searcher tells of itself for reports and progress."""
 
     uses_results: bool = Field(description="whether its proposals depend on the results of earlier ones")
     screens: bool = Field(description="whether the first fold decides if a configuration is trained on the others")
@@ -89,12 +89,12 @@ class DataEntry(DocumentPart):
 
     @property
     def phrase(self) -> str:
-        """What captions call it: its name, but for images that are drawn."""
+        """Its name in captions, which say of drawn images what they are."""
         return "phantom images - synthetic, not radiographs" if self.synthetic else self.name
 
 
 class FoldEntry(DocumentPart):
-    """Who is where in a fold, and which times after baseline it cannot score though others can."""
+    """A fold's subjects and images, and times after baseline that it cannot score though others can."""
 
     fold: int = Field(description="from 0")
     train_subjects: int = Field(description="subjects trained on")
@@ -125,7 +125,7 @@ class Execution(DocumentPart):
 
 
 class PlannedTrials(DocumentPart):
-    """How many trials there are at most."""
+    """The numbers of trials, at most."""
 
     search_trials: int = Field(description="of the search stage")
     replicate_trials: int = Field(description="of selected configurations")
@@ -163,12 +163,12 @@ class StudyFile(Document):
     executions: list[Execution] = Field(description="every start of the study, in order")
 
     def arm(self, name: str) -> ArmEntry:
-        """The arm of that name."""
+        """Return the arm of that name."""
         return next(arm for arm in self.arms if arm.name == name)
 
 
 def study_path(out: Path) -> Path:
-    """Where a study's file lies in its folder."""
+    """Return the place of a study's file in its folder."""
     return out / "study.json"
 
 
@@ -214,21 +214,20 @@ class SelectionFile(Document):
         return {0: self.arms, **self.other_splits}
 
     def winner(self, arm: str) -> Mapping[str, Any] | None:
-        """The configuration selected for an arm; None while none is."""
+        """Return the configuration selected for an arm; None while none is."""
         return self.arms[arm].configuration if arm in self.arms else None
 
     def other_winners(self, arm: str, search_splits: int) -> dict[int, Configuration]:
-        """The winners of an arm on other search splits, as far as there are so many, that are not the study's own.
+        """Return an arm's winners on other search splits, as far as there are so many, that are not the study's own.
 
         None of them before the study's own winner is fixed: then each is trained once more, with the seed of its split.
         """
         own = self.winner(arm)
         found = {split: arms[arm].configuration for split, arms in self.other_splits.items() if arm in arms}
-        return {
-            split: one
-            for split, one in found.items()
-            if arm in self.arms and split < search_splits and one is not None and one != own
+        others = {
+            split: one for split, one in found.items() if split < search_splits and one is not None and one != own
         }
+        return others if arm in self.arms else {}
 
 
 class Proposal(DocumentPart):
@@ -255,7 +254,7 @@ class ProposalsFile(Document):
 
 
 class ForecastEntry(DocumentPart):
-    """What a whole plan was predicted to take."""
+    """A prediction of a whole plan."""
 
     trials: int = Field(description="trials there are to train")
     reused: int = Field(description="trials besides that take the record of an equal one")
@@ -287,5 +286,5 @@ class CalibrationFile(Document):
 
 
 def calibration_path(out: Path) -> Path:
-    """Where a study's prediction lies in its folder."""
+    """Return the place of a study's prediction in its folder."""
     return out / "calibration.json"

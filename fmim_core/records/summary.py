@@ -26,5 +26,5 @@ class ReportSummary(Document):
 
 
 def summary_path(out: Path) -> Path:
-    """Where the summary of a study's report lies in the study's folder."""
+    """Return the place of the summary of a study's report in the study's folder."""
     return out / "report" / "summary.json"

@@ -140,12 +140,10 @@ def test_errors_call_a_file_as_they_are_told(tmp_path: Path) -> None:
         Record.read(tmp_path / "x.json", "the record")
 
 
-def test_an_epochs_numbers_and_histograms_are_found_by_name() -> None:
+def test_an_epochs_numbers_are_found_by_name() -> None:
     assert (ROW.number("epsilon"), ROW.number("batches")) == (0.25, 5.0)
     assert math.isnan(ROW.number("beta"))
     assert math.isnan(ROW.number("validation_mAP"))
-    counted = ROW.model_copy(update={"delta_histogram": [1, 2]})
-    assert (counted.histogram("delta_histogram"), counted.histogram("phi_an_histogram")) == ([1, 2], None)
 
 
 def test_a_failed_record_alone_may_be_tried_again() -> None:

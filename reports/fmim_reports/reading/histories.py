@@ -55,7 +55,7 @@ def density(found: Histories, name: str, epoch: int, low: float, high: float) ->
 
     None where no seed counted anything.
     """
-    counts = [history[epoch].histogram(name) for history in found.values() if epoch in history]
+    counts = [getattr(history[epoch], name) for history in found.values() if epoch in history]
     total = np.sum([np.asarray(c, dtype=float) for c in counts if c], axis=0)
     if not np.any(total > 0):
         return None

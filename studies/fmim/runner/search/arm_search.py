@@ -163,7 +163,7 @@ class ArmSearch:
             return False
         self._reached[spec.number] = reached
         validated = [row for row in history if spec.train.validates(row.epoch)]
-        return self._stopping.stops(spec.number, [row.validation(self._metric.name) for row in validated])
+        return self._stopping.stops(spec.number, [row.number(f"validation_{self._metric.name}") for row in validated])
 
     def _value(self, number: int) -> float | None:
         configuration, folds = self.configurations[number], self._plan.preset.folds
