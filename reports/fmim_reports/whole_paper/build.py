@@ -1,8 +1,8 @@
-"""Builds the report of the whole paper from the folders of its studies, from their records alone."""
+"""The report of the whole paper, from the folders of its studies, from their records alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,16 +13,16 @@ from fmim_reports.page.files import DrawnFigure, write_figures, write_table
 from fmim_reports.reading.cost import cost_of, trained_here
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.whole_paper.differences import (
-    UNEXPLAINED,
-    WITHIN,
-    Difference,
+    Row,
+    agreement_table,
+    counted,
     differences,
     differences_table,
-    overview_table,
     reason_sentences,
 )
 from fmim_reports.whole_paper.items import ITEMS, PaperItem
 from fmim_reports.writing.captions import data_phrase, reuse_sentence
+from fmim_reports.writing.columns import under
 from fmim_reports.writing.tables import Column, Table
 
 TITLE = "AdaTriplet and AutoMargin (MICCAI 2022), every table and figure again"
@@ -34,34 +34,10 @@ class ShownItem:
     """A table or figure of the paper with ours; `missing` says why there is none, `not_drawn` why a figure is not."""
 
     item: PaperItem
-    tables: tuple[Table, ...] = ()
-    figures: tuple[DrawnFigure, ...] = ()
-    not_drawn: tuple[str, ...] = ()
+    tables: Sequence[Table] = ()
+    figures: Sequence[DrawnFigure] = ()
+    not_drawn: Sequence[str] = ()
     missing: str = ""
-
-
-@dataclass(frozen=True)
-class Paper:
-    """All that the report of the whole paper says."""
-
-    data: str
-    synthetic: bool
-    warnings: tuple[str, ...]
-    lead: str
-    reasons: tuple[str, ...]
-    overview: Table
-    items: tuple[ShownItem, ...]
-    differences: Table
-    studies: Table
-    title: str = TITLE
-    question: str = QUESTION
-
-    @property
-    def tables(self) -> Iterator[Table]:
-        """Every table, each once."""
-        yield from (self.overview, self.differences, self.studies)
-        for shown in self.items:
-            yield from shown.tables
 
 
 def build_paper(out: Path) -> Path:
@@ -76,45 +52,30 @@ def build_paper(out: Path) -> Path:
     studies = {name: read_results(out / name) for name in names if study_path(out / name).is_file()}
     if not studies:
         raise ValueError(f"{out} holds none of the studies {', '.join(names)}: fmim paper runs them")
-    report = out / "report"
-    paper = _paper(studies, names, report)
-    for table in paper.tables:
+    report, found, any_study = out / "report", differences(studies), next(iter(studies.values()))
+    items = [_shown(item, studies, report) for item in ITEMS]
+    own = {"overview": agreement_table(found), "differences": differences_table(found), "studies": _table(studies)}
+    for table in (*own.values(), *(table for shown in items for table in shown.tables)):
         write_table(table, report)
-    write_bytes(report / "report.md", filled("whole_paper.md.j2", paper=paper))
-    write_bytes(report / "index.html", filled("whole_paper.html.j2", paper=paper))
-    return report / "index.html"
-
-
-def _paper(studies: Mapping[str, Results], names: list[str], report: Path) -> Paper:
-    """The report, of which the figures are written as they are drawn."""
-    found = differences(studies)
-    any_study = next(iter(studies.values()))
     missing = [name for name in names if name not in studies]
     warnings = [f"Not run yet: {', '.join(missing)}."] if missing else []
     warnings += [f"{name}: {line}" for name, results in studies.items() for line in status_lines(results)]
-    return Paper(
-        data=data_phrase(any_study),
-        synthetic=any_study.study.data.synthetic,
-        warnings=tuple(warnings),
-        lead=_lead(found),
-        reasons=tuple(reason_sentences(found)),
-        overview=overview_table(found),
-        items=tuple(_shown(item, studies, report) for item in ITEMS),
-        differences=differences_table(found),
-        studies=_studies_table(studies),
-    )
+    said = {"title": TITLE, "question": QUESTION, "lead": _lead(found), "reasons": reason_sentences(found)}
+    data = {"data": data_phrase(any_study), "synthetic": any_study.study.data.synthetic, "warnings": warnings}
+    paper = own | said | data | {"shown_items": items}
+    write_bytes(report / "report.md", filled("whole_paper.md.j2", **paper))
+    write_bytes(report / "index.html", filled("whole_paper.html.j2", **paper))
+    return report / "index.html"
 
 
-def _lead(found: list[Difference]) -> str:
-    """How many numbers agree, and what the others have."""
+def _lead(found: Sequence[Row]) -> str:
+    """Say how many numbers agree, and what the others have."""
     if not found:
         return "No number that the paper has is there yet."
-    within = sum(one.explanation == WITHIN for one in found)
-    unexplained = sum(one.explanation == UNEXPLAINED for one in found)
     return (
-        f"Of {len(found)} numbers of the paper, {within} are within 2 SE of ours, {len(found) - within - unexplained} "
-        f"are not and have a known difference, and {unexplained} are unexplained."
-    )
+        "Of {values} numbers of the paper, {within} are within 2 SE of ours, {known} are not and have a known "
+        "difference, and {unexplained} are unexplained."
+    ).format(**counted(found))
 
 
 def _shown(item: PaperItem, studies: Mapping[str, Results], report: Path) -> ShownItem:
@@ -122,36 +83,24 @@ def _shown(item: PaperItem, studies: Mapping[str, Results], report: Path) -> Sho
         return ShownItem(item, missing=f"The study {item.study} has not run yet.")
     results = studies[item.study]
     figures, reasons = write_figures(dict(enumerate(item.figures)), results, report)
-    not_drawn = tuple(f"Figure not drawn: {why}." for why in reasons.values())
-    return ShownItem(item, tuple(make(results) for make in item.tables), tuple(figures), not_drawn)
+    not_drawn = [f"Figure not drawn: {why}." for why in reasons.values()]
+    return ShownItem(item, [make(results) for make in item.tables], figures, not_drawn)
 
 
-def _studies_table(studies: Mapping[str, Results]) -> Table:
-    """What each study is, and what it cost."""
-    rows = []
-    for name, results in studies.items():
-        cost = cost_of(results.every_trial)
-        here = cost_of(trained_here(results.every_trial))
-        rows.append(
-            {
-                "study": name,
-                "preset": results.study.preset,
-                "seed": results.study.seed,
-                "trials": len(results.every_trial),
-                "reused": sum(bool(trial.reused_from) for trial in results.every_trial),
-                "device_seconds": cost.device_seconds,
-                "here": here.device_seconds,
-                "fingerprint": results.study.fingerprint,
-            }
-        )
+def _table(studies: Mapping[str, Results]) -> Table:
+    """Say what each study is, and what it cost."""
+    rows = [
+        {"study": name, "preset": one.study.preset, "seed": one.study.seed, "fingerprint": one.study.fingerprint}
+        | {"trials": len(one.every_trial), "reused": len(one.every_trial) - len(trained_here(one.every_trial))}
+        | {"device_seconds": cost_of(one.every_trial).device_seconds}
+        | {"here": cost_of(trained_here(one.every_trial)).device_seconds}
+        for name, one in studies.items()
+    ]
     columns = [
-        Column("study", "Study"),
-        Column("preset", "Preset"),
+        *under("", "text", study="Study", preset="Preset"),
         Column("seed", "Seed", "count"),
-        Column("trials", "All", "count", "Trials"),
-        Column("reused", "Reused", "count", "Trials"),
-        Column("device_seconds", "Counted", "seconds", "Device s"),
-        Column("here", "Spent in it", "seconds", "Device s"),
+        *under("Trials", "count", trials="All", reused="Reused"),
+        *under("Device s", "seconds", device_seconds="Counted", here="Spent in it"),
         Column("fingerprint", "Fingerprint"),
     ]
     notes = [f"{name}: {text}" for name, one in studies.items() if (text := reuse_sentence(one.every_trial))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -14,104 +14,73 @@ from scipy.stats import spearmanr
 from fmim_reports.reading.results import Results
 from fmim_reports.studies import contents_of
 from fmim_reports.whole_paper.items import PUBLISHED_NUMBERS, PublishedNumbers
-from fmim_reports.whole_paper.reasons import REASONS, Compared
+from fmim_reports.whole_paper.reasons import reasons
+from fmim_reports.writing.columns import under
 from fmim_reports.writing.tables import Column, Table
 
 WITHIN, UNEXPLAINED = "within 2 SE", "unexplained"
 STANDARD_ERRORS = 2.0
+Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Difference:
-    """One value, in percent, beside the published one.
+def differences(studies: Mapping[str, Results]) -> list[Row]:
+    """Return a row for each value of these studies, by name, that has a published one, in the paper's order.
 
-    se: of ours over its replicates; published_se: as printed. Either may not be known.
-    reasons: the name of each known difference from the paper, with what it is.
+    Values are in percent: `ours` with its `se` over `n` replicates, `published` with its SE as printed, and the
+    `difference`; `reasons` are the names of known differences from the paper with what they are.
     """
-
-    item: str
-    study: str
-    arm: str
-    setting: str
-    metric: str
-    time: str
-    ours: float
-    se: float | None
-    n: int
-    published: float
-    published_se: float | None
-    reasons: Mapping[str, str]
-
-    @property
-    def points(self) -> float:
-        """Ours minus the published value, percentage points."""
-        return self.ours - self.published
-
-    @property
-    def within(self) -> bool:
-        """|ours − published| ≤ 2 √(SE² + published SE²), a published SE that is not known being 0; not without ours."""
-        if self.se is None:
-            return False
-        return abs(self.points) <= STANDARD_ERRORS * math.hypot(self.se, self.published_se or 0.0)
-
-    @property
-    def explanation(self) -> str:
-        """That it is within its uncertainty; or what may explain it; or that nothing does."""
-        return WITHIN if self.within else ", ".join(self.reasons) or UNEXPLAINED
+    found = [numbers for numbers in PUBLISHED_NUMBERS if numbers.study in studies]
+    return [row for numbers in found for row in _of_study(studies[numbers.study], numbers)]
 
 
-def differences(studies: Mapping[str, Results]) -> list[Difference]:
-    """All values of these studies, by name, that have a published one, in the paper's order."""
-    found = []
-    for numbers in PUBLISHED_NUMBERS:
-        if numbers.study in studies:
-            found += list(_of_study(studies[numbers.study], numbers))
-    return found
-
-
-def _of_study(results: Results, numbers: PublishedNumbers) -> Iterator[Difference]:
-    table = contents_of(results).every_value(results)
-    for row in table.rows:
+def _of_study(results: Results, numbers: PublishedNumbers) -> Iterator[Row]:
+    for row in contents_of(results).every_value(results).rows:
         if row["published_mean"] is None or row["mean"] is None or math.isnan(row["mean"]):
             continue
+        ours, published = _percent(row["mean"]), _percent(row["published_mean"])
+        se, published_se = (None if row.get(key) is None else _percent(row[key]) for key in ("se", "published_se"))
         arm = results.arm(row["arm"].name)
-        of = Compared(results, numbers, arm)
-        told = {reason.name: reason.about(of) for reason in REASONS}
-        yield Difference(
-            item=numbers.label,
-            study=numbers.study,
-            arm=arm.label,
-            setting=row["setting"],
-            metric=row["metric"],
-            time=row["time"],
-            ours=_percent(row["mean"]),
-            se=None if row["se"] is None else _percent(row["se"]),
-            n=row["n"],
-            published=_percent(row["published_mean"]),
-            published_se=None if row["published_se"] is None else _percent(row["published_se"]),
-            reasons={name: about for name, about in told.items() if about},
-        )
+        known = reasons(results, numbers, arm)
+        yield {
+            **{name: row[name] for name in ("setting", "metric", "time", "n")},
+            "item": numbers.label,
+            "study": numbers.study,
+            "arm": arm.label,
+            "reasons": known,
+            "ours": ours,
+            "se": se,
+            "published": published,
+            "published_se": published_se,
+            "difference": ours - published,
+            "explanation": explanation(ours - published, se, published_se, known),
+        }
 
 
 def _percent(fraction: float) -> float:
-    """Without the digits that multiplying adds."""
+    """Return it without the digits that multiplying adds."""
     return round(100 * fraction, 9)
 
 
-def differences_table(found: list[Difference]) -> Table:
-    """One row a value."""
-    rows = [_row(one, number > 0 and one.item != found[number - 1].item) for number, one in enumerate(found)]
+def explanation(difference: float, se: float | None, published_se: float | None, known: Mapping[str, str]) -> str:
+    """Say that a difference is within its uncertainty, or what may explain it, or that nothing does.
+
+    It is within |ours − published| ≤ 2 √(SE² + published SE²), a published SE that is not known being 0; not without
+    ours.
+    """
+    if se is not None and abs(difference) <= STANDARD_ERRORS * math.hypot(se, published_se or 0.0):
+        return WITHIN
+    return ", ".join(known) or UNEXPLAINED
+
+
+def differences_table(found: Sequence[Row]) -> Table:
+    """Return one row a value."""
+    rows = [{**row, "rule": row["item"] != before["item"]} for before, row in pairwise([*found[:1], *found])]
     columns = [
         Column("item", "In the paper"),
-        Column("arm", "Arm"),
-        Column("setting", "Setting"),
-        Column("metric", "Metric"),
-        Column("time", "Time after baseline"),
-        Column("ours", "Mean", "number", "Ours, %"),
-        Column("se", "SE", "number", "Ours, %"),
+        *under("", "text", arm="Arm", setting="Setting", metric="Metric", time="Time after baseline"),
+        *under("Ours, %", "number", ours="Mean", se="SE"),
         Column("n", "n", "count", "Ours, %"),
-        Column("published", "Mean", "number", "Published (OAI), %"),
-        Column("published_se", "SE", "number", "Published (OAI), %"),
+        *under("Published (OAI), %", "number", published="Mean", published_se="SE"),
         Column("difference", "Difference, points", "number"),
         Column("explanation", "What may explain it"),
     ]
@@ -123,40 +92,20 @@ def differences_table(found: list[Difference]) -> Table:
     return Table("differences", "Ours beside the published values", text, columns, rows, empty="No value is there yet.")
 
 
-def _row(one: Difference, rule: bool) -> dict[str, Any]:
-    same = {name: getattr(one, name) for name in ("item", "arm", "setting", "metric", "time", "ours", "se", "n")}
-    published = {"published": one.published, "published_se": one.published_se}
-    return same | published | {"difference": one.points, "explanation": one.explanation, "rule": rule}
-
-
-def overview_table(found: list[Difference]) -> Table:
-    """One row for each table or figure of the paper with numbers: how many differ by how much, and why."""
+def agreement_table(found: Sequence[Row]) -> Table:
+    """Return one row for each table or figure of the paper with numbers: how many differ by how much, and why."""
     rows = []
-    for item in dict.fromkeys(one.item for one in found):
-        of_item = [one for one in found if one.item == item]
-        why = Counter(one.explanation for one in of_item)
-        named = {name for name in why if name not in (WITHIN, UNEXPLAINED)}
+    for item in dict.fromkeys(row["item"] for row in found):
+        of_item = [row for row in found if row["item"] == item]
+        distance = median(abs(row["difference"]) for row in of_item)
         rows.append(
-            {
-                "item": item,
-                "study": of_item[0].study,
-                "values": len(of_item),
-                "within": why[WITHIN],
-                "known": sum(why[name] for name in named),
-                "unexplained": why[UNEXPLAINED],
-                "median": median(abs(one.points) for one in of_item),
-                "order": order_agreement(of_item),
-            }
+            {"item": item, "study": of_item[0]["study"], "median": distance, "order": order_agreement(of_item)}
+            | counted(of_item)
         )
     columns = [
-        Column("item", "In the paper"),
-        Column("study", "Study"),
-        Column("values", "Values", "count"),
-        Column("within", "Within 2 SE", "count"),
-        Column("known", "Known difference", "count"),
-        Column("unexplained", "Unexplained", "count"),
-        Column("median", "Distance, points", "number"),
-        Column("order", "Order, ρ", "number"),
+        *under("", "text", item="In the paper", study="Study"),
+        *under("", "count", values="Values", within="Within 2 SE", known="Known difference", unexplained="Unexplained"),
+        *under("", "number", median="Distance, points", order="Order, ρ"),
     ]
     text = (
         "How far our numbers are from the published ones, and how many of them something known may explain. Where few "
@@ -167,21 +116,27 @@ def overview_table(found: list[Difference]) -> Table:
     return Table("agreement", "Agreement with the paper", text, columns, rows, empty="No value is there yet.")
 
 
-def order_agreement(found: Sequence[Difference]) -> float | None:
-    """Spearman's ρ of mAP over all times, ours against published; None of fewer than three, or where all are equal."""
-    pairs = [(one.ours, one.published) for one in found if (one.metric, one.time) == ("mAP", "all")]
-    ours, published = zip(*pairs, strict=True) if pairs else ((), ())
-    if len(pairs) < 3 or len(set(ours)) == 1 or len(set(published)) == 1:
+def counted(found: Sequence[Row]) -> dict[str, int]:
+    """Return how many values there are, are within their uncertainty, have a known difference, and are unexplained."""
+    why = Counter(row["explanation"] for row in found)
+    known = len(found) - why[WITHIN] - why[UNEXPLAINED]
+    return {"values": len(found), "within": why[WITHIN], "known": known, "unexplained": why[UNEXPLAINED]}
+
+
+def order_agreement(found: Sequence[Row]) -> float | None:
+    """Return Spearman's ρ of mAP over all times, ours against published; None of fewer than three or all equal ones."""
+    pairs = [(row["ours"], row["published"]) for row in found if (row["metric"], row["time"]) == ("mAP", "all")]
+    if len(pairs) < 3 or any(len(set(values)) == 1 for values in zip(*pairs, strict=True)):
         return None
-    return float(spearmanr(ours, published).statistic)
+    return float(spearmanr(*zip(*pairs, strict=True)).statistic)
 
 
-def reason_sentences(found: list[Difference]) -> list[str]:
-    """What each known difference is, once for all studies that it is the same in."""
+def reason_sentences(found: Sequence[Row]) -> list[str]:
+    """Say what each known difference is, once for all studies that it is the same in."""
     told: dict[tuple[str, str], list[str]] = {}
-    for one in found:
-        for name, about in one.reasons.items():
-            told.setdefault((name, about), []).append(one.item)
+    for row in found:
+        for reason in row["reasons"].items():
+            told.setdefault(reason, []).append(row["item"])
     return [
         f"{name.capitalize()} ({', '.join(dict.fromkeys(items))}): {about.rstrip('.')}."
         for (name, about), items in told.items()
