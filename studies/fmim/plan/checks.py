@@ -10,7 +10,6 @@ import torch
 from fmim.plan.fold_sizes import fold_sizes
 from fmim.plan.plan import Plan
 from fmim_core.data.image_set import ImageSet
-from fmim_core.data.splits import Fold
 from fmim_core.records import FoldEntry
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.rehearsal import rehearse_loss, rehearse_model
@@ -36,8 +35,7 @@ def check_trainings(plan: Plan, development: ImageSet) -> list[FoldEntry]:
     every_value = (plan.train_config(arm, each) for arm in plan.arms for each in arm.space.every_value())
     for config in _different(every_value, {"loss", "margins"}):
         rehearse_loss(config)
-    per_side = plan.train_configs()[0].identity == "side"
-    return fold_sizes(plan.folds(development), per_side) if plan.study.search else []
+    return fold_sizes(plan.folds(development), plan.per_side) if plan.study.search else []
 
 
 def check_subject_counts(plan: Plan, development: ImageSet) -> None:
@@ -48,8 +46,7 @@ def check_subject_counts(plan: Plan, development: ImageSet) -> None:
     """
     if (problem := _problem(plan, development)) is None:
         return
-    per_side = plan.train_configs()[0].identity == "side"
-    matched = len(set(development.subjects[development.matched_query_mask(per_side)]))
+    matched = len(set(development.subjects[development.matched_query_mask(plan.per_side)]))
     presets = [replace(plan, preset=preset) for preset in plan.study.presets]
     if fitting := [other.preset.name for other in presets if _problem(other, development) is None]:
         advice = f"They are enough for preset {', '.join(fitting)}."
@@ -72,11 +69,9 @@ def fewest_subjects(plan: Plan) -> int:
 
 def _problem(plan: Plan, development: ImageSet) -> str | None:
     try:
-        folds: list[Fold] = [
-            fold for split in range(plan.splits_used) for fold in plan.folds(development, search_split=split)
-        ]
+        trained = [fold.train for folds in plan.splits(development) for fold in folds] or [development]
         for config in _different(plan.train_configs(), {"batches", "identity"}):
-            for images in [fold.train for fold in folds] or [development]:
+            for images in trained:
                 SubjectSampler(torch.from_numpy(images.identities(config.identity == "side")), config.batches)
     except ValueError as error:
         return str(error)

@@ -90,31 +90,31 @@ class Plan:
         return sum(self.search_trials_of(arm) for arm in self.arms)
 
     def search_trials_of(self, arm: Arm) -> int:
-        """Search trials of one arm; none without a search."""
+        """Count the search trials of one arm; none without a search."""
         return arm.budget * self.preset.folds * self.search_splits if self.study.search else 0
 
     @property
     def exact(self) -> bool:
-        """Whether the number of trials is known, not only the most there can be."""
+        """True where the number of trials is known, not only the most there can be."""
         return self.search_splits == 1 and not any(self.rungs_of(arm) for arm in self.arms)
 
     def rungs_of(self, arm: Arm) -> tuple[int, ...]:
-        """Epochs after which the arm's search may stop a trial of the first fold."""
+        """Return the epochs after which the arm's search may stop a trial of the first fold."""
         return arm.rungs(self.training_of(arm)) if self.study.search else ()
 
     def training_of(self, arm: Arm) -> TrainConfig:
-        """A training of the arm; those of its other configurations have as many epochs and validations."""
+        """Return a training of the arm; those of its other configurations have as many epochs and validations."""
         return self.train_config(arm, next(arm.space.corners()))
 
     @property
     def warnings(self) -> list[str]:
-        """What is allowed, but is hardly meant."""
+        """Settings that are allowed, but hardly meant."""
         found = [f"{arm.name}: {text}" for arm in self.arms for text in arm.searcher.warnings(arm.space)]
-        too_short = [arm for arm in self.arms if arm.searcher.screens and not self.rungs_of(arm)]
-        return found + [
-            f"{arm.name}: of {self.training_of(arm).validations} validations there is no rung at which to stop trials"
-            for arm in too_short
-        ]
+        for arm in self.arms:
+            if arm.searcher.screens and not self.rungs_of(arm):
+                validations = self.training_of(arm).validations
+                found.append(f"{arm.name}: of {validations} validations there is no rung at which to stop trials")
+        return found
 
     @property
     def replicate_trials(self) -> int:
@@ -122,7 +122,7 @@ class Plan:
         return sum(map(self.replicates_of, self.arms)) + len(self.arms) * (self.search_splits - 1)
 
     def replicates_of(self, arm: Arm) -> int:
-        """Fresh seeds of an arm's winner."""
+        """Count the fresh seeds of an arm's winner."""
         return self.study.replicates(arm, self.preset) if self.replicates is None else self.replicates
 
     @property
@@ -133,7 +133,7 @@ class Plan:
 
     @property
     def models_per_replicate(self) -> int:
-        """How many models a replicate trains and tests together."""
+        """Models that a replicate trains and tests together."""
         return self.preset.folds if self.preset.test_protocol == "fold_ensemble" else 1
 
     @property
@@ -144,7 +144,7 @@ class Plan:
 
     @cached_property
     def references(self) -> list[PlannedReference]:
-        """What stands beside the arms in the report, though no training made it."""
+        """The references, which stand beside the arms in the report, though no training made them."""
         trainings = [(arm, self.train_config(arm, configuration)) for arm, configuration in self.study.corners()]
         return references_of(trainings, self.replicates_of)
 
@@ -159,7 +159,7 @@ class Plan:
         return self.search_trials + self.replicate_trials + self.reference_trials
 
     def train_config(self, arm: Arm, configuration: Configuration) -> TrainConfig:
-        """The training of one configuration; asked again, the same object, since making one takes a while."""
+        """Return the training of one configuration; asked again, the same object, since making one takes a while."""
         key = (arm.name, *configuration.items())
         if key not in self._trainings:
             self._trainings[key] = arm.train_config(self.preset, configuration, self.data_settings)
@@ -192,7 +192,7 @@ class Plan:
         return self._specs("reference", range(planned.replicates), planned.train, bank, **parts)
 
     def possible(self, bank: BankOfTrials, proposed: Callable[[str, int], Sequence[Configuration]]) -> list[TrialSpec]:
-        """Every trial there can be, whichever configurations win.
+        """Return every trial there can be, whichever configurations win.
 
         `proposed` says those of an arm, by its name and search split, where none are listed.
         """
@@ -208,7 +208,7 @@ class Plan:
     def of_configuration(
         self, arm: Arm, number: int, configuration: Configuration, bank: BankOfTrials, search_split: int
     ) -> list[TrialSpec]:
-        """Every trial there can be of a configuration on a split: those of the search, and as the winner."""
+        """Return every trial there can be of a configuration on a split: those of the search, and as the winner."""
         searched = self.search(arm, number, configuration, bank, search_split) if self.study.search else []
         return searched + self.replicate(arm, number, configuration, bank, search_split)
 
@@ -237,17 +237,25 @@ class Plan:
         return [first.model_copy(update={"replicate": replicate}) for replicate in replicates]
 
     def train_configs(self) -> list[TrainConfig]:
-        """The trainings of all configurations, ranges at their bounds.
+        """Return the trainings of all configurations, ranges at their bounds.
 
         Raises:
             ValueError: one cannot be made.
         """
         return [self.train_config(arm, configuration) for arm, configuration in self.study.corners()]
 
+    @property
+    def per_side(self) -> bool:
+        """True where each side of a person is an identity of its own."""
+        return self.train_configs()[0].identity == "side"
+
     def folds(self, development: ImageSet, search_split: int = 0) -> list[Fold]:
-        """The folds of a split of the search stage; of the study's own are fold models that are tested, too."""
-        per_side = self.train_config(*next(self.study.corners())).identity == "side"
-        return subject_folds(development, self.preset.folds, folds_seed(self.seed, search_split), per_side)
+        """Return the folds of a split of the search stage; of the study's own are fold models that are tested, too."""
+        return subject_folds(development, self.preset.folds, folds_seed(self.seed, search_split), self.per_side)
+
+    def splits(self, development: ImageSet) -> list[list[Fold]]:
+        """Return the folds of each split that trials are trained on; none where all are trained on all subjects."""
+        return [self.folds(development, search_split) for search_split in range(self.splits_used)]
 
     def check_device(self, device: str) -> None:
         """Raise a `ValueError` if a training cannot be compiled as its configuration says on such a device."""

@@ -106,7 +106,7 @@ class Workload:
     @cached_property
     def splits(self) -> list[list[Fold]]:
         """The folds of each split that trials are trained on; none where all are trained on all subjects."""
-        return [self.plan.folds(self.development, search_split) for search_split in range(self.plan.splits_used)]
+        return self.plan.splits(self.development)
 
 
 def _configurations(arm: Arm) -> list[Configuration]:
