@@ -39,9 +39,8 @@ def run(
         ValueError: bad input; nothing has started.
         KeyboardInterrupt: it was interrupted; the same call goes on with it.
     """
-    from rich.console import Console
-
     from fmim.commands.options import Options
+    from fmim.printing.console import TextConsole
     from fmim.runner.backends.home import usable_home
     from fmim.runner.run import run_plan
     from fmim.terminal.run_display import RunDisplay
@@ -56,7 +55,7 @@ def run(
     plan = given.plan()
     if plan.study.code is None:
         _check_kinds(plan.study, {type(kind) for config in plan.train_configs() for kind in config.kinds})
-    console = Console(quiet=quiet)
+    console = TextConsole(quiet=quiet)
     with RunDisplay(console) as display, usable_home(display.warn):
         code = run_plan(plan, given.setup, display)
     if code == INTERRUPTED:

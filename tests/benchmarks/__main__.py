@@ -24,9 +24,9 @@ from typing import Any
 import PIL
 import torch
 from PIL import features
-from rich.console import Console
 from rich.table import Table
 
+from fmim.printing.console import TextConsole
 from fmim_core.records import now, write_json
 from tests.benchmarks.entries import ENTRIES, in_words
 from tests.benchmarks.measurement import Measurement
@@ -51,7 +51,7 @@ def main() -> int:
         "failures": [],
         "seconds": [],
     }
-    console = Console(width=None if sys.stdout.isatty() else 150)
+    console = TextConsole(width=None if sys.stdout.isatty() else 150)
     devices = [options.device] if options.device else there
     if "cpu" in devices:
         print(expected(options.only, options.quick), file=sys.stderr)

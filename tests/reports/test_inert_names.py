@@ -14,8 +14,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from playwright.sync_api import Browser
-from rich.console import Console
 
+from fmim.printing.console import TextConsole
 from fmim.terminal.status import show_status
 from fmim_core.records import in_csv, in_terminal, without_controls
 from fmim_reports.build import build_report
@@ -118,7 +118,7 @@ def test_a_terminal_shows_names_as_they_are(fmim_here: Program, tmp_path: Path) 
     out = make_out(tmp_path / "out [/] [red]", arms=("triplet_grid",), folds=2, replicates=1)
     arm = json.loads((out / "study.json").read_text())["arms"][0]
     edit(out / "study.json", arms=[arm | {"label": "[/] \x1b[31m[red]x[/]"}])
-    console = Console(file=io.StringIO(), width=200, force_terminal=True)
+    console = TextConsole(file=io.StringIO(), width=200, force_terminal=True)
     show_status(out, console)
     assert "\n[/] �[31m[red]x[/]" in console.file.getvalue()  # type: ignore[attr-defined]
     study = "from fmim import catalogue\nSTUDY = catalogue.find('margin_sensitivity').model_copy(update="

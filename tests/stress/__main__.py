@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from fmim.printing.console import TextConsole
 from fmim_core.records import now, write_json
 from tests.stress.outcome import Outcome
 
@@ -51,7 +51,7 @@ def main() -> int:
                 outcomes.append(outcome.to_json())
                 if options.json:  # every time: what is known stays, whatever comes next
                     write_json(options.json, report)
-    Console(width=None if sys.stdout.isatty() else 150).print(table(report))
+    TextConsole(width=None if sys.stdout.isatty() else 150).print(table(report))
     return int(not all(outcome["ok"] for outcomes in report["scenarios"].values() for outcome in outcomes))
 
 

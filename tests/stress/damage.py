@@ -21,12 +21,11 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
-from rich.console import Console
-
 import fmim_reports.build
 from fmim.declare import Arm
 from fmim.declare.surface import Surface
 from fmim.plan import Plan
+from fmim.printing.console import TextConsole
 from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.folder.ownership import LOCK, WITHOUT
 from fmim.terminal.predicting import predict_here
@@ -56,7 +55,7 @@ def attempts(times: int, seed: int, folder: Path) -> Iterator[Outcome]:
     kill(killed)
     shutil.copytree(killed, resumed)
     for root in (whole, again):
-        predict_here(plan(), options_in(root), Console(quiet=True))
+        predict_here(plan(), options_in(root), TextConsole(quiet=True))
     for root in (whole, again, resumed):
         assert run(root, figures=True)[0] == DONE
     unharmed = [set(cells(root).items()) for root in (whole, again, resumed)]
@@ -94,12 +93,12 @@ def run(root: Path, figures: bool) -> tuple[int, str]:
     """
     told, build = io.StringIO(), fmim_reports.build.build_report
     with patch("fmim_reports.build.build_report", build if figures else tables_alone):
-        return run_here(plan(), options_in(root), Console(file=told, width=10_000)), told.getvalue()
+        return run_here(plan(), options_in(root), TextConsole(file=told, width=10_000)), told.getvalue()
 
 
 def kill(root: Path) -> None:
     """Leave a study in a folder as a SIGKILL does."""
-    predict_here(plan(), options_in(root), Console(quiet=True))
+    predict_here(plan(), options_in(root), TextConsole(quiet=True))
     code = f"from pathlib import Path; from tests.stress.damage import run; run(Path({str(root)!r}), False)"
     process = subprocess.Popen([sys.executable, "-c", code])
     while len(list(root.glob("study/records/*.json"))) < KILLED_AFTER:

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from rich.console import Console
 
+from fmim.printing.console import TextConsole
 from fmim.runner.ending.exit_codes import DONE
 from fmim_core.records import StudyFile, read_records, study_path
 from fmim_reports.reading.results import Results, read_results
@@ -99,5 +99,5 @@ def test_follow_ups_by_weeks_are_reported_by_weeks(tmp_path: Path) -> None:
         run_here(
             mini_plan(epochs=1),
             options_in(tmp_path, data=str(tmp_path / "images" / "manifest.csv")),
-            Console(quiet=True),
+            TextConsole(quiet=True),
         )

@@ -6,12 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from fmim.commands.options import Options
 from fmim.declare import Arm, Preset, Study
 from fmim.declare.changes import with_changes
 from fmim.plan import Plan
+from fmim.printing.console import TextConsole
 from fmim.runner.backends.ray_cluster import RayCluster
 from fmim.runner.run import run_plan
 from fmim.runner.setup import Setup
@@ -83,9 +82,9 @@ def options_in(root: Path, **changes: Any) -> Setup:
     return Options(**given | changes).setup
 
 
-def run_here(plan: Plan, setup: Setup, console: Console | None = None, cluster: RayCluster | None = None) -> int:
+def run_here(plan: Plan, setup: Setup, console: TextConsole | None = None, cluster: RayCluster | None = None) -> int:
     """Run a plan; quietly, if no console is given."""
-    with RunDisplay(console or Console(quiet=True)) as display:
+    with RunDisplay(console or TextConsole(quiet=True)) as display:
         return run_plan(plan, setup, display, cluster)
 
 

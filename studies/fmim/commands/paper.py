@@ -150,7 +150,7 @@ class Paper:
                 except ValueError as error:
                     if study is SELECTION:  # nothing has started
                         raise
-                    self.console.say(f"{study.name}: {error}", lead="error:", style="red")
+                    self.console.error(f"{study.name}: {error}")
                 yield code
                 if code == INTERRUPTED:
                     return

@@ -69,7 +69,7 @@ def _check_study(name: str, commands: Iterable[str]) -> None:
 
 def tell(problem: str) -> None:
     """Say on standard error what is wrong."""
-    TextConsole(stderr=True).say(problem, lead="error:", style="red")
+    TextConsole(stderr=True).error(problem)
 
 
 def warn(problem: str) -> None:

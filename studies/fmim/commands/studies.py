@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +12,8 @@ from fmim.commands.arguments import AsJson, DryRun, StudyFolder, takes_options
 from fmim.commands.options import Options
 from fmim.commands.program import warn
 from fmim.printing.console import TextConsole
+from fmim.printing.table import TextTable
 from fmim.runner.folder.ownership import study_folder
-from fmim.terminal.stages import say
 
 CHECKING = "loading PyTorch, and checking the plan: one batch of every network and loss"
 
@@ -23,13 +24,26 @@ def list_studies(
 ) -> None:
     """The studies, one line each."""
     from fmim import catalogue
-    from fmim.terminal.studies import show_studies, studies_as_json
 
     studies = {name: catalogue.find(name) for name in (*catalogue.names(), *map(str, files or ()))}
-    if as_json:
-        print(studies_as_json(studies))
-    else:
-        show_studies(studies, TextConsole())
+    if not as_json:
+        rows = [(name, study.question) for name, study in studies.items()]
+        TextConsole().show(TextTable(("study", "question"), rows))
+        return
+    listed = [
+        {
+            "study": given,
+            "name": study.name,
+            "title": study.title,
+            "question": study.question,
+            "metric": study.metric,
+            "arms": [arm.name for arm in study.arms],
+            "comparisons": study.comparison_pairs,
+            "presets": [preset.name for preset in study.presets],
+        }
+        for given, study in studies.items()
+    ]
+    print(json.dumps(listed, indent=1, ensure_ascii=False))
 
 
 def new(study: Annotated[str, typer.Argument(metavar="NAME", help="Of the study, e.g. my_study.")]) -> None:
@@ -57,7 +71,7 @@ def plan(
     options.check()
     if calibrate and as_json:
         raise ValueError("--calibrate writes calibration.json, and --json prints the plan: leave one of them out")
-    say(CHECKING)
+    TextConsole(stderr=True).stage(CHECKING)
     if calibrate:
         from fmim.terminal.predicting import predict_here
 
@@ -76,11 +90,11 @@ def plan(
 @takes_options()
 def run(options: Options, dry_run: DryRun = False) -> None:
     """Run a study, or go on with it: the plan minus the trials that are done. Ctrl-C is safe."""
-    say(f"looking up {options.study}")
+    TextConsole(stderr=True).stage(f"looking up {options.study}")
     options.check()
     setup = options.setup
     if dry_run:
-        say(CHECKING)
+        TextConsole(stderr=True).stage(CHECKING)
         from fmim.runner.checked import check_plan
         from fmim.terminal.plan import show_plan
 
@@ -89,7 +103,7 @@ def run(options: Options, dry_run: DryRun = False) -> None:
     from fmim.runner.backends.ray_cluster import cluster_for
 
     ray = f", and joining the Ray cluster at {options.address}" if options.address else ", and starting Ray"
-    say("loading PyTorch" + (ray if options.backend == "ray" else ""))
+    TextConsole(stderr=True).stage("loading PyTorch" + (ray if options.backend == "ray" else ""))
     with cluster_for(setup.backend, setup.address) as cluster:  # it starts while torch is imported
         from fmim.runner.run import run_plan
         from fmim.terminal.run_display import RunDisplay
@@ -106,16 +120,16 @@ def status(
 ) -> None:
     """How far a study is: each arm's trials and best fold, what runs now, in which process, and the time left."""
     folder = study_folder(out)
-    from fmim.terminal.status import StudyStatus, show_status, watch_status
+    from fmim.terminal.status import StudyStatus, watch_status
 
     if watch and as_json:
         raise ValueError("--json is printed once, and --watch again and again: leave one of them out")
-    if as_json:
-        print(StudyStatus.of(folder).as_json)
-    elif watch:
+    if watch:
         watch_status(folder, TextConsole())
+    elif as_json:
+        print(StudyStatus.of(folder).as_json)
     else:
-        show_status(folder, TextConsole())
+        TextConsole().show(StudyStatus.of(folder).shown)
 
 
 def report(out: StudyFolder) -> None:

@@ -6,10 +6,8 @@ import os
 import shlex
 from pathlib import Path
 
-from rich.console import Console
-
-from fmim.terminal.tables import Listing, show
-from fmim_core.records import in_terminal
+from fmim.printing.console import TextConsole
+from fmim.printing.table import TextTable
 from fmim_reports.parts.comparisons.plain import plain_sentences
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, Estimate, arm_summaries
@@ -19,16 +17,18 @@ from fmim_reports.writing.formats import NOTHING, configuration_text, in_percent
 NUMBERS = ("validation", "test", "N_s")
 
 
-def show_results(results: Results, console: Console) -> None:
+def show_results(results: Results, console: TextConsole) -> None:
     """Print the arms, and the answer of each comparison."""
     rows = [_row(arm) for arm in arm_summaries(results)]
     columns = ("arm", chosen_word(results), *NUMBERS)
-    show(console, Listing(columns, rows, frozenset(NUMBERS)).fitting(console))
+    console.show(TextTable(columns, rows, frozenset(NUMBERS)))
     what = f"{results.metric.label}, %: validation is the mean over folds, test the mean ± SE over fresh seeds"
-    show(console, f"[dim]{in_terminal(what)}[/]", *map(in_terminal, plain_sentences(results)))
+    console.say(what, style="dim")
+    for sentence in plain_sentences(results):
+        console.say(sentence)
 
 
-def show_next(out: Path, console: Console) -> None:
+def show_next(out: Path, console: TextConsole) -> None:
     """Print what can be done with a study that has run."""
     folder = shlex.quote(os.path.relpath(out))
     steps = {
@@ -37,7 +37,7 @@ def show_next(out: Path, console: Console) -> None:
         f"fmim match {folder} QUERY --arm ARM --gallery TABLE": "who is on these images",
     }
     for command, what in steps.items():
-        console.print(f"{what}: {in_terminal(command)}", highlight=False, soft_wrap=True)
+        console.say(f"{what}: {command}")
 
 
 def _row(arm: ArmSummary) -> tuple[str, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from fmim.printing.table import TextTable
 from fmim.runner.schedule.study_progress import StudyProgress
-from fmim.terminal.tables import Listing
 
 
 def in_one_line(study: StudyProgress, seconds_left: float | None) -> str:
@@ -20,7 +20,7 @@ def in_one_line(study: StudyProgress, seconds_left: float | None) -> str:
     return ", ".join(parts)
 
 
-def arms_of(study: StudyProgress) -> Listing:
+def arms_of(study: StudyProgress) -> TextTable:
     """List each arm and reference with its trials, and its best fold."""
     rows = []
     for arm in study.arms.values():
@@ -28,13 +28,13 @@ def arms_of(study: StudyProgress) -> Listing:
         notes += [f"{arm.bad} bad"] if arm.bad else []
         trials = f"{arm.done}/{arm.total}" + (f" ({', '.join(notes)})" if notes else "")
         rows.append((arm.label, trials, percent(arm.best)))
-    return Listing(("arm", "trials", f"best {study.metric.label} of a fold"), rows)
+    return TextTable(("arm", "trials", f"best {study.metric.label} of a fold"), rows)
 
 
-def running_of(study: StudyProgress) -> Listing:
+def running_of(study: StudyProgress) -> TextTable:
     """List each running trial with its epoch and its best value so far."""
     rows = [(one.trial, f"{one.epoch}/{one.epochs}", percent(one.best)) for one in list(study.running.values())]
-    return Listing(("running", "epoch", "best validation mAP"), rows)
+    return TextTable(("running", "epoch", "best validation mAP"), rows)
 
 
 def percent(value: float | None) -> str:

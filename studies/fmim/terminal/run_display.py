@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.progress import MofNCompleteColumn
 from rich.progress import Progress as Bar
+from rich.text import Text
 
 from fmim.plan import Plan
+from fmim.printing.console import TextConsole
 from fmim.runner.schedule.study_progress import StudyProgress
 from fmim.terminal.ending import show_next, show_results
 from fmim.terminal.progress import arms_of, in_one_line, running_of
-from fmim.terminal.stages import say
-from fmim_core.records import in_terminal
 from fmim_reports.reading.results import Results
 
 LINE_EVERY_S = 15.0  # where there is no terminal to redraw
@@ -27,7 +27,7 @@ class RunDisplay:
     What is drawn waits for no lock: a signal may interrupt whoever has one, and draws as well.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: TextConsole) -> None:
         self._console = console
         self._redraws = console.is_terminal and not console.is_dumb_terminal
         self._live: Live | None = None
@@ -45,19 +45,19 @@ class RunDisplay:
 
     def stage(self, what: str) -> None:
         """Say what begins now, and may take seconds."""
-        say(what, self._console)
+        self._console.stage(what)
 
     def note(self, fact: str) -> None:
         """Say a fact."""
-        self._print(in_terminal(fact))
+        self._console.say(fact)
 
     def warn(self, fact: str) -> None:
         """Say what to know of, though nothing ends by it."""
-        self._print(f"[yellow]{in_terminal(fact)}[/]")
+        self._console.warn(fact)
 
     def error(self, problem: str) -> None:
         """Say what ends the run."""
-        self._print(f"[red]error:[/] {in_terminal(problem)}")
+        self._console.error(problem)
 
     def decoded(self, done: int, images: int) -> None:
         """Draw a bar, where there is a terminal, until all images are decoded."""
@@ -78,8 +78,8 @@ class RunDisplay:
             splits, winners = f" × {plan.search_splits} splits", " and other splits' winners"
         for warning in plan.warnings:
             self.warn(warning)
-        self._print(
-            f"[bold]{in_terminal(plan.study.title)}[/] ({plan.preset.name}: {in_terminal(plan.preset.about)})\n"
+        self._console.say(f"({plan.preset.name}: {plan.preset.about})", lead=plan.study.title, style="bold")
+        self._console.say(
             f"{'' if plan.exact else 'at most '}{plan.search_trials} search trials "
             f"({sum(arm.budget for arm in plan.arms)} configurations × "
             f"{plan.preset.folds} folds{splits}), {plan.replicate_trials} replicates of {len(plan.arms)} "
@@ -108,8 +108,7 @@ class RunDisplay:
         if self._study is None:
             return ""
         tables = (arms_of(self._study), running_of(self._study))
-        lines = (table.fitting(self._console) for table in tables if table.rows)
-        return Group(self._in_one_line(self._study), *lines)
+        return Group(Text(self._in_one_line(self._study)), *(table for table in tables if table.rows))
 
     def trials_over(self) -> None:
         """Draw no more."""
@@ -132,6 +131,3 @@ class RunDisplay:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
-
-    def _print(self, text: str) -> None:
-        self._console.print(text, highlight=False, soft_wrap=True)

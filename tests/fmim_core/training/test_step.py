@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 import torch
-from rich.console import Console
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from fmim.declare import Preset, Study
 from fmim.plan import Plan
+from fmim.printing.console import TextConsole
 from fmim.runner.setup import Setup
 from fmim.terminal.predicting import predict_here
 from fmim_core.data.bank.bank import Bank
@@ -208,13 +208,13 @@ def test_a_graph_that_cannot_be_is_refused(tiny_bank: Bank, monkeypatch: pytest.
 
 @pytest.mark.parametrize("start", [run_here, predict_here])
 def test_a_study_that_cannot_be_compiled_is_neither_run_nor_timed(
-    start: Callable[[Plan, Setup, Console], object], tmp_path: Path
+    start: Callable[[Plan, Setup, TextConsole], object], tmp_path: Path
 ) -> None:
     preset = Preset.model_validate(MINI.model_dump() | {"settings": (*MINI.settings, ("compile", "cudagraphs"))})
     study = Study(**dict(MINI_STUDY) | {"presets": (preset,)})
     setup = options_in(tmp_path)
     with pytest.raises(ValueError, match="'cudagraphs' needs an NVIDIA GPU, but the training runs on cpu: use 'none'"):
-        start(Plan(study, preset, 0, 1), setup, Console(quiet=True))
+        start(Plan(study, preset, 0, 1), setup, TextConsole(quiet=True))
     assert list(tmp_path.iterdir()) == []
 
 

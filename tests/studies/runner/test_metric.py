@@ -8,9 +8,9 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
-from rich.console import Console
 
 from fmim.plan import Plan
+from fmim.printing.console import TextConsole
 from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.schedule.study_progress import StudyProgress
@@ -50,7 +50,7 @@ def test_selection_search_and_progress_go_by_the_studys_metric(tiny_bank: Bank, 
         assert selection.number == means.index(max(means))
     last = ProposalsFile.read(tmp_path / "proposals.json").arms["tpe"][-1]
     assert last.values == pytest.approx([simulation.mean("tpe", number) for number in range(5)])
-    screen = Console(record=True, width=200, file=(tmp_path / "screen.txt").open("w"), force_terminal=True)
+    screen = TextConsole(record=True, width=200, file=(tmp_path / "screen.txt").open("w"), force_terminal=True)
     study = write_study(tmp_path, plan, tiny_bank, [fold_entry(0), fold_entry(1)], execution())
     progress = StudyProgress(study, {}, slots=1)
     for record in simulation.records.values():

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from mlflow import MlflowClient
-from rich.console import Console
 
+from fmim.printing.console import TextConsole
 from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.folder.ownership import locked
 from fmim.runner.tracking.address import TrackingAddress
@@ -189,7 +189,7 @@ def test_damaged_records_and_queries_are_set_aside_and_their_trials_run_again(co
     for path, content in damages.items():
         path.write_bytes(content)
     told = io.StringIO()
-    assert run_here(mini_plan(), options_in(copy), Console(file=told, width=1000)) == DONE
+    assert run_here(mini_plan(), options_in(copy), TextConsole(file=told, width=1000)) == DONE
     assert comparable_records(out) == before
     for path, content in damages.items():
         (aside,) = out.glob(f"records/{path.name}.damaged-*")

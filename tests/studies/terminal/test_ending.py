@@ -6,8 +6,7 @@ import io
 import json
 from pathlib import Path
 
-from rich.console import Console
-
+from fmim.printing.console import TextConsole
 from fmim.terminal.ending import show_next, show_results
 from fmim_core.records import record_path
 from fmim_reports.reading.results import read_results
@@ -22,7 +21,7 @@ def test_a_run_ends_with_its_arms_the_answers_and_what_follows(tmp_path: Path) -
     out = make_out(tmp_path / "my study", arms=ARMS)
     record_path(out, "triplet_automargin.c00.seed2").unlink()
     text = io.StringIO()
-    console = Console(width=100, force_terminal=True, color_system=None, file=text)
+    console = TextConsole(width=100, force_terminal=True, color_system=None, file=text)
     show_results(read_results(out), console)
     show_next(out, console)
     lines = [" ".join(line.split()) for line in text.getvalue().splitlines()]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from rich.console import Console
-
+from fmim.printing.console import TextConsole
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.schedule.progress import Progress
 from fmim.runner.schedule.study_progress import StudyProgress
@@ -21,7 +20,7 @@ def test_running_trials_are_shown_with_epoch_and_best_and_written_for_others(tin
     plan = mini_plan(epochs=4)
     study = write_study(tmp_path, plan, tiny_bank, [fold_entry(0), fold_entry(1)], execution())
     text = io.StringIO()
-    display = RunDisplay(Console(width=100, file=text))
+    display = RunDisplay(TextConsole(width=100, file=text))
     one, other = first_search_trials(plan, tiny_bank)
     counted = StudyProgress(study, {}, slots=2)
     with Progress(counted, tmp_path, "fmim run mine.py", display.progress, display.warn) as progress:
@@ -31,9 +30,9 @@ def test_running_trials_are_shown_with_epoch_and_best_and_written_for_others(tin
             progress.epoch(one, epoch_row(epoch, validation_mAP=value, seconds=2.0))
         progress.write()
         written = ProgressFile.read(progress_path(tmp_path))
-        Console(width=100, file=text).print(display.shown())
+        TextConsole(width=100, file=text).print(display.shown())
         progress.finished(other, trial_record(other, "failed", None))
-        Console(width=100, file=text).print(display.shown())
+        TextConsole(width=100, file=text).print(display.shown())
     assert [(run.trial, run.epoch, run.best) for run in written.running] == [(one.id, 3, 0.75), (other.id, 0, None)]
     assert written.command == "fmim run mine.py"
     lines = [" ".join(line.split()) for line in text.getvalue().splitlines()]

@@ -8,10 +8,10 @@ import os
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
+from fmim.printing.console import TextConsole
 from fmim.runner.folder.ownership import locked
-from fmim.terminal.status import StudyStatus, show_status
+from fmim.terminal.status import StudyStatus
 from fmim_core.records import ProgressFile, RunningTrial, TrialLengths, now, progress_path, record_path
 from tests.support.factories import make_out
 from tests.support.file_contents import edit, spoil
@@ -45,7 +45,8 @@ def out(tmp_path: Path) -> Path:
 
 def text_of(out: Path, width: int = 200) -> str:
     text = io.StringIO()
-    show_status(out, Console(width=width, force_terminal=True, color_system=None, file=text))
+    console = TextConsole(width=width, force_terminal=True, color_system=None, file=text)
+    console.show(StudyStatus.of(out).shown)
     return text.getvalue()
 
 

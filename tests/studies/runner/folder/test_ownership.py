@@ -11,9 +11,9 @@ import re
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from fmim.commands.options import Options
+from fmim.printing.console import TextConsole
 from fmim.runner.folder.outcomes import set_damaged_forecast_aside
 from fmim.runner.folder.ownership import locked
 from fmim.terminal.predicting import predict_here
@@ -43,7 +43,7 @@ def refused(root: Path, out: Path, message: str, **more: object) -> None:
     given = options(root, out, **more)
     for how in (run_here, predict_here):
         with pytest.raises(ValueError, match=message):
-            how(given.plan(), given.setup, Console(quiet=True))
+            how(given.plan(), given.setup, TextConsole(quiet=True))
     with pytest.raises(ValueError, match=message):
         given.check()
     assert content(root) == before

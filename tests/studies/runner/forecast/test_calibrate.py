@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from fmim.declare import Arm
 from fmim.plan import Plan
 from fmim.plan.workload import Work, Workload
+from fmim.printing.console import TextConsole
 from fmim.runner.forecast import calibrate as calibration_module
 from fmim.runner.forecast.calibrate import Calibration, Probes, Timing, training_key
 from fmim.runner.forecast.forecast import Forecast, forecast
@@ -258,7 +258,7 @@ def test_a_small_plan_is_predicted_and_nothing_but_the_prediction_is_left(tmp_pa
     plan = mini_plan()
     options = options_in(tmp_path, out=tmp_path / "out")
     with (tmp_path / "screen.txt").open("w") as file:
-        found = predict_here(plan, options, Console(file=file, width=200))
+        found = predict_here(plan, options, TextConsole(file=file, width=200))
     content = CalibrationFile.read(tmp_path / "out" / "calibration.json")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["calibration.json"]
     assert not record_path(tmp_path / "out", "x").parent.exists()

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 from mlflow import MlflowClient
-from rich.console import Console
 
 import fmim
+from fmim.printing.console import TextConsole
 from fmim.runner.checked import check_plan
 from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.reuse.copying import read_usable
@@ -288,7 +288,7 @@ def test_a_damaged_record_is_named_and_its_trial_trained(two: Two, tmp_path: Pat
     path = record_path(tmp_path / "first", trial)
     path.write_text(path.read_text().replace('"mAP": ', '"mAP": 1'))
     options = options_in(tmp_path, out=tmp_path / "reusing", reuse=True, banks=two.root / "banks")
-    assert run_here(other_plan(), options, Console(width=1000, soft_wrap=True)) == DONE
+    assert run_here(other_plan(), options, TextConsole(width=1000, soft_wrap=True)) == DONE
     said = capsys.readouterr().out
     assert f"not reused from first: {path}: its content does not match its sha256" in said
     mine = read_record(tmp_path / "reusing", "other_adatriplet.c00.fold0")

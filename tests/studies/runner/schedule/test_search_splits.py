@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from fmim import catalogue
 from fmim.plan import Plan
 from fmim.plan.workload import Workload
+from fmim.printing.console import TextConsole
 from fmim.runner.folder.outcomes import outcomes_of_plan
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.schedule.dispatcher import Dispatcher
@@ -198,6 +198,6 @@ def test_what_is_read_of_a_folder_keeps_other_splits_apart(tiny_bank: Bank, tmp_
     assert len(results.every_trial) == len(simulation.records)
     assert results.problems == ()
     assert all(len(results.of(one.name, "replicate")) == 3 for one in results.arms)
-    screen = Console(record=True, width=200, file=(tmp_path / "screen.txt").open("w"))
+    screen = TextConsole(record=True, width=200, file=(tmp_path / "screen.txt").open("w"))
     show_status(tmp_path, screen)
     assert f"{len(simulation.records)} of {len(simulation.records)} trials are over" in screen.export_text()

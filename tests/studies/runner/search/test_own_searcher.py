@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from rich.console import Console
 
 from fmim.plan import Plan
+from fmim.printing.console import TextConsole
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.schedule.study_progress import StudyProgress
 from fmim.runner.search.selection import Outcome
@@ -111,7 +111,7 @@ def test_an_adaptive_searcher_proposes_the_same_whatever_order_trials_end_in(tin
 def test_a_searcher_with_a_stopping_rule_is_stopped_screened_and_counted(tiny_bank: Bank, tmp_path: Path) -> None:
     plan = plan_of(arm("demanding", Demanding(samples=12)))
     assert (plan.exact, plan.rungs_of(plan.arms[0]), plan.warnings) == (False, (2,), [])
-    screen = Console(record=True, width=200, file=(tmp_path / "screen.txt").open("w"))
+    screen = TextConsole(record=True, width=200, file=(tmp_path / "screen.txt").open("w"))
     simulation = run(plan, tiny_bank, tmp_path / "out", slots=3)
     study = StudyFile.read(tmp_path / "out" / "study.json")
     progress = StudyProgress(study, {}, slots=1)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from fmim.plan import Plan
+from fmim.printing.console import TextConsole
 from fmim.runner.folder.outcomes import outcomes_of_plan
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.search.tpe import TPE
@@ -195,14 +195,14 @@ def test_an_interrupted_search_is_reported_with_what_is_still_to_come(tiny_bank:
     assert int(tpe["completed"]) + int(tpe["missing"]) == 12
     assert [summary.planned_n_s for summary in arm_summaries(results)] == [2, 6, 12]
     assert "No configuration selected, so no test result" in (tmp_path / "report" / "report.md").read_text()
-    screen = Console(record=True, width=200, file=(tmp_path / "screen.txt").open("w"))
+    screen = TextConsole(record=True, width=200, file=(tmp_path / "screen.txt").open("w"))
     show_status(tmp_path, screen)
     assert f"{len(simulation.records)} of " in screen.export_text()
 
 
 def test_status_counts_what_is_due_of_a_search_that_stops(tiny_bank: Bank, tmp_path: Path) -> None:
     simulation = begun(tmp_path, tiny_bank, STUDY, slots=2)
-    screen = Console(record=True, width=200, file=(tmp_path / "screen.txt").open("w"))
+    screen = TextConsole(record=True, width=200, file=(tmp_path / "screen.txt").open("w"))
     show_status(tmp_path, screen)
     assert f"{len(simulation.records)} of {len(simulation.records)} trials are over" in screen.export_text()
 

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 from mlflow import MlflowClient
-from rich.console import Console
 
+from fmim.printing.console import TextConsole
 from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mirror import mirror_study
@@ -66,7 +66,7 @@ def test_tracker_trouble_never_stops_training_and_no_secret_is_told(
         threading.Thread(target=refusing.serve_forever, daemon=True).start()
         address = f"127.0.0.1:{refusing.server_port}"
         options = options_in(tmp_path, tracking_uri=f"http://bob:{SECRET}@{address}")
-        assert run_here(mini_plan(replicates=1), options, Console(width=500)) == DONE
+        assert run_here(mini_plan(replicates=1), options, TextConsole(width=500)) == DONE
         refusing.shutdown()
     out = tmp_path / "study"
     assert Counter(record.status for record in read_records(out)) == {"completed": 11}
@@ -128,7 +128,7 @@ def server(tmp_path: Path) -> Iterator[str]:
 def test_a_server_takes_the_runs_and_the_report(server: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     plan = mini_plan(replicates=1)
     options = options_in(tmp_path, tracking_uri=server.replace("http://", f"http://bob:{SECRET}@"))
-    assert run_here(plan, options, Console(width=500)) == DONE
+    assert run_here(plan, options, TextConsole(width=500)) == DONE
     assert_untold(tmp_path, "".join(capfd.readouterr()))
     client = MlflowClient(server)
     experiment = client.get_experiment_by_name("automargin_vs_grid")
