@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -63,11 +64,20 @@ def _codes(cells: Sequence[Any]) -> list[Any]:
     return codes
 
 
+def gzipped(path: Path) -> Path:
+    """Pack a file; its name then has other letters in upper case."""
+    packed = path.with_name(f"{path.stem.upper()}.TXT.gz")
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    return packed
+
+
 WRITERS: dict[str, Callable[[Path, Columns], Path]] = {
     "pipes": text("|"),
     "commas": text(","),
     "tabs and a dictionary": text("\t", dictionary=True),
     "Windows": text("|", newline="\r\n", last=""),
+    "gzipped": lambda path, columns: gzipped(text("|")(path, columns)),
     "xpt": xpt,
     "parquet": parquet,
 }

@@ -1,4 +1,4 @@
-"""DICOM radiographs of given stored values, and how they are read."""
+"""DICOM radiographs of given stored values, how they are read, and pictures' files cut short."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydicom.dataset import Dataset, FileDataset, FileMetaDataset
 from pydicom.sequence import Sequence
 from pydicom.uid import ExplicitVRLittleEndian
 
-from fmim_core.data.images.reading import read_grey
+from fmim_core.data.images.reading import ImageProblem, read_grey
 
 RAMP = np.arange(0, 4096, 65, dtype=np.uint16)[1:].reshape(9, 7)
 
@@ -43,3 +43,19 @@ def lut(first: int, entries: list[int], bits: int) -> Sequence:
     item.add_new("LUTDescriptor", "US", [len(entries), first, bits])
     item.add_new("LUTData", "US", entries)
     return Sequence([item])
+
+
+def refusals(whole: Path, cut: Path, times: int) -> int:
+    """Of so many cuts of a file from its first byte to its last but one, written to `cut`, how many are refused.
+
+    Where one is read, its picture is the whole one.
+    """
+    content, picture = whole.read_bytes(), read_grey(whole)
+    refused = 0
+    for end in np.linspace(1, len(content) - 1, times).astype(int):
+        cut.write_bytes(content[:end])
+        try:
+            np.testing.assert_array_equal(read_grey(cut), picture)
+        except ImageProblem:
+            refused += 1
+    return refused

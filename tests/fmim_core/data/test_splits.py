@@ -4,14 +4,13 @@ import os
 import random
 import subprocess
 import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -25,10 +24,10 @@ from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.source import INDEX_COLUMNS, Source, SourceDescription
 from fmim_core.data.splits import shuffled_subjects, subject_folds
 from fmim_core.training.trainer import Training
-from fmim_core.trial import protocol
+from fmim_core.trial import trial
 from fmim_core.trial.trial import RunSettings, Trial
 from tests.support.mini_study import first_replicates, first_search_trials, mini_plan
-from tests.support.paths import REAL_DATA
+from tests.support.paths import NIH_MANIFEST, needs_nih
 
 
 def image_set(rows: list[tuple[str, str, float]]) -> ImageSet:
@@ -38,23 +37,8 @@ def image_set(rows: list[tuple[str, str, float]]) -> ImageSet:
 
 
 def pairs(count: int) -> list[tuple[str, str, float]]:
+    """A baseline image and a later one of each of so many people."""
     return [(f"p{n}", "", months) for n in range(count) for months in (0.0, 12.0)]
-
-
-def test_five_patients_with_two_images_give_five_usable_folds() -> None:
-    folds = subject_folds(image_set(pairs(5)), 5, seed=0)
-    assert [fold.number for fold in folds] == [0, 1, 2, 3, 4]
-    assert sorted(np.concatenate([fold.validation.rows for fold in folds])) == list(range(10))
-    for fold in folds:
-        assert not set(fold.train.subjects) & set(fold.validation.subjects)
-        assert (len(fold.train), len(fold.validation)) == (8, 2)
-
-
-def test_both_sides_of_a_person_are_in_one_fold() -> None:
-    rows = [(f"p{n}", side, months) for n in range(6) for side in "LR" for months in (0.0, 24.0)]
-    for fold in subject_folds(image_set(rows), 3, seed=4, per_side=True):
-        assert sorted(fold.validation.sides) == ["L"] * 4 + ["R"] * 4
-        assert not set(fold.train.subjects) & set(fold.validation.subjects)
 
 
 @given(
@@ -143,35 +127,6 @@ def people_of(bank: Bank, source: Knees, images: ImageSet) -> set[str]:
     return set(truth["subject"])
 
 
-VISITS = st.lists(
-    st.sets(st.tuples(st.sampled_from("LR"), st.sampled_from([0.0, 6.0, 12.0, 96.0, np.nan])), max_size=6),
-    min_size=9,
-    max_size=24,
-)
-
-
-@given(visits=VISITS, k=st.integers(2, 3), seed=st.integers(0, 2**40), per_side=st.booleans())
-@settings(max_examples=40, deadline=None)
-def test_nobody_is_on_both_sides_from_bank_to_folds(visits: list, k: int, seed: int, per_side: bool) -> None:
-    source = knees(visits, random.Random(seed))
-    with tempfile.TemporaryDirectory() as folder:
-        bank = build_bank(source, 8, folder)
-        development, test = bank.development(), bank.open_test()
-        given_split = source.index.groupby("split")["subject"].agg(set)
-        assert people_of(bank, source, development) == given_split["train"]
-        assert people_of(bank, source, test) == given_split["test"]
-        assert not given_split["train"] & given_split["test"]
-        held_out = []
-        for fold in subject_folds(development, k, seed, per_side):
-            train, validation = (people_of(bank, source, part) for part in (fold.train, fold.validation))
-            assert not train & validation
-            assert train | validation == given_split["train"]
-            assert fold.validation.matched_query_mask(per_side).any()
-            assert sorted([*fold.train.rows, *fold.validation.rows]) == sorted(development.rows)
-            held_out += [*validation]
-        assert sorted(held_out) == sorted(given_split["train"])
-
-
 @pytest.mark.parametrize("seed", [0, 1])
 def test_nobody_is_on_both_sides_in_a_trial(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What trials really train on, validate on and test on, in both stages."""
@@ -190,7 +145,7 @@ def test_nobody_is_on_both_sides_in_a_trial(seed: int, tmp_path: Path, monkeypat
             seen.append(("evaluate", people_of(bank, source, images)))
             return super().embed(images)
 
-    monkeypatch.setattr(protocol, "Training", Watched)
+    monkeypatch.setattr(trial, "Training", Watched)
     plan = mini_plan(seed, epochs=1)
     by_split = source.index.groupby("split")["subject"].agg(set)
     validated: list[str] = []
@@ -243,9 +198,9 @@ def test_order_is_a_golden_value_in_every_process() -> None:
 GOLDEN = ["c", "d", "b", "a", "e"]
 
 
-@pytest.mark.skipif(not (REAL_DATA / "nih").is_dir(), reason="no shared/data/nih beside the repository")
+@needs_nih
 def test_nih_has_five_usable_folds(tmp_path: Path) -> None:
-    bank = build_bank(FileSource(manifest(REAL_DATA / "nih" / "images64_manifest.csv")), 16, tmp_path)
+    bank = build_bank(FileSource(manifest(NIH_MANIFEST)), 16, tmp_path)
     development, test = bank.development(), bank.open_test()
     assert not set(development.subjects) & set(test.subjects)
     folds = subject_folds(development, 5, seed=0)

@@ -1,24 +1,12 @@
 """Image files cut short: the whole picture or a refusal, whatever a decoder fills in."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from PIL import Image
 
 from fmim_core.data.images.reading import ImageProblem, read_grey
 from tests.fmim_core.data.images.conftest import Save
-from tests.support.cutting import refusals
-from tests.support.paths import ODD, needs_odd
-
-
-@needs_odd
-@pytest.mark.parametrize("cut", [1, 40, 500, 1500, 2500, 4000])
-def test_a_file_cut_anywhere_is_whole_or_refused(cut: int, tmp_path: Path) -> None:
-    content = (ODD / "whole.png").read_bytes()
-    (tmp_path / "cut.png").write_bytes(content[:cut])
-    with pytest.raises(ImageProblem, match=r"cut\.png"):
-        read_grey(tmp_path / "cut.png")
+from tests.support.radiographs import refusals
 
 
 def noisy(mode: str, size: tuple[int, int] = (50, 37)) -> Image.Image:

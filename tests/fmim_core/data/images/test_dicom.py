@@ -19,9 +19,8 @@ from pydicom.pixels import apply_modality_lut, apply_voi_lut, get_decoder
 from pydicom.uid import ExplicitVRLittleEndian, ImplicitVRLittleEndian, JPEGLosslessSV1
 
 from fmim_core.data.images.reading import ImageProblem, read_grey
-from tests.support.cutting import refusals
 from tests.support.paths import ROOT
-from tests.support.radiographs import RAMP, dataset, grey, lut
+from tests.support.radiographs import RAMP, dataset, grey, lut, refusals
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # pytest undoes the filter that the last test is about
 
@@ -29,26 +28,15 @@ SAMPLES = Path(pydicom.__file__).parent / "data" / "test_files"
 
 
 def test_the_full_range_of_the_stored_bits_without_a_window(tmp_path: Path) -> None:
-    expected = [[int(255 * int(value) / 4095 + 0.5) for value in row] for row in RAMP]
+    expected = np.floor(RAMP * (255 / 4095) + 0.5)
     np.testing.assert_array_equal(grey(dataset(RAMP), tmp_path), expected)
     inverted = grey(dataset(RAMP, PhotometricInterpretation="MONOCHROME1"), tmp_path)
-    np.testing.assert_array_equal(inverted, 255 - np.array(expected))
-    wide = grey(dataset(RAMP, bits=16), tmp_path)
-    np.testing.assert_array_equal(wide, np.floor(RAMP * (255 / 65535) + 0.5))
+    np.testing.assert_array_equal(inverted, 255 - expected)
+    np.testing.assert_array_equal(grey(dataset(RAMP, bits=16), tmp_path), np.floor(RAMP * (255 / 65535) + 0.5))
     eight = np.arange(64, dtype=np.uint8).reshape(8, 8) * 4
     np.testing.assert_array_equal(grey(dataset(eight, bits=8), tmp_path), eight)
-
-
-def test_signed_values_and_a_negative_slope_keep_their_range(tmp_path: Path) -> None:
-    signed = RAMP.astype(np.int16) - 2048
-    np.testing.assert_array_equal(grey(dataset(signed), tmp_path), grey(dataset(RAMP), tmp_path))
     falling = grey(dataset(RAMP, RescaleSlope=-0.5, RescaleIntercept=7), tmp_path)
     np.testing.assert_array_equal(falling, np.floor(255 * (4095 - RAMP.astype(float)) / 4095 + 0.5))
-
-
-def test_bits_above_the_stored_ones_are_not_pixels(tmp_path: Path) -> None:
-    """Films of old keep an overlay there."""
-    np.testing.assert_array_equal(grey(dataset(RAMP | 0xA000), tmp_path), grey(dataset(RAMP), tmp_path))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -215,10 +203,9 @@ def program(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def test_without_pydicom_the_message_says_what_to_install(tmp_path: Path) -> None:
+def test_without_pydicom_the_message_says_what_to_install_and_with_it_nothing_is_remarked(tmp_path: Path) -> None:
     code = """
 import sys
-sys.modules["pydicom"] = None  # an import of it fails, as where it is not installed
 from fmim_core.data.images.reading import ImageProblem, read_grey
 for path in sys.argv[1:]:
     try:
@@ -229,33 +216,10 @@ for path in sys.argv[1:]:
     made, png = tmp_path / "film.png", tmp_path / "a.png"
     dataset(RAMP).save_as(made, enforce_file_format=True)
     Image.new("L", (8, 8)).save(png)
-    done = program(code, made, png)
-    assert done.stdout.splitlines() == [
-        f"{made}: a DICOM file: install what reads it with pip install 'fmim-studies[dicom]'",
-        "(8, 8)",
-    ]
-    assert done.stderr == ""
-
-
-def test_pydicoms_remarks_do_not_reach_the_screen() -> None:
-    code = """
-import sys
-from fmim_core.data.images.reading import ImageProblem, read_grey
-for path in sys.argv[1:]:
-    try:
-        print(read_grey(path).shape)
-    except ImageProblem as problem:
-        print("refused")
-"""
+    done = program("import sys; sys.modules['pydicom'] = None" + code, made, png)  # an import of it fails
+    said = f"{made}: a DICOM file: install what reads it with pip install 'fmim-studies[dicom]'"
+    assert (done.stdout.splitlines(), done.stderr) == ([said, "(8, 8)"], "")
     names = ("MR_small_padded", "J2K_pixelrep_mismatch", "MR_truncated", "SC_rgb_jpeg", "no_meta", "badVR", "JPEG2000")
-    paths = [SAMPLES / f"{name}.dcm" for name in names]
-    silent = program(code, *paths)
-    assert silent.stdout.split().count("refused") == 3
+    silent = program(code, *(SAMPLES / f"{name}.dcm" for name in names))
+    assert silent.stdout.count(".dcm: ") == 3
     assert silent.stderr == ""
-    loud = program(
-        code.replace(
-            "import sys", "import sys, warnings, pydicom, fmim_core.data.images.dicom; warnings.resetwarnings()"
-        ),
-        *paths,
-    )
-    assert "pydicom" in loud.stderr  # otherwise these files would prove nothing

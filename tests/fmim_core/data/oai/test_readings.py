@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from pathlib import Path
 
@@ -75,21 +74,3 @@ def test_any_readings(
     assert told.get("readings of a side other than 1 (right) and 2 (left), left out", 0) == len(unplaced)
     odd = [grade for _, grade in placed if grade in ("9", "1.5", "two")]
     assert told.get("grades other than 0 to 4, taken as unknown", 0) == len(odd)
-
-
-READINGS = "ID|SIDE|READPRJ|V00XRKL\n9000001|1: Right|15|2\n9000001|2: Left|15|.\n9000002|1: Right|37|0\n"
-
-
-@settings(max_examples=200, deadline=None)
-@given(at=st.integers(0, len(READINGS)), cut=st.integers(0, 12), new=st.binary(max_size=6))
-def test_damaged_readings_never_end_in_a_traceback(at: int, cut: int, new: bytes) -> None:
-    content = READINGS.encode()[:at] + new + READINGS.encode()[at + cut :]
-    with tempfile.TemporaryDirectory() as name:
-        (Path(name) / "kxr_sq_bu00.txt").write_bytes(content)
-        pipes(Path(name) / "enrollees", {"ID": IDS, "V00SITE": list("ABCC")})
-        try:
-            metadata = read_metadata(Path(name), {"readings 00": "kxr_sq_bu00.txt", "enrollees": "enrollees.txt"})
-        except ValueError as error:
-            assert re.search(r"kxr_sq_bu00\.txt ", str(error))  # noqa: PT017
-            return
-    assert set(metadata.grades.values()) <= {"", "0", "1", "2", "3", "4"}

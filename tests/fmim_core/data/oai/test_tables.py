@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import pandas as pd
@@ -38,14 +37,6 @@ def test_every_edition_reads_alike(tmp_path: Path, edition: str) -> None:
     listing = oai(tmp_path)
     pd.testing.assert_frame_equal(listing.index, expected_index())
     assert len(found(listing).get("second lines taken as their table's dictionary", ())) == 15 * ("dict" in edition)
-
-
-def test_tables_in_folders_of_any_name_and_gzipped(folder: Path) -> None:
-    path = folder / "metadata" / "Enrollees.txt"
-    (folder / "General" / "SAS").mkdir(parents=True)
-    (folder / "General" / "SAS" / "ENROLLEES.TXT.gz").write_bytes(gzip.compress(path.read_bytes()))
-    path.unlink()
-    pd.testing.assert_frame_equal(oai(folder).index, expected_index())
 
 
 def test_the_edition_of_the_data_archive(tmp_path: Path) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import hashlib
 import json
 from collections import Counter
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from fmim.data.sources import find_listing
@@ -18,7 +15,7 @@ from fmim_core.data.listings.listing import Listing
 from fmim_core.data.sets.chestxray14 import ChestXray14
 from fmim_core.records import StudyFile, read_records
 from tests.support.mini_study import mini_plan, options_in, run_here
-from tests.support.nih_folders import TEST, TRAIN, V2017, told, write
+from tests.support.nih_folders import TEST, TRAIN, V2017, longitudinal, told, write
 from tests.support.paths import REAL_DATA, needs_nih
 
 NIH = REAL_DATA / "nih"
@@ -124,57 +121,28 @@ def test_a_small_v2017(tmp_path: Path) -> None:
     assert told(listing) == {what: (evidence,)}
 
 
-def small_download(root: Path, development: int = 20, test: int = 8) -> Path:
-    """The official layout, cut to the sample's images of some subjects that have later visits."""
-    root.mkdir()
-    sample = pd.read_csv(NIH / "images64_manifest.csv", dtype={"subject": str})
-    later = sample[sample["subject"].isin(sample["subject"][sample["months"] > 0])]
-    chosen = [
-        name
-        for split, count in (("train_val", development), ("test", test))
-        for name in later[later["split"] == split]["subject"].unique()[:count]
-    ]
-    names = [Path(image).name for image in sample["image"][sample["subject"].isin(chosen)]]
-    with gzip.open(NIH / "Data_Entry_2017_v2020.csv.gz", "rt") as file:
-        header, *table = csv.reader(file)
-    with (root / "Data_Entry_2017_v2020.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([header, *(row for row in table if row[0] in names)])
-    for name in ("train_val_list.txt", "test_list.txt"):
-        listed = gzip.decompress((NIH / f"{name}.gz").read_bytes()).decode().split()
-        (root / name).write_text("\n".join(image for image in listed if image in names))
-    for name in names:
-        folder = root / f"images_{int(name[:8]) % 3 + 1:03}" / "images"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).symlink_to(NIH / "images64" / name)
-    return root
-
-
 @pytest.mark.slow
-@needs_nih
 @pytest.mark.usefixtures("no_figures")
 def test_a_study_on_it_says_release_and_checksums_everywhere(tmp_path: Path) -> None:
-    root = small_download(tmp_path / "download")
+    root = tmp_path / "download"
+    longitudinal(root, subjects=24, visits=3)
     options = options_in(tmp_path, out=tmp_path / "out", data="chestxray14", data_root=root)
     assert run_here(mini_plan(epochs=1, replicates=1), options) == DONE
-    files = {
-        name: hashlib.sha256((root / name).read_bytes()).hexdigest()
-        for name in ("Data_Entry_2017_v2020.csv", "train_val_list.txt", "test_list.txt")
-    }
+    names = ("Data_Entry_2017_v2020.csv", "train_val_list.txt", "test_list.txt")
+    files = {name: hashlib.sha256((root / name).read_bytes()).hexdigest() for name in names}
     data = StudyFile.read(options.folder / "study.json").data
-    assert (data.name, data.kind, data.release, data.files) == (*["chestxray14"] * 2, "v2020", files)
-    assert not data.synthetic
+    assert (data.name, data.kind, data.files, data.synthetic) == (*["chestxray14"] * 2, files, False)
     records = list(read_records(options.folder))
     assert len(records) == 11  # 6 of the search, 2 replicates, 3 references
     for record in records:
-        assert record.status == "completed"
-        assert (record.data["name"], record.data["release"]) == ("chestxray14", "v2020")
-        assert record.data["files"] == files
+        assert (record.status, record.data["name"], record.data["files"]) == ("completed", "chestxray14", files)
+        assert record.data["release"] == data.release
         if record.stage != "reference":
             augmentation = record.config["augmentation"]
             assert (augmentation["mean"], augmentation["std"]) == (0.5, 0.5)
         if record.stage == "replicate":
             test = record.metrics.test
-            assert test["queries"] + test["queries_without_match"] == data.test.queries
+            assert test["queries"] + test["queries_without_match"] == data.test.queries == 16
     page = (options.folder / "report" / "index.html").read_text(encoding="utf-8")
     assert "synthetic, not radiographs" not in page
     assert "8 subjects" in page

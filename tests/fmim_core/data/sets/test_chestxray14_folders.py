@@ -80,12 +80,6 @@ def test_images_twice_missing_and_unknown(tmp_path: Path) -> None:
         FileSource(listing)
 
 
-def test_no_images_at_all(tmp_path: Path) -> None:
-    listing = ChestXray14().listing(write(tmp_path), metadata_only=False)
-    assert [len(finding.places) for finding in listing.findings.errors] == [7]
-    assert "finish the download" in listing.findings.errors[0].what
-
-
 def test_year_13_is_dropped_from_the_test_alone(tmp_path: Path) -> None:
     table = V2020.replace("0,3,74,F", "0,3,68,F").replace("0,8,69,F", "0,8,57,F")
     table += "00000003_002.png,Hernia,6,3,80,F,PA,1,1,1,1,\n"

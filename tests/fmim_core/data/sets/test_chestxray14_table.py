@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 from pathlib import Path
 
@@ -19,13 +18,9 @@ from tests.support.nih_folders import HEADER_2020, V2020, told, write
 @pytest.mark.parametrize(
     "table",
     [
-        V2020.rstrip("\n"),  # the last row counts
-        V2020.replace("\n", "\r\n"),
         V2020.replace("Patient Sex", "Patient Gender"),
         V2020.replace("OriginalImage[Width,Height]", "Width,Height"),
         V2020.replace(",\n", "\n"),
-        V2020.encode("utf-8-sig"),
-        gzip.compress(V2020.encode()),
         "\n".join(",".join(reversed(line.rstrip(",").split(","))) for line in V2020.splitlines()),
     ],
 )
@@ -101,19 +96,13 @@ def test_rows_that_are_wrong(tmp_path: Path, table: str, found: dict[str, tuple[
     assert told(ChestXray14().listing(write(tmp_path, table), metadata_only=True)) == found
 
 
-def test_a_lacking_cell_is_not_hidden_by_the_separator_that_ends_every_row(tmp_path: Path) -> None:
-    write(tmp_path, V2020.replace("0,2,80,M", "2,80,M"))
-    with pytest.raises(ValueError, match=r"rows without the 12 cells of the header \(1\): line 4 has 11"):
-        ChestXray14().listing(tmp_path, metadata_only=True)
-
-
 @pytest.mark.parametrize(
     ("table", "message"),
     [
         (V2020.replace("Patient Sex", "Gender"), "has 0 of the columns Patient Sex and Patient Gender"),
         (V2020.replace("OriginalImage[Width", "Patient Gender"), "has 2 of the columns"),
         (V2020.replace("Patient Age", "Age"), r"lacks the columns \['patient age'\]"),
-        (V2020.replace("0,2,80,M,", ""), r"rows without the 12 cells of the header \(1\): line 4 has 8"),
+        (V2020.replace("0,2,80,M", "2,80,M"), r"rows without the 12 cells of the header \(1\): line 4 has 11"),
         (V2020[:-40], "rows without the 12 cells of the header"),  # a download that broke off
         (HEADER_2020, "no rows"),
     ],
@@ -159,13 +148,3 @@ def test_the_release_is_told_by_the_content(tmp_path: Path, table: str, release:
     (tmp_path / "t.csv").write_text(table)
     read = read_table(tmp_path / "t.csv", COLUMNS, OPTIONAL)
     assert release_of(read, years_of_age(read)) == (release, evidence)
-
-
-def test_an_unknown_release_is_said(tmp_path: Path) -> None:
-    lines = [
-        line for line in V2020.replace("Sex", "Gender").splitlines() if not line.startswith(("00000001", "00000003"))
-    ]
-    listing = ChestXray14().listing(write(tmp_path, "\n".join(lines)), metadata_only=True)
-    assert listing.description.release == "unknown (no sign of either release)"
-    what = "warning: release unknown, while the paper's numbers come with v2020"
-    assert told(listing)[what] == ("no sign of either release",)

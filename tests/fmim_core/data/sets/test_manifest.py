@@ -1,31 +1,22 @@
 """A user's table: read the same however it is written, its images found, split and named."""
 
-import csv
 import hashlib
-import io
 import os
-import tempfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.listings.listing import FileSource
 from fmim_core.data.sets.manifest import manifest
-from fmim_core.data.tables.cells import MISSING_NAMES, one_spelling
 from fmim_core.training.trainer import train
 from tests.conftest import tiny_config
 from tests.support.manifests import GOOD, source
 from tests.support.paths import ODD_2, REAL_DATA, needs_odd_2
-
-SHORTER = (
-    "subjects shorter than others that begin with zeros, which these may have lost: if so, "
-    "export the table again with that column as text"
-)
 
 
 def test_a_good_table(folder: Path) -> None:
@@ -36,39 +27,22 @@ def test_a_good_table(folder: Path) -> None:
     assert index["side"].tolist() == ["R", "L", "", "L", "R"]
     assert index["split"].tolist() == ["train", "train", "train", "test", "test"]
     np.testing.assert_array_equal(index["months"], [0, 12.5, np.nan, 0, 24])
-    assert found.description.kind == "manifest"
-    assert not found.description.synthetic
-    assert found.description.name == "table"
-    assert found.description.about == "5 images of 3 subjects, from table.csv."
-    details = dict(found.description.details)
-    assert found.description.files == {"table.csv": hashlib.sha256(GOOD.encode()).hexdigest()}
-    assert details == {
-        "findings": [
-            {"severity": "warning", "what": "subjects called NA, taken as one person of that name", "count": 1},
-            {"severity": "warning", "what": SHORTER, "count": 2},
-        ],
-        "split": {"rule": "column"},
-        "months_unknown": 1,
-        "right_images_mirrored": 2,
-    }
+    description = found.description
+    assert (description.kind, description.name, description.synthetic) == ("manifest", "table", False)
+    assert description.about == "5 images of 3 subjects, from table.csv."
+    assert description.files == {"table.csv": hashlib.sha256(GOOD.encode()).hexdigest()}
+    findings = description.details.pop("findings")
+    assert [(finding["severity"], finding["count"]) for finding in findings] == [("warning", 1), ("warning", 2)]
+    assert description.details == {"split": {"rule": "column"}, "months_unknown": 1, "right_images_mirrored": 2}
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        GOOD.rstrip("\n"),  # no final newline: the last row counts
-        GOOD.replace("\n", "\r\n"),
-        GOOD.replace("\n", "\n\n"),
         GOOD.replace("\n", "\n,,,,\n"),
-        GOOD.replace(",", ";"),
-        GOOD.replace(",", "\t"),
-        GOOD.replace(",", " , "),
         GOOD.replace("\n", ",a note\n").replace("split,a note", "split,remark"),
-        GOOD.replace("image,subject", "Image,SUBJECT"),
-        GOOD.encode("utf-8-sig"),
-        GOOD.replace(",", "\t").encode("utf-16"),
         GOOD.replace("x/b.png", '"x/./b.png"'),
-        GOOD.replace("\n", "\r"),
+        GOOD.replace("x/", "x\\"),
         "sep=,\n" + GOOD,
         '"sep=;"\r\n' + GOOD.replace(",", ";").replace("\n", "\r\n"),
         ("SEP=\t\n" + GOOD.replace(",", "\t")).encode("utf-16"),
@@ -76,6 +50,7 @@ def test_a_good_table(folder: Path) -> None:
     ],
 )
 def test_the_same_table_written_otherwise(folder: Path, content: str | bytes) -> None:
+    """Beside the ways that `test_manifest_fuzz` draws."""
     expected = source(folder).index
     pd.testing.assert_frame_equal(source(folder, content).index, expected)
 
@@ -96,12 +71,18 @@ def test_right_images_are_mirrored_unless_told_not_to(folder: Path) -> None:
     assert plain.description.details["right_images_mirrored"] == 0
 
 
-def test_images_are_found_from_any_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_are_found_beside_the_table_or_the_link_to_it(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source(folder)
     monkeypatch.chdir(folder)
     found = FileSource(manifest("table.csv"))
     monkeypatch.chdir("/")
     assert found.read(1, 8).shape == (8, 8)
+    elsewhere = tmp_path_factory.mktemp("disk")
+    (elsewhere / "linked.csv").symlink_to(folder / "table.csv")
+    (folder / "x").rename(elsewhere / "x")
+    assert FileSource(manifest(elsewhere / "linked.csv")).read(1, 8).shape == (8, 8)
 
 
 def test_links_are_followed_inside_the_tables_folder_alone(
@@ -123,14 +104,6 @@ def test_links_are_followed_inside_the_tables_folder_alone(
         source(folder)
     with pytest.raises(ValueError, match=rf"{out} .*line 3 'disk/b\.png' leads to {elsewhere}/x/b\.png"):
         source(folder, GOOD.replace("x/b.png", "disk/b.png"))
-
-
-def test_images_are_found_beside_the_link_to_a_table(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    source(folder)
-    elsewhere = tmp_path_factory.mktemp("disk")
-    (elsewhere / "linked.csv").symlink_to(folder / "table.csv")
-    (folder / "x").rename(elsewhere / "x")
-    assert FileSource(manifest(elsewhere / "linked.csv")).read(1, 8).shape == (8, 8)
 
 
 @needs_odd_2
@@ -163,46 +136,22 @@ def test_fingerprint_follows_table_and_files(folder: Path) -> None:
     assert len({first, touched, other}) == 3
 
 
-names = st.text(st.characters(categories=("L", "N"), include_characters="-_ ;,\t\"'"), min_size=1, max_size=8)
-visits = st.lists(st.one_of(st.none(), st.floats(0, 400), st.integers(0, 400)), max_size=3)
-
-
-def is_a_name(subject: str) -> bool:
-    return bool(subject) and subject.lower() not in MISSING_NAMES
-
-
-def differ(people: dict) -> bool:
-    return len({one_spelling(subject) for subject in people}) == len(people)
-
-
-@settings(deadline=None)
 @given(
-    people=st.dictionaries(names.map(str.strip).filter(is_a_name), visits, min_size=2, max_size=8).filter(differ),
-    separator=st.sampled_from(",;\t|"),
-    newline=st.sampled_from(["\n", "\r\n"]),
-    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+    visits=st.lists(st.lists(st.sampled_from(["", "3", "40"]), max_size=3), min_size=2, max_size=8),
     fraction=st.floats(0.05, 0.95),
     seed=st.integers(0, 1000),
 )
-def test_any_table_without_a_split(
-    people: dict, separator: str, newline: str, encoding: str, fraction: float, seed: int
+def test_a_drawn_test_is_a_share_of_the_people(
+    visits: list[list[str]], fraction: float, seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    rows = [(f"{i}_{j}.png", who, m) for i, who in enumerate(people) for j, m in enumerate([0, 12, *people[who]])]
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, delimiter=separator, lineterminator=newline)
-    writer.writerows([("image", "subject", "months"), *rows])
-    with tempfile.TemporaryDirectory() as name:
-        for image, _, _ in rows:
-            (Path(name) / image).touch()
-        content = text.getvalue().encode(encoding)
-        found = source(Path(name), content, test_fraction=fraction, seed=seed)
-        index = found.index
-    assert list(zip(index["image"], index["subject"], strict=True)) == [row[:2] for row in rows]
-    np.testing.assert_array_equal(index["months"], [np.nan if row[2] is None else float(row[2]) for row in rows])
-    test, train = (set(index["subject"][index["split"] == split]) for split in ("test", "train"))
+    rows = [f"{who}_{n}.png,{who},{m}" for who, of in enumerate(visits) for n, m in enumerate(["0", "12", *of])]
+    path = tmp_path_factory.mktemp("drawn") / "table.csv"
+    path.write_text("\n".join(["image,subject,months", *rows]))
+    listing = manifest(path, fraction, seed, metadata_only=True)
+    test, train = (set(listing.index["subject"][listing.index["split"] == split]) for split in ("test", "train"))
     assert not test & train
-    assert len(test) == min(max(1, round(fraction * len(people))), len(people) - 1)
-    assert found.description.details["split"] == {"rule": "drawn", "fraction": fraction, "seed": seed}
+    assert len(test) == min(max(1, round(fraction * len(visits))), len(visits) - 1)
+    assert listing.description.details["split"] == {"rule": "drawn", "fraction": fraction, "seed": seed}
 
 
 @pytest.mark.skipif(not (REAL_DATA / "open_cxr").is_dir(), reason="no shared/data/open_cxr beside the repository")
@@ -213,8 +162,6 @@ def test_open_cxr(tmp_path: Path) -> None:
     assert found.description.details["months_unknown"] == 4
     assert index.groupby("subject")["split"].nunique().max() == 1
     assert index["subject"][index["split"] == "test"].nunique() == 26  # 12 of 36 with a match, 14 of 43 without
-    development = build_bank(found, 32, tmp_path).development()
-    assert (development.times == -1).sum() == development.summary()["years"]["unknown"]
     result = train(tiny_config(epochs=1), build_bank(found, 28, tmp_path), lambda row: None, folds=2, fold=0, seed=0)
     assert len(result.history) == 1
     assert 0 < result.validation["mAP"] < 1
@@ -222,11 +169,3 @@ def test_open_cxr(tmp_path: Path) -> None:
     other = FileSource(manifest(REAL_DATA / "open_cxr" / "manifest.csv", seed=1))
     assert set(other.index["split"]) == {"train", "test"}
     assert not other.index.equals(index)
-
-
-@pytest.mark.skipif(not (REAL_DATA / "nih").is_dir(), reason="no shared/data/nih beside the repository")
-def test_nih() -> None:
-    found = FileSource(manifest(REAL_DATA / "nih" / "images64_manifest.csv"))
-    assert found.index["split"].value_counts().to_dict() == {"train": 690, "test": 310}
-    assert found.index.groupby("subject")["split"].nunique().max() == 1
-    assert found.read(0, 64).shape == (64, 64)

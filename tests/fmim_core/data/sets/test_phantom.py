@@ -44,19 +44,6 @@ def test_an_image_does_not_depend_on_how_many_others_there_are() -> None:
     assert images_by_name(SMALL, shared) == images_by_name(fewer_visits.model_copy(update={"missed": 0.0}), shared)
 
 
-def test_subjects_keep_their_visits_when_the_cohort_grows() -> None:
-    index = PhantomSource(SMALL).index
-    larger = PhantomSource(SMALL.model_copy(update={"train_subjects": 9, "test_subjects": 5})).index
-    kept = larger[larger["subject"].isin(index["subject"])].reset_index(drop=True)
-    assert kept.equals(index)
-
-
-def test_the_seed_changes_every_image() -> None:
-    shared = [name for name in some_names(SMALL) if name.endswith("000")]
-    other = images_by_name(SMALL.model_copy(update={"seed": 4}), shared)
-    assert all(other[name] != image for name, image in images_by_name(SMALL, shared).items())
-
-
 def test_the_index_is_whole() -> None:
     config = PhantomConfig()
     index = PhantomSource(config).index
@@ -100,16 +87,6 @@ def test_mirroring_concerns_right_knees_only() -> None:
         assert np.array_equal(raw.read(row, 32), expected)
 
 
-def test_the_other_knee_looks_more_alike_than_another_persons() -> None:
-    still = SMALL.model_copy(update={"acquisition": 0.0})
-    source = PhantomSource(still)
-    baselines = source.index.index[source.index["months"] == 0]
-    films = np.array([source.read(row, 32) for row in baselines], dtype=np.float64)
-    left, right = films[::2], films[1::2]
-    distances = np.abs(left[:, None] - right[None]).mean(axis=(2, 3))
-    assert (distances.argmin(axis=1) == np.arange(10)).all()
-
-
 def distance_by_year(config: PhantomConfig) -> dict[float, float]:
     """Mean over knees of the mean absolute grey difference between a knee's baseline and its later films."""
     source = PhantomSource(config)
@@ -150,13 +127,6 @@ def test_the_fingerprint_covers_every_setting() -> None:
     assert set(changes) == set(PhantomConfig.model_fields)
     variants = [SMALL.model_copy(update={key: value}) for key, value in changes.items()]
     assert len({PhantomSource(config).fingerprint for config in [SMALL, *variants]}) == len(changes) + 1
-
-
-def test_the_description_says_that_it_is_synthetic() -> None:
-    description = PhantomSource(SMALL).description
-    assert (description.name, description.kind, description.synthetic) == ("phantom", "phantom", True)
-    assert "not radiographs" in description.about
-    assert description.details["train_subjects"] == 6
 
 
 @pytest.mark.parametrize("months", [(), (12, 24), (0, 24, 12), (0, 12, 12)])
