@@ -14,8 +14,6 @@ from fmim_reports.reading.cost import utilisation_of
 from fmim_reports.reading.results import read_results
 from fmim_reports.reading.summary import arm_summaries
 from tests.support.factories import SPACES, best, make_out
-from tests.support.file_contents import edit
-from tests.support.out_folders import tables_alone
 
 
 def test_a_moved_folder_still_reads_and_a_second_build_writes_the_same_and_keeps_the_rest(tmp_path: Path) -> None:
@@ -33,17 +31,6 @@ def test_a_moved_folder_still_reads_and_a_second_build_writes_the_same_and_keeps
     assert first == second
     assert second[Path("report/my_notes.md")] == b"mine"
     assert str(tmp_path) not in (moved / "report/index.html").read_text(encoding="utf-8")
-
-
-def test_a_study_without_a_file_has_tables(out: Path) -> None:
-    edit(out / "study.json", study="ablation")
-    for path in (out / "records").iterdir():
-        edit(path, study="ablation")
-    tables_alone(out)
-    text = (out / "report/tables/test_metrics.md").read_text(encoding="utf-8")
-    assert "AdaTriplet + AutoMargin" in text
-    assert "75.50 ± 0.71" in text
-    assert {"search_cost.csv", "test_metrics.tex"} <= {p.name for p in (out / "report/tables").iterdir()}
 
 
 def test_utilisation_is_busy_time_over_slots_times_wall(out: Path) -> None:

@@ -14,7 +14,7 @@ from fmim_reports.parts.budget import budget_plot, curves
 from fmim_reports.parts.costs import cost_plot
 from fmim_reports.parts.years import year_plot
 from fmim_reports.reading.results import Results, read_results
-from fmim_reports.reading.summary import arm_summaries, on_test, on_validation, query_times
+from fmim_reports.reading.summary import arm_summaries, on_validation, query_times
 from fmim_reports.studies.automargin_vs_grid import heat_plot
 from fmim_reports.studies.hyperparameter_selection import selection_plot
 from tests.support.drawn import bands, intervals, lines, panels, plots_of
@@ -102,7 +102,7 @@ def test_the_budget_curves_have_their_standard_deviation(results: Results) -> No
         assert band == pytest.approx(
             {
                 float(b): pytest.approx((100 * (best - sd), 100 * (best + sd)))
-                for b, best, sd in zip(range(1, curve.n + 1), curve.best, curve.sd, strict=True)
+                for b, (best, sd) in enumerate(curve.steps[["best", "sd"]].to_numpy(), 1)
             }
         )
 
@@ -115,10 +115,3 @@ def test_no_figure_draws_at_random_or_is_left_open(results: Results) -> None:
     assert built[0] == built[1]
     assert len(built[0]) >= 6
     assert pyplot.get_fignums() == before
-
-
-def test_one_seed_has_no_band(tmp_path: Path) -> None:
-    results = read_results(make_out(tmp_path / "out", folds=1, replicates=1, arms=ARMS))
-    assert on_test(results, ARMS[0], "mAP").stat.se is None
-    assert [band for axes in panels(year_plot(results)) for band in bands(axes)] == [{}] * 4
-    assert [bars for axes in panels(cost_plot(results)) for bars in intervals(axes)] == [{}] * 8

@@ -21,7 +21,7 @@ from fmim_reports.drawing.plotting import NothingToDraw, render
 from fmim_reports.loaded import StudyResults, load
 from fmim_reports.parts.years import year_plot
 from fmim_reports.writing.captions import source_line
-from tests.support.drawn import bands, lines, panels
+from tests.support.drawn import bands, lines
 from tests.support.factories import make_out
 from tests.support.paths import ROOT
 from tests.support.query_files import with_queries
@@ -71,16 +71,6 @@ def test_every_figure_can_be_drawn_on_ones_own_axes(results: StudyResults) -> No
     assert not set(mine.flat) & set(figure.axes)
 
 
-def test_the_lines_by_year_are_those_of_the_report(results: StudyResults) -> None:
-    _, axes = Figure().subplots(1, 2)
-    part = results.plot_years(axes)
-    expected = panels(year_plot(results.results))
-    assert [(lines(axes), bands(axes)) for axes in part.axes] == [(lines(axes), bands(axes)) for axes in expected]
-    table = results.table("automargin_vs_grid")
-    row = table[(table["arm"] == "triplet_grid") & (table["metric"] == "mAP") & (table["year"] == "4")].iloc[0]
-    assert lines(part.axes[0])["Grid search"][2] == pytest.approx(100 * row["mean"])
-
-
 def test_a_new_figure_is_the_reports_whatever_the_look_is_outside(results: StudyResults) -> None:
     with matplotlib.rc_context(OTHER_LOOK):
         figure, png = results.plot("map_by_year"), io.BytesIO()
@@ -128,11 +118,6 @@ def test_a_figure_without_data_says_what_is_missing(out: Path, tmp_path: Path) -
     assert results.figures["year"] == f"not drawn: {reason}"
     with pytest.raises(ValueError, match=rf"no figure 'map_by_year'; .*not drawn yet: .*year \({reason}\)"):
         results.plot("map_by_year")
-
-
-def test_a_misspelt_figure_is_named_with_what_there_is(results: StudyResults) -> None:
-    with pytest.raises(ValueError, match=r"no figure 'map_by_years'; there are .*Did you mean 'map_by_year'\?"):
-        results.plot("map_by_years")
 
 
 def test_the_guide_works_as_written(out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,27 +25,19 @@ def test_verdict_says_numbers_data_and_what_is_not_shown(out: Path) -> None:
     )
     heading, facts = said.details[1]
     assert heading == "AdaTriplet: AutoMargin against grid search"
-    assert dict(facts) == {
-        "Test mAP": "AutoMargin 75.50 ± 0.71 % (n = 5 seeds), grid search 75.00 ± 0.71 % (n = 5 seeds).",
-        "Mean difference": "AutoMargin minus grid search is +0.50 percentage points, 95 % CI −2.67 to +3.67 over seeds "
-        "(n = 5 seeds).",
-        "Test of the difference": "Not shown (p = 0.684; p = 1.000 by Holm over 2); differences of up to 3.67 "
-        "percentage points remain compatible with these data.",
-        "Equivalence": "Not shown within ±1 percentage point (two one-sided tests, p = 0.342; p = 0.684 by Holm over "
-        "2).",
-        "Standard error": "1.14 percentage points over seeds; not known over subjects.",
-        "Pairing by seed": "Does not make the SE smaller (1.14 instead of 1.00); the arms' seeds have a correlation of "
-        "−0.30.",
-        "Power": "With 5 seeds and this variation over seeds, two equal arms are found equivalent with a probability "
-        "of 0.7 %, and a true difference of 1 percentage point is found with one of 10.5 %; "
-        "for 80 % these need about 58 "
-        "and 53 seeds. The smallest difference found with 80 % is 4.29 percentage points.",
-        "Search cost": "AutoMargin trained N_s = 4, grid search N_s = 16; grid search took 4.00 times the epochs of "
-        "AutoMargin (288 against 72) and 4.00 times its device-seconds (no variance: the ratio is 4 in all 3 pairs, so "
-        "there is no interval).",
+    numbers = {
+        "Test mAP": ("75.50 ± 0.71 % (n = 5", "75.00 ± 0.71 % (n = 5"),
+        "Mean difference": ("+0.50 percentage points, 95 % CI −2.67 to +3.67",),
+        "Test of the difference": ("p = 0.684; p = 1.000 by Holm over 2", "3.67"),
+        "Equivalence": ("±1 percentage point", "p = 0.342; p = 0.684 by Holm over 2"),
+        "Standard error": ("1.14 percentage points over seeds", "not known over subjects"),
+        "Pairing by seed": ("1.14 instead of 1.00", "−0.30"),
+        "Power": ("0.7 %", "10.5 %", "58 and 53 seeds", "4.29 percentage points"),
+        "Search cost": ("N_s = 4", "N_s = 16", "4.00 times the epochs", "288 against 72", "4.00 times its device"),
     }
+    assert list(dict(facts)) == list(numbers)
+    assert [part for name, parts in numbers.items() for part in parts if part not in dict(facts)[name]] == []
     cautions = " ".join(said.cautions)
-    assert "no evidence of equivalence" in cautions
     assert "only 40 subjects" in cautions
     assert "2 of 146 test queries have no match" in cautions
 

@@ -38,15 +38,12 @@ def beyond(values: list[float]) -> set[float]:
     ("values", "expected"),
     [
         ([75, 76, 78, 72, 70, 80, 1.5], {1.5}),
-        ([75, 76, 1.5], {1.5}),
         ([5, 6, 7, 4, 5, 90], {90}),
         ([75, 1.5], set()),  # of two, neither is the exception
         ([70, 71, 72, 1.5, 1.6, 1.7], set()),  # so many are none either
         ([54, 53, 51, 49, 45, 58, 39, 31], set()),  # it would not make the axis twice as long
         ([80.0, 80.1, 80.1, 74.0], set()),  # within ten points
-        ([80.0, 80.1, 80.1, 80.2], set()),
         ([math.nan, 75, 76, 77, 1.5], {1.5}),
-        ([60], set()),
     ],
 )
 def test_an_outlier_does_not_set_the_scale(values: list[float], expected: set[float]) -> None:
@@ -89,14 +86,6 @@ def test_an_arm_that_is_beyond_stands_at_the_edge_with_its_value() -> None:
     assert min(beside.get_xticks()) >= 69
     assert above.get_ylim()[1] == pytest.approx(80.5)
     assert (touching(figure), cut_off(figure)) == ([], [])
-
-
-def test_texts_that_overlap_or_leave_the_figure_are_found() -> None:
-    figure = Figure(figsize=(3, 2))
-    figure.text(0.5, 0.5, "one")
-    figure.text(0.51, 0.51, "other")
-    figure.text(0.99, 0.1, "outside")
-    assert (touching(figure), cut_off(figure)) == ([("one", "other")], ["outside"])
 
 
 def test_a_collapsed_arm_is_at_the_edge_of_the_figures_and_few_queries_are_hollow(tmp_path: Path) -> None:
