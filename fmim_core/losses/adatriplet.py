@@ -39,7 +39,7 @@ class AdaTriplet(Loss):
         return AdaTripletLoss(self)
 
     def of_every_triplet(self) -> Self:
-        """The formula itself, as the mean over all triplets without selection: for surfaces."""
+        """Return the formula itself, as the mean over all triplets without selection: for surfaces."""
         return self.model_copy(update={"selection": "all", "averaging": "all", "negative_pairs": "per_triplet"})
 
 
@@ -51,7 +51,6 @@ class AdaTripletLoss(LossModule):
         self._config = config
 
     def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
-        """The loss of a batch of similarities under `margins`, and how many triplets are active in its first term."""
         config = self._config
         term = triplet_term(batch, margins, config.selection, config.averaging)
         both = term.plus(self._negative_term(batch, margins), config.lam)

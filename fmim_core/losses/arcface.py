@@ -6,9 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput, no_triplets
-from fmim_core.margins.base import Margins
-from fmim_core.triplets.similarities import Similarities
+from fmim_core.losses.base import LOSSES, LibraryLoss, Loss, LossModule
 
 
 @LOSSES.register
@@ -29,18 +27,6 @@ class ArcFace(Loss):
     waits_for_device = True
 
     def build(self, embedding_dim: int, classes: int) -> LossModule:
-        return ArcFaceClasses(self, embedding_dim, classes)
+        from pytorch_metric_learning.losses import ArcFaceLoss
 
-
-class ArcFaceClasses(LossModule):
-    """See `ArcFace`; its class vectors are float32 whatever the embeddings are, and trained with the model."""
-
-    def __init__(self, config: ArcFace, embedding_dim: int, classes: int) -> None:
-        from pytorch_metric_learning.losses import ArcFaceLoss  # a slow import, for those who use it
-
-        super().__init__()
-        self.loss = ArcFaceLoss(classes, embedding_dim, margin=config.margin_degrees, scale=config.scale)
-
-    def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
-        """The loss of a batch, by pytorch-metric-learning."""
-        return no_triplets(self.loss(batch.embeddings.to(self.loss.W.dtype), batch.classes))
+        return LibraryLoss(ArcFaceLoss(classes, embedding_dim, margin=self.margin_degrees, scale=self.scale))

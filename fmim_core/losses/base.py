@@ -1,4 +1,4 @@
-"""What a loss is: its configuration, the module that computes it, and what that returns."""
+"""The base of losses: a configuration, the module that computes it, and its output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fmim_core.triplets.similarities import Similarities
 
 
 class LossOutput(NamedTuple):
-    """What a loss says of a batch. Losses that know no triplets give not-a-number for them (`no_triplets`).
+    """A loss of a batch. Losses that know no triplets give not-a-number for them (`no_triplets`).
 
     value: the loss (scalar, with gradient). active: triplets with a non-zero term (scalar); 0 in an empty batch.
     """
@@ -25,7 +25,7 @@ class LossOutput(NamedTuple):
 
 
 def no_triplets(value: Tensor) -> LossOutput:
-    """The output of a loss that knows no triplets."""
+    """Return the output of a loss that knows no triplets."""
     return LossOutput(value, torch.full((), math.nan, device=value.device))
 
 
@@ -34,7 +34,22 @@ class LossModule(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
-        """The loss of a batch of similarities under `margins`, and how many triplets are active; 0 in an empty one."""
+        """Return the loss of a batch under `margins`, and how many triplets are active; 0 in an empty one."""
+
+
+class LibraryLoss(LossModule):
+    """A loss of pytorch-metric-learning, whose import is slow: each is imported where it is built.
+
+    Its weights, if it has any, are trained with the model, and float32 whatever the embeddings are.
+    """
+
+    def __init__(self, loss: nn.Module) -> None:
+        super().__init__()
+        self.loss = loss
+
+    def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
+        weights = next(self.loss.parameters(), batch.embeddings)
+        return no_triplets(self.loss(batch.embeddings.to(weights.dtype), batch.classes))
 
 
 class Loss(KindConfig):
@@ -51,7 +66,7 @@ class Loss(KindConfig):
 
     @abstractmethod
     def build(self, embedding_dim: int, classes: int) -> LossModule:
-        """The module, for embeddings `(B, embedding_dim)` of so many identities in the training set."""
+        """Return the module, for embeddings `(B, embedding_dim)` of so many identities in the training set."""
 
 
 LOSSES: Registry[Loss] = Registry("loss", "fmim_core.losses")

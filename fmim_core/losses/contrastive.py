@@ -6,9 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput, no_triplets
-from fmim_core.margins.base import Margins
-from fmim_core.triplets.similarities import Similarities
+from fmim_core.losses.base import LOSSES, LibraryLoss, Loss, LossModule
 
 Distance = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]
 
@@ -30,18 +28,6 @@ class Contrastive(Loss):
     waits_for_device = True
 
     def build(self, embedding_dim: int, classes: int) -> LossModule:
-        return ContrastivePairs(self)
+        from pytorch_metric_learning.losses import ContrastiveLoss
 
-
-class ContrastivePairs(LossModule):
-    """See `Contrastive`."""
-
-    def __init__(self, config: Contrastive) -> None:
-        from pytorch_metric_learning.losses import ContrastiveLoss  # a slow import, for those who use it
-
-        super().__init__()
-        self._loss = ContrastiveLoss(pos_margin=config.m_pos, neg_margin=config.m_neg)
-
-    def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
-        """The loss of a batch, by pytorch-metric-learning."""
-        return no_triplets(self._loss(batch.embeddings, batch.classes))
+        return LibraryLoss(ContrastiveLoss(pos_margin=self.m_pos, neg_margin=self.m_neg))

@@ -40,7 +40,7 @@ class SCTLoss(LossModule):
         self._lam = config.lam
 
     def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
-        """The loss of a batch; every triplet is active."""
+        """Return the loss of a batch; every triplet is active."""
         delta = batch.delta
         terms = torch.where(delta < 0, self._lam * batch.phi_an, functional.softplus(-delta))
         return LossOutput(mean_over_triplets(terms, batch.index), terms.new_full((), batch.index.triplets))

@@ -6,9 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt
 
-from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput, no_triplets
-from fmim_core.margins.base import Margins
-from fmim_core.triplets.similarities import Similarities
+from fmim_core.losses.base import LOSSES, LibraryLoss, Loss, LossModule
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -33,25 +31,7 @@ class SoftTriple(Loss):
     waits_for_device = True
 
     def build(self, embedding_dim: int, classes: int) -> LossModule:
-        return SoftTripleClasses(self, embedding_dim, classes)
+        from pytorch_metric_learning.losses import SoftTripleLoss
 
-
-class SoftTripleClasses(LossModule):
-    """See `SoftTriple`; its centres are float32 whatever the embeddings are, and trained with the model."""
-
-    def __init__(self, config: SoftTriple, embedding_dim: int, classes: int) -> None:
-        from pytorch_metric_learning.losses import SoftTripleLoss  # a slow import, for those who use it
-
-        super().__init__()
-        self.loss = SoftTripleLoss(
-            classes,
-            embedding_dim,
-            centers_per_class=config.centers,
-            la=config.la,
-            gamma=config.gamma,
-            margin=config.margin,
-        )
-
-    def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
-        """The loss of a batch, by pytorch-metric-learning."""
-        return no_triplets(self.loss(batch.embeddings.to(self.loss.fc.dtype), batch.classes))
+        settings = {"la": self.la, "gamma": self.gamma, "margin": self.margin}
+        return LibraryLoss(SoftTripleLoss(classes, embedding_dim, centers_per_class=self.centers, **settings))

@@ -21,7 +21,7 @@ class SurfaceConfig(Config):
 
 
 def loss_surface(loss: Triplet | AdaTriplet, margins: Margins, points: int = 41) -> dict[str, Any]:
-    """Values and gradients on a square grid over [−1, 1]², by autograd, one triplet at a time.
+    """Return values and gradients on a square grid over [−1, 1]², by autograd, one triplet at a time.
 
     Returns:
         phi: the grid's coordinates `(points,)`; loss, d_phi_ap, d_phi_an: nested lists `[φ_an][φ_ap]`.

@@ -30,7 +30,7 @@ class Triplet(Loss):
         return TripletLoss(self)
 
     def of_every_triplet(self) -> Self:
-        """The formula itself, as the mean over all triplets without selection: for surfaces."""
+        """Return the formula itself, as the mean over all triplets without selection: for surfaces."""
         return self.model_copy(update={"selection": "all", "averaging": "all"})
 
 
@@ -42,13 +42,12 @@ class TripletLoss(LossModule):
         self._selection, self._averaging = config.selection, config.averaging
 
     def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
-        """The loss of a batch of similarities under `margins`, and how many triplets are active."""
         term = triplet_term(batch, margins, self._selection, self._averaging)
         return LossOutput(term.at(batch.phi), term.nonzero)
 
 
 def triplet_term(batch: Similarities, margins: Margins, selection: TripletSelection, averaging: Averaging) -> MeanHinge:
-    """The averaged triplet term."""
+    """Return the averaged triplet term."""
     index = batch.index
     delta = index.delta(batch.phi.detach())
     margin = torch.as_tensor(margins.triplet_margin(delta), dtype=delta.dtype)

@@ -44,12 +44,12 @@ class AutoMargin(MarginConfig):
         return AutoMarginPerEpoch(self) if self.update == "epoch" else AutoMarginPerBatch(self)
 
     def given(self) -> Margins:
-        """The margins before there are statistics."""
+        """Return the margins before there are statistics."""
         epsilon, beta = GIVEN[self.initial]
         return Margins(epsilon, math.nan if self.k_an is None else beta)
 
     def margins(self, statistics: EpochStatistics) -> Margins:
-        """The margins that follow from statistics: eqs. 7 and 8."""
+        """Return the margins that follow from statistics: eqs. 7 and 8."""
         delta, phi_an = statistics.delta_mean, statistics.phi_an_mean
         if self.statistic == "median":
             assert statistics.delta_values is not None
@@ -84,7 +84,7 @@ class AutoMarginPerBatch(MarginSchedule):
         self.needs_values = self.measures_first and config.statistic == "median"
 
     def for_batch(self, batch: Similarities) -> Margins:
-        """The margins of this batch, from its own similarities and, for `average`, from those before."""
+        """Return the margins of this batch, from its own similarities and, for `average`, from those before."""
         config = self._config
         epsilon = self._statistic(batch.triplet_values).clamp(min=0) / config.k_delta
         beta: Tensor | float = math.nan
@@ -103,6 +103,6 @@ class AutoMarginPerBatch(MarginSchedule):
         return values.mean() if self._config.statistic == "mean" else torch.quantile(values, 0.5)
 
     def observe(self, epoch: int, statistics: EpochStatistics) -> None:
-        """An average begins with what was measured; after that the batches say it all."""
+        """Begin an average with what was measured; after that the batches say it all."""
         if epoch == 0:
             self.margins = self._config.margins(statistics)

@@ -1,4 +1,4 @@
-"""What a margin schedule is: the margins, their configuration, and what changes them over the epochs."""
+"""The base of margin schedules: margins, their configuration, and what changes them over the epochs."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Margins:
     beta: float | Tensor = math.nan
 
     def triplet_margin(self, delta: Tensor) -> Tensor | float:
-        """ε for triplets of difference Δ `(P, B)`; the same for all."""
+        """Return ε for triplets of difference Δ `(P, B)`; the same for all."""
         return self.epsilon
 
     def held_in(self, epsilon: Tensor, beta: Tensor) -> Self:
-        """The same margins, written to these scalars (float64): a captured step reads them from there."""
+        """Return the same margins, written to these scalars (float64): a captured step reads them from there."""
         for place, value in ((epsilon, self.epsilon), (beta, self.beta)):
             if isinstance(value, Tensor):
                 place.copy_(value)
@@ -45,7 +45,7 @@ class Margins:
         return replace(self, epsilon=epsilon, beta=beta)
 
     def as_numbers(self) -> Self:
-        """The same margins as plain numbers; waits for the device."""
+        """Return the same margins as plain numbers; this waits for the device."""
         return replace(self, epsilon=float(self.epsilon), beta=float(self.beta))
 
 
@@ -68,7 +68,7 @@ class MarginSchedule(ABC):
         self.margins = margins
 
     def for_batch(self, batch: Similarities) -> Margins:
-        """The margins of this batch; those in force, whatever the batch, if a schedule does not say otherwise."""
+        """Return the margins of this batch: those in force, if a schedule does not say otherwise."""
         return self.margins
 
     @abstractmethod
@@ -79,7 +79,7 @@ class MarginSchedule(ABC):
         """
 
     def state(self) -> dict[str, Any]:
-        """What the schedule remembers between two epochs, as plain values and tensors: its margins.
+        """Return what the schedule remembers between two epochs, as plain values and tensors: its margins.
 
         A schedule with more to remember adds it: `super().state() | {…}`.
         """
@@ -95,7 +95,7 @@ class Constant(MarginSchedule):
     """Margins that never change."""
 
     def observe(self, epoch: int, statistics: EpochStatistics) -> None:
-        """Nothing to learn from an epoch."""
+        """Learn nothing from an epoch."""
 
 
 class MarginConfig(KindConfig):
@@ -114,7 +114,7 @@ class MarginConfig(KindConfig):
 
     @abstractmethod
     def build(self) -> MarginSchedule:
-        """The schedule at the start of a training."""
+        """Return the schedule at the start of a training."""
 
 
 MARGINS: Registry[MarginConfig] = Registry("margins", "fmim_core.margins")

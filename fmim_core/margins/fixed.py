@@ -1,4 +1,4 @@
-"""Margins that are given, and stay."""
+"""Margins that are given and stay, and none at all."""
 
 from __future__ import annotations
 
@@ -23,3 +23,19 @@ class FixedMargins(MarginConfig):
 
     def build(self) -> MarginSchedule:
         return Constant(Margins(self.epsilon, math.nan if self.beta is None else self.beta))
+
+
+@MARGINS.register
+class NoMargins(MarginConfig):
+    """For losses without margins of this kind; both are shown as not-a-number."""
+
+    kind: Literal["none"] = "none"
+    gives_margins = False
+    vary = False
+
+    def check(self, uses_beta: bool) -> None:
+        """Raise a `ValueError`: called for a loss that needs margins."""
+        raise ValueError("margins are missing: the loss needs them, e.g. kind 'fixed' or 'automargin'")
+
+    def build(self) -> MarginSchedule:
+        return Constant(Margins(math.nan, math.nan))

@@ -24,7 +24,7 @@ class Quartile(MarginConfig):
     initial: Initial = "measured"
 
     def check(self, uses_beta: bool) -> None:
-        """Any loss will do: β is there for those that use it."""
+        """Accept any loss: β is there for those that use it."""
 
     def build(self) -> MarginSchedule:
         return QuartileSchedule(self)

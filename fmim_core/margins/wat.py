@@ -19,7 +19,7 @@ class WATMargins(Margins):
     offset: float = 0.0
 
     def triplet_margin(self, delta: Tensor) -> Tensor:
-        """β + (2 − 2Δ)/(4 − β) `(P, B)`, without gradient (Zhao et al. 2019, as the AdaTriplet authors run it)."""
+        """Return β + (2 − 2Δ)/(4 − β) `(P, B)`, without gradient, as the AdaTriplet authors run it."""
         return self.offset + (2 - 2 * delta.detach()) / (4 - self.offset)
 
 

@@ -223,11 +223,11 @@ class SelectionFile(Document):
         None of them before the study's own winner is fixed: then each is trained once more, with the seed of its split.
         """
         own = self.winner(arm)
-        found = {split: arms[arm].configuration for split, arms in self.other_splits.items() if arm in arms}
-        others = {
-            split: one for split, one in found.items() if split < search_splits and one is not None and one != own
+        splits = {
+            split: arms[arm] for split, arms in self.other_splits.items() if arm in arms and split < search_splits
         }
-        return others if arm in self.arms else {}
+        found = {split: one.configuration for split, one in splits.items() if one.configuration not in (None, own)}
+        return found if arm in self.arms else {}
 
 
 class Proposal(DocumentPart):

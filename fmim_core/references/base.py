@@ -1,4 +1,4 @@
-"""What a reference is: a way to find people again that no training made, which every arm should beat.
+"""The base of references: ways to find people again that no training made, which every arm should beat.
 
 Musgrave et al. (2020), "A metric learning reality check": without such rows a table does not say what training bought.
 """
@@ -29,21 +29,21 @@ class Reference(KindConfig):
     seeded: ClassVar[bool] = False
 
     def settings(self, config: TrainConfig) -> dict[str, Any]:
-        """What of a training configuration its numbers depend on: where that is equal, so are they."""
+        """Return the part of a training configuration that its numbers depend on: where that is equal, so are they."""
         whole = config.model_dump(mode="json")
         return {path: reduce(getitem, path.split("."), whole) for path in self.depends_on}
 
     @abstractmethod
     def label(self, config: TrainConfig) -> str:
-        """What it is called in reports, beside arms of that configuration."""
+        """Return its name in reports, beside arms of that configuration."""
 
     @abstractmethod
     def about(self, config: TrainConfig) -> str:
-        """What it does, as part of a sentence."""
+        """Return a description of it, as part of a sentence."""
 
     @abstractmethod
     def evaluator(self, config: TrainConfig, development: ImageSet, seed: int, device: torch.device) -> Evaluator:
-        """What embeds and scores images as arms of that configuration do; nothing is trained."""
+        """Return an evaluator of images as arms of that configuration have; nothing is trained."""
 
 
 REFERENCES: Registry[Reference] = Registry("reference", "fmim_core.references")

@@ -1,4 +1,4 @@
-"""The pixels themselves: cosine similarity of two images' grey values."""
+"""The pixels themselves: cosine similarity of two images' grey values, as they are or less the mean image."""
 
 from __future__ import annotations
 
@@ -8,27 +8,29 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d
 
+from fmim_core.data.bank.device import DeviceImages
 from fmim_core.data.image_set import ImageSet
 from fmim_core.references.base import REFERENCES, Reference
 from fmim_core.training.config import TrainConfig
-from fmim_core.training.evaluation import Evaluator
+from fmim_core.training.evaluation import EVALUATION_BATCH, Evaluator
 
 SIDE = 64
 """Larger images are averaged to this side: the scores of 26,000 images of 256 × 256 pixels would take 14 GB."""
 
 
 class GreyValues(nn.Module):
-    """Grey images `(B, 1, H, W)` → their pixels `(B, D)`, D ≤ 64²; of larger images means of parts of equal size."""
+    """Grey images `(B, 1, H, W)` → their pixels `(B, D)`, D ≤ 64², less a mean `(D,)`.
+
+    Of larger images they are the means of parts of equal size.
+    """
+
+    def __init__(self, mean: Tensor | float = 0.0) -> None:
+        super().__init__()
+        self._mean = mean
 
     def forward(self, images: Tensor) -> Tensor:
-        """The pixels, row by row."""
-        return adaptive_avg_pool2d(images, min(SIDE, *images.shape[2:])).flatten(1)
-
-
-def in_grey(config: TrainConfig) -> TrainConfig:
-    """The configuration without normalisation: its evaluation crops are grey values in [0, 1]."""
-    augmentation = config.augmentation.model_copy(update={"mean": 0.0, "std": 1.0})
-    return config.model_copy(update={"augmentation": augmentation})
+        """Return the pixels, row by row."""
+        return adaptive_avg_pool2d(images, min(SIDE, *images.shape[2:])).flatten(1) - self._mean
 
 
 @REFERENCES.register
@@ -42,13 +44,44 @@ class Pixels(Reference):
         return "Raw pixels"
 
     def about(self, config: TrainConfig) -> str:
-        return f"cosine similarity of grey values, {size(config)}"
+        return f"cosine similarity of grey values, {_size(config)}"
 
     def evaluator(self, config: TrainConfig, development: ImageSet, seed: int, device: torch.device) -> Evaluator:
-        return Evaluator(in_grey(config), GreyValues(), device)
+        return Evaluator(_in_grey(config), GreyValues(), device)
 
 
-def size(config: TrainConfig) -> str:
-    """How many pixels are compared."""
+@REFERENCES.register
+class PixelsLessMean(Reference):
+    """φ of two images is the cosine similarity of their grey values less the mean of all development images.
+
+    The mean is what cosine similarity of grey values mostly sees. Of the test images nothing is used for it.
+    """
+
+    kind: Literal["pixels_less_mean"] = "pixels_less_mean"
+    depends_on = ("augmentation.crop", "identity")
+
+    def label(self, config: TrainConfig) -> str:
+        return "Pixels less the mean image"
+
+    def about(self, config: TrainConfig) -> str:
+        return f"as raw pixels, less the mean image of the development images, {_size(config)}"
+
+    @torch.no_grad()
+    def evaluator(self, config: TrainConfig, development: ImageSet, seed: int, device: torch.device) -> Evaluator:
+        grey, pixels = _in_grey(config), GreyValues()
+        stored = DeviceImages(development, device, resident=False)
+        batches = stored.batches(torch.arange(len(stored)), EVALUATION_BATCH)
+        sums = [pixels(grey.augmentation.test(batch)).double().sum(dim=0) for batch in batches]
+        return Evaluator(grey, GreyValues((torch.stack(sums).sum(dim=0) / len(stored)).float()), device)
+
+
+def _in_grey(config: TrainConfig) -> TrainConfig:
+    """The configuration without normalisation: its evaluation crops are grey values in [0, 1]."""
+    augmentation = config.augmentation.model_copy(update={"mean": 0.0, "std": 1.0})
+    return config.model_copy(update={"augmentation": augmentation})
+
+
+def _size(config: TrainConfig) -> str:
+    """The number of pixels that are compared, in words."""
     crop, side = config.augmentation.crop, min(SIDE, config.augmentation.crop)
     return f"{side} × {side} pixels" + (f" (means of {crop} × {crop})" if crop > side else "")

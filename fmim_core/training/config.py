@@ -10,7 +10,7 @@ from pydantic import Field, PositiveInt, model_validator
 from fmim_core.config import Config
 from fmim_core.losses.base import LOSSES, Loss
 from fmim_core.margins.base import MARGINS, MarginConfig
-from fmim_core.margins.none import NoMargins
+from fmim_core.margins.fixed import NoMargins
 from fmim_core.models.base import BACKBONES, Backbone
 from fmim_core.models.torchvision_networks import ResNet18
 from fmim_core.training.augmentation import Augmentation

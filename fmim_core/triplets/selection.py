@@ -14,7 +14,7 @@ Averaging = Literal["nonzero", "all"]
 
 
 def select_triplets(delta: Tensor, selection: TripletSelection) -> Tensor:
-    """Δ `(P, B)` with what must not count moved, in place, to `NOT_A_TRIPLET`, where the hinge [ε − Δ]₊ is 0 for any ε.
+    """Move, in place, what must not count in Δ `(P, B)` to `NOT_A_TRIPLET`, where the hinge [ε − Δ]₊ is 0 for any ε.
 
     all: every triplet counts. semihard: those with 0 < Δ (≤ ε, beyond which the hinge is 0 by itself): the negative
     is farther than the positive but within the margin (the authors' choice; with ε = 0 it selects nothing).
@@ -23,10 +23,10 @@ def select_triplets(delta: Tensor, selection: TripletSelection) -> Tensor:
 
 
 def count_triplets(delta: Tensor, epsilon: Tensor | float, selection: TripletSelection) -> Tensor:
-    """How many triplets of Δ `(P, B)` (invalid ones near `NOT_A_TRIPLET`) are selected."""
+    """Return how many triplets of Δ `(P, B)` (invalid ones near `NOT_A_TRIPLET`) are selected."""
     return ((delta > 0) & (delta <= epsilon)).sum() if selection == "semihard" else (delta < NOT_A_TRIPLET / 2).sum()
 
 
 def mean_over_triplets(terms: Tensor, index: TripletIndex) -> Tensor:
-    """Mean over all triplets of terms `(P, B)` of any sign; 0 where there are none."""
+    """Return the mean over all triplets of terms `(P, B)` of any sign; 0 where there are none."""
     return (terms * index.valid).sum() / max(1, index.triplets)
