@@ -36,10 +36,9 @@ class Timing:
     """Seconds of one training while all slots are busy.
 
     Args:
-        startup: from nothing to the first epoch.
+        startup: from nothing to the first epoch, and what that takes longer than others.
         step: a batch of an epoch that is not the first, data and training.
         image: embedding one image in evaluation.
-        warm_up: what the first epoch takes longer.
         between: an epoch, outside training and evaluation: reporting, waiting for the runner.
         peak_memory: bytes.
     """
@@ -47,31 +46,29 @@ class Timing:
     startup: float
     step: float
     image: float
-    warm_up: float
     between: float
     peak_memory: float
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was measured: each training by `training_key`, and the seconds that the runner adds around trials.
+    """What was measured: each training by `training_key`, and the seconds that the runner adds to trials.
 
     Args:
-        launch: from the start of the runner to its first trial. finish: from its last trial's end to its own.
+        around: before the first trial and after the last.
         first: what a slot's first trial takes longer, since everything is loaded then. gap: between two trials of it.
         trials: how many were run for it.
     """
 
     timings: dict[str, Timing]
-    launch: float
+    around: float
     first: float
     gap: float
-    finish: float
     trials: int
 
 
 def training_key(config: TrainConfig) -> str:
-    """What decides the cost of a step, after a colon in full; trainings that differ in values alone have one key."""
+    """Return what decides the cost of a step; trainings that differ in values alone have one key."""
     of_values = {"loss", "margins", "epochs", "validate_every", "learning_rate", "weight_decay", "keep"}
     shape = config.model_dump_json(exclude=of_values)
     return f"{config.loss.kind}, {config.margins.kind}, {config.model.kind}: {shape}"
@@ -86,8 +83,8 @@ def calibrate(plan: Plan, images: ImageSet, bank: Bank, backend: Backend) -> Cal
         ValueError: one of them failed, as the study's would.
     """
     with tempfile.TemporaryDirectory(prefix="fmim-calibrate-") as folder:
-        address = TrackingAddress.beside(Path(folder) / "study")
-        tracker = Tracker(address, Identity("calibration", "calibration", plan.preset.name), list)
+        out = Path(folder) / "study"
+        tracker = Tracker(TrackingAddress.beside(out), Identity("calibration", "calibration", plan.preset.name), list)
         try:
             tracker.settle()
             probes = Probes(plan, images, bank, backend.slots, tracker)
@@ -95,23 +92,26 @@ def calibrate(plan: Plan, images: ImageSet, bank: Bank, backend: Backend) -> Cal
             backend.run(probes, Path(folder), probes.number)
             ended = time.time()
         finally:
-            tracker.close("FINISHED", Path(folder) / "study")
-    if probes.failed:
-        error = probes.failed[0].error or TrialError()
-        raise ValueError(f"a short trial of {probes.failed[0].arm} failed: {error.kind}: {error.message}")
-    timings = {key: _mean([_timing(r, probes.validated) for r in found]) for key, found in probes.measured.items()}
-    warmed = _mean([_timing(record, probes.validated) for record in probes.warming])
-    starts = sorted(_time(record.started_at) for record in probes.records)
-    ends = sorted(_time(record.ended_at) for record in probes.records)
+            tracker.close("FINISHED", out)
+    records = [*probes.warm_up, *(record for found in probes.measured.values() for record in found)]
+    for record in records:
+        if record.status != "completed":
+            error = record.error or TrialError()
+            raise ValueError(f"a short trial of {record.arm} failed: {error.kind}: {error.message}")
+    timings = {
+        key: _mean([timing_of(one, probes.validated) for one in found]) for key, found in probes.measured.items()
+    }
+    cold = fmean(timing_of(record, probes.validated).startup for record in probes.warm_up)
+    starts = sorted(datetime.fromisoformat(record.started_at).timestamp() for record in records)
+    ends = sorted(datetime.fromisoformat(record.ended_at).timestamp() for record in records)
     # Which slot a trial ran on is not known, but the sum of all gaps does not depend on it.
     gaps = [start - end for start, end in zip(starts[backend.slots :], ends, strict=False)]
     return Calibration(
         timings=timings,
-        launch=max(0.0, starts[0] - begun),
-        first=max(0.0, warmed.startup + warmed.warm_up - fmean(t.startup + t.warm_up for t in timings.values())),
+        around=max(0.0, starts[0] - begun) + max(0.0, ended - ends[-1]),
+        first=max(0.0, cold - fmean(timing.startup for timing in timings.values())),
         gap=max(0.0, fmean(gaps)),
-        finish=max(0.0, ended - ends[-1]),
-        trials=len(probes.records),
+        trials=len(records),
     )
 
 
@@ -119,15 +119,15 @@ class Probes:
     """Hands out the short trials: one to warm up each slot, then every training, until all slots have had as many.
 
     A probe trains like a search trial, never on the test set. Where folds are large they are made smaller, so that a
-    probe does not spend its time on evaluation. Its number of steps follows from what the warm-up took.
+    probe does not spend its time on evaluation. Its number of steps follows from what the warm-up took. The first that
+    fails ends them.
     """
 
     def __init__(self, plan: Plan, images: ImageSet, bank: Bank, slots: int, observer: TrialObserver) -> None:
         trainings: dict[str, TrialSpec] = {}
-        for arm in plan.arms:
-            for configuration in arm.space.corners():
-                spec = plan.search(arm, 0, configuration, bank)[0]
-                trainings.setdefault(training_key(spec.train), spec)
+        for arm, configuration in plan.study.corners():
+            spec = plan.search(arm, 0, configuration, bank)[0]
+            trainings.setdefault(training_key(spec.train), spec)
         self._trainings, self._slots, self._observer = list(trainings.values()), slots, observer
         per_side = self._trainings[0].train.identity == "side"
         evaluable = len(set(images.subjects[images.matched_query_mask(per_side)]))
@@ -135,45 +135,27 @@ class Probes:
         self._folds = max(plan.preset.folds, most)
         fold = subject_folds(images, self._folds, folds_seed(plan.seed, 0), per_side)[0]
         self._trained, self.validated = len(fold.train), len(fold.validation)
-        self.number = slots * (1 + math.ceil(len(trainings) / slots))
+        self.number = slots * (1 + math.ceil(len(self._trainings) / slots))
         self._begun = 0
         self._size: tuple[int, int] | None = None  # batches of an epoch if it has so many, epochs
-        self.records: list[Record] = []
+        self.warm_up: list[Record] = []
+        self.measured: dict[str, list[Record]] = {key: [] for key in trainings}
 
     @property
     def exhausted(self) -> bool:
         """Whether no probe is left."""
         return self._begun == self.number
 
-    @property
-    def failed(self) -> list[Record]:
-        """The records of probes that did not come to their end."""
-        return [record for record in self.records if record.status != "completed"]
-
-    @property
-    def warming(self) -> list[Record]:
-        """The records of the warm-up."""
-        return [record for record in self.records if _number(record.trial) < self._slots]
-
-    @property
-    def measured(self) -> dict[str, list[Record]]:
-        """The records of each training, without those of the warm-up."""
-        found: dict[str, list[Record]] = {training_key(spec.train): [] for spec in self._trainings}
-        for record in self.records:
-            if (number := _number(record.trial)) >= self._slots:
-                found[training_key(self._training(number).train)].append(record)
-        return found
-
     def next(self) -> TrialSpec | None:
-        """The next probe; None while the warm-up is running."""
-        warming = self._begun < self._slots
-        if self.exhausted or (not warming and self._size is None):
+        """Return the next probe; None while the warm-up is running."""
+        number, warms_up = self._begun, self._begun < self._slots
+        if self.exhausted or (not warms_up and self._size is None):
             return None
-        number, self._begun = self._begun, self._begun + 1
+        self._begun += 1
         training = self._training(number)
-        most, epochs = (1, 2) if warming or self._size is None else self._size
-        batches = training.train.batches
-        few = batches.model_copy(update={"per_epoch": min(most, batches.in_epoch(self._trained))})
+        most, epochs = (1, 2) if warms_up or self._size is None else self._size
+        per_epoch = min(most, training.train.batches.in_epoch(self._trained))
+        few = training.train.batches.model_copy(update={"per_epoch": per_epoch})
         train = training.train.model_copy(update={"batches": few, "epochs": epochs, "validate_every": 1})
         return training.model_copy(update={"number": number, "train": train, "folds": self._folds, "rungs": ()})
 
@@ -181,46 +163,42 @@ class Probes:
         return self._trainings[max(0, number - self._slots) % len(self._trainings)]
 
     def started(self, spec: TrialSpec) -> None:
-        """The observer is told."""
+        """Tell the observer."""
         self._observer.started(spec)
 
     def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
-        """The observer is told."""
+        """Tell the observer."""
         self._observer.epoch(spec, row)
 
     def goes_on(self, spec: TrialSpec, history: Sequence[EpochRow]) -> bool:
-        """Always."""
+        """Let every probe go on."""
         return True
 
     def finished(self, spec: TrialSpec, record: Record) -> None:
-        """Size the other probes by the first of the warm-up; end with the first that failed."""
+        """Keep the record, and size the other probes by the first of the warm-up."""
         self._observer.finished(spec, record)
-        self.records.append(record)
+        train = self._training(spec.number).train
+        (self.warm_up if spec.number < self._slots else self.measured[training_key(train)]).append(record)
         if record.status != "completed":
             self._begun = self.number
         elif self._size is None:
-            timing = _timing(record, self.validated)
+            timing = timing_of(record, self.validated)
             batches = max(1, int(MEASURED_S / timing.step))
-            epoch = min(batches, self._full(spec)) * timing.step + self.validated * timing.image
+            steps = min(batches, train.batches.in_epoch(self._trained))
+            epoch = steps * timing.step + self.validated * timing.image
             self._size = batches, 1 + min(MAX_EPOCHS, max(1, round(MEASURED_S / epoch)))
 
-    def _full(self, spec: TrialSpec) -> int:
-        training = self._training(spec.number)
-        return training.train.batches.in_epoch(self._trained)
 
-
-def _timing(record: Record, validated: int) -> Timing:
-    """What one probe says."""
+def timing_of(record: Record, validated: int) -> Timing:
+    """Return what one probe says, which has validated on so many images."""
     cost, rows = record.cost, record.history
     evaluation = cost.eval_s / len(rows)
     later = fmean(row.seconds for row in rows[1:])
-    outside = cost.wall_s - cost.parts_s
     return Timing(
-        startup=cost.startup_s,
+        startup=cost.startup_s + max(0.0, rows[0].seconds - later),
         step=max(1e-6, (later - evaluation) / rows[0].batches),
         image=evaluation / validated,
-        warm_up=max(0.0, rows[0].seconds - later),
-        between=max(0.0, outside / len(rows)),
+        between=max(0.0, (cost.wall_s - cost.parts_s) / len(rows)),
         peak_memory=record.peak_memory or 0,
     )
 
@@ -229,11 +207,3 @@ def _mean(timings: Sequence[Timing]) -> Timing:
     values = [asdict(timing) for timing in timings]
     mean = {name: fmean(value[name] for value in values) for name in values[0]}
     return Timing(**mean | {"peak_memory": max(timing.peak_memory for timing in timings)})
-
-
-def _number(trial: str) -> int:
-    return int(trial.split(".")[1].removeprefix("c"))
-
-
-def _time(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()

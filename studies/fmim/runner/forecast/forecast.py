@@ -66,7 +66,8 @@ def forecast(
         earlier: what other studies have results of.
     """
     taken = EqualTrials(plan, bank, earlier).taken()
-    names, winners = {one.spec.id for one in taken}, {one.spec.arm: one.spec.number for one in taken}
+    names = {one.spec.id for one in taken}
+    winners = {one.spec.arm: one.spec.number for one in taken if one.spec.stage == "replicate"}
     planned = list(_planned(plan, bank, winners))
     timed = [_timed(workload, calibration, bank, *one) for one in planned if one[0].id not in names]
     trials, work = len(timed), sum((one.work for one in timed), Work())
@@ -77,7 +78,7 @@ def forecast(
         reused=len(planned) - trials,
         epochs=work.epochs,
         images=work.images,
-        wall_s=preparation + calibration.launch + max(makespan, _chain(plan, timed)) + calibration.finish,
+        wall_s=preparation + calibration.around + max(makespan, _chain(plan, timed)),
         device_seconds=(sum(one.busy for one in timed) + min(slots, trials) * calibration.first) * device_share,
         peak_memory=max(timing.peak_memory for timing in calibration.timings.values()),
     )
@@ -125,8 +126,7 @@ def _timed(workload: Workload, calibration: Calibration, bank: Bank, spec: Trial
     embedded = sum(map(train.validates, range(1, epochs + 1))) * workload.validated(spec.fold, spec.search_split)
     if spec.reads_test_set:
         embedded += models * int(bank.summary["test"]["images"])
-    first = timing.startup + (timing.warm_up if epochs else 0.0)  # a reference has no first epoch
-    busy = models * first + steps * timing.step + embedded * timing.image
+    busy = models * timing.startup + steps * timing.step + embedded * timing.image
     work = Work(1, epochs * models, steps * train.batches.size)
     return _Timed(spec, work, busy, busy + epochs * models * timing.between)
 

@@ -13,7 +13,7 @@ from fmim.plan import Plan
 from fmim.plan.workload import Work, Workload
 from fmim.printing.console import TextConsole
 from fmim.runner.forecast import calibrate as calibration_module
-from fmim.runner.forecast.calibrate import Calibration, Probes, Timing, training_key
+from fmim.runner.forecast.calibrate import Calibration, Probes, Timing, timing_of, training_key
 from fmim.runner.forecast.forecast import Forecast, forecast
 from fmim.runner.reuse.earlier import EarlierTrials
 from fmim.runner.search.tpe import TPE
@@ -36,13 +36,13 @@ from tests.support.mini_study import (
     with_epochs,
 )
 
-TIMING = Timing(startup=1.0, step=0.5, image=0.25, warm_up=2.0, between=0.125, peak_memory=1e9)
+TIMING = Timing(startup=3.0, step=0.5, image=0.25, between=0.125, peak_memory=1e9)
 
 
 def invented(plan: Plan, timing: Timing = TIMING, **around: float) -> Calibration:
     """A calibration in which every training takes the same."""
     keys = {training_key(config) for config in plan.train_configs()}
-    seconds = {"launch": 0.0, "first": 0.0, "gap": 0.0, "finish": 0.0} | around
+    seconds = {"around": 0.0, "first": 0.0, "gap": 0.0} | around
     return Calibration(timings=dict.fromkeys(keys, timing), trials=0, **seconds)
 
 
@@ -87,7 +87,7 @@ def test_every_member_of_an_ensemble_is_counted(tiny_bank: Bank, tmp_path: Path)
     )
     folds = sum(seconds_of(one, workload, 0)[0] for one in first_search_trials(plan, tiny_bank))
     tested = 2 * 0.25 * int(tiny_bank.summary["test"]["images"])
-    references = plan.reference_trials * (1.0 + tested / 2)  # of one network each
+    references = plan.reference_trials * (3.0 + tested / 2)  # of one network each
     replicates = plan.replicate_trials * (folds + tested)
     assert found.device_seconds == pytest.approx((3 * folds + replicates + references) * 0.5)
 
@@ -101,11 +101,7 @@ def test_a_study_without_a_search_has_replicates_and_references_alone(tiny_bank:
 def seconds_of(spec: TrialSpec, workload: Workload, test_images: int) -> tuple[float, float]:
     """A trial's seconds, those on the device and all, by TIMING."""
     epochs = spec.epochs
-    busy = (
-        1.0
-        + 2.0 * (epochs > 0)
-        + epochs * (0.5 * workload.batches(spec.train, spec.fold) + 0.25 * workload.validated(spec.fold))
-    )
+    busy = 3.0 + epochs * (0.5 * workload.batches(spec.train, spec.fold) + 0.25 * workload.validated(spec.fold))
     if spec.reads_test_set:
         busy += 0.25 * test_images
     return busy, busy + 0.125 * epochs
@@ -119,9 +115,9 @@ def test_one_slot_takes_the_sum_of_all_trials_and_of_what_is_around_them(tiny_ba
     specs += [spec for arm in plan.arms for spec in plan.replicate(arm, 0, next(arm.space.configurations()), tiny_bank)]
     specs += [spec for planned in plan.references for spec in plan.reference(planned, tiny_bank)]
     each = [seconds_of(spec, workload, test_images) for spec in specs]
-    around = {"launch": 10.0, "first": 3.0, "gap": 0.25, "finish": 5.0}
+    around = {"around": 15.0, "first": 3.0, "gap": 0.25}
     found = predicted(plan, tiny_bank, 1, invented(plan, **around), preparation=20.0)
-    assert found.wall_s == pytest.approx(20 + 10 + 3 + 5 + 13 * 0.25 + sum(whole for _, whole in each))
+    assert found.wall_s == pytest.approx(20 + 15 + 3 + 13 * 0.25 + sum(whole for _, whole in each))
     assert found.device_seconds == pytest.approx(0.5 * (3 + sum(busy for busy, _ in each)))
     assert Work(found.trials, found.epochs, found.images) == workload.total
     assert found.peak_memory == 1e9
@@ -219,15 +215,14 @@ def test_a_probe_that_fails_ends_the_calibration_with_its_reason(tiny_bank: Bank
     probes.finished(warm_up, probe_record(warm_up, 1.0, status="failed"))
     assert probes.exhausted
     assert probes.next() is None
-    assert [record.trial for record in probes.failed] == [warm_up.id]
+    assert [record.trial for record in probes.warm_up] == [warm_up.id]
 
 
 def test_a_timing_keeps_warm_up_steps_evaluation_and_waiting_apart(tiny_bank: Bank) -> None:
     spec = first_search_trials(mini_plan(epochs=4), tiny_bank)[0]
     train = spec.train.model_copy(update={"batches": spec.train.batches.model_copy(update={"per_epoch": 5})})
     record = probe_record(spec.model_copy(update={"train": train}), step=0.125)
-    timing = calibration_module._timing(record, validated=20)
-    assert timing == Timing(startup=0.75, step=0.125, image=0.025, warm_up=1.0, between=0.25, peak_memory=5)
+    assert timing_of(record, validated=20) == Timing(startup=1.75, step=0.125, image=0.025, between=0.25, peak_memory=5)
 
 
 def test_hyperparameters_do_not_make_another_training_but_the_loss_does() -> None:
