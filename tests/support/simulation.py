@@ -16,7 +16,7 @@ from fmim.runner.reuse.shared import SharedRecords
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.search.selection import Outcome
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import EpochRow, Record, Status
+from fmim_core.records import EpochRow, ProposalsFile, Record, SelectionFile, Status
 from fmim_core.trial.checkpoint import checkpoint_path, write_checkpoint
 from fmim_core.trial.spec import TrialSpec
 from fmim_spaces.domain import Choice, Space, Uniform
@@ -107,6 +107,7 @@ class Simulation:
         while ended != kill_after:
             while len(running) < slots and (spec := trials.next()) is not None:
                 running[spec.id] = [spec, 0]
+                self._check_on_disk(spec)
                 self.started.append(spec)
                 self._checkpoint(spec, complete=False)
             if len(running) < slots:
@@ -124,6 +125,15 @@ class Simulation:
                     self._checkpoint(entry[0], complete=True)
                 trials.finished(entry[0], record)
         return trials
+
+    def _check_on_disk(self, spec: TrialSpec) -> None:
+        """What led to a trial is on disk before it begins: its proposal, or its arm's winner on its split."""
+        if spec.stage == "replicate":
+            fixed = SelectionFile.read(self.out / "selection.json").by_split[spec.search_split]
+            assert fixed[spec.arm].configuration == spec.configuration
+        elif spec.stage == "search" and next(arm for arm in self.plan.arms if arm.name == spec.arm).listed is None:
+            proposed = ProposalsFile.read(self.out / "proposals.json").by_split[spec.search_split]
+            assert proposed[spec.arm][spec.number].configuration == spec.configuration
 
     def _checkpoint(self, spec: TrialSpec, complete: bool) -> None:
         """What a trial would resume from, or at its end a replicate's weights."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from statistics import fmean
 
 import pytest
 
 from fmim.plan import Plan
 from fmim.printing.console import TextConsole
-from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.schedule.study_progress import StudyProgress
 from fmim.runner.search.selection import Outcome, better
@@ -19,10 +17,9 @@ from fmim.runner.search.tpe import TPE
 from fmim.terminal.progress import arms_of
 from fmim_core.data.bank.bank import Bank
 from fmim_core.metric_names import METRICS, Metric
-from fmim_core.records import ProposalsFile, SelectionFile, StudyFile, read_records
+from fmim_core.records import ProposalsFile
 from fmim_spaces.searchers import Random
 from tests.support.documents import execution, fold_entry
-from tests.support.mini_study import mini_plan, options_in, run_here
 from tests.support.simulation import Simulation, arm, hill, plan_of
 
 DISTANCE = Metric("distance", "Distance", higher_is_better=False)
@@ -60,22 +57,3 @@ def test_selection_search_and_progress_go_by_the_studys_metric(tiny_bank: Bank, 
     shown = screen.export_text()
     assert "best CMC top-1 of a fold" in shown
     assert f"{100 * best:.1f} %" in shown
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("no_figures")
-def test_a_real_study_selects_by_its_metric(tmp_path: Path) -> None:
-    options = options_in(tmp_path)
-    assert run_here(by_cmc(mini_plan(replicates=1)), options) == DONE
-    assert StudyFile.read(tmp_path / "study" / "study.json").metric == "CMC_1"
-    selection = SelectionFile.read(tmp_path / "study" / "selection.json").arms["triplet_grid"]
-    found = {
-        number: fmean(
-            record.metrics.validation["CMC_1"]
-            for record in read_records(tmp_path / "study")
-            if record.trial.startswith(f"triplet_grid.c{number:02d}.fold")
-        )
-        for number in range(2)
-    }
-    assert [score.mean for score in selection.scores] == pytest.approx([found[0], found[1]])
-    assert (selection.metric, selection.score) == ("CMC_1", pytest.approx(max(found.values())))

@@ -17,7 +17,6 @@ from mlflow import MlflowClient
 
 from fmim.printing.console import TextConsole
 from fmim.runner.ending.exit_codes import DONE
-from fmim.runner.folder.ownership import locked
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mlflow_runs import Identity
 from fmim.runner.tracking.tracker import Tracker
@@ -197,28 +196,12 @@ def test_damaged_records_and_queries_are_set_aside_and_their_trials_run_again(co
         assert f"moved to {aside.name}, and its trial runs again" in told.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"), [({"seed": 1}, "seed was 0, is 1"), ({"epochs": 3}, "epochs was 2, is 3")]
-)
-def test_another_plan_in_the_same_folder_is_refused(copy: Path, changes: dict[str, int], message: str) -> None:
-    before = comparable_records(copy / "study")
-    with pytest.raises(ValueError, match=message):
-        run(copy, **changes)
-    assert comparable_records(copy / "study") == before
-    assert len(executions(copy)) == 1
-
-
 def test_fresh_moves_the_old_folder_aside(copy: Path) -> None:
     before = comparable_records(copy / "study")
     assert run(copy, seed=1, fresh=True) == DONE
     (aside,) = copy.glob("study.until-*")
     assert comparable_records(aside) == before
     assert comparable_records(copy / "study") != before
-
-
-def test_two_processes_cannot_use_one_folder(copy: Path) -> None:
-    with locked(copy / "study"), pytest.raises(ValueError, match=r"process \d+ on .*, since .*, is running in"):
-        run(copy)
 
 
 def test_a_moved_folder_still_gives_its_report(copy: Path) -> None:

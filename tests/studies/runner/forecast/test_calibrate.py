@@ -92,12 +92,6 @@ def test_every_member_of_an_ensemble_is_counted(tiny_bank: Bank, tmp_path: Path)
     assert found.device_seconds == pytest.approx((3 * folds + replicates + references) * 0.5)
 
 
-def test_a_study_without_a_search_has_replicates_and_references_alone(tiny_bank: Bank) -> None:
-    study = MINI_STUDY.model_copy(update={"search": False, "arms": MINI_STUDY.arms[:1]})
-    workload = Workload(Plan(study, MINI, 0, 3), tiny_bank.development())
-    assert (workload.total.trials, workload.total.epochs) == (3 + 5, 6)
-
-
 def seconds_of(spec: TrialSpec, workload: Workload, test_images: int) -> tuple[float, float]:
     """A trial's seconds, those on the device and all, by TIMING."""
     epochs = spec.epochs

@@ -55,21 +55,6 @@ def run(dispatcher: Dispatcher, slots: int = 1, bad: dict[str, Status] | None = 
         dispatcher.finished(spec, made_record(spec, score(spec), (bad or {}).get(spec.id, "completed")))
 
 
-def test_the_paper_study_has_its_arms_with_their_search_costs() -> None:
-    study = catalogue.find("automargin_vs_grid")
-    assert [arm.space.size for arm in study.arms] == [1, 1, 4, 4, 2, 1, 1, 1, 16, 4, 1]
-    assert [arm.label for arm in study.arms[:6]] == [
-        "Triplet + Q1",
-        "Triplet + Q2",
-        "Triplet + WAT",
-        "Triplet + grid search",
-        "Triplet + AutoMargin",
-        "Triplet + AutoMargin without search",
-    ]
-    plan = Plan(study, study.preset("quick"), seed=0, replicates=5)
-    assert (plan.search_trials, plan.replicate_trials, plan.trials) == (36 * 3, 11 * 5, 163 + 7)
-
-
 TRIALS = {  # of quick: search, and replicates of five seeds
     "automargin_ablation": (0, 10 * 5),
     "automargin_vs_grid": (36 * 3, 11 * 5),
@@ -148,41 +133,6 @@ def test_every_trial_is_handed_out_once_and_replicates_are_the_winners(
     winners = {(spec.arm, spec.number) for spec in order if spec.stage == "replicate"}
     assert winners == {("triplet_grid", 1), ("adatriplet_automargin", 0)}
     assert dispatcher.complete
-
-
-def test_replicates_start_as_soon_as_their_winner_is_known(tiny_bank: Bank, tmp_path: Path) -> None:
-    order = run(Dispatcher(mini_plan(), tiny_bank, tmp_path, {}))
-    # The arm with the larger search comes first, and its replicates before the other arm's search.
-    assert [(spec.arm, spec.stage) for spec in order[:-4]] == [
-        *[("triplet_grid", "search")] * 4,
-        *[("triplet_grid", "replicate")] * 2,
-        *[("adatriplet_automargin", "search")] * 2,
-        *[("adatriplet_automargin", "replicate")] * 2,
-    ]
-    assert {spec.stage for spec in order[-4:]} == {"reference"}
-
-
-def test_the_winner_is_on_disk_before_its_first_replicate_is_handed_out(tiny_bank: Bank, tmp_path: Path) -> None:
-    dispatcher = Dispatcher(mini_plan(), tiny_bank, tmp_path, {})
-    while (spec := dispatcher.next()) is not None:
-        if spec.stage == "replicate":
-            chosen = fixed(tmp_path)[spec.arm]
-            assert chosen.configuration == spec.configuration
-        dispatcher.finished(spec, made_record(spec, score(spec)))
-
-
-def test_resuming_hands_out_the_plan_minus_what_is_final(tiny_bank: Bank, tmp_path: Path) -> None:
-    plan = mini_plan()
-    records: dict[str, Record] = {}
-    first = Dispatcher(plan, tiny_bank, tmp_path, {})
-    for status in ("completed", "completed", "diverged", "failed", "completed"):
-        spec = first.next()
-        records[spec.id] = made_record(spec, score(spec), status)
-        first.finished(spec, records[spec.id])
-    failed = [name for name, record in records.items() if record.status == "failed"]
-    order = run(Dispatcher(plan, tiny_bank, tmp_path, outcomes(records)))
-    started = [spec.id for spec in order]
-    assert set(started) & set(records) == set(failed)
 
 
 def test_a_failed_trial_alone_is_started_again_and_then_nothing(tiny_bank: Bank, tmp_path: Path) -> None:

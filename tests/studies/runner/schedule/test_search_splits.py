@@ -18,7 +18,7 @@ from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.search.tpe import TPE
 from fmim.terminal.status import show_status
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import PlannedTrials, ProposalsFile, Record, SelectionFile, StudyFile
+from fmim_core.records import PlannedTrials, ProposalsFile, SelectionFile, StudyFile
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial
 from fmim_reports.reading.results import read_results
@@ -97,33 +97,6 @@ def test_each_split_selects_and_ends_in_one_trial_where_it_selects_otherwise(tin
     proposals = ProposalsFile.read(tmp_path / "proposals.json").by_split
     drawn = {str([one.configuration for one in proposals[split]["tpe"]]) for split in range(3)}
     assert len(drawn) == 3
-
-
-def test_a_winner_is_on_disk_before_the_trial_that_ends_its_split(tiny_bank: Bank, tmp_path: Path) -> None:
-    class Watching(Dispatcher):
-        def next(self) -> TrialSpec | None:
-            spec = super().next()
-            if spec is not None and spec.stage == "replicate":
-                fixed = SelectionFile.read(tmp_path / "selection.json").by_split[spec.search_split]
-                assert fixed[spec.arm].configuration == spec.configuration
-                seen.append(spec.search_split)
-            return spec
-
-    seen: list[int] = []
-    simulation = Simulation(THREE, tiny_bank, tmp_path, by_split)
-    dispatcher = Watching(THREE, tiny_bank, tmp_path, {})
-    while (spec := dispatcher.next()) is not None:
-        record = simulation_record(simulation, dispatcher, spec)
-        dispatcher.finished(spec, record)
-    assert 1 in seen
-
-
-def simulation_record(simulation: Simulation, dispatcher: Dispatcher, spec: TrialSpec) -> Record:
-    """The record of a trial that runs to its end, or to where its search stops it."""
-    entry = [spec, 0]
-    while (record := simulation._epoch(dispatcher, entry, "completed")) is None:
-        pass
-    return record
 
 
 @pytest.mark.parametrize("kill_after", [5, 40])

@@ -101,13 +101,6 @@ def test_an_adaptive_searcher_is_given_its_results_for_every_proposal(
     assert [spec.arm for spec in simulation.started][:2] == ["halfway", "halfway"]
 
 
-def test_an_adaptive_searcher_proposes_the_same_whatever_order_trials_end_in(tiny_bank: Bank, tmp_path: Path) -> None:
-    plan = plan_of(arm("halfway", Halfway(samples=9)))
-    run(plan, tiny_bank, tmp_path / "a")
-    run(plan, tiny_bank, tmp_path / "b", slots=6)
-    assert (tmp_path / "a" / "proposals.json").read_bytes() == (tmp_path / "b" / "proposals.json").read_bytes()
-
-
 def test_a_searcher_with_a_stopping_rule_is_stopped_screened_and_counted(tiny_bank: Bank, tmp_path: Path) -> None:
     plan = plan_of(arm("demanding", Demanding(samples=12)))
     assert (plan.exact, plan.rungs_of(plan.arms[0]), plan.warnings) == (False, (2,), [])

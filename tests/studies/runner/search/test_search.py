@@ -127,19 +127,6 @@ def test_an_estimator_finds_better_configurations_than_chance(tiny_bank: Bank, t
     assert tpe > random + 0.05
 
 
-@pytest.mark.parametrize("searcher", [Random(samples=10), TPE(samples=10, startup=2), QMC(samples=10)])
-def test_a_sampled_search_killed_after_four_reaches_its_ten_distinct_configurations(
-    tiny_bank: Bank, tmp_path: Path, searcher: Searcher
-) -> None:
-    simulation = Simulation(plan_of(arm("x", searcher)), tiny_bank, tmp_path)
-    simulation.run(slots=2, kill_after=8)  # four configurations on two folds
-    assert len({spec.number for spec in simulation.started}) < 8
-    assert simulation.run(slots=2, seed=1).complete
-    assert len({tuple(c.items()) for c in simulation.configurations("x")}) == 10
-    searched = [record for record in simulation.records.values() if record.stage == "search"]
-    assert Counter(record.status for record in searched) == {"completed": 20}
-
-
 @pytest.mark.parametrize("kind", [Random, TPE, QMC, ASHA])
 def test_more_samples_go_on_behind_the_first(tiny_bank: Bank, tmp_path: Path, kind: type) -> None:
     """With the same seed, 4 and then 8 are 8 distinct ones; Optuna's sampler, started again, repeats the 4."""
@@ -188,33 +175,3 @@ def test_a_configuration_with_a_failed_fold_is_told_as_failed_and_what_came_afte
     assert simulation.run().complete
     assert [spec.id for spec in simulation.started[before:] if spec.stage == "search"] == ["tpe.c01.fold1"]
     assert proposals(tmp_path)["tpe"] == entries
-
-
-def test_proposals_are_on_disk_before_a_trial_of_theirs_starts(tiny_bank: Bank, tmp_path: Path) -> None:
-    class Watching(Simulation):
-        def _epoch(self, dispatcher, entry, status):  # type: ignore[no-untyped-def]
-            spec = entry[0]
-            if spec.reference is None:
-                assert proposals(tmp_path)[spec.arm][spec.number].configuration == spec.configuration
-            return super()._epoch(dispatcher, entry, status)
-
-    assert Watching(plan_of(arm("tpe", TPE(samples=6))), tiny_bank, tmp_path).run(slots=3).complete
-
-
-def test_arms_share_the_slots_and_none_idles_while_there_is_work(tiny_bank: Bank, tmp_path: Path) -> None:
-    arms = (
-        arm("short", Random(samples=4)),
-        arm("long", Random(samples=30)),
-        arm("tpe", TPE(samples=6, startup=2, in_flight=1)),
-    )
-    simulation = Simulation(plan_of(*arms, folds=2, replicates=2), tiny_bank, tmp_path)
-    assert simulation.run(slots=4).complete
-    order = [(spec.arm, spec.stage) for spec in simulation.started]
-    # TPE has two trials at a time, the longest of the others fills the other slots, and replicates go before both.
-    assert order[:4] == [("tpe", "search")] * 2 + [("long", "search")] * 2
-    first = {each: order.index(each) for each in set(order)}
-    last = {each: len(order) - 1 - order[::-1].index(each) for each in set(order)}
-    assert last["tpe", "search"] < first["tpe", "replicate"] < last["tpe", "replicate"] < last["long", "search"]
-    assert last["long", "search"] < first["short", "search"]
-    # A slot is free only once every search trial has begun.
-    assert max(last[name, "search"] for name in ("tpe", "long", "short")) < simulation.idle_after[0]

@@ -21,7 +21,6 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.records import (
     SCHEMA,
     ProposalsFile,
-    StudyFile,
     read_json,
     record_path,
     write_json,
@@ -80,16 +79,6 @@ def test_another_space_or_searcher_is_refused_and_the_change_named(
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.json")} == files
 
 
-def test_the_same_plan_and_one_of_more_samples_go_on(tiny_bank: Bank, tmp_path: Path) -> None:
-    begun(tmp_path, tiny_bank, plan_of(TPE_ARM))
-    for samples in (4, 6):
-        plan = plan_of(arm("tpe", TPE(samples=samples, startup=2), MIXED))
-        assert len(outcomes_of_plan(tmp_path, plan, tiny_bank)) == 4 * 2 + 1 + 3
-    pure = tmp_path / "grid"
-    begun(pure, tiny_bank, plan_of(arm("grid", Grid(), GRID)))
-    assert len(outcomes_of_plan(pure, plan_of(arm("grid", Grid(), GRID)), tiny_bank)) == 2 * 2 + 1 + 3
-
-
 def test_another_seed_is_refused_even_before_the_first_record(tiny_bank: Bank, tmp_path: Path) -> None:
     begun(tmp_path, tiny_bank, plan_of(TPE_ARM), kill_after=0)
     with pytest.raises(ValueError, match="seed was 0, is 1"):
@@ -134,21 +123,6 @@ def test_proposals_that_the_records_do_not_give_back_stay_as_they_are(tiny_bank:
     with pytest.raises(ValueError, match=message):
         outcomes_of_plan(tmp_path, plan_of(TPE_ARM), tiny_bank)
     assert (tmp_path / "proposals.json").read_bytes() == b""
-
-
-def test_study_json_holds_searchers_bounds_budgets_and_what_is_known_beforehand(
-    tiny_bank: Bank, tmp_path: Path
-) -> None:
-    plan = plan_of(arm("grid", Grid(), GRID), arm("asha", ASHA(samples=6)))
-    write_study(tmp_path, plan, tiny_bank, FOLDS, execution())
-    grid, asha = StudyFile.read(tmp_path / "study.json").arms
-    assert (grid.n_s, len(grid.configurations), grid.searcher["kind"], grid.note) == (2, 2, "grid", "")
-    assert (asha.n_s, asha.configurations, asha.searcher["kind"]) == (6, [], "asha")
-    assert "another run may stop others" in asha.note
-    assert asha.space == {
-        "epsilon": {"low": 0.05, "high": 1.0, "scale": "linear"},
-        "beta": {"low": 0.0, "high": 1.0, "scale": "linear"},
-    }
 
 
 # What the report makes of it
@@ -198,13 +172,6 @@ def test_an_interrupted_search_is_reported_with_what_is_still_to_come(tiny_bank:
     screen = TextConsole(record=True, width=200, file=(tmp_path / "screen.txt").open("w"))
     show_status(tmp_path, screen)
     assert f"{len(simulation.records)} of " in screen.export_text()
-
-
-def test_status_counts_what_is_due_of_a_search_that_stops(tiny_bank: Bank, tmp_path: Path) -> None:
-    simulation = begun(tmp_path, tiny_bank, STUDY, slots=2)
-    screen = TextConsole(record=True, width=200, file=(tmp_path / "screen.txt").open("w"))
-    show_status(tmp_path, screen)
-    assert f"{len(simulation.records)} of {len(simulation.records)} trials are over" in screen.export_text()
 
 
 @pytest.mark.slow
