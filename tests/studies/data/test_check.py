@@ -16,7 +16,7 @@ from fmim_core.data.listings.check import check_images, unnamed_images
 from fmim_core.data.tables.findings import Findings
 from tests.studies.data.conftest import Fmim
 from tests.support.image_folders import GOOD, folder_of, picture
-from tests.support.paths import REAL_DATA, needs_nih
+from tests.support.paths import REAL_DATA
 
 
 def test_every_problem_is_listed_at_once(fmim: Fmim, tmp_path: Path) -> None:
@@ -60,41 +60,12 @@ def test_every_problem_is_listed_at_once(fmim: Fmim, tmp_path: Path) -> None:
     assert not set("│┃") & set((tmp_path / "problems.csv").read_text())
 
 
-def test_a_subject_on_both_sides_is_an_error(fmim: Fmim, tmp_path: Path) -> None:
-    code, out, _ = fmim("data", "check", folder_of(tmp_path / "d", [*GOOD, "x.png,test1,24,,train"]))
-    assert code == 2
-    assert "subjects in both train and test" in out
-    assert "• test1" in out
-
-
 @pytest.mark.skipif(not REAL_DATA.is_dir(), reason="no shared/data beside the repository")
 @pytest.mark.parametrize("name", ["nih/images64_manifest.csv", "open_cxr/manifest.csv"])
 def test_real_data_sets_have_no_errors(name: str, fmim: Fmim) -> None:
     code, out, _ = fmim("data", "check", REAL_DATA / name)
     assert code == 0
     assert "errors" not in out
-
-
-@needs_nih
-def test_each_odd_image_is_told_as_expected(fmim: Fmim, tmp_path: Path) -> None:
-    folder = tmp_path / "odd"
-    folder.mkdir()
-    with (REAL_DATA / "odd" / "expected.csv").open(encoding="utf-8") as file:
-        expected = {row["image"]: row["expected"] for row in csv.DictReader(file)}
-    for name in expected:
-        (folder / name).symlink_to(REAL_DATA / "odd" / name)
-    path = folder_of(folder, [f"{name},s{n},0" for n, name in enumerate(expected)], "image,subject,months")
-    fmim("data", "check", path, "--csv", tmp_path / "found.csv")
-    with (tmp_path / "found.csv").open(encoding="utf-8") as file:
-        found = list(csv.DictReader(file))
-    unreadable = dict(row["place"].split(": ", 1) for row in found if row["problem"] == "unreadable images")
-    for name, words in expected.items():
-        if words.startswith("refused by name: "):
-            assert words.removeprefix("refused by name: ").split(" (")[0].split()[0] in unreadable[name]
-        elif words.startswith("read"):
-            assert name not in unreadable
-    assert [row["place"] for row in found if row["problem"] == "blank images"].count("blank.png") == 1
-    assert [row["place"] for row in found if "nearly" in row["problem"]] == ["grey16_only_12_bits_used.png"]
 
 
 def test_checking_keeps_no_image() -> None:

@@ -72,12 +72,6 @@ def test_counts_are_those_of_their_definitions_whatever_is_missing(rows: list[di
     }
 
 
-def test_a_table_without_sex_and_disease_says_unknown_and_not_none() -> None:
-    rows = [{"image": "a", "subject": "1", "side": "", "months": 0.0, "split": "train"}]
-    counts = describe(pd.DataFrame(rows), YEAR)["train"]
-    assert (counts.male_percent, counts.with_disease) == (None, None)
-
-
 def test_the_phantom_is_described_in_pure_json(fmim: Fmim) -> None:
     code, out, err = fmim("data", "describe", "phantom", "--preset", "smoke", "--json", "--sheet", "s.png")
     found = json.loads(out)

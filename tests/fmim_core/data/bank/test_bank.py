@@ -1,9 +1,6 @@
 """The bank: content, identity, reuse, images and indexes that are refused, two builders at once, and its image sets."""
 
-import json
 import pickle
-import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,10 +11,7 @@ import pytest
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.image_set import ImageSet
-from fmim_core.data.listings.listing import FileSource
-from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.source import SourceDescription
-from tests.support.paths import REAL_DATA
 from tests.support.pictures import ROWS, SIZE, Tiny
 
 
@@ -45,14 +39,6 @@ def test_content_and_indexes_come_back_exactly(tmp_path: Path) -> None:
     }
 
 
-def test_a_second_start_decodes_nothing(tmp_path: Path) -> None:
-    first = build_bank(Tiny(), SIZE, tmp_path)
-    again = Tiny()
-    assert build_bank(again, SIZE, tmp_path).fingerprint == first.fingerprint
-    assert again.reads == 0
-    assert first.path.name.startswith("tiny-")
-
-
 def test_fingerprint_is_that_of_the_content(tmp_path: Path) -> None:
     def built(change: Callable[[Tiny], object], size: int = SIZE) -> Bank:
         source = Tiny()
@@ -77,22 +63,6 @@ def test_the_test_index_is_read_only_when_opened(tmp_path: Path) -> None:
     assert len(Bank.open(bank.path).development()) == 6
     with pytest.raises(ValueError, match=r"test\.csv cannot be read"):
         bank.open_test()
-
-
-def test_all_unreadable_images_are_told_and_there_is_no_bank(tmp_path: Path) -> None:
-    rows = ROWS * 3
-    with pytest.raises(ValueError, match="13 of 24 images cannot be used") as caught:
-        build_bank(Tiny(rows, bad=tuple(range(3, 16))), SIZE, tmp_path)
-    (folder,) = tmp_path.glob("*.partial")
-    kept = f"The others are kept for the next start, in {folder}"
-    assert str(caught.value).splitlines()[1:] == [*(f"  i{n}.png: empty" for n in range(3, 13)), "  ...", kept]
-
-
-def test_odd_looking_images_are_remarked_on(tmp_path: Path) -> None:
-    source = Tiny()
-    source.read = lambda row_number, size: np.full((size, size), 200, np.uint8)  # type: ignore[method-assign]
-    bank = build_bank(source, SIZE, tmp_path)
-    assert bank.warnings == tuple(f"i{n}.png: blank" for n in range(8))
 
 
 @pytest.mark.parametrize(
@@ -134,12 +104,6 @@ def test_workers_get_a_path_not_the_images(tmp_path: Path, monkeypatch: pytest.M
     assert not images.images.flags.writeable
 
 
-def test_a_moved_bank_opens(tmp_path: Path) -> None:
-    bank = build_bank(Tiny(), SIZE, tmp_path / "a")
-    moved = shutil.move(bank.path, tmp_path / "b")
-    assert Bank.open(moved).open_test().subjects.tolist() == ["t,1", 't"2"']
-
-
 def test_image_set_identities_years_and_matches() -> None:
     columns = {
         "row": range(8),
@@ -157,24 +121,3 @@ def test_image_set_identities_years_and_matches() -> None:
     assert np.flatnonzero(images.matched_query_mask(per_side=True)).tolist() == [3]
     assert images.select(images.sides == "L").rows.tolist() == [1, 2, 3]
     assert images.identities().dtype == images.times.dtype == np.int64
-
-
-@pytest.mark.skipif(not (REAL_DATA / "nih").is_dir(), reason="no shared/data/nih beside the repository")
-def test_nih_bank(tmp_path: Path) -> None:
-    build_bank(FileSource(manifest(REAL_DATA / "nih" / "images64_manifest.csv")), 64, tmp_path)
-    start = time.perf_counter()
-    bank = build_bank(FileSource(manifest(REAL_DATA / "nih" / "images64_manifest.csv")), 64, tmp_path)
-    assert time.perf_counter() - start < 1
-    assert bank.summary["development"]["images"] == 690
-    assert bank.summary["test"] == {
-        "images": 310,
-        "subjects": 15,
-        "queries": 198,
-        "queries_without_match": 0,
-        "gallery": 112,
-        "years": {"0": 112, "1": 67, "2": 12, "3": 10, "4": 33, "5": 60, "6": 2, "7": 11, "10": 3},
-    }
-    development, test = bank.development(), bank.open_test()
-    assert development.matched_query_mask().sum() == 247
-    assert not set(development.subjects) & set(test.subjects)
-    assert json.loads((bank.path / "bank.json").read_text())["description"]["kind"] == "manifest"

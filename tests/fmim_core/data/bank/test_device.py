@@ -67,13 +67,6 @@ def test_what_is_fetched_ahead_comes_in_order_and_never_by_more_than_two(count: 
     assert all(lead <= BATCHES_AHEAD for lead in overtaken)
 
 
-def test_a_fetch_runs_beside_what_is_done_with_the_one_before() -> None:
-    began = [threading.Event() for _ in range(4)]
-    for number, _ in enumerate(fetched_ahead(lambda n: began[n].set(), 4)):
-        if number < 3:
-            assert began[number + 1].wait(timeout=60)
-
-
 def test_what_a_fetch_raises_comes_in_its_turn_and_the_thread_ends() -> None:
     def fetch(number: int) -> float:
         return 1 / (2 - number)
@@ -82,13 +75,4 @@ def test_what_a_fetch_raises_comes_in_its_turn_and_the_thread_ends() -> None:
     assert [next(results), next(results)] == [0.5, 1.0]
     with pytest.raises(ZeroDivisionError):
         next(results)
-    assert threading.active_count() == before
-
-
-def test_the_thread_ends_when_nobody_asks_any_more() -> None:
-    before = threading.active_count()
-    results = fetched_ahead(float, 100)
-    next(results)
-    assert threading.active_count() == before + 1
-    results.close()
     assert threading.active_count() == before

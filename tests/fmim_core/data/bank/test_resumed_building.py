@@ -5,13 +5,10 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
-from fmim_core.data.listings.listing import FileSource
-from fmim_core.data.sets.manifest import manifest
 from tests.support.pictures import COUNT, SIZE, Files, Pictures, content, interrupted, start
 
 
@@ -64,7 +61,7 @@ def test_a_finished_block_that_was_damaged_is_decoded_again(tmp_path: Path, whol
     assert [path.name for path in folder.iterdir()] == ["notes.txt"]
 
 
-@pytest.mark.parametrize("left", [0, 1, 100, -1])
+@pytest.mark.parametrize("left", [0, 100, -1])
 def test_a_torn_log_costs_the_block_that_it_was_about_to_tell_of(tmp_path: Path, whole: Bank, left: int) -> None:
     log = interrupted(Pictures(), tmp_path, after=700) / "blocks.jsonl"
     first, second = filter(None, log.read_text().splitlines())
@@ -103,42 +100,8 @@ def test_leaving_images_out_costs_nothing_and_adding_some_those_that_moved_back(
     )
 
 
-def test_images_that_could_not_be_read_are_tried_again_alone(tmp_path: Path, whole: Bank) -> None:
-    for source in (Pictures(bad=[3, 600]), Pictures(bad=[600])):
-        with pytest.raises(ValueError, match="cannot be used"):
-            build_bank(source, SIZE, tmp_path)
-    assert sorted(source.reads) == [3, 600]
-    last = Pictures()
-    assert content(build_bank(last, SIZE, tmp_path)) == content(whole)
-    assert last.reads == [600]
-
-
 def test_nothing_is_taken_from_images_that_have_changed_or_were_built_at_another_size(tmp_path: Path) -> None:
     interrupted(Pictures(), tmp_path / "a", after=700)
     for source, size in ((Pictures(version="2"), SIZE), (Pictures(), 16)):
         build_bank(source, size, tmp_path / "a")
         assert len(source.reads) == COUNT
-
-
-def test_a_mended_file_of_a_manifest_is_the_only_one_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from PIL import Image
-
-    lines = ["image,subject,months,side,split"]
-    for n in range(6):
-        Image.fromarray(np.arange(n, n + 100, dtype=np.uint8).reshape(10, 10)).save(tmp_path / f"{n}.png")
-        lines.append(f"{n}.png,s{n // 2},{n % 2 * 12},R,{'test' if n < 2 else 'train'}")
-    (tmp_path / "m.csv").write_text("\n".join(lines))
-    good = (tmp_path / "4.png").read_bytes()
-    (tmp_path / "4.png").write_bytes(b"")
-    with pytest.raises(ValueError, match="1 of 6 images"):
-        build_bank(FileSource(manifest(tmp_path / "m.csv")), 10, tmp_path / "banks")
-    (tmp_path / "4.png").write_bytes(good)
-    reads, read = list[int](), FileSource.read
-    monkeypatch.setattr(FileSource, "read", lambda self, row, size: (reads.append(row), read(self, row, size))[1])
-    bank = build_bank(FileSource(manifest(tmp_path / "m.csv")), 10, tmp_path / "banks")
-    assert reads == [4]
-    assert bank.images[4, 0].tolist() == list(range(13, 3, -1))  # right images are mirrored
-    unmirrored = FileSource(manifest(tmp_path / "m.csv", mirror_right=False))
-    assert not set(unmirrored.image_keys) & set(FileSource(manifest(tmp_path / "m.csv")).image_keys)
