@@ -1,4 +1,4 @@
-"""What a study's report shows: what every study has, after what the study's own file in this folder adds."""
+"""The contents of a study's report: what every study has, after what the study's own file in this folder adds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MakePlot = Callable[[Results], Plot]
 
 @dataclass(frozen=True)
 class Contents:
-    """What a study's report has of its own.
+    """All that a study's report has of its own.
 
     Args:
         verdict: the answer in words.
@@ -39,7 +39,7 @@ class Contents:
     leaves_out: tuple[Part[Any], ...] = ()
 
     def parts(self, results: Results) -> Mapping[Section, Sequence[Part[Any]]]:
-        """The parts of each section: its own, and those of every study for which the results have what is needed."""
+        """Return the parts of each section: its own, and those of every study whose needs the results meet."""
         shared = [part for part in parts_of_every_study() if part not in self.leaves_out and part.possible(results)]
         own: dict[Section, tuple[Callable[[Results], Any], ...]] = {
             Section.TABLES: self.tables,
@@ -55,7 +55,7 @@ class Contents:
         }
 
     def tidy(self, results: Results, others: Collection[str]) -> Table:
-        """The tidy table, named after the study; STUDY_values where one of the other tables has that name."""
+        """Return the tidy table, named after the study; STUDY_values where one of the other tables has that name."""
         table = self.every_value(results)
         return replace(table, name=f"{table.name}_values") if table.name in others else table
 

@@ -28,13 +28,13 @@ _ENTRIES = ("epsilon", "beta", "loss", "delta_mean", "phi_an_mean", "active_shar
 
 
 def milestones_table(results: Results) -> Table:
-    """A few epochs of every arm, from the first to the last, for the reader."""
+    """Return a few epochs of every arm, from the first to the last, for the reader."""
     title = "From the first epoch to the last"
     return _epochs_table(results, "epoch_milestones", title, milestones)
 
 
 def epochs_table(results: Results) -> Table:
-    """Every epoch of every arm."""
+    """Return every epoch of every arm."""
     return _epochs_table(results, "epochs", "Every epoch", list)
 
 
@@ -69,12 +69,12 @@ def _epochs_table(results: Results, name: str, title: str, choose: Callable[[Ite
 
 
 def _value(stat: MeanSE) -> float | None:
-    """The mean; None, a dash, where no seed has the entry at all, as Triplet has no β."""
+    """Return the mean; None, a dash, where no seed has the entry at all, as Triplet has no β."""
     return None if stat.nan == stat.n else stat.mean
 
 
 def dynamics_verdict(results: Results) -> Verdict:
-    """Where the margins end and where the published ones do, how Δ and φ_an moved, and batches without a triplet."""
+    """Say where the margins end and the published ones do, how Δ and φ_an moved, and of batches without a triplet."""
     found, caveats = histories_by_arm(results), (*epochs_caution(results, _WHY_EPOCHS_MATTER), *cautions(results))
     if not found:
         return Verdict(lead(results), ("No replicate is completed yet.",), caveats)

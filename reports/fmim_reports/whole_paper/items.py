@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from fmim_reports.parts.queries.samples import samples_plot
+from fmim_reports.parts.queries.pictures import samples_plot
 from fmim_reports.parts.training.distributions import distributions_plot
 from fmim_reports.parts.training.margins import margins_plot
 from fmim_reports.parts.training.surfaces import surfaces_plot

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fmim_reports.parts.queries.samples import samples_plot
+from fmim_reports.parts.queries.pictures import samples_plot, worst_queries_plot
 from fmim_reports.parts.queries.uncertainty import uncertainty_by_year_table
-from fmim_reports.parts.queries.worst import worst_queries_plot
 from fmim_reports.parts.years import by_year_table, year_plot
 from fmim_reports.reading.results import read_results
 from fmim_reports.studies import baselines, contents_of, lambda_sweep

@@ -1,34 +1,33 @@
-"""Pictures of images of the bank, which the runner has laid beside the records."""
+"""Queries as pictures: samples with what each arm found, and the worst; their images lie beside the records."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 import matplotlib.image
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from fmim_reports.drawing.plotting import COLUMN_INCHES, NothingToDraw
-from fmim_reports.parts.queries.shown import ShownQuery
+from fmim_reports.drawing.plotting import COLUMN_INCHES, NothingToDraw, Plot
+from fmim_reports.parts.queries.shown import ShownQuery, best_arm, sampled_queries, worst_of_all, worst_of_best_arm
 from fmim_reports.reading.results import Results
+from fmim_reports.writing.captions import caption
+from fmim_reports.writing.sections import Section, in_every_study
 
 FOUND, MISSED = "#009E73", "#E69F00"  # green and orange as in the paper, in their colour-blind safe shades
 _SIDE = 0.84  # of a picture, in widths of a column of pictures
 _BENEATH = 0.22  # inches below a picture for its text
 _GAP = 0.05  # between a picture and its text, in widths of a column
 _LETTERS = 7  # points
+_WORST_HEADS = ("query", "true match", "found first")
 
-
-@dataclass(frozen=True)
-class Picture:
-    """An image with a text beneath it, and a frame of that colour if one is given."""
-
-    image: np.ndarray
-    text: str
-    frame: str | None = None
+Picture = tuple[int, str, str | None]
+"""A row of the bank, the text beneath its image, and the colour of a frame, if there is one."""
 
 
 @dataclass(frozen=True)
@@ -38,48 +37,138 @@ class Pictures:
     All of a panel are drawn in one pair of axes: with axes for each picture a figure takes seconds.
     """
 
+    results: Results
     rows: int
     columns: int
 
     @property
     def height(self) -> float:
-        """Inches that they take in a figure of column width."""
+        """Return the inches that they take in a figure of column width."""
         return self.rows * self._row * COLUMN_INCHES / self.columns
 
     @property
     def _row(self) -> float:
-        """The height of a row, in widths of a column."""
+        """Return the height of a row, in widths of a column."""
         return _SIDE + _BENEATH * self.columns / COLUMN_INCHES
 
-    def draw(self, axes: Axes, heads: Sequence[str], rows: Iterable[Sequence[Picture]], **look: Any) -> None:
-        """Draws a panel of pictures under the heads of its columns, which have this look."""
-        for place, head in enumerate(heads):
-            axes.text(place + _SIDE / 2, -2 * _GAP, head, ha="center", va="bottom", fontsize=_LETTERS, **look)
+    def check(self, shown: Iterable[ShownQuery]) -> None:
+        """Raise `NothingToDraw` where an image of these queries is not there."""
+        rows = sorted(row for query in shown for row in query.rows if not self._path(row).is_file())
+        if rows:
+            raise NothingToDraw(f"samples/{rows[0]}.png is missing: run the study again to write it, without any trial")
+
+    def _path(self, row: int) -> Any:
+        return self.results.out / "samples" / f"{row}.png"
+
+    def draw(self, axes: Axes, heads: Sequence[str], rows: Iterable[Sequence[Picture]], **letters: Any) -> None:
+        """Draw a panel of pictures under the heads of its columns, which have these letters."""
+        for column, head in enumerate(heads):
+            axes.text(column + _SIDE / 2, -2 * _GAP, head, ha="center", va="bottom", fontsize=_LETTERS, **letters)
         for number, row in enumerate(rows):
-            for place, picture in enumerate(row):
-                _draw(axes, picture, place, number * self._row)
+            top = number * self._row
+            for left, (of_bank, text, frame) in enumerate(row):
+                image = np.asarray(matplotlib.image.imread(self._path(of_bank)))
+                place = (left, left + _SIDE, top + _SIDE, top)
+                axes.imshow(image, cmap="gray", vmin=0, vmax=1, interpolation="nearest", extent=place)
+                beneath = (left + _SIDE / 2, top + _SIDE + _GAP)
+                axes.text(*beneath, text, ha="center", va="top", fontsize=_LETTERS)
+                if frame:
+                    line: dict[str, Any] = {"fill": False, "edgecolor": frame, "linewidth": 2, "clip_on": False}
+                    axes.add_patch(Rectangle((left, top), _SIDE, _SIDE, **line))
         axes.set(xlim=(-_GAP / 2, len(heads) - 1 + _SIDE + _GAP / 2), ylim=(self.rows * self._row, -_GAP / 2))
         axes.set_anchor("N")  # heads stand above the axes, where the layout leaves room for them
         axes.set_axis_off()
 
 
-def _draw(axes: Axes, picture: Picture, left: float, top: float) -> None:
-    place = (left, left + _SIDE, top + _SIDE, top)
-    axes.imshow(picture.image, cmap="gray", vmin=0, vmax=1, interpolation="nearest", extent=place)
-    beneath = top + _SIDE + _GAP
-    axes.text(left + _SIDE / 2, beneath, picture.text, ha="center", va="top", fontsize=_LETTERS)
-    if picture.frame:
-        look: dict[str, Any] = {"fill": False, "edgecolor": picture.frame, "linewidth": 2, "clip_on": False}
-        axes.add_patch(Rectangle((left, top), _SIDE, _SIDE, **look))
+@in_every_study(Section.FIGURES)
+def samples_plot(results: Results) -> Plot:
+    """Draw a row per query: it, its nearest true match, and each arm's top-1, framed green or orange.
 
-
-def images_of(results: Results, shown: Iterable[ShownQuery]) -> dict[int, np.ndarray]:
-    """The images of these queries by their rows.
+    As in Fig. 1(a) and Suppl. Fig. 3 of the paper.
 
     Raises:
-        NothingToDraw: one is not there.
+        NothingToDraw: no arm has the queries of its first replicate yet, or the sampled images are missing.
     """
-    paths = {row: results.out / "samples" / f"{row}.png" for query in shown for row in query.rows}
-    if missing := sorted(row for row, path in paths.items() if not path.is_file()):
-        raise NothingToDraw(f"samples/{missing[0]}.png is missing: run the study again to write it, without any trial")
-    return {row: np.asarray(matplotlib.image.imread(path)) for row, path in paths.items()}
+    found = sampled_queries(results)
+    if not found:
+        raise NothingToDraw("no arm has completed its first replicate and kept its queries")
+    labels = {name: results.arm(name).label for name in found}
+    queries, (first, *_) = [*zip(*found.values(), strict=True)], found.values()
+    grid = Pictures(results, len(first), 2 + len(found))
+    grid.check(query for row in queries for query in row)
+
+    def pictures(row: Sequence[ShownQuery]) -> list[Picture]:
+        beside = [(one.top_row, f"{one.rank:g}", MISSED if one.missed else FOUND) for one in row]
+        time = results.interval.short(row[0].time)
+        return [(row[0].query_row, time, None), (row[0].truth_row, "", None), *beside]
+
+    heads = [_wrapped(head, 18, 3) for head in ("query", "truth", *labels.values())]
+
+    def draw(figure: Figure) -> None:
+        grid.draw(figure.subplots(), heads, map(pictures, queries), rotation=90, fontweight="bold")
+
+    which = f"the latest visit of a test subject (its {results.interval.after_baseline} beneath)"
+    text = (
+        f"Each row is one query, {which if results.dated else 'of a test subject'}, its nearest true match as the "
+        "first arm ranks it, and the first image each arm's seed 0 retrieved: green frame, the right person; orange, "
+        "somebody else. Beneath it the rank of the nearest true match. The subjects are drawn by a hash, alike for "
+        "every arm."
+    )
+    ranks = {labels[arm]: ", ".join(f"{query.rank:g}" for query in of_arm) for arm, of_arm in found.items()}
+    alt = "; ".join(f"{label}: ranks {listed}" for label, listed in ranks.items())
+    longest = max(len(line) for head in heads[2:] for line in head.split("\n"))
+    height = grid.height + 0.12 + 0.068 * longest
+    return Plot("retrieval_samples", "Retrieval samples", caption(results, text), alt, height, draw)
+
+
+@in_every_study(Section.FIGURES)
+def worst_queries_plot(results: Results) -> Plot:
+    """Draw a row per query with nearest true match and wrong first image: the worst of the best arm, then of all arms.
+
+    Raises:
+        NothingToDraw: no replicate has its queries yet, none of them is missed, or an image is not there.
+    """
+    best = best_arm(results)
+    if best is None:
+        raise NothingToDraw("no completed replicate has kept its queries")
+    label, interval = results.arm(best).label, results.interval
+    halves = {label: worst_of_best_arm(results), "all arms": worst_of_all(results) if len(results.arms) > 1 else []}
+    blocks = {title: shown for title, shown in halves.items() if shown}
+    if not blocks:
+        raise NothingToDraw("every query was found at once with every seed of every arm")
+    grid = Pictures(results, max(map(len, blocks.values())), len(blocks) * len(_WORST_HEADS))
+    grid.check(query for shown in blocks.values() for query in shown)
+
+    def pictures(query: ShownQuery) -> list[Picture]:
+        missed = (query.top_row, f"{query.missed} of {query.of}", MISSED)
+        return [
+            (query.query_row, interval.short(query.time), None),
+            (query.truth_row, f"rank {query.rank:g}", None),
+            missed,
+        ]
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(1, len(blocks), squeeze=False)[0]
+        for axes, (name, shown) in zip(panels, blocks.items(), strict=True):
+            grid.draw(axes, _WORST_HEADS, map(pictures, shown))
+            axes.set_title(_wrapped(name, 26, 2), loc="center", fontsize=7, pad=14)  # points above, for the heads
+
+    chosen = [f"those of {label}, the best arm by test {results.metric.label}, by AP over seeds"]
+    chosen += ["those of all arms by how many replicates missed them"] if "all arms" in blocks else []
+    beneath = f"Beneath a query its {interval.after_baseline}; beneath" if results.dated else "Beneath"
+    text = (
+        f"Test queries that are found worst: {'; '.join(chosen)}. {beneath} its nearest true match the median rank of "
+        "it; framed, the wrong image that was found first most often, and in how many replicates somebody else was."
+    )
+
+    def in_words(query: ShownQuery) -> str:
+        name = query.query if query.time is None else f"{query.query} ({interval.short(query.time)})"
+        return f"{name} at rank {query.rank:g}, missed by {query.missed} of {query.of}"
+
+    alt = ". ".join(f"{name}: {'; '.join(map(in_words, shown))}" for name, shown in blocks.items())
+    return Plot("worst_queries", "The worst queries", caption(results, text), alt, grid.height + 0.5, draw)
+
+
+def _wrapped(label: str, letters: int, lines: int) -> str:
+    """Return a label in as many lines as there is room for above a column of images."""
+    return "\n".join(wrap(label, letters, max_lines=lines, placeholder=" …"))

@@ -1,4 +1,4 @@
-"""Which queries a report shows as pictures, by their rows of the bank: a few drawn by a hash, and the worst."""
+"""The queries that a report shows as pictures, by their rows of the bank: a few drawn by a hash, and the worst."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ShownQuery:
 
 
 def sampled_queries(results: Results) -> dict[str, list[ShownQuery]]:
-    """What each arm's seed 0 found for the same queries: the latest of a few subjects that a hash draws.
+    """Return what each arm's seed 0 found for the same queries: the latest of a few subjects that a hash draws.
 
     Of at most seven arms, first of those that are compared.
     """
@@ -63,7 +63,7 @@ def sampled_queries(results: Results) -> dict[str, list[ShownQuery]]:
 
 
 def best_arm(results: Results) -> str | None:
-    """The arm with the best test metric over the seeds whose queries are known; None without any."""
+    """Return the arm with the best test metric over the seeds whose queries are known; None without any."""
     if results.queries.scored.empty:
         return None
     means = {arm: float(results.queries.values(arm, results.metric).to_numpy().mean()) for arm in _known(results)}
@@ -72,18 +72,18 @@ def best_arm(results: Results) -> str | None:
 
 
 def worst_of_best_arm(results: Results) -> list[ShownQuery]:
-    """The queries that the best arm ranks worst: those of lowest mean AP over its seeds that any seed missed."""
+    """Return the queries that the best arm ranks worst: those of lowest mean AP over its seeds that any seed missed."""
     best = best_arm(results)
     return [] if best is None else _worst(results, [best], ["ap"])
 
 
 def worst_of_all(results: Results) -> list[ShownQuery]:
-    """The queries that most replicates of all arms missed; among equals those of lowest mean AP."""
+    """Return the queries that most replicates of all arms missed; among equals those of lowest mean AP."""
     return _worst(results, _known(results), ["hit", "ap"])
 
 
 def _known(results: Results) -> list[str]:
-    """The arms of which some seed's queries are known."""
+    """Return the arms of which some seed's queries are known."""
     return [arm.name for arm in results.arms if results.queries.seeds(arm.name)]
 
 
@@ -101,7 +101,7 @@ def _worst(results: Results, arms: list[str], by: list[str]) -> list[ShownQuery]
 
 
 def _over_replicates(asked: pd.Series, found: Sequence[pd.Series], unit: str) -> ShownQuery:
-    """One query over replicates: the images are those that most of them found, of those that missed if any did."""
+    """Return one query over replicates, with the images that most of them found, of those that missed if any did."""
     missed = [one for one in found if one["rank"] > 1]
     truth, top = (_most_frequent([one[name] for one in missed or found]) for name in ("truth_row", "top_row"))
     rank = float(np.median([one["rank"] for one in found]))
@@ -110,13 +110,13 @@ def _over_replicates(asked: pd.Series, found: Sequence[pd.Series], unit: str) ->
 
 
 def _most_frequent(rows: Sequence[float]) -> int:
-    """The lowest of the most frequent ones."""
+    """Return the lowest of the most frequent ones."""
     values, counts = np.unique(np.asarray(rows, dtype=np.int64), return_counts=True)
     return int(values[counts.argmax()])
 
 
 def shown_rows(results: Results) -> set[int]:
-    """The rows of the bank whose images a report shows."""
+    """Return the rows of the bank whose images a report shows."""
     shown = [*worst_of_best_arm(results), *worst_of_all(results)]
     shown += [query for queries in sampled_queries(results).values() for query in queries]
     return {row for query in shown for row in query.rows}

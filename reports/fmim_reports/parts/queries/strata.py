@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +12,7 @@ from fmim_reports.parts.queries.uncertainty import COLUMNS, NO_QUERIES, WHAT, kn
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM
-from fmim_reports.writing.sections import Section, in_every_study
+from fmim_reports.writing.sections import Need, Part, Section
 from fmim_reports.writing.tables import Column, Table
 
 UNKNOWN = "unknown"
@@ -28,13 +27,13 @@ class Bands:
     edges: tuple[float, ...]
 
     def names(self) -> list[str]:
-        """`to 49`, `50 to 59`, …, `from 80`, of whole numbers."""
+        """Return `to 49`, `50 to 59`, …, `from 80`, of whole numbers."""
         starts = [f"{edge + 1:g}" for edge in self.edges]
         between = [f"{start} to {edge:g}" for start, edge in zip(starts, self.edges[1:], strict=False)]
         return [f"to {self.edges[0]:g}", *between, f"from {starts[-1]}"]
 
     def of(self, values: pd.Series) -> pd.Series:
-        """The name of each number's range; a number between two whole ones belongs to the lower; blank without one."""
+        """Return the name of each number's range, the lower one's between two whole numbers; blank without a number."""
         numbers = np.floor(pd.to_numeric(values, errors="coerce").to_numpy(dtype=float))
         places = np.searchsorted(np.asarray(self.edges), numbers)
         named = np.asarray(self.names(), dtype=object)[places]
@@ -45,8 +44,8 @@ AGE = Bands((49, 59, 69))
 MONTHS = Bands((12, 36, 60, 96))
 
 
-def known(column: str) -> Callable[[Results], bool]:
-    """That the data set says this of some test query."""
+def known(column: str) -> Need:
+    """Return whether the data set says this of some test query, asked of the results."""
 
     def need(results: Results) -> bool:
         scored = results.queries.scored
@@ -56,82 +55,47 @@ def known(column: str) -> Callable[[Results], bool]:
 
 
 def years_apart(results: Results) -> bool:
-    """That its queries are grouped by years: of shorter intervals `MONTHS` would hold most queries in one band."""
+    """Return whether queries are grouped by years: `MONTHS` would hold most of those of shorter intervals in a band."""
     return results.dated and results.interval == YEAR
 
 
-@in_every_study(Section.MORE, years_apart)
-def by_interval_table(results: Results) -> Table:
-    """By months after baseline."""
-    return _table(results, "interval", "Months after baseline", "months", MONTHS)
+def _by(name: str, title: str, column: str = "", bands: Bands | None = None, need: Need | None = None) -> Part[Table]:
+    """Return the part with a row per value and arm, of the queries' `column`, or else `name`, by bands or sorted."""
+
+    def make(results: Results) -> Table:
+        values = results.queries.scored[column or name]
+        if bands:
+            values = bands.of(values)
+        order = bands.names() if bands else sorted(set(values) - {""})
+        arms = known_arms(results)
+        rows = [
+            {name: value, "rule": arm is arms[0], "arm": arm} | uncertainty_of(results, arm.name, queries)
+            for value, queries in strata(values, results.queries.scored["subject"], order).items()
+            for arm in arms
+        ]
+        text = (
+            f"Test {results.metric.label} in % by {title.lower()} of the query. {WHAT}. Values of fewer than "
+            f"{FEW_SUBJECTS} subjects stand together where there are several; {UNKNOWN}: the data set does not say."
+        )
+        columns, heading = [Column(name, title), ARM, *COLUMNS], f"{results.metric.label} by {title.lower()}"
+        return Table(f"by_{name}", heading, caption(results, text), columns, rows, notes_on(results, rows), NO_QUERIES)
+
+    make.__name__ = f"by_{name}_table"
+    return Part(make, Section.MORE, (need or known(name),))
 
 
-@in_every_study(Section.MORE, known("grade"))
-def by_grade_table(results: Results) -> Table:
-    """By Kellgren-Lawrence grade."""
-    return _table(results, "grade", "Grade")
-
-
-@in_every_study(Section.MORE, known("age"))
-def by_age_table(results: Results) -> Table:
-    """By age at the query's visit."""
-    return _table(results, "age", "Age", bands=AGE)
-
-
-@in_every_study(Section.MORE, known("sex"))
-def by_sex_table(results: Results) -> Table:
-    """By sex."""
-    return _table(results, "sex", "Sex")
-
-
-@in_every_study(Section.MORE, known("view"))
-def by_view_table(results: Results) -> Table:
-    """By the view in which the image was taken."""
-    return _table(results, "view", "View")
-
-
-@in_every_study(Section.MORE, known("disease"))
-def by_disease_table(results: Results) -> Table:
-    """By whether the image shows a disease."""
-    return _table(results, "disease", "Disease")
-
-
-@in_every_study(Section.MORE, known("tkr"))
-def by_tkr_table(results: Results) -> Table:
-    """By whether the knee was replaced by that visit."""
-    return _table(results, "tkr", "Knee replacement")
-
-
-@in_every_study(Section.MORE, known("side"))
-def by_side_table(results: Results) -> Table:
-    """By side."""
-    return _table(results, "side", "Side")
-
-
-def _table(results: Results, name: str, title: str, column: str = "", bands: Bands | None = None) -> Table:
-    """A row per value and arm, of the queries' `column` (`name` if none is given) by the bands, or else sorted."""
-    values = results.queries.scored[column or name]
-    if bands:
-        values = bands.of(values)
-    order = bands.names() if bands else sorted(set(values) - {""})
-    arms = known_arms(results)
-    rows = [
-        {name: value, "rule": arm is arms[0], "arm": arm} | uncertainty_of(results, arm.name, queries)
-        for value, queries in strata(values, results.queries.scored["subject"], order).items()
-        for arm in arms
-    ]
-    columns = [Column(name, title), ARM, *COLUMNS]
-    text = (
-        f"Test {results.metric.label} in % by {title.lower()} of the query. {WHAT}. Values of fewer than "
-        f"{FEW_SUBJECTS} subjects stand together where there are several; {UNKNOWN}: the data set does not say."
-    )
-    metric = results.metric.label
-    notes = notes_on(results, rows)
-    return Table(f"by_{name}", f"{metric} by {title.lower()}", caption(results, text), columns, rows, notes, NO_QUERIES)
+by_interval_table = _by("interval", "Months after baseline", "months", MONTHS, years_apart)
+by_grade_table = _by("grade", "Grade")  # of Kellgren and Lawrence
+by_age_table = _by("age", "Age", bands=AGE)  # at the query's visit
+by_sex_table = _by("sex", "Sex")
+by_view_table = _by("view", "View")
+by_disease_table = _by("disease", "Disease")
+by_tkr_table = _by("tkr", "Knee replacement")  # whether the knee was replaced by that visit
+by_side_table = _by("side", "Side")
 
 
 def strata(values: pd.Series, subjects: pd.Series, order: list[str]) -> dict[str, pd.Index]:
-    """The queries of each value in this order, then those put together, then the unknown; none is left out."""
+    """Return the queries of each value in this order, then those put together, then the unknown; none is left out."""
     found = {value: values.index[values == value] for value in order}
     found = {value: queries for value, queries in found.items() if len(queries)}
     small = [value for value, queries in found.items() if subjects[queries].nunique() < FEW_SUBJECTS]

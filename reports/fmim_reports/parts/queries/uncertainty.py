@@ -1,4 +1,4 @@
-"""How far each arm's test metric may be from what other seeds or other subjects would give, in all and by time."""
+"""Uncertainty: how far each arm's test metric may be from that of other seeds or subjects, in all and by time."""
 
 from __future__ import annotations
 
@@ -37,37 +37,33 @@ WHAT = (
 
 @in_every_study(Section.TABLES)
 def uncertainty_table(results: Results) -> Table:
-    """The primary metric of each arm over all queries, with its SE over seeds, over subjects, and over both."""
+    """Return the primary metric of each arm over all queries, with its SE over seeds, over subjects, and over both."""
     rows = [{"arm": arm} | uncertainty_of(results, arm.name) for arm in known_arms(results)]
     text = f"Test {results.metric.label} in % over all queries. {WHAT}."
-    columns = [ARM, *COLUMNS]
     title = "Uncertainty over seeds and subjects"
-    return Table("uncertainty", title, caption(results, text), columns, rows, notes_on(results, rows), NO_QUERIES)
+    notes = notes_on(results, rows)
+    return Table("uncertainty", title, caption(results, text), [ARM, *COLUMNS], rows, notes, NO_QUERIES)
 
 
 @in_every_study(Section.MORE, times_of_queries)
 def uncertainty_by_year_table(results: Results) -> Table:
-    """The same by years after baseline, or the data set's interval instead, a row per arm and time."""
-    interval, scored = results.interval, results.queries.scored
-    unit, of_scored = interval.unit, scored[interval.unit]
-    times = sorted(of_scored.dropna().unique().tolist())
+    """Return the same by years after baseline, or the data set's interval instead, a row per arm and time."""
+    interval, unit = results.interval, results.interval.unit
+    groups: dict[Any, pd.Index] = results.queries.scored.groupby(unit).groups
     rows = [
-        {"arm": arm, unit: int(time), "rule": time == times[0]}
-        | uncertainty_of(results, arm.name, scored.index[of_scored == time])
+        {"arm": arm, unit: int(time), "rule": number == 0} | uncertainty_of(results, arm.name, queries)
         for arm in known_arms(results)
-        for time in times
+        for number, (time, queries) in enumerate(sorted(groups.items()))
     ]
     columns = [ARM, Column(unit, interval.plural.capitalize(), "value", unit=interval.plural), *COLUMNS]
-    metric = results.metric.label
-    text = f"Test {metric} in % by the {interval.plural} between a query and its subject's baseline image. {WHAT}."
-    title = f"Uncertainty over seeds and subjects by {interval.after_baseline}"
-    return Table(
-        f"uncertainty_by_{unit}", title, caption(results, text), columns, rows, notes_on(results, rows), NO_QUERIES
-    )
+    between = f"the {interval.plural} between a query and its subject's baseline image"
+    text = f"Test {results.metric.label} in % by {between}. {WHAT}."
+    title, notes = f"Uncertainty over seeds and subjects by {interval.after_baseline}", notes_on(results, rows)
+    return Table(f"uncertainty_by_{unit}", title, caption(results, text), columns, rows, notes, NO_QUERIES)
 
 
 def uncertainty_of(results: Results, arm: str, queries: pd.Index | None = None) -> dict[str, Any]:
-    """The cells of `COLUMNS` for an arm's primary metric over these scored queries, or over all; and a `note`."""
+    """Return the cells of `COLUMNS` for an arm's primary metric over these queries or all, and a `note`."""
     values = _values(results)[arm]
     found = crossed_mean(values if queries is None else values[queries], results.queries.subjects)
     return {
@@ -86,17 +82,17 @@ def uncertainty_of(results: Results, arm: str, queries: pd.Index | None = None) 
 
 @once
 def _values(results: Results) -> dict[str, pd.DataFrame]:
-    """The primary metric of each of the known arms, seeds × queries."""
+    """Return the primary metric of each of the known arms, seeds × queries."""
     return {arm.name: results.queries.values(arm.name, results.metric) for arm in known_arms(results)}
 
 
 def known_arms(results: Results) -> list[Any]:
-    """The arms of which some replicate has its queries."""
+    """Return the arms of which some replicate has its queries."""
     return [arm for arm in results.arms if results.queries.seeds(arm.name)]
 
 
 def notes_on(results: Results, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What the rows of `uncertainty_of` note, each once, and of which arms queries are not known."""
+    """Return what the rows of `uncertainty_of` note, each once, and of which arms queries are not known."""
     lacking = {
         arm.label: sum(t.status == "completed" for t in results.of(arm.name, "replicate")) - len(seeds)
         for arm in results.arms

@@ -26,7 +26,7 @@ PHI_AN = ("phi_an_histogram", (-1.0, 1.0), "beta", "$φ_{an}$")
 
 
 def distributions_plot(results: Results) -> Plot:
-    """Δ and φ_an from the first epoch to the last, pooled over seeds: Figs. 2(b) and 2(c) of the paper."""
+    """Draw Δ and φ_an from the first epoch to the last, pooled over seeds: Figs. 2(b) and 2(c) of the paper."""
     found = histories_by_arm(results)
     drawn = {arm: seeds for arm, seeds in found.items() if _shown(seeds, DELTA) or _shown(seeds, PHI_AN)}
     if not drawn:
@@ -66,13 +66,13 @@ Kind = tuple[str, tuple[float, float], str, str]
 
 
 def _shown(seeds: Histories, kind: Kind) -> dict[int, np.ndarray]:
-    """Epoch → density of the epochs that are drawn and have counts."""
+    """Return the density by epoch, of those that are drawn and have counts."""
     every = {epoch: density(seeds, kind[0], epoch, *kind[1]) for epoch in milestones(epochs_of(seeds))}
     return {epoch: one for epoch, one in every.items() if one is not None}
 
 
 def _ridges(axes: Axes, seeds: Histories, kind: Kind) -> None:
-    """One step line per epoch, the first on top; what lies on the hard side of the epoch's margin is filled."""
+    """Draw a step line per epoch, the first on top; what lies on the hard side of the epoch's margin is filled."""
     ridges = _shown(seeds, kind)
     top = max((one.max() for one in ridges.values()), default=1.0)
     for place, (epoch, heights) in enumerate(ridges.items()):
@@ -95,7 +95,7 @@ def _ridges(axes: Axes, seeds: Histories, kind: Kind) -> None:
 
 
 def split(edges: np.ndarray, heights: np.ndarray, where: float) -> tuple[np.ndarray, np.ndarray]:
-    """The same steps with an edge at `where`, so that a margin inside a bin divides it; outside, nothing changes."""
+    """Return the same steps with an edge at `where`, so that a margin inside a bin divides it; unchanged outside."""
     place = int(np.searchsorted(edges, where))
     if math.isnan(where) or place in (0, len(edges)) or edges[place] == where:
         return edges, heights
@@ -103,7 +103,7 @@ def split(edges: np.ndarray, heights: np.ndarray, where: float) -> tuple[np.ndar
 
 
 def _range(drawn: Mapping[str, Histories], kind: Kind) -> tuple[float, float]:
-    """What holds all but 0.2 % of every distribution shown, and every margin."""
+    """Return what holds all but 0.2 % of every distribution shown, and every margin."""
     low, high = kind[1]
     ends: list[float] = []
     for seeds in drawn.values():
@@ -120,7 +120,7 @@ def _range(drawn: Mapping[str, Histories], kind: Kind) -> tuple[float, float]:
 
 
 def movement(seeds: Histories) -> str:
-    """`mean Δ 0.11 → 0.18, mean φ_an 0.14 → 0.08`, first to last epoch."""
+    """Return `mean Δ 0.11 to 0.18, mean φ_an 0.14 to 0.08`, first to last epoch."""
     epochs = epochs_of(seeds)
     return ", ".join(
         f"mean {sign} {decimal(at(seeds, name, epochs[0]).mean, 2)} to {decimal(at(seeds, name, epochs[-1]).mean, 2)}"

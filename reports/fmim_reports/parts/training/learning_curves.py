@@ -1,10 +1,12 @@
-"""How validation mAP rises during the training of the arms that a study compares, and whether it still does."""
+"""Learning curves: validation mAP during the training of the arms that a study compares."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
+import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -12,116 +14,90 @@ from fmim_core.metric_names import METRICS
 from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_y
 from fmim_reports.drawing.lines import draw_line, mean_points
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
-from fmim_reports.drawing.styles import ArmStyle, arm_styles, panels, shared_legend
+from fmim_reports.drawing.styles import arm_styles, panels, shared_legend
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import ArmSummary, arm_summaries
+from fmim_reports.reading.summary import arm_summaries
 from fmim_reports.stats import mean_se
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.formats import in_percent, points
+from fmim_reports.writing.formats import decimal, points
 from fmim_reports.writing.sections import Section, a_search_stage, declared_comparisons, in_every_study
 
 METRIC = METRICS["mAP"]
 
 
-@dataclass(frozen=True)
-class LearningCurve:
-    """An arm's validation mAP at each validated epoch, by fold, at its selected configuration."""
-
-    arm: ArmSummary
-    values: Mapping[int, Mapping[int, float]]
-
-    @property
-    def extent(self) -> Extent:
-        """In percent; an arm is judged by where its curve ends."""
-        stats = [mean_se(self.values[epoch]) for epoch in sorted(self.values)]
-        whole = Extent.over([100 * stat.mean for stat in stats], [100 * (stat.se or 0.0) for stat in stats])
-        return replace(whole, value=100 * stats[-1].mean)
-
-    @property
-    def last_gain(self) -> tuple[int, int, float] | None:
-        """The last two validated epochs and the mean gain between them; None with fewer."""
-        if len(self.values) < 2:
-            return None
-        before, end = sorted(self.values)[-2:]
-        folds = self.values[before].keys() & self.values[end].keys()
-        return before, end, mean_se({fold: self.values[end][fold] - self.values[before][fold] for fold in folds}).mean
+Curve = Mapping[int, Mapping[int, float]]
+"""An arm's validation mAP at each validated epoch, by fold, at its selected configuration."""
 
 
-def learning_curves(results: Results) -> dict[str, LearningCurve]:
-    """Of every arm that a declared comparison names, by its name."""
+def learning_curves(results: Results) -> dict[str, Curve]:
+    """Return the curve of every arm that a declared comparison names, by its name."""
     compared = {name for pair in results.comparisons for name in pair}
-    found = {}
+    found: dict[str, Curve] = {}
     for arm in arm_summaries(results):
-        if arm.name not in compared or arm.configuration is None:
-            continue
         values: dict[int, dict[int, float]] = {}
-        for trial in results.of(arm.name, "search", arm.configuration):
+        for trial in results.of(arm.name, "search", arm.configuration) if arm.configuration is not None else ():
             for row in trial.record.history if trial.record and trial.status == "completed" else ():
                 if row.validation_mAP is not None:
                     values.setdefault(row.epoch, {})[trial.replicate] = row.validation_mAP
-        if values:
-            found[arm.name] = LearningCurve(arm, values)
+        if values and arm.name in compared:
+            found[arm.name] = values
     return found
 
 
 @in_every_study(Section.FIGURES, declared_comparisons, a_search_stage)
 def learning_curves_plot(results: Results) -> Plot:
-    """Validation mAP over the epochs, one panel per group of arms."""
-    curves, styles = learning_curves(results), arm_styles(results)
+    """Draw validation mAP over the epochs, one panel per group of arms."""
+    curves = {arm: mean_points(values, scale=100) for arm, values in learning_curves(results).items()}
     if not curves:
         raise NothingToDraw("no compared arm has a selected configuration with a completed fold yet")
-    drawn = panels([curve.arm for curve in curves.values()])
-    scale = scale_of({name: curve.extent for name, curve in curves.items()})
+    arms, styles = [arm for arm in arm_summaries(results) if arm.name in curves], arm_styles(results)
+    drawn, scale = panels(arms), scale_of({name: _extent(curve) for name, curve in curves.items()})
 
     def draw(figure: Figure) -> None:
         row = figure.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
+        marks: dict[Axes, list[Mark]] = {}
         for (title, members), axes in zip(drawn.items(), row, strict=True):
-            for arm in (one for one in members if one.name not in scale.beyond):
-                style = styles[arm.name]
-                frame = mean_points(curves[arm.name].values, scale=100)
-                draw_line(axes, frame, label=style.label, markersize=3, **style.line)
+            marks[axes] = []
+            for arm in members:
+                style, curve = styles[arm.name], curves[arm.name]
+                # At its first epoch, with its values from the lowest to the highest, were it off the scale.
+                marks[axes].append(Mark(arm.name, curve["x"].iloc[0], range_text(curve["y"].tolist()), style.line))
+                if arm.name not in scale.beyond:
+                    draw_line(axes, curve, label=style.label, markersize=3, **style.line)
             axes.set(title=title, xlabel="epoch", ylabel="")
             axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         row[0].set_ylabel(f"validation {METRIC.label} (%)")
-        scale_y({axes: _marks(curves, m, styles) for m, axes in zip(drawn.values(), row, strict=True)}, scale)
+        scale_y(marks, scale)
         shared_legend(figure, row)
 
     text = (
         f"Validation {METRIC.label} during training of the selected configuration, mean over folds, band ± SE. A curve "
         "that still rises at its end has not been trained to its end, and its arm may rank otherwise after more epochs."
     )
-    text += scale.note
-    alt = "; ".join(f"{curve.arm.label} {_ends(curve)}" for curve in curves.values())
-    return Plot("learning_curves", "Learning curves of the compared arms", caption(results, text), alt, 2.8, draw)
+    ends = {arm.label: [(decimal(y, 1), int(x)) for x, y in curves[arm.name][["x", "y"]].to_numpy()] for arm in arms}
+    alt = "; ".join(
+        f"{label} from {points[0][0]} % at epoch {points[0][1]} to {points[-1][0]} % at epoch {points[-1][1]}"
+        for label, points in ends.items()
+    )
+    title = "Learning curves of the compared arms"
+    return Plot("learning_curves", title, caption(results, text + scale.note), alt, 2.8, draw)
 
 
-def _marks(
-    curves: Mapping[str, LearningCurve], arms: Sequence[ArmSummary], styles: Mapping[str, ArmStyle]
-) -> list[Mark]:
-    """Each arm at its first epoch, with its values from the lowest to the highest, were it off the scale."""
-    means = {arm.name: {epoch: mean_se(v).mean for epoch, v in curves[arm.name].values.items()} for arm in arms}
-    return [
-        Mark(name, min(by_epoch), range_text([100 * value for value in by_epoch.values()]), styles[name].line)
-        for name, by_epoch in means.items()
-    ]
-
-
-def _ends(curve: LearningCurve) -> str:
-    epochs = sorted(curve.values)
-    first, last = (in_percent(mean_se(curve.values[epoch]).mean, 1) for epoch in (epochs[0], epochs[-1]))
-    return f"from {first} % at epoch {epochs[0]} to {last} % at epoch {epochs[-1]}"
+def _extent(curve: pd.DataFrame) -> Extent:
+    """Return the extent of a curve; an arm is judged by where it ends."""
+    values, spreads = curve["y"].tolist(), (curve["high"] - curve["y"]).tolist()
+    return replace(Extent.over(values, spreads), value=values[-1])
 
 
 def trailing_cautions(results: Results) -> list[str]:
-    """Where an arm whose margins change during training trails: how much both still gained at the end."""
+    """Name each arm whose margins change during training and that trails, with what both still gained at the end."""
     curves, found = learning_curves(results), []
     tests = {arm.name: arm.test.stat.mean for arm in arm_summaries(results)}
     sign = 1 if results.metric.higher_is_better else -1
     for name, other in results.comparisons:
-        if not results.arm(name).margins_vary or not sign * tests[name] < sign * tests[other]:
-            continue
-        gains = [curves[one].last_gain if one in curves else None for one in (name, other)]
-        if gains[0] is None or gains[1] is None:
+        trails = results.arm(name).margins_vary and sign * tests[name] < sign * tests[other]
+        gains = [last_gain(curves.get(one, {})) for one in (name, other)]
+        if not trails or gains[0] is None or gains[1] is None:
             continue
         before, end, gained = gains[0]
         found.append(
@@ -131,3 +107,12 @@ def trailing_cautions(results: Results) -> list[str]:
             "curves of the compared arms”)."
         )
     return found
+
+
+def last_gain(curve: Curve) -> tuple[int, int, float] | None:
+    """Return the last two validated epochs and the mean gain between them; None with fewer."""
+    if len(curve) < 2:
+        return None
+    before, end = sorted(curve)[-2:]
+    folds = curve[before].keys() & curve[end].keys()
+    return before, end, mean_se({fold: curve[end][fold] - curve[before][fold] for fold in folds}).mean

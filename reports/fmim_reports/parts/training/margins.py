@@ -24,17 +24,17 @@ _PUBLISHED = "published (OAI, AdaTriplet)"
 
 
 def margins_plot(results: Results) -> Plot:
-    """ε(t), β(t) and the loss of every arm, with the paper's."""
+    """Draw ε(t), β(t) and the loss of every arm, with the paper's."""
     return margins_of(results, [arm.name for arm in results.arms])
 
 
 def varying_margins_plot(results: Results) -> Plot:
-    """The same of the arms whose margins change during a training."""
+    """Draw the same of the arms whose margins change during a training."""
     return margins_of(results, [arm.name for arm in results.arms if arm.margins_vary])
 
 
 def margins_of(results: Results, arms: Sequence[str]) -> Plot:
-    """The figure for some arms, of those that have a completed replicate.
+    """Draw the figure for some arms, of those that have a completed replicate.
 
     Raises:
         NothingToDraw: none of them has one.

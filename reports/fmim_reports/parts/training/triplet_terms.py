@@ -1,10 +1,11 @@
-"""Whether the triplet term of each arm had anything to do: initial margins, batches without an active triplet."""
+"""The work of each arm's triplet term: initial margins, and batches without an active triplet."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
 
 from fmim_core.records import EpochRow
 from fmim_reports.reading.results import Results
@@ -18,91 +19,52 @@ MOST_EMPTY = 0.02
 """Share of an arm's batches that may be without an active triplet before a report warns of it."""
 
 
-@dataclass(frozen=True)
-class TripletTerm:
-    """What became of an arm's triplet term in all epochs of its completed trials' models, search and replicates.
+def triplet_terms(results: Results) -> list[dict[str, Any]]:
+    """Return a row for every arm with a completed trial, of all epochs of its trials' models, search and replicates.
 
-    initial: how its schedule begins, as its configuration says; empty for margins that are given.
-    epsilon, beta: means over models of the margins in force in the first epoch; not-a-number where there are none.
-    empty, batches: batches without an active triplet, and all. first_empty, first_batches: of the first epochs alone.
-    without_margin: of the empty batches, those of epochs whose ε was 0 throughout.
-    active_share: mean over epochs of the share of triplets with a non-zero term; not-a-number for losses without any.
+    `initial`: how its schedule begins, as its configuration says. `epsilon`, `beta`: means over models of the margins
+    in force in the first epoch. `batches`; `empty` of them without an active triplet, `empty_share`, `first_empty` as a
+    share of the first epochs' alone, and `without_margin` of them in epochs whose ε was 0 throughout. `active_share`:
+    mean over epochs of the share of triplets with a non-zero term. What there is not is not a number.
     """
-
-    arm: str
-    label: str
-    initial: str
-    epsilon: float
-    beta: float
-    empty: int
-    batches: int
-    first_empty: int
-    first_batches: int
-    without_margin: int
-    active_share: float
-
-    @property
-    def empty_share(self) -> float:
-        return self.empty / self.batches if self.batches else math.nan
-
-
-def triplet_terms(results: Results) -> list[TripletTerm]:
-    """Every arm with a completed trial, in plan order."""
-    found = []
+    rows = []
     for arm in results.arms:
-        records = [
-            trial.record
-            for stage in results.stages
-            for trial in results.of(arm.name, stage)
-            if trial.record and trial.status == "completed" and trial.record.history
-        ]
-        if not records:
-            continue
+        trials = [trial for stage in results.stages for trial in results.of(arm.name, stage)]
+        records = [t.record for t in trials if t.record and t.status == "completed" and t.record.history]
         histories = [history for record in records for history in record.histories if history]
-        rows, first = [row for history in histories for row in history], [history[0] for history in histories]
-        found.append(
-            TripletTerm(
-                arm=arm.name,
-                label=arm.label,
-                initial=str(records[0].config["margins"].get("initial", "")),
-                epsilon=_mean([row.epsilon for row in first]),
-                beta=_mean([row.beta for row in first]),
-                empty=_empty(rows),
-                batches=sum(row.batches for row in rows),
-                first_empty=_empty(first),
-                first_batches=sum(row.batches for row in first),
-                without_margin=_empty([row for row in rows if row.epsilon == 0]),
-                active_share=_mean([row.active_share for row in rows]),
-            )
-        )
-    return found
+        if histories:
+            initial = str(records[0].config["margins"].get("initial", "")) or "given"
+            rows.append({"arm": arm, "initial": initial} | _counted(histories))
+    return rows
+
+
+def _counted(histories: Sequence[Sequence[EpochRow]]) -> dict[str, Any]:
+    every, first = [row for history in histories for row in history], [history[0] for history in histories]
+    batches, empty = sum(row.batches for row in every), _empty(every)
+    of_first = sum(row.batches for row in first)
+    return {
+        "epsilon": fmean(row.epsilon for row in first),
+        "beta": fmean(row.beta for row in first),
+        "batches": batches,
+        "empty": empty,
+        "empty_share": empty / batches if batches else math.nan,
+        "first_empty": _empty(first) / of_first if of_first else math.nan,
+        "without_margin": _empty([row for row in every if row.epsilon == 0]),
+        "active_share": fmean(row.active_share for row in every),
+    }
 
 
 def _empty(rows: Sequence[EpochRow]) -> int:
     return sum(row.empty_batches for row in rows)
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
 @in_every_study(Section.MORE)
 def triplet_terms_table(results: Results) -> Table:
-    """Initial margins, empty batches and the active share of every arm."""
+    """Return initial margins, empty batches and the active share of every arm whose loss has triplets."""
     rows = [
-        {
-            "arm": results.arm(one.arm),
-            "initial": one.initial or "given",
-            "epsilon": _number(one.epsilon),
-            "beta": _number(one.beta),
-            "batches": one.batches,
-            "empty": one.empty,
-            "empty_share": _number(one.empty_share),
-            "first_empty": one.first_empty / one.first_batches if one.first_batches else None,
-            "active_share": _number(one.active_share),
-        }
-        for one in triplet_terms(results)
-        if not math.isnan(one.active_share)
+        {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in row.items()}
+        for row in triplet_terms(results)
+        if not math.isnan(row["active_share"])
     ]
     first, empty = "First epoch", "Batches without an active triplet"
     columns = [
@@ -126,20 +88,15 @@ def triplet_terms_table(results: Results) -> Table:
     return Table("triplet_terms", "Work of the triplet term", caption(results, text), columns, rows)
 
 
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
 def empty_batches_caution(results: Results) -> list[str]:
-    """The arms whose triplet term was empty in more than 2 % of their batches, with the reason where ε was 0."""
-    empty = [one for one in triplet_terms(results) if one.empty_share > MOST_EMPTY]
-    if not empty:
+    """Name the arms whose triplet term was empty in more than 2 % of their batches, with the reason where ε was 0."""
+    reason = " (always where its schedule had set ε = 0, under which semi-hard selection, 0 < Δ ≤ ε, selects nothing)"
+    listed = [
+        f"{row['arm'].label} in {in_percent(row['empty_share'], 0)} % of its batches"
+        f"{reason if row['without_margin'] == row['empty'] else ''}"
+        for row in triplet_terms(results)
+        if row["empty_share"] > MOST_EMPTY
+    ]
+    if not listed:
         return []
-    listed = "; ".join(f"{one.label} in {in_percent(one.empty_share, 0)} % of its batches{_why(one)}" for one in empty)
-    return [f"The triplet term was empty, with no active triplet to learn from: {listed}."]
-
-
-def _why(one: TripletTerm) -> str:
-    if one.without_margin < one.empty:
-        return ""
-    return " (always where its schedule had set ε = 0, under which semi-hard selection, 0 < Δ ≤ ε, selects nothing)"
+    return [f"The triplet term was empty, with no active triplet to learn from: {'; '.join(listed)}."]

@@ -9,9 +9,8 @@ import pytest
 
 from fmim_core.metric_names import METRICS
 from fmim_reports.drawing.plotting import NothingToDraw
-from fmim_reports.parts.queries.samples import samples_plot
+from fmim_reports.parts.queries.pictures import samples_plot, worst_queries_plot
 from fmim_reports.parts.queries.shown import best_arm, sampled_queries, shown_rows, worst_of_all, worst_of_best_arm
-from fmim_reports.parts.queries.worst import worst_queries_plot
 from fmim_reports.reading.results import Results, read_results
 from tests.support.drawn import panels
 from tests.support.factories import make_out

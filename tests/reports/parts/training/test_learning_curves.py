@@ -8,7 +8,12 @@ import pytest
 
 from fmim_core.records import read_json, write_json
 from fmim_reports.drawing.plotting import NothingToDraw
-from fmim_reports.parts.training.learning_curves import learning_curves, learning_curves_plot, trailing_cautions
+from fmim_reports.parts.training.learning_curves import (
+    last_gain,
+    learning_curves,
+    learning_curves_plot,
+    trailing_cautions,
+)
 from fmim_reports.reading.results import read_results
 from tests.support.factories import best, configurations, make_out
 
@@ -44,8 +49,8 @@ def set_test(out: Path, arm: str, value: float) -> None:
 def test_a_curve_has_the_validated_epochs_by_fold(out: Path) -> None:
     curves = learning_curves(read_results(out))
     assert list(curves) == [GRID, AUTOMARGIN]
-    assert curves[AUTOMARGIN].values == {2: {0: 0.5, 1: 0.51}, 4: {0: 0.6, 1: 0.61}}
-    before, end, gain = curves[AUTOMARGIN].last_gain
+    assert curves[AUTOMARGIN] == {2: {0: 0.5, 1: 0.51}, 4: {0: 0.6, 1: 0.61}}
+    before, end, gain = last_gain(curves[AUTOMARGIN])
     assert (before, end, gain) == (2, 4, pytest.approx(0.1))
     alt = learning_curves_plot(read_results(out)).alt
     assert "Triplet + AutoMargin from 50.5 % at epoch 2 to 60.5 % at epoch 4" in alt

@@ -36,13 +36,13 @@ def test_batches_are_counted_over_search_and_replicates(out: Path) -> None:
     change(out, "triplet_automargin", every={"batches": 10}, first={"empty_batches": 4, "epsilon": 0.0})
     q1, automargin = triplet_terms(read_results(out))
     epochs = len(read_json(out / "records" / "triplet_q1.c00.fold0.json")["history"])
-    assert (q1.empty, q1.empty_share) == (0, 0.0)
+    assert (q1["empty"], q1["empty_share"]) == (0, 0.0)
     trials = 2 * 2 + 2  # two configurations on two folds, and two seeds
-    assert (automargin.batches, automargin.empty) == (10 * epochs * trials, 4 * trials)
-    assert (automargin.first_batches, automargin.first_empty) == (10 * trials, 4 * trials)
-    assert automargin.without_margin == automargin.empty
-    assert automargin.empty_share == pytest.approx(0.4 / epochs)
-    assert automargin.active_share == pytest.approx(0.5)
+    assert (automargin["batches"], automargin["empty"]) == (10 * epochs * trials, 4 * trials)
+    assert automargin["first_empty"] == 0.4
+    assert automargin["without_margin"] == automargin["empty"]
+    assert automargin["empty_share"] == pytest.approx(0.4 / epochs)
+    assert automargin["active_share"] == pytest.approx(0.5)
 
 
 def test_more_than_two_percent_of_empty_batches_are_warned_of_with_the_reason(out: Path) -> None:
@@ -84,4 +84,4 @@ def test_every_model_of_a_fold_ensemble_counts(out: Path) -> None:
     write_json(path, content | {"members": [member | {"fold": fold} for fold in range(3)]})
     q1 = triplet_terms(read_results(out))[0]
     rows = 3 * len(content["history"]) + 3 * 2  # two folds and another seed of one model each, and three members
-    assert q1.batches == 12 * rows
+    assert q1["batches"] == 12 * rows
