@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import typer
@@ -24,52 +23,39 @@ class Program(TyperGroup):
     """
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that the first argument names."""
-        if args[0] not in self.commands and not args[0].startswith("-"):
-            _check_study(args[0], self.commands)
+        """Return the command that the first argument names."""
+        name = args[0]
+        if name not in self.commands and not name.startswith("-"):
+            studies = catalogue.names()
+            if name not in studies and not is_study_file(name):
+                known = f"the studies are {', '.join(studies)}, or a file of your own, such as my_study.py"
+                near = did_you_mean(name, (*self.commands, *studies))
+                raise ValueError(f"no command or study {name!r}; {known}{near}")
             args = ["run", *args]
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
+        console = TextConsole(stderr=True)
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt as error:
-            tell("interrupted: the same command goes on")
-            raise typer.Exit(INTERRUPTED) from error
         except BrokenPipeError:  # who reads our output has seen enough: no error of ours
             raise
-        except ValidationError as error:
-            tell(in_words(error))
-            raise typer.Exit(BAD_INPUT) from error
         except (ValueError, OSError) as error:
-            tell(str(error))
+            console.error(in_words(error) if isinstance(error, ValidationError) else error)
             raise typer.Exit(BAD_INPUT) from error
-        except Exception as error:
+        except (KeyboardInterrupt, Exception) as error:
             if not _from_interrupt(error):
                 raise
-            tell("interrupted: the same command goes on")
+            console.error("interrupted: the same command goes on")
             raise typer.Exit(INTERRUPTED) from error
 
 
 def _from_interrupt(error: BaseException | None) -> bool:
-    """Whether it followed from an interruption: one within a lock of Python's own raises "release unlocked lock"."""
+    """Look whether an interruption led to it: one within a lock of Python's own raises "release unlocked lock"."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None
-
-
-def _check_study(name: str, commands: Iterable[str]) -> None:
-    """Raise a `ValueError` unless a study has this name, or it is that of a file."""
-    studies = catalogue.names()
-    if name not in studies and not is_study_file(name):
-        known = f"the studies are {', '.join(studies)}, or a file of your own, such as my_study.py"
-        raise ValueError(f"no command or study {name!r}; {known}{did_you_mean(name, (*commands, *studies))}")
-
-
-def tell(problem: str) -> None:
-    """Say on standard error what is wrong."""
-    TextConsole(stderr=True).error(problem)
 
 
 def warn(problem: str) -> None:
