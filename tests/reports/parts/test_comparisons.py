@@ -1,4 +1,4 @@
-"""Declared comparisons: who is compared, with which correction, and that labels decide nothing."""
+"""Declared comparisons: who is compared, by which interval and correction, and that labels decide nothing."""
 
 from __future__ import annotations
 
@@ -9,20 +9,24 @@ from typing import Any
 
 import pytest
 
-from fmim_core.records import read_json, write_json
+from fmim_core.metric_names import METRICS
+from fmim_core.records import read_json
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.costs import compared_costs, ratios_table
 from fmim_reports.parts.comparisons.table import paired_table
-from fmim_reports.parts.verdict import verdict_of_comparisons
 from fmim_reports.reading.results import read_results
-from fmim_reports.stats import paired_difference
+from fmim_reports.stats import crossed_difference, equivalence, holm, paired_difference
 from fmim_reports.studies import contents_of
 from tests.support.declared import make_declared_out
 from tests.support.drawn import figure_names
 from tests.support.factories import SEEDS, make_out
 from tests.support.file_contents import FACTS, edit
-from tests.support.out_folders import table, tables_alone
+from tests.support.out_folders import record, set_differences, table, tables_alone
+from tests.support.query_files import write_query_files
 from tests.support.replicate_studies import rows
+
+PAIRS = (("triplet_automargin.c00", "triplet_grid.c02"), ("adatriplet_automargin.c00", "adatriplet_grid.c10"))
+NAMES = [tuple(name.partition(".")[0] for name in pair) for pair in PAIRS]
 
 
 @pytest.fixture
@@ -35,47 +39,65 @@ def pairs(out: Path) -> list[tuple[str, str]]:
     return [(one.a.name, one.b.name) for one in comparisons(read_results(out))]
 
 
-def test_the_declared_pairs_are_compared_in_their_order(out: Path) -> None:
-    assert pairs(out) == [("triplet_automargin", "triplet_grid"), ("adatriplet_automargin", "adatriplet_grid")]
-    edit(out / "study.json", comparisons=[["adatriplet_grid", "triplet_q1"]])
-    assert pairs(out) == [("adatriplet_grid", "triplet_q1")]
+def test_the_declared_pairs_are_compared_in_their_order_by_the_studys_margin(out: Path) -> None:
+    assert pairs(out) == NAMES
+    assert {one.margin for one in comparisons(read_results(out))} == {0.01}
+    edit(out / "study.json", comparisons=[["adatriplet_grid", "triplet_q1"]], equivalence_margin=0.05)
     (one,) = comparisons(read_results(out))
     # Grid arms have the same shift of a seed, so the difference is that of the levels for every seed.
-    assert one.paired.difference == pytest.approx(0.80 - 0.42)
+    assert (one.a.name, one.b.name, one.margin) == ("adatriplet_grid", "triplet_q1", 0.05)
+    assert one.value == pytest.approx(0.80 - 0.42)
     assert one.heading == "AdaTriplet + grid search against Triplet + Q1"  # of different groups
 
 
-def test_holm_is_over_all_comparisons(out: Path) -> None:
-    study = read_json(out / "study.json")
-    write_json(
-        out / "study.json", study | {"comparisons": [*study["comparisons"], ["adatriplet_automargin", "adatriplet_q1"]]}
+def test_the_interval_is_over_seeds_and_subjects_where_the_queries_of_every_seed_are_known(out: Path) -> None:
+    write_query_files(out)
+    results = read_results(out)
+    queries, row = results.queries, rows(paired_table(results))[0]
+    expected = crossed_difference(*(queries.values(arm, METRICS["mAP"]) for arm in NAMES[0]), queries.subjects)
+    both = expected.over_both
+    assert float(row["difference"]) == pytest.approx(expected.mean)
+    ses = [float(row[f"se_{over}"]) for over in ("seeds", "subjects", "both")]
+    assert ses == pytest.approx([expected.over_seeds.se, expected.over_subjects.se, both.se])
+    assert (float(row["low"]), float(row["high"])) == pytest.approx((both.low, both.high))
+    assert (row["over"], row["subjects"], row["n"]) == ("seeds and subjects", "40", "5")
+    assert float(row["p"]) == pytest.approx(both.p(expected.mean))
+    assert float(row["p_equivalence"]) == pytest.approx(both.equivalence_p(expected.mean, 0.01))
+    assert comparisons(results)[0].variances == expected.variances
+    edit(record(out, "triplet_grid.c02.seed3"), queries_sha256=None)
+    first, second = rows(paired_table(read_results(out)))
+    assert (first["over"], first["se_both"], second["over"]) == ("seeds", "", "seeds and subjects")
+
+
+def test_p_values_are_corrected_by_holm_over_the_differences_and_over_the_equivalences(out: Path) -> None:
+    clear, near, none = [0.030, 0.034, 0.036, 0.040, 0.035], [0.0, 0.03, 0.05, 0.01, 0.03], [0.0] * 5
+    for pair, values in zip(PAIRS, (clear, near), strict=True):
+        set_differences(out, pair, values)
+    found = rows(paired_table(read_results(out)))
+    p, tost = (
+        [paired_difference(v, none).p for v in (clear, near)],
+        [equivalence(v, none, 0.01).p for v in (clear, near)],
     )
-    table = paired_table(read_results(out))
-    assert [(row["a"].name, row["b"].name) for row in table.rows][2] == ("adatriplet_automargin", "adatriplet_q1")
-    raw, adjusted = ([row[key] for row in table.rows] for key in ("p", "p_holm"))
-    assert min(adjusted) == pytest.approx(3 * min(raw))  # Holm over all three
-
-
-def test_the_margin_is_the_studys(out: Path) -> None:
-    assert {one.margin for one in comparisons(read_results(out))} == {0.01}
-    write_json(out / "study.json", read_json(out / "study.json") | {"equivalence_margin": 0.05})
-    assert {one.margin for one in comparisons(read_results(out))} == {0.05}
+    for key, expected in {"p": p, "p_equivalence": tost}.items():
+        assert [float(row[key]) for row in found] == pytest.approx(expected)
+        assert [float(row[f"{key}_holm"]) for row in found] == pytest.approx(holm(expected).adjusted)
+    third = ["adatriplet_automargin", "adatriplet_q1"]
+    edit(out / "study.json", comparisons=[*map(list, NAMES), third])
+    raw, adjusted = ([float(row[key]) for row in rows(paired_table(read_results(out)))] for key in ("p", "p_holm"))
+    assert min(adjusted) == pytest.approx(3 * min(raw))
 
 
 def test_an_arm_scored_on_another_task_is_compared_and_not_tested(out: Path) -> None:
     for seed in range(len(SEEDS)):
-        path = out / "records" / f"triplet_automargin.c00.seed{seed}.json"
+        path = record(out, f"triplet_automargin.c00.seed{seed}")
         metrics = json.loads(path.read_text())["metrics"]
         edit(path, metrics={**metrics, "test": {**metrics["test"], "chance_mAP": 0.1}})
-    table = paired_table(read_results(out))
-    first, second = table.rows
+    found = paired_table(read_results(out))
+    first, second = found.rows
     assert (first["p"], first["p_holm"], first["p_equivalence"]) == (None, None, None)
     assert first["difference"] == pytest.approx(0.005)
     assert second["p_holm"] == second["p"]  # alone in its family
-    assert "scored on another task" in table.notes[1]
-    said = verdict_of_comparisons(read_results(out))
-    assert "on a task of another difficulty" in said.findings[0]
-    assert dict(said.details[0][1])["Test of the difference"].startswith("Not tested")
+    assert "AutoMargin” (chance mAP 10.00 %): scored on another task" in found.notes[1]
 
 
 def relabelled(out: Path) -> Path:
@@ -87,25 +109,22 @@ def relabelled(out: Path) -> Path:
 
 
 def test_renaming_a_label_changes_displayed_text_alone(tmp_path: Path) -> None:
-    first, second = make_out(tmp_path / "first"), relabelled(make_out(tmp_path / "second"))
-    tables_alone(first)
-    tables_alone(second)
-    names = sorted(path.name for path in (first / "report/tables").glob("*.csv"))
-    assert names == sorted(path.name for path in (second / "report/tables").glob("*.csv"))
+    outs = make_out(tmp_path / "first"), relabelled(make_out(tmp_path / "second"))
+    for out in outs:
+        tables_alone(out)
+    names, others = (sorted(path.name for path in (out / "report/tables").glob("*.csv")) for out in outs)
+    assert names == others
     for name in names:
-        expected, found = ((out / "report/tables" / name).read_text(encoding="utf-8") for out in (first, second))
+        expected, found = ((out / "report/tables" / name).read_text(encoding="utf-8") for out in outs)
         assert found == expected.replace("Grid search", "Raster scan").replace("grid search", "raster scan"), name
-    results = [read_results(out) for out in (first, second)]
+    results = [read_results(out) for out in outs]
     before, after = (contents_of(r).verdict(r) for r in results)
-    assert len(after.findings) == 2
-    assert after.findings == tuple(said.replace("grid search", "raster scan") for said in before.findings)
-    assert "raster scan 73.00" in dict(after.details[0][1])["Test mAP"]
-    assert after.cautions == tuple(said.replace("grid search", "raster scan") for said in before.cautions)
-    assert len(after.details) == len(before.details) == 2
+    assert len(after.findings) == len(after.details) == 2
+    for said in ("findings", "cautions"):
+        assert getattr(after, said) == tuple(s.replace("grid search", "raster scan") for s in getattr(before, said))
     figures = [figure_names(r) for r in results]
-    assert figures[0]
-    assert figures[0] == figures[1]
-    assert table(second, "adatriplet_arms")[2]["published_mAP_percent"] == "97.0"
+    assert figures[0] == figures[1] != []
+    assert table(outs[1], "adatriplet_arms")[2]["published_mAP_percent"] == "97.0"
 
 
 def search_value(arm: str, configuration: Mapping[str, Any]) -> float:
@@ -118,17 +137,11 @@ def search_value(arm: str, configuration: Mapping[str, Any]) -> float:
 def test_both_automargin_arms_are_compared_with_all_four_searches(tmp_path: Path) -> None:
     out = make_declared_out(tmp_path / "out", "automargin_vs_search", search_value)
     tables_alone(out)
-    found = table(out, "paired_differences")
+    found = {(row["a"], row["b"]): float(row["difference"]) for row in table(out, "paired_differences")}
     searches = ("grid", "random", "tpe", "asha")
-    assert [(row["a"], row["b"]) for row in found] == [
-        (arm, search) for arm in ("automargin", "automargin_k2") for search in searches
-    ]
-    by_pair = {(row["a"], row["b"]): float(row["difference"]) for row in found}
-    assert by_pair["automargin_k2", "grid"] == pytest.approx(0.79 - 0.75)
-    assert by_pair["automargin_k2", "asha"] == pytest.approx(0.79 - (0.75 - 0.45 / 10 - 0.5 / 10))
-    said = contents_of(read_results(out)).verdict(read_results(out))
-    assert len(said.findings) == len(said.details) == 8
-    assert said.findings[4].startswith("AdaTriplet: AutoMargin (K = 2) scored 4.0 percentage points higher than grid")
+    assert list(found) == [(arm, search) for arm in ("automargin", "automargin_k2") for search in searches]
+    assert found["automargin_k2", "grid"] == pytest.approx(0.79 - 0.75)
+    assert found["automargin_k2", "asha"] == pytest.approx(0.79 - (0.75 - 0.45 / 10 - 0.5 / 10))
     published = {row["arm"] for row in table(out, "automargin_vs_search") if row["published_mean"]}
     assert published == {"grid", "automargin"}
 
@@ -136,15 +149,11 @@ def test_both_automargin_arms_are_compared_with_all_four_searches(tmp_path: Path
 def test_the_loss_of_backbones_is_the_triplet_loss_and_the_backbone_their_group(tmp_path: Path) -> None:
     out = make_declared_out(tmp_path / "out", "backbones", lambda _, c: 0.7 + c.get("epsilon", 0.0) / 10)
     tables_alone(out)
-    found = table(out, "search_cost")
+    found, groups = table(out, "search_cost"), ["ResNet-18", "ResNet-50", "ConvNeXt-Tiny", "ViT-S/16"]
     assert {row["loss"] for row in found} == {"Triplet"}
-    assert list(dict.fromkeys(row["group"] for row in found)) == ["ResNet-18", "ResNet-50", "ConvNeXt-Tiny", "ViT-S/16"]
-    ratios = table(out, "cost_ratios")
-    assert [(row["arm_label"], row["against_label"]) for row in ratios] == [
-        (f"{group} + AutoMargin", f"{group} + grid search")
-        for group in ("ResNet-18", "ResNet-50", "ConvNeXt-Tiny", "ViT-S/16")
-    ]
-    assert {float(row["n_s"]) for row in ratios} == {2.0}
+    assert list(dict.fromkeys(row["group"] for row in found)) == groups
+    ratios = [(row["arm_label"], row["against_label"], float(row["n_s"])) for row in table(out, "cost_ratios")]
+    assert ratios == [(f"{group} + AutoMargin", f"{group} + grid search", 2.0) for group in groups]
 
 
 def own_study(out: Path, **changes: Any) -> Path:
@@ -161,27 +170,19 @@ def test_a_study_of_ones_own_with_a_baseline_has_the_whole_comparison(tmp_path: 
     out = own_study(make_out(tmp_path / "out", arms=arms), baseline="triplet_q2", comparisons=declared)
     tables_alone(out)
     found = table(out, "paired_differences")
-    assert [(row["a"], row["b"]) for row in found] == [
-        ("triplet_grid", "triplet_q2"),
-        ("triplet_automargin", "triplet_q2"),
-    ]
+    assert [[row["a"], row["b"]] for row in found] == declared
     shift = dict(enumerate(SEEDS[::-1]))
     expected = paired_difference(
         {seed: 0.785 + step for seed, step in shift.items()}, {seed: 0.63 + step for seed, step in enumerate(SEEDS)}
     )
-    row = found[1]
-    assert float(row["difference"]) == pytest.approx(expected.difference)
-    assert (float(row["low"]), float(row["high"])) == (pytest.approx(expected.low), pytest.approx(expected.high))
-    assert all(row[name] for name in ("g", "correlation", "p", "p_holm", "p_equivalence", "p_equivalence_holm"))
+    numbers = {name: float(found[1][name]) for name in ("difference", "low", "high", "g", "correlation")}
+    assert numbers == pytest.approx({name: getattr(expected, name) for name in numbers})
+    assert all(found[1][name] for name in ("p", "p_holm", "p_equivalence", "p_equivalence_holm"))
     power = table(out, "power")[1]
     assert power.pop("least_se") == ""  # subjects are not known
     assert all(power.values())
-    said = verdict_of_comparisons(read_results(out))
-    assert said.findings[1].startswith("Triplet: AutoMargin scored 15.5 percentage points higher than Q2 in mAP")
-    assert [heading for heading, _ in said.details] == [
-        "Triplet: grid search against Q2",
-        "Triplet: AutoMargin against Q2",
-    ]
+    headings = [heading for heading, _ in contents_of(read_results(out)).verdict(read_results(out)).details]
+    assert headings == ["Triplet: grid search against Q2", "Triplet: AutoMargin against Q2"]
     assert {"map_by_year", "expected_best", "map_vs_search_cost"} <= {*figure_names(read_results(out))}
     tidy = table(out, "mine")
     assert len(tidy) == 3 * 4 * 6
@@ -193,14 +194,13 @@ def test_a_study_without_comparisons_shows_none(tmp_path: Path) -> None:
     tables_alone(out)
     assert not (out / "report/tables/paired_differences.csv").exists()
     assert not (out / "report/tables/cost_ratios.csv").exists()
-    said = verdict_of_comparisons(read_results(out))
+    said = contents_of(read_results(out)).verdict(read_results(out))
     assert said.details == ()
     assert said.findings[1] == "Triplet + grid search (ε = 0.5): test mAP 73.00 ± 0.71 % (n = 5 seeds)."
 
 
 def test_costs_are_compared_within_a_group_and_as_declared(out: Path) -> None:
-    results = read_results(out)
-    triplet = [pair for pair in compared_costs(results) if pair[0].startswith("triplet")]
+    triplet = [pair for pair in compared_costs(read_results(out)) if pair[0].startswith("triplet")]
     assert triplet == [(f"triplet_{arm}", "triplet_grid") for arm in ("q1", "q2", "wat", "automargin")]
     edit(out / "study.json", comparisons=[["adatriplet_grid", "triplet_grid"]])
     assert compared_costs(read_results(out)) == [("adatriplet_grid", "triplet_grid")]
@@ -208,15 +208,11 @@ def test_costs_are_compared_within_a_group_and_as_declared(out: Path) -> None:
 
 
 def test_a_search_that_screens_owes_its_other_folds_to_what_came_to_its_end(out: Path) -> None:
-    study = read_json(out / "study.json")
-    arms = [
-        arm | ({"searcher_facts": FACTS | {"screens": True}} if arm["name"] == "triplet_grid" else {})
-        for arm in study["arms"]
-    ]
-    edit(out / "study.json", arms=arms)
-    edit(out / "records" / "triplet_grid.c00.fold0.json", status="stopped")
+    arms = read_json(out / "study.json")["arms"]
+    screening = {"searcher_facts": FACTS | {"screens": True}}
+    edit(out / "study.json", arms=[arm | (screening if arm["name"] == "triplet_grid" else {}) for arm in arms])
+    edit(record(out, "triplet_grid.c00.fold0"), status="stopped")
     for fold in (1, 2):
-        (out / "records" / f"triplet_grid.c00.fold{fold}.json").unlink()
-    results = read_results(out)
-    assert [trial.status for trial in results.of("triplet_grid", "search")].count("missing") == 0
-    assert len(results.of("triplet_grid", "search")) == 1 + 3 * 3
+        record(out, f"triplet_grid.c00.fold{fold}").unlink()
+    statuses = [trial.status for trial in read_results(out).of("triplet_grid", "search")]
+    assert (statuses.count("missing"), len(statuses)) == (0, 1 + 3 * 3)
