@@ -9,7 +9,8 @@ from fmim_core.metric_names import METRICS
 from fmim_reports.across.differences import StudyDifference
 from fmim_reports.across.settings import differing
 from fmim_reports.across.studies import ComparedStudy, arm_groups
-from fmim_reports.parts.comparisons.table import P_COLUMNS
+from fmim_reports.parts.comparisons.tables import P_COLUMNS
+from fmim_reports.writing.columns import under
 from fmim_reports.writing.formats import configuration_text
 from fmim_reports.writing.tables import Column, Table
 
@@ -17,28 +18,16 @@ from fmim_reports.writing.tables import Column, Table
 def studies_table(studies: Sequence[ComparedStudy]) -> Table:
     """Show the studies with the letters by which the other tables call them."""
     columns = [
-        Column("key", "Letter"),
-        Column("folder", "Folder"),
-        Column("study", "Study"),
-        Column("preset", "Preset"),
+        *under("", "text", key="Letter", folder="Folder", study="Study", preset="Preset"),
         Column("seed", "Seed", "count"),
         Column("data", "Data"),
-        Column("subjects", "Test subjects", "count"),
-        Column("queries", "Test queries", "count"),
+        *under("", "count", subjects="Test subjects", queries="Test queries"),
         Column("created", "Created"),
     ]
     rows = [
-        {
-            "key": one.key,
-            "folder": str(one.folder),
-            "study": study.study,
-            "preset": study.preset,
-            "seed": study.seed,
-            "data": study.data.name,
-            "subjects": study.data.test.subjects,
-            "queries": study.data.test.queries,
-            "created": study.created_at[:10],
-        }
+        {"key": one.key, "folder": str(one.folder), "data": study.data.name, "created": study.created_at[:10]}
+        | {"study": study.study, "preset": study.preset, "seed": study.seed}
+        | {"subjects": study.data.test.subjects, "queries": study.data.test.queries}
         for one in studies
         for study in [one.results.study]
     ]
@@ -63,29 +52,16 @@ def arms_table(studies: Sequence[ComparedStudy]) -> Table:
     metrics = [METRICS[name] for name in dict.fromkeys(one.results.metric.name for one in studies)]
     scored = " or ".join(metric.label for metric in metrics)
     columns = [
-        Column("arm", "Arm"),
-        Column("study", "Study"),
-        Column("configuration", "Configuration"),
-        Column("n_s", "N_s", "count", "Search"),
-        Column("epochs", "Epochs", "count", "Search"),
+        *under("", "text", arm="Arm", study="Study", configuration="Configuration"),
+        *under("Search", "count", n_s="N_s", epochs="Epochs"),
         Column("device_seconds", "Device time, s", "seconds", "Search"),
         Column("metric", "Metric"),
-        Column("validation", "Validation", "estimate", f"{scored}, %, mean ± SE (n)"),
-        Column("test", "Test", "estimate", f"{scored}, %, mean ± SE (n)"),
+        *under(f"{scored}, %, mean ± SE (n)", "estimate", validation="Validation", test="Test"),
     ]
     rows = [
-        {
-            "arm": one.arm.label,
-            "study": one.study.key,
-            "configuration": configuration_text(one.arm.configuration),
-            "n_s": one.arm.cost.n_s,
-            "epochs": one.arm.cost.epochs,
-            "device_seconds": one.arm.cost.device_seconds,
-            "metric": one.results.metric.label,
-            "validation": one.arm.validation,
-            "test": one.arm.test,
-            "rule": one is group.members[0],
-        }
+        {**vars(one.arm.cost), "arm": one.arm.label, "study": one.study.key, "rule": one is group.members[0]}
+        | {"configuration": configuration_text(one.arm.configuration), "metric": one.results.metric.label}
+        | {"validation": one.arm.validation, "test": one.arm.test}
         for group in arm_groups(studies)
         for one in group.members
     ]
@@ -99,13 +75,10 @@ def arms_table(studies: Sequence[ComparedStudy]) -> Table:
 def differences_table(found: Sequence[StudyDifference]) -> Table:
     """Show the difference of each arm to the like one of the first study, with its interval and tests."""
     columns = [
-        Column("arm", "Arm"),
-        Column("which", "Studies"),
-        Column("metric", "Metric"),
+        *under("", "text", arm="Arm", which="Studies", metric="Metric"),
         Column("difference", "Difference", "points", "Test, percentage points"),
         Column("se", "SE", "percent", "Test, percentage points"),
-        Column("low", "Low", "points", "95 % CI"),
-        Column("high", "High", "points", "95 % CI"),
+        *under("95 % CI", "points", low="Low", high="High"),
         Column("sample", "Over", "text", "95 % CI"),
         Column("pairing", "Paired by"),
         *P_COLUMNS,

@@ -210,9 +210,7 @@ def _numbered(queries: Sequence[Hashable], subjects: Mapping[Hashable, Hashable]
     """Return the number of each query's subject, from 0 on."""
     if unknown := [query for query in queries if query not in subjects]:
         raise ValueError(f"{len(unknown)} queries have no subject, such as {unknown[0]!r}: name the subject of each")
-    people = [subjects[query] for query in queries]
-    number = {person: i for i, person in enumerate(dict.fromkeys(people))}
-    return np.array([number[person] for person in people], dtype=int)
+    return pd.factorize(pd.Series([subjects[query] for query in queries], dtype=object))[0]
 
 
 def _plain(mean: float, reach: float) -> tuple[float, float]:

@@ -12,8 +12,7 @@ import pytest
 from fmim_core.metric_names import METRICS
 from fmim_core.records import read_json
 from fmim_reports.parts.comparisons.comparison import comparisons
-from fmim_reports.parts.comparisons.costs import compared_costs, ratios_table
-from fmim_reports.parts.comparisons.table import paired_table
+from fmim_reports.parts.comparisons.tables import compared_costs, paired_table, ratios_table
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import crossed_difference, equivalence, holm, paired_difference
 from fmim_reports.studies import contents_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fmim_reports.parts.comparisons.costs import ratios_table
+from fmim_reports.parts.comparisons.tables import ratios_table
 from fmim_reports.parts.costs import accounting_table, time_table
 from fmim_reports.reading.cost import cost_of, covered, search_cost
 from fmim_reports.reading.results import read_results

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from fmim_reports.parts.comparisons.costs import device_ratio
 from fmim_reports.parts.comparisons.difference import Difference, TestedArm, corrected
 from fmim_reports.reading.once import once
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
-from fmim_reports.stats import Interval, PairedDifference, Power, Variances, power_of
+from fmim_reports.stats import Interval, PairedDifference, Power, Variances, cost_ratio, power_of
 from fmim_reports.writing.formats import in_percent
 
 
@@ -90,6 +90,25 @@ def _comparison(results: Results, a: TestedArm, b: TestedArm) -> Comparison:
         chance=a.chance,
         seconds=device_ratio(results, b.arm.name, a.arm.name) if results.searched else None,
     )
+
+
+def device_ratio(results: Results, a: str, b: str) -> Interval:
+    """Return the search device-seconds of arm a over those of b, by fold; no interval where folds differ by design."""
+    found = cost_ratio(_seconds_by_fold(results, a), _seconds_by_fold(results, b))
+    screening = [sign for sign, name in (("a", a), ("b", b)) if results.arm(name).searcher_facts.screens]
+    if not screening:
+        return found
+    which = " and ".join(screening)
+    why = f"the first fold of {which} screens its configurations, so folds differ by design: no interval"
+    return replace(found, low=None, high=None, note=why)
+
+
+def _seconds_by_fold(results: Results, arm: str) -> dict[int, float]:
+    found: dict[int, list[float]] = {}
+    for trial in results.of(arm, "search"):
+        if trial.record is not None:
+            found.setdefault(trial.replicate, []).append(trial.device_seconds)
+    return {fold: math.fsum(found[fold]) for fold in sorted(found)}
 
 
 def different_tasks_note(found: Sequence[Comparison]) -> str:

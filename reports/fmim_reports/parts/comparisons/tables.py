@@ -1,26 +1,80 @@
-"""The declared comparisons as tables: differences with their uncertainty and tests, and the power of these tests."""
+"""The declared comparisons as tables: search costs, differences with their uncertainty and tests, and their power."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from fmim_reports.parts.comparisons.comparison import Comparison, comparisons, different_tasks_note
+from fmim_reports.parts.comparisons.comparison import Comparison, comparisons, device_ratio, different_tasks_note
 from fmim_reports.parts.comparisons.difference import family_note
 from fmim_reports.parts.comparisons.words import margin_text
+from fmim_reports.reading.cost import search_cost
 from fmim_reports.reading.results import Results
 from fmim_reports.stats import ENOUGH_POWER
 from fmim_reports.writing.captions import caption
+from fmim_reports.writing.columns import ARM, under
 from fmim_reports.writing.formats import in_percent
-from fmim_reports.writing.sections import Section, declared_comparisons, in_every_study
+from fmim_reports.writing.sections import Section, a_choice, declared_comparisons, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
-P_COLUMNS = (
-    Column("p", "t test", "p", "p, difference"),
-    Column("p_holm", "Holm", "p", "p, difference"),
-    Column("p_equivalence", "TOST", "p", "p, equivalence"),
-    Column("p_equivalence_holm", "Holm", "p", "p, equivalence"),
-)
+
+@in_every_study(Section.MORE, declared_comparisons, a_choice)
+def ratios_table(results: Results) -> Table:
+    """Show how many times as much the search of one arm cost as that of another."""
+    rows, notes = [], []
+    for name, other in compared_costs(results):
+        arm, against = results.arm(name), results.arm(other)
+        cost, cost_against = (search_cost(results, one) for one in (name, other))
+        ratio = device_ratio(results, other, name)
+        rows.append(
+            {"arm": arm, "against": against, "ratio": ratio.value, "low": ratio.low, "high": ratio.high, "n": ratio.n}
+            | {"n_s": _over(cost_against.n_s, cost.n_s), "epochs": _over(cost_against.epochs, cost.epochs)}
+        )
+        if ratio.note:
+            notes.append(f"a = {against.label}, b = {arm.label}: {ratio.note}.")
+    group = "Device-seconds, compared with ÷ arm"
+    columns = [
+        ARM,
+        Column("against", "Compared with", "arm"),
+        *under("Compared with ÷ arm", "number", n_s="N_s", epochs="Epochs"),
+        *under(group, "number", ratio="Ratio", low="95 % CI, low", high="high"),
+        Column("n", "Folds", "count", group),
+    ]
+    text = (
+        "How many times as much the search of the arm compared with cost as the arm's own, failed, repeated and "
+        "stopped trials included; above 1 it cost more. Each arm is compared with the one that its group is first "
+        "compared with, and as the study declared. N_s and epochs are exact; device-seconds depend on what else the "
+        "machine was doing, and their interval is Fieller's, paired by fold."
+    )
+    return Table("cost_ratios", "Search costs compared", caption(results, text), columns, rows, notes)
+
+
+def compared_costs(results: Results) -> list[tuple[str, str]]:
+    """Return the pairs of arms whose search costs stand side by side: within each group, and every declared comparison.
+
+    Within a group every arm stands beside the one that an arm of the group is first compared with.
+    """
+    reference: dict[str, str] = {}
+    for a, b in results.comparisons:
+        if results.arm(a).group == results.arm(b).group:
+            reference.setdefault(results.arm(b).group, b)
+    within = [
+        (arm.name, reference[arm.group])
+        for arm in results.arms
+        if arm.group in reference and arm.name != reference[arm.group]
+    ]
+    return list(dict.fromkeys([*within, *results.comparisons]))
+
+
+def _over(a: float, b: float) -> float | None:
+    """Return a / b; None where b is 0."""
+    return a / b if b else None
+
+
+P_COLUMNS = [
+    *under("p, difference", "p", p="t test", p_holm="Holm"),
+    *under("p, equivalence", "p", p_equivalence="TOST", p_equivalence_holm="Holm"),
+]
 """The columns of a difference's tests, whose cells are in `Difference.cells`."""
 
 
@@ -28,21 +82,14 @@ P_COLUMNS = (
 def paired_table(results: Results) -> Table:
     """Show each declared difference with its SE, interval, effect size and tests, corrected by Holm."""
     found, label = comparisons(results), results.metric.label
-    difference, se, interval = f"a − b, {label}, percentage points", "SE over", "95 % CI"
     columns = [
-        Column("a", "Arm a", "arm"),
-        Column("b", "Arm b", "arm"),
-        Column("n", "Seeds", "count", "Pairs of"),
-        Column("subjects", "Subjects", "count", "Pairs of"),
-        Column("difference", "Difference", "points", difference),
-        Column("se_seeds", "Seeds", "percent", se),
-        Column("se_subjects", "Subjects", "percent", se),
-        Column("se_both", "Both", "percent", se),
-        Column("low", "Low", "points", interval),
-        Column("high", "High", "points", interval),
-        Column("over", "Over", "text", interval),
-        Column("g", "Effect size g", "number"),
-        Column("correlation", "Correlation of seeds", "number"),
+        *under("", "arm", a="Arm a", b="Arm b"),
+        *under("Pairs of", "count", n="Seeds", subjects="Subjects"),
+        Column("difference", "Difference", "points", f"a − b, {label}, percentage points"),
+        *under("SE over", "percent", se_seeds="Seeds", se_subjects="Subjects", se_both="Both"),
+        *under("95 % CI", "points", low="Low", high="High"),
+        Column("over", "Over", "text", "95 % CI"),
+        *under("", "number", g="Effect size g", correlation="Correlation of seeds"),
         *P_COLUMNS,
         Column("note", "Note"),
     ]
@@ -74,17 +121,12 @@ def _paired_row(one: Comparison) -> dict[str, Any]:
 def power_table(results: Results) -> Table:
     """Show what each comparison could have found, and the seeds that it needs."""
     margin, enough = margin_text(results.equivalence_margin), f"For a power of {in_percent(ENOUGH_POWER, 0)} %"
-    power, seeds = "Power, %", "Seeds needed"
     columns = [
-        Column("a", "Arm a", "arm"),
-        Column("b", "Arm b", "arm"),
+        *under("", "arm", a="Arm a", b="Arm b"),
         Column("n", "Seeds", "count"),
-        Column("power_difference", "Difference", "percent", power),
-        Column("power_equivalence", "Equivalence", "percent", power),
-        Column("seeds_difference", "Difference", "needed", seeds),
-        Column("seeds_equivalence", "Equivalence", "needed", seeds),
-        Column("smallest_difference", "Difference", "percent", enough),
-        Column("smallest_margin", "Equivalence margin", "percent", enough),
+        *under("Power, %", "percent", power_difference="Difference", power_equivalence="Equivalence"),
+        *under("Seeds needed", "needed", seeds_difference="Difference", seeds_equivalence="Equivalence"),
+        *under(enough, "percent", smallest_difference="Difference", smallest_margin="Equivalence margin"),
         Column("least_se", "SE left by subjects", "percent"),
     ]
     text = (
