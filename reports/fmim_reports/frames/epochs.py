@@ -2,47 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
+from operator import attrgetter
+from typing import NamedTuple
 
 from fmim_core.records import EpochRow
-from fmim_reports.frames.frame import Frame, field_column
-from fmim_reports.frames.shared import OF_TRIAL, of_trial
-from fmim_reports.reading.results import Results
-from fmim_reports.writing.data_columns import DataColumn
+from fmim_reports.frames.frame import Frame, field_column, trial_columns
+from fmim_reports.reading.results import PlannedTrial, Results
+from fmim_reports.writing.data_columns import DataColumn, Dtype
 
+
+class TrainedEpoch(NamedTuple):
+    """An epoch of a trial, or of a model of its fold ensemble."""
+
+    trial: PlannedTrial
+    member: int | None
+    epoch: EpochRow
+
+
+def _field(name: str, dtype: Dtype = "float64", unit: str = "") -> DataColumn:
+    return field_column(EpochRow, name, dtype, unit, attrgetter(f"epoch.{name}"))
+
+
+def _margin(name: str, symbol: str) -> DataColumn:
+    about = f"the margin {symbol} in force; NaN where the loss has none"
+    return DataColumn(name, "float64", about, "cosine similarity", attrgetter(f"epoch.{name}"))
+
+
+_MEMBER = "the fold that a model of a fold ensemble was trained without; NA of one model"
 _COLUMNS = (
-    *OF_TRIAL,
-    DataColumn("member", "Int64", "the fold that a model of a fold ensemble was trained without; NA of one model"),
-    field_column(EpochRow, "epoch", "int64"),
-    field_column(EpochRow, "loss", "float64"),
-    DataColumn("epsilon", "float64", "the margin ε in force; NaN where the loss has none", "cosine similarity"),
-    DataColumn("beta", "float64", "the margin β in force; NaN where the loss has none", "cosine similarity"),
-    field_column(EpochRow, "delta_mean", "float64", "cosine similarity"),
-    field_column(EpochRow, "phi_an_mean", "float64", "cosine similarity"),
-    field_column(EpochRow, "phi_ap_mean", "float64", "cosine similarity"),
-    field_column(EpochRow, "active_share", "float64", "fraction"),
-    field_column(EpochRow, "batches", "int64"),
-    field_column(EpochRow, "empty_batches", "int64"),
-    field_column(EpochRow, "subjects_seen_share", "float64", "fraction"),
-    field_column(EpochRow, "validation_mAP", "float64", "fraction"),
-    field_column(EpochRow, "seconds", "float64", "s"),
+    *trial_columns("trial."),
+    DataColumn("member", "Int64", _MEMBER, of=attrgetter("member")),
+    _field("epoch", "int64"),
+    _field("loss"),
+    _margin("epsilon", "ε"),
+    _margin("beta", "β"),
+    *(_field(name, unit="cosine similarity") for name in ("delta_mean", "phi_an_mean", "phi_ap_mean")),
+    _field("active_share", unit="fraction"),
+    _field("batches", "int64"),
+    _field("empty_batches", "int64"),
+    _field("subjects_seen_share", unit="fraction"),
+    _field("validation_mAP", unit="fraction"),
+    _field("seconds", unit="s"),
 )
 
 
-def _rows(results: Results) -> Iterator[dict[str, Any]]:
+def _rows(results: Results) -> Iterator[TrainedEpoch]:
     for trial in results.every_trial:
-        record = trial.record
-        if record is None:
-            continue
-        folds: Sequence[int | None] = [member.fold for member in record.members] or [None]
-        for member, history in zip(folds, record.histories, strict=True):
-            yield from (dict(epoch) | of_trial(trial) | {"member": member} for epoch in history)
+        if trial.record is not None:
+            folds: list[int | None] = [member.fold for member in trial.record.members] or [None]
+            for member, history in zip(folds, trial.record.histories, strict=True):
+                yield from (TrainedEpoch(trial, member, epoch) for epoch in history)
 
 
 EPOCHS = Frame(
-    "epochs",
-    "an epoch of a training, of failed and stopped ones too",
-    lambda arms, interval: _COLUMNS,
-    lambda results: list(_rows(results)),
+    "epochs", "an epoch of a training, of failed and stopped ones too", lambda arms, interval: _COLUMNS, _rows
 )

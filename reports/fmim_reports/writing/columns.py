@@ -65,7 +65,7 @@ def columns_table(results: Results, tables: Iterable[Table]) -> Table:
             "unit": column.unit,
         }
         for table in tables
-        for column, _, _ in table.stored.values()
+        for _, column in table.stored.values()
     ]
     columns = [
         Column("table", "Table"),

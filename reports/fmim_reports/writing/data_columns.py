@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,14 +14,19 @@ Dtype = Literal["string", "boolean", "int64", "Int64", "float64", "datetime64[us
 """pandas' types. Of these, `int64` alone knows nothing that is missing, and `float64` has NaN for it."""
 
 
+def _itself(value: Any) -> Any:
+    return value
+
+
 @dataclass(frozen=True)
 class DataColumn:
-    """A column of data; `unit` is empty for what has none."""
+    """A column of data; `unit` is empty for what has none, and `of` gives its value by what a row is of."""
 
     name: str
     dtype: Dtype
     description: str
     unit: str = ""
+    of: Callable[[Any], Any] = _itself
 
     @property
     def type(self) -> str:
@@ -30,23 +35,25 @@ class DataColumn:
 
 
 def configuration_columns(arms: Iterable[ArmEntry]) -> list[DataColumn]:
-    """One column per hyperparameter that one of these arms varies, by the order of the arms."""
+    """Return a column per hyperparameter that one of these arms varies, by the order of the arms.
+
+    A row has a `configuration`, or None; the value is NA where that does not set it.
+    """
     found: dict[str, list[Any]] = {}
     for name, value in (pair for arm in arms for pair in _values(arm)):
         found.setdefault(name, []).append(value)
     return [
-        DataColumn(f"{CONFIGURATION}{name}", dtype_of(values), _meaning(name), UNITS.get(name, ""))
+        DataColumn(f"{CONFIGURATION}{name}", _dtype_of(values), _meaning(name), UNITS.get(name, ""), _setting(name))
         for name, values in found.items()
     ]
 
 
-def of_configuration(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The values of `configuration_columns`; NA where nothing sets one."""
-    return {f"{CONFIGURATION}{name}": value for name, value in (configuration or {}).items()}
+def _setting(name: str) -> Callable[[Any], Any]:
+    return lambda row: (row.configuration or {}).get(name)
 
 
 def _values(arm: ArmEntry) -> Iterator[tuple[str, Any]]:
-    """The values that a hyperparameter may take or has taken, the ends of a range as numbers that need not be whole."""
+    """Yield the values that a hyperparameter may take or has taken, the ends of a range as numbers."""
     for name, space in arm.space.items():
         values = [float(space["low"]), float(space["high"])] if isinstance(space, Mapping) else space
         yield from ((name, value) for value in values)
@@ -59,8 +66,8 @@ def _meaning(name: str) -> str:
     return f"the configuration's {name}{symbol}; NA where the arm does not vary it"
 
 
-def dtype_of(values: Iterable[Any]) -> Dtype:
-    """The type of a column of these values: truths, whole numbers, numbers, or else text; `float64` without any."""
+def _dtype_of(values: Iterable[Any]) -> Dtype:
+    """Return the type of a column of these values: truths, whole numbers, numbers, or text; `float64` without any."""
     kinds = {bool if isinstance(value, bool) else type(value) for value in values}
     if kinds == {bool}:
         return "boolean"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,8 +20,6 @@ KindName = Literal[
     "count", "percent", "points", "seconds", "p", "number", "size", "value", "needed",
     "published", "published_mean", "estimate",
 ]  # fmt: skip
-Stored = Sequence[tuple[DataColumn, Callable[[Any], Any]]]
-"""Columns of a CSV file, and how the value of each follows from one that is not None."""
 FRACTION, PRINTED = "fraction", "percent, as printed"
 
 
@@ -36,66 +34,67 @@ class Kind:
     """
 
     show: Callable[[Any, int], str]
-    stored: Callable[[Column], Stored]
+    stored: Callable[[Column], list[DataColumn]]
     numeric: bool = True
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 def _one(show: Callable[[Any], str], dtype: Dtype = "float64", unit: str = "") -> Kind:
     """Values that a CSV file has in one column as they are."""
     return Kind(
         lambda value, _: show(value),
-        lambda column: [(DataColumn(column.key, dtype, column.about, unit), _itself)],
+        lambda column: [DataColumn(column.key, dtype, column.about, unit)],
         numeric=dtype != "string",
     )
 
 
-def _metric(column: Column) -> Stored:
-    return [(DataColumn(column.key, "string", f"{column.about}: its name"), attrgetter("name"))]
+def _metric(column: Column) -> list[DataColumn]:
+    return [DataColumn(column.key, "string", f"{column.about}: its name", of=attrgetter("name"))]
 
 
-def _arm(column: Column) -> Stored:
+def _arm(column: Column) -> list[DataColumn]:
     name = f"{column.about}: its name in study.json, or the reference's; empty in a row of several arms"
     return [
-        (DataColumn(column.key, "string", name), lambda arm: arm.name or None),
-        (DataColumn(f"{column.key}_label", "string", f"{column.about}: what reports call it"), attrgetter("label")),
+        DataColumn(column.key, "string", name, of=lambda arm: arm.name or None),
+        DataColumn(f"{column.key}_label", "string", f"{column.about}: what reports call it", of=attrgetter("label")),
     ]
 
 
-def _configuration(column: Column) -> Stored:
+def _configuration(column: Column) -> list[DataColumn]:
     """The configuration as reports write it, then each hyperparameter in a column of its own."""
 
-    def of(parameter: DataColumn) -> tuple[DataColumn, Callable[[Any], Any]]:
+    def of(parameter: DataColumn) -> DataColumn:
         name = parameter.name.removeprefix(CONFIGURATION)
         about = f"{column.about}: {parameter.description}"
-        return DataColumn(f"{column.key}_{name}", parameter.dtype, about, parameter.unit), lambda found: found.get(name)
+        return DataColumn(f"{column.key}_{name}", parameter.dtype, about, parameter.unit, lambda found: found.get(name))
 
-    text = DataColumn(column.key, "string", f"{column.about}, as reports write it")
-    return [(text, lambda found: configuration_text(found) if found else None), *map(of, column.parameters)]
+    about = f"{column.about}, as reports write it"
+    text = DataColumn(column.key, "string", about, of=lambda found: configuration_text(found) if found else None)
+    return [text, *map(of, column.parameters)]
 
 
-def _published_mean(column: Column) -> Stored:
-    mean = DataColumn(column.key, "float64", f"{column.about}, mean", PRINTED)
-    se = DataColumn(f"{column.key}_se", "float64", f"{column.about}, SE", PRINTED)
+def _published_mean(column: Column) -> list[DataColumn]:
+    def mean(value: MeanSE | float) -> float:
+        return value.mean if isinstance(value, MeanSE) else value
+
+    def se(value: MeanSE | float) -> float | None:
+        return value.se if isinstance(value, MeanSE) else None
+
     return [
-        (mean, lambda value: value.mean if isinstance(value, MeanSE) else value),
-        (se, lambda value: value.se if isinstance(value, MeanSE) else None),
+        DataColumn(column.key, "float64", f"{column.about}, mean", PRINTED, mean),
+        DataColumn(f"{column.key}_se", "float64", f"{column.about}, SE", PRINTED, se),
     ]
 
 
-def _estimate(column: Column) -> Stored:
+def _estimate(column: Column) -> list[DataColumn]:
     """Mean, SE and the number of replicates, which neighbours of the same `n_key` share."""
-    n = column.n_key or f"{column.key}_n"
+
+    def mean(value: Any) -> float | None:
+        return value.stat.mean if value.stat.n else None
+
     return [
-        (
-            DataColumn(f"{column.key}_mean", "float64", f"{column.about}, mean", FRACTION),
-            lambda value: value.stat.mean if value.stat.n else None,
-        ),
-        (DataColumn(f"{column.key}_se", "float64", f"{column.about}, SE", FRACTION), attrgetter("stat.se")),
-        (DataColumn(n, "Int64", "replicates of the mean", "count"), attrgetter("stat.n")),
+        DataColumn(f"{column.key}_mean", "float64", f"{column.about}, mean", FRACTION, mean),
+        DataColumn(f"{column.key}_se", "float64", f"{column.about}, SE", FRACTION, attrgetter("stat.se")),
+        DataColumn(column.n_key or f"{column.key}_n", "Int64", "replicates of the mean", "count", attrgetter("stat.n")),
     ]
 
 

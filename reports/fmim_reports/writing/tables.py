@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -17,7 +17,7 @@ from fmim_reports.reading.summary import Estimate
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.data_columns import DataColumn
 from fmim_reports.writing.formats import NOTHING
-from fmim_reports.writing.kinds import KINDS, KindName, Stored
+from fmim_reports.writing.kinds import KINDS, KindName
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Column:
         return f"{self.group}: {self.header}" if self.group else self.header
 
     @property
-    def stored(self) -> Stored:
-        """The columns that it takes in a CSV file, and how the value of each follows from its own."""
-        return [(replace(one, unit=self.unit or one.unit), of) for one, of in KINDS[self.kind].stored(self)]
+    def stored(self) -> list[DataColumn]:
+        """The columns that it takes in a CSV file; the value of each follows from its own."""
+        return [replace(one, unit=self.unit or one.unit) for one in KINDS[self.kind].stored(self)]
 
     def cell(self, row: Mapping[str, Any]) -> Cell:
         """Return the cell of a row as it is read."""
@@ -146,13 +146,13 @@ class Table:
         return [note for note in (best, *self.notes) if note]
 
     @cached_property
-    def stored(self) -> dict[str, tuple[DataColumn, str, Callable[[Any], Any]]]:
-        """The columns of its CSV file by name: each with the key of a row's value, and how its own follows from that.
+    def stored(self) -> dict[str, tuple[str, DataColumn]]:
+        """The columns of its CSV file by name, each beside the key of the value in a row from which its own follows.
 
         Of columns of one name the last one counts.
         """
         columns = (*self.also, *self.columns)
-        return {stored.name: (stored, column.key, of) for column in columns for stored, of in column.stored}
+        return {stored.name: (column.key, stored) for column in columns for stored in column.stored}
 
 
 def _marked(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> list[Row]:
@@ -198,8 +198,8 @@ def _number(value: Any) -> float:
 def values_of(table: Table) -> dict[str, list[Any]]:
     """Return the values of each column of the table's CSV file; what does not exist is None."""
     return {
-        name: [None if (value := row.get(key)) is None or value == "" else of(value) for row in table.rows]
-        for name, (_, key, of) in table.stored.items()
+        name: [None if (value := row.get(key)) is None or value == "" else column.of(value) for row in table.rows]
+        for name, (key, column) in table.stored.items()
     }
 
 
@@ -211,7 +211,7 @@ def to_frame(table: Table) -> pd.DataFrame:
         return pd.Series(values, dtype="string" if column.type == "text" else None if known else "float64")
 
     values = values_of(table)
-    return pd.DataFrame({name: series(column, values[name]) for name, (column, _, _) in table.stored.items()})
+    return pd.DataFrame({name: series(column, values[name]) for name, (_, column) in table.stored.items()})
 
 
 def to_csv(table: Table) -> str:
