@@ -15,6 +15,7 @@ from fmim_core.records import EpochRow, Member
 from fmim_core.seeding import derive_seed, scoped_torch_seed
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.evaluation import Diverged, Evaluator, Seconds
+from fmim_core.training.step import initial_model
 from fmim_core.training.trainer import Training
 from fmim_core.triplets.similarities import unit
 
@@ -31,18 +32,17 @@ class Ensemble(Evaluator):
         self._models = models
 
     def embed(self, images: ImageSet) -> Tensor:
-        """Embeddings `(n, k D)` whose cosine similarity is the mean of the k members'; float64, on the CPU.
+        """Return embeddings `(n, k D)` whose cosine similarity is the mean of the k members'; float64, on the CPU.
 
         The mean over members of the squared distances |a_i − b_i|² = 2 − 2 a_i·b_i of unit embeddings falls as the mean
         of the a_i·b_i rises, which is the scalar product of (a_1, ..., a_k)/√k and (b_1, ..., b_k)/√k.
         """
-        parts = [self._alone(model).embed(images).cpu().double() for model in self._models]
-        return torch.cat([unit(part) for part in parts], dim=1) / math.sqrt(len(parts))
-
-    def _alone(self, model: nn.Module) -> Evaluator:
-        evaluator = Evaluator(self.config, model, self.device)
-        evaluator.seconds = self.seconds
-        return evaluator
+        parts = []
+        for model in self._models:
+            member = Evaluator(self.config, model, self.device)
+            member.seconds = self.seconds
+            parts.append(unit(member.embed(images).cpu().double()))
+        return torch.cat(parts, dim=1) / math.sqrt(len(parts))
 
 
 class FoldEnsemble(Ensemble):
@@ -76,15 +76,13 @@ class FoldEnsemble(Ensemble):
         return (*self._finished, *([self._member(running)] if running and running.history else []))
 
     @property
-    def epochs_run(self) -> int:
-        return sum(len(member.history) for member in self.members)
-
-    @property
-    def images_seen(self) -> int:
-        return sum(row.batches for member in self.members for row in member.history) * self.config.batches.size
+    def kept(self) -> tuple[int, None]:
+        """The first member's kept epoch; validation metrics are each member's own, on other subjects."""
+        members = self.members
+        return (members[0].kept_epoch if members else 0), None
 
     def run_epoch(self) -> EpochRow:
-        """Run one epoch of the member whose turn it is; returns its row, numbered within the member.
+        """Run one epoch of the member whose turn it is; return its row, numbered within the member.
 
         Raises:
             Diverged: as a training; the message names the fold.
@@ -95,7 +93,7 @@ class FoldEnsemble(Ensemble):
         try:
             row = training.run_epoch()
         except Diverged as error:
-            raise Diverged(f"model of fold {self._number}: {error}") from error
+            raise Diverged(f"model of fold {self._fold.number}: {error}") from error
         if not self._finished:
             self.history.append(row)
         if training.done:
@@ -105,37 +103,27 @@ class FoldEnsemble(Ensemble):
         return row
 
     @property
-    def _number(self) -> int:
+    def _fold(self) -> Fold:
         """The fold whose turn it is."""
-        return self._folds[len(self._finished)].number
+        return self._folds[len(self._finished)]
+
+    @property
+    def _seed_of_fold(self) -> int:
+        return derive_seed(self._seed, "fold", self._fold.number)
 
     def _begin(self) -> Training:
-        """The next member's training, which spends its seconds on the ensemble's account."""
-        fold = self._folds[len(self._finished)]
+        """The next member's training, whose seconds are the ensemble's."""
+        fold = self._fold
         with self.seconds.measure("startup"):
-            training = Training(self.config, fold.train, fold.validation, self._seed_of(fold), self.device)
+            training = Training(self.config, fold.train, fold.validation, self._seed_of_fold, self.device)
         training.seconds = self.seconds
         self.warnings += [f"model of fold {fold.number}: {warning}" for warning in training.warnings]
         return training
 
-    def _seed_of(self, fold: Fold) -> int:
-        return derive_seed(self._seed, "fold", fold.number)
-
     def _member(self, training: Training) -> Member:
-        fold, (kept_epoch, validation) = self._folds[len(self._finished)], training.kept
-        return Member(
-            fold=fold.number,
-            seed=self._seed_of(fold),
-            kept_epoch=kept_epoch,
-            validation=validation,
-            history=tuple(training.history),
-        )
-
-    @property
-    def kept(self) -> tuple[int, dict[str, float] | None]:
-        """The first member's kept epoch; validation metrics are each member's own, on other subjects."""
-        members = self.members
-        return (members[0].kept_epoch if members else 0), None
+        epoch, validation = training.kept
+        history, seed = tuple(training.history), self._seed_of_fold
+        return Member(fold=self._fold.number, seed=seed, kept_epoch=epoch, validation=validation, history=history)
 
     def state(self) -> dict[str, Any]:
         return {
@@ -150,9 +138,9 @@ class FoldEnsemble(Ensemble):
         self._finished = [Member.model_validate(member) for member in state["finished"]]
         for weights in state["models"]:
             with scoped_torch_seed(self._seed, "model"):  # what it is built with is replaced at once
-                model = self.config.model.build(self.config.augmentation.crop)
+                model = initial_model(self.config, self.device)
             model.load_state_dict(weights)
-            self._models.append(model.to(self.device).to(memory_format=torch.channels_last))
+            self._models.append(model)
         self.seconds = Seconds(**state["seconds"])
         if state["training"] is not None:
             self._training = self._begin()

@@ -30,7 +30,7 @@ class Diverged(ArithmeticError):
 
 @dataclass
 class Seconds:
-    """Where a training's wall time went.
+    """The parts of a training's wall time.
 
     data: drawing batches and waiting for their images; train: everything that a step computes, augmentation too;
     startup: the first steps of a compiled training. A GPU works on by itself: what the host waits for it is in `train`.
@@ -66,28 +66,32 @@ class Evaluator:
 
     @property
     def done(self) -> bool:
-        """Whether all epochs are run."""
+        """True as soon as all epochs are run."""
         return True
 
     @property
-    def epochs_run(self) -> int:
-        """Epochs trained so far."""
-        return len(self.history)
-
-    @property
     def members(self) -> tuple[Member, ...]:
-        """What is known of the models it is made of, where these are several."""
+        """The models that it is made of, where these are several."""
         return ()
-
-    @property
-    def images_seen(self) -> int:
-        """Training images shown so far, repeats counted."""
-        return 0
 
     @property
     def kept(self) -> tuple[int | None, dict[str, float] | None]:
         """The epoch whose model is kept so far, and its validation metrics if there is a validation set."""
         return None, None
+
+    @property
+    def epochs_run(self) -> int:
+        """Epochs trained so far, of all members."""
+        return len(self._rows)
+
+    @property
+    def images_seen(self) -> int:
+        """Training images shown so far, repeats counted."""
+        return sum(row.batches for row in self._rows) * self.config.batches.size
+
+    @property
+    def _rows(self) -> list[EpochRow]:
+        return [row for member in self.members for row in member.history] or self.history
 
     def run_epoch(self) -> EpochRow:
         """Train one epoch, and return its row of the history."""
@@ -107,7 +111,7 @@ class Evaluator:
 
     @torch.no_grad()  # not inference mode: the thread that fetches images could not write to memory made in it
     def embed(self, images: ImageSet) -> Tensor:
-        """Unit embeddings `(n, D)` of all images of a set, centre-cropped, float32, on the device."""
+        """Return unit embeddings `(n, D)` of all images of a set, centre-cropped, float32, on the device."""
         with self.seconds.measure("eval"), float32_defined(self.config.precision):
             self.model.eval()
             stored = self._on_device(images)
@@ -121,11 +125,11 @@ class Evaluator:
         return DeviceImages(images, self.device, resident=False)
 
     def evaluate(self, images: ImageSet) -> dict[str, float]:
-        """Retrieval metrics of a set's queries in its gallery (`ImageSet.roles`), by time after baseline and pooled."""
-        return self.score(images, self.embed(images)).means()
+        """Return retrieval metrics of a set's queries in its gallery (`ImageSet.roles`), by time and pooled."""
+        return self.scores(images, self.embed(images)).means()
 
-    def score(self, images: ImageSet, embeddings: Tensor, find_first: bool = False) -> QueryScores:
-        """What is found for each query of a set, by embeddings `(n, D)` of all its images; see `score_queries`."""
+    def scores(self, images: ImageSet, embeddings: Tensor, find_first: bool = False) -> QueryScores:
+        """Return what each query of a set finds by embeddings `(n, D)` of all its images; see `score_queries`."""
         with self.seconds.measure("eval"):
             if not embeddings.isfinite().all():
                 raise Diverged(f"epoch {len(self.history) + 1}: embeddings are not finite in evaluation")

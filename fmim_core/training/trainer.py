@@ -27,7 +27,7 @@ from fmim_core.triplets.statistics import StatisticsCollector
 
 @dataclass
 class TrainResult:
-    """What `train` returns: the kept model (on the CPU), its epoch, validation metrics, and one row per epoch."""
+    """The outcome of `train`: the kept model, its epoch, validation metrics, and one row per epoch."""
 
     model: nn.Module
     kept_epoch: int
@@ -67,26 +67,16 @@ class Training(Evaluator):
         self._validation_images = None if validation is None else DeviceImages(validation, device)
         self._drawn: tuple[int, Tensor, float] | None = None
         self._kept: dict[str, Any] | None = None
-        self.warnings = self._data_warnings()
-
-    def _data_warnings(self) -> list[str]:
-        few, wanted = self._sampler.repeating, self.config.batches.images_per_subject
-        if not few:
-            return []
-        return [
-            f"{few} of {self._sampler.subjects} training subjects have fewer than {wanted} images: repeated in batches"
-        ]
+        if few := self._sampler.repeating:
+            wanted = f"fewer than {config.batches.images_per_subject} images: repeated in batches"
+            self.warnings = [f"{few} of {self._sampler.subjects} training subjects have {wanted}"]
 
     @property
     def done(self) -> bool:
         return len(self.history) >= self.config.epochs
 
-    @property
-    def images_seen(self) -> int:
-        return len(self.history) * self._sampler.batches_per_epoch * self.config.batches.size
-
     def run_epoch(self) -> EpochRow:
-        """Train one epoch, advance the margin schedule, validate if it is due; returns the epoch's row of the history.
+        """Train one epoch, advance the margin schedule, validate if it is due; return the epoch's row of the history.
 
         Raises:
             Diverged: the loss or a similarity is not finite.
@@ -190,7 +180,7 @@ class Training(Evaluator):
     def load_state(self, state: dict[str, Any]) -> None:
         self._step.load_state(state)
         self._kept, self.history = state["kept"], [EpochRow.model_validate(row) for row in state["history"]]
-        self.seconds = Seconds(**(state["seconds"] | {"startup": 0.0}))  # what it was before is not paid again
+        self.seconds = Seconds(**(state["seconds"] | {"startup": 0.0}))  # that of before is in the cost already
 
 
 def check_crop(config: TrainConfig, images: ImageSet) -> None:
@@ -201,7 +191,7 @@ def check_crop(config: TrainConfig, images: ImageSet) -> None:
 
 
 def pick_device(name: str = "auto") -> torch.device:
-    """`auto`: the GPU if there is one, else the CPU; anything else as torch names it."""
+    """Return the device of that name in torch; `auto` is the GPU if there is one, else the CPU."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     return torch.device(name)

@@ -201,7 +201,7 @@ class Trial:
             return {"metrics": Metrics(validation=validation)}
         opened, bank = now(), self._bank()
         test = bank.open_test()
-        scores = evaluator.score(test, evaluator.embed(test), find_first=True)
+        scores = evaluator.scores(test, evaluator.embed(test), find_first=True)
         columns = query_columns(test, bank.about_test(), scores)
         return {
             "metrics": Metrics(validation=validation, test=scores.means()),
