@@ -12,7 +12,7 @@ from fmim_core.suggestions import did_you_mean
 
 
 def _exact(schema: Any) -> Any:
-    """The schema with every number and truth value in it strict; the keys of JSON's objects are text."""
+    """Return the schema with every number and truth value in it strict; the keys of JSON's objects are text."""
     if isinstance(schema, list | tuple):
         return type(schema)(map(_exact, schema))
     if not isinstance(schema, dict):
@@ -24,7 +24,7 @@ def _exact(schema: Any) -> Any:
 
 
 def _truth_value(given: Any) -> Any:
-    """The words true and false, as a command line gives them, are those values."""
+    """Return the values that the words true and false, as a command line gives them, stand for."""
     return {"true": True, "false": False}.get(given, given) if isinstance(given, str) else given
 
 
@@ -51,7 +51,7 @@ class Config(StrictModel):
     @model_validator(mode="before")
     @classmethod
     def _fields_are_known(cls, given: Any) -> Any:
-        """As `extra="forbid"`, and says what there is."""
+        """Refuse unknown fields, as `extra="forbid"` does, and say what there is."""
         known = cls.model_fields
         for name in given if isinstance(given, Mapping) else ():
             if name not in known:
@@ -68,14 +68,14 @@ class UnknownField(ValueError):
 
 
 def in_words(error: ValidationError, most: int = 3) -> str:
-    """What a validation found wrong: each field by its dotted name, what is allowed, and the value given."""
+    """Return what a validation found wrong: each field by its dotted name, what is allowed, and the value given."""
     found = error.errors(include_url=False)
     said = [": ".join(filter(None, (_field(one), _problem(one)))) for one in found[:most]]
     return "; ".join(said) + (f"; and {len(found) - most} more" if len(found) > most else "")
 
 
 class Refused(ValueError):
-    """What pydantic found wrong, in plain words.
+    """A validation's failure in plain words.
 
     Args:
         noun, name: whose configuration it is, e.g. "arm" and "triplet_grid".
@@ -91,7 +91,7 @@ class Refused(ValueError):
 
 
 def wrong_field(error: ValidationError) -> str:
-    """The first field that pydantic found wrong, dotted; blank where it is the whole."""
+    """Return the first field that pydantic found wrong, dotted; blank where it is the whole."""
     first = error.errors()[0]
     cause = first.get("ctx", {}).get("error")
     unknown = cause.field if isinstance(cause, UnknownField) else ""

@@ -1,4 +1,4 @@
-"""What this process may use of its machine, which can be less than the machine has."""
+"""The part of its machine that this process may use, which can be less than the machine has."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path("/")
 
 
 def cores(root: Path = ROOT) -> int:
-    """Processors that this process may use.
+    """Return the number of processors that this process may use.
 
     min(those it is bound to, the quotas of its control groups), rounded down, and at least 1. `taskset` and a
     container's `--cpuset-cpus` bind a process to some; a container's `--cpus` is a quota.
@@ -25,7 +25,7 @@ def cores(root: Path = ROOT) -> int:
 
 
 def free_processes(root: Path = ROOT) -> float:
-    """How many more processes and threads this user (`ulimit -u`) and this container may start; infinity if any."""
+    """Return how many more processes and threads this user (`ulimit -u`) and this container may start; inf if any."""
     free = [math.inf]
     limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
     if os.geteuid() != 0 and limit != resource.RLIM_INFINITY:  # the kernel lets root alone
@@ -38,13 +38,13 @@ def free_processes(root: Path = ROOT) -> float:
 
 
 def open_files() -> float:
-    """How many files a process may have open, once it has raised its own limit as far as it may (`ulimit -Hn`)."""
+    """Return how many files a process may have open, its own limit raised as far as it may be (`ulimit -Hn`)."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     return math.inf if limit == resource.RLIM_INFINITY else limit
 
 
 def _quotas(root: Path) -> Iterator[float]:
-    """Processors by each quota on this process: of version 2 as `cpu.max`, of version 1 as two files (µs, −1: none)."""
+    """Yield processors by each quota: of version 2 as `cpu.max`, of version 1 as two files (µs, −1: none)."""
     for folder in _control_groups("cpu", root):
         words = _text(folder / "cpu.max").split()
         words = words or [_text(folder / f"cpu.cfs_{name}_us") for name in ("quota", "period")]
@@ -53,7 +53,7 @@ def _quotas(root: Path) -> Iterator[float]:
 
 
 def _control_groups(controller: str, root: Path) -> Iterator[Path]:
-    """The folders of this process's control groups and of those around them; a container may see the last alone."""
+    """Yield the folders of this process's control groups and those around them; a container may see the last alone."""
     mounted = root / "sys" / "fs" / "cgroup"
     for line in _text(root / "proc" / "self" / "cgroup").splitlines():
         _, controllers, path = line.split(":", 2)

@@ -24,7 +24,7 @@ class Metric:
 
     @property
     def of_query(self) -> str:
-        """What one query's value is called in a replicate's file of queries: `ap` for mAP."""
+        """The name of one query's value in a replicate's file of queries: `ap` for mAP."""
         return self.mean_of or self.name
 
 
@@ -65,15 +65,15 @@ class Interval:
         return f"{self.plural} after baseline"
 
     def name(self, time: int | None) -> str:
-        """What is called by a time: 4 -> `"year_4"`, and None, for all times together, -> `"all"`."""
+        """Return the name of a time: 4 -> `"year_4"`, and None, for all times together, -> `"all"`."""
         return "all" if time is None else f"{self.unit}_{time}"
 
     def key(self, metric: str, time: int) -> str:
-        """The record's key of `metric` over the queries of one time: `("mAP", 4)` -> `"mAP/year_4"`."""
+        """Return the record's key of `metric` over the queries of one time: `("mAP", 4)` -> `"mAP/year_4"`."""
         return f"{metric}/{self.name(time)}"
 
     def short(self, time: int | None) -> str:
-        """`4 y`; blank where the time is unknown."""
+        """Return `4 y`; blank where the time is unknown."""
         return "" if time is None else f"{time} {self.symbol}"
 
 
@@ -93,7 +93,7 @@ INTERVALS: dict[str, Interval] = {
 
 @cache
 def split_key(key: str) -> tuple[str, int | None]:
-    """The inverse of `Interval.key`: `"mAP/year_4"` -> `("mAP", 4)`; a key over all times: `"mAP"` -> `("mAP", None)`.
+    """Invert `Interval.key`: `"mAP/year_4"` -> `("mAP", 4)`; a key over all times: `"mAP"` -> `("mAP", None)`.
 
     Raises:
         ValueError: the part after the metric is not an interval's unit and a whole number.

@@ -95,12 +95,12 @@ class Registry(Generic[K]):
         return cls
 
     def kinds(self) -> list[str]:
-        """The names of all kinds, sorted."""
+        """Return the names of all kinds, sorted."""
         self._import_package()
         return sorted(self._classes)
 
     def find(self, kind: str) -> type[K]:
-        """The class of that kind.
+        """Return the class of that kind.
 
         Raises:
             ValueError: there is none; the message lists those there are.
@@ -113,7 +113,7 @@ class Registry(Generic[K]):
         return self._classes[kind]
 
     def make(self, fields: Mapping[str, Any]) -> K:
-        """The configuration of these fields, one of which is `kind`.
+        """Return the configuration of these fields, one of which is `kind`.
 
         Raises:
             ValueError: a kind or a field that does not exist, or a value that is not allowed.

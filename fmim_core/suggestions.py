@@ -1,4 +1,4 @@
-"""What a misspelt name was probably meant to be, as the end of a message."""
+"""Guesses at what a misspelt name was meant to be, as the end of a message."""
 
 from __future__ import annotations
 

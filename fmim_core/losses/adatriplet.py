@@ -57,7 +57,7 @@ class AdaTripletLoss(LossModule):
         return LossOutput(both.at(batch.phi), both.nonzero)
 
     def _negative_term(self, batch: Similarities, margins: Margins) -> MeanHinge:
-        """The averaged hinge on negative pairs."""
+        """Return the averaged hinge on negative pairs."""
         config, index, phi = self._config, batch.index, batch.phi.detach()
         times = index.negative_pairs if config.negative_pairs == "unordered" else index.negatives_of_triplets
         beta = torch.as_tensor(margins.beta, dtype=phi.dtype)

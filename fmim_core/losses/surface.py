@@ -34,7 +34,7 @@ def loss_surface(loss: Triplet | AdaTriplet, margins: Margins, points: int = 41)
 
 
 def _at(module: torch.nn.Module, margins: Margins, ap: float, an: float) -> tuple[float, float, float]:
-    """Loss and its two derivatives for one triplet of those similarities."""
+    """Return loss and its two derivatives for one triplet of those similarities."""
     phi_ap, phi_an = (torch.tensor([[value]], dtype=torch.float64, requires_grad=True) for value in (ap, an))
     value = module(Similarities.of_one_triplet(phi_ap, phi_an), margins).value
     d_ap, d_an = torch.autograd.grad(value, (phi_ap, phi_an))

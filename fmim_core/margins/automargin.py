@@ -98,7 +98,7 @@ class AutoMarginPerBatch(MarginSchedule):
         return self.margins
 
     def _statistic(self, values: Tensor) -> Tensor:
-        """Mean or median, in float64."""
+        """Return mean or median, in float64."""
         values = values.double()
         return values.mean() if self._config.statistic == "mean" else torch.quantile(values, 0.5)
 

@@ -38,7 +38,7 @@ class ExactVectors:
         return ExactVectors(self.coarse[index], None if self.fine is None else self.fine[index])
 
     def similarity(self, other: ExactVectors) -> Tensor:
-        """Cosines `(..., A, B)` of self `(..., A, D)` with other `(..., B, D)`."""
+        """Return cosines `(..., A, B)` of self `(..., A, D)` with other `(..., B, D)`."""
         cosines = self.coarse @ other.coarse.mT
         if self.fine is None or other.fine is None:
             return cosines

@@ -1,4 +1,4 @@
-"""What the metrics are given: embeddings and labels, checked, whatever form they come in."""
+"""The input of metrics: embeddings and labels, checked, whatever form they come in."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def checked_embeddings(values: Any, side: str, device: torch.device) -> Tensor:
 
 
 def checked_labels(values: Any, name: str, count: int, strings: bool = True) -> NDArray[Any]:
-    """One label an embedding `(count,)`, as int64 or as strings."""
+    """Return one label an embedding `(count,)`, as int64 or as strings."""
     labels = values.cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
     if labels.shape != (count,):
         raise ValueError(f"{name}: expected one for each of {count} embeddings, got shape {labels.shape}")

@@ -19,7 +19,7 @@ MANY = 200
 
 @dataclass(frozen=True)
 class Matches:
-    """Where each query's identity is in the gallery: at `order[start : start + size]`, the query itself included."""
+    """Each query's identity in the gallery: at `order[start : start + size]`, the query itself included."""
 
     order: NDArray[np.int64]  # gallery positions, grouped by identity (G,)
     start: NDArray[np.int64]  # (Q,)
@@ -30,7 +30,7 @@ class Matches:
 
     @classmethod
     def find(cls, query_ids: NDArray[Any], gallery_ids: NDArray[Any], same_set: bool) -> Matches:
-        """The matches of labels of the same kind.
+        """Return the matches of labels of the same kind.
 
         Raises:
             ValueError: labels of different kinds, or of one set that do not agree.
@@ -51,7 +51,7 @@ class Matches:
 
 
 class Ranked(NamedTuple):
-    """What was found for a block of B queries.
+    """The finds of a block of B queries.
 
     ranks: of their matches `(B, L)`, ascending, then padding.
     relevant: how many of these are matches `(B, 1)`.
@@ -66,7 +66,7 @@ class Ranked(NamedTuple):
 
 
 def tile_of(device: torch.device) -> tuple[int, int]:
-    """Queries and gallery images to compare at a time: what stays in cache (2 MiB a core), or what fills a GPU."""
+    """Return how many queries and images to compare at a time: they stay in cache (2 MiB a core), or fill a GPU."""
     return (256, 1024 * torch.get_num_threads()) if device.type == "cpu" else (1024, 16384)
 
 
@@ -102,7 +102,7 @@ def ranked_blocks(
 def _ranks(
     query: ExactVectors, gallery: ExactVectors, start: Tensor, size: Tensor, own: Tensor, largest: int, columns: int
 ) -> tuple[Tensor, Tensor]:
-    """Ranks `(B, largest)`, ascending, of the matches at `start` to `start + size` but not `own`; then padding.
+    """Return ranks `(B, largest)`, ascending, of the matches at `start` to `start + size` but not `own`; then padding.
 
     Before the j-th match are j - 1 matches and, by the tie rule, every non-match at least as similar: all the images
     at least as similar, less those of the query's own identity. With the ranks the place `(B,)` of the nearest match.
@@ -125,7 +125,7 @@ def _ranks(
 
 
 def _nearest_other(query: ExactVectors, gallery: ExactVectors, start: Tensor, size: Tensor, columns: int) -> Tensor:
-    """The place `(B,)` of the nearest image that is not at `start` to `start + size`."""
+    """Return the place `(B,)` of the nearest image that is not at `start` to `start + size`."""
     found = []
     for first in range(0, len(gallery.coarse), columns):
         similarity = query.similarity(gallery[first : first + columns])
@@ -138,7 +138,7 @@ def _nearest_other(query: ExactVectors, gallery: ExactVectors, start: Tensor, si
 
 
 def _count_at_least(values: Tensor, thresholds: Tensor) -> Tensor:
-    """How many of a row's values `(B, N)` are >= each of its thresholds `(B, T)`: `(B, T)`, whole numbers as floats."""
+    """Count a row's values `(B, N)` that are >= each of its thresholds `(B, T)`: `(B, T)`, whole numbers as floats."""
     if thresholds.shape[1] > MANY:
         below = torch.searchsorted(values.sort(dim=1).values, thresholds)
         return (values.shape[1] - below).to(values.dtype)

@@ -19,7 +19,7 @@ from fmim_core.metrics.ranks import Matches, Ranked, ranked_blocks, tile_of
 
 @dataclass(frozen=True)
 class QueryScores:
-    """What a search with each of Q queries found; all arrays are `(Q,)`, in the order of the queries.
+    """The finds of a search with each of Q queries; all arrays are `(Q,)`, in the order of the queries.
 
     values: each of `METRICS`, and `chance_mAP`, of every query; NaN where it has no match.
     matches: R, the images of its identity in the gallery (the query itself not counted).
@@ -42,7 +42,7 @@ class QueryScores:
     gallery: int
 
     def means(self) -> dict[str, float]:
-        """What `retrieval` returns: each metric's mean over the queries that have a match, overall and by time.
+        """Return what `retrieval` does: each metric's mean over the queries that have a match, overall and by time.
 
         A query of unknown time counts among all, and in no group.
         """
@@ -150,14 +150,14 @@ def scores_by_tiles(
     find_first: bool = False,
     interval: Interval = YEAR,
 ) -> QueryScores:
-    """The scores, worked out tile by tile."""
+    """Return the scores, worked out tile by tile."""
     # Queries with as many matches go together, since a block spends on each what its largest needs.
     sequence = np.argsort(matches.relevant, kind="stable")
     sequence = sequence[matches.relevant[sequence] > 0]
     blocks = [_of_block(block) for block in ranked_blocks(query, gallery, matches, sequence, tile, find_first)]
 
     def every(name: str, missing: float) -> NDArray[np.float64]:
-        """One number a query, from the blocks."""
+        """Return one number a query, from the blocks."""
         values = np.full(len(matches.relevant), missing)
         if blocks:
             values[sequence] = torch.cat([block[name] for block in blocks]).cpu().numpy()
@@ -181,7 +181,7 @@ def scores_by_tiles(
 
 
 def _of_block(block: Ranked) -> dict[str, Tensor]:
-    """What is known of a block's queries `(B,)`: the metrics, and which images were found."""
+    """Return what is known of a block's queries `(B,)`: the metrics, and which images were found."""
     ranks, relevant = block.ranks, block.relevant
     order = torch.arange(1, ranks.shape[1] + 1, device=ranks.device)
     precision = (order / ranks).masked_fill(order > relevant, 0)
@@ -198,7 +198,7 @@ def _of_block(block: Ranked) -> dict[str, Tensor]:
 
 
 def _chance(relevant: NDArray[np.int64], candidates: int) -> NDArray[np.float64]:
-    """Expected AP of a random order of `candidates` images, `relevant` `(Q,)` of which match; NaN where none does.
+    """Return the expected AP of a random order of `candidates` images, `relevant` `(Q,)` of them matches; NaN of none.
 
     Rank k is a match with probability R/N, and then (k - 1)(R - 1)/(N - 1) others are expected before it.
     """

@@ -87,7 +87,7 @@ class PretrainedBackbone(Backbone):
         return network
 
     def _file(self) -> Path:
-        """The file that its weights come from, given or published: it is there, and whole as far as one can tell."""
+        """Return the file that its weights come from, given or published: there, and whole as far as one can tell."""
         given = self.given_file
         if given is None:
             return self._whole(self.published_file())
@@ -118,7 +118,7 @@ def sha256_of(file: Path) -> str:
 
 @cache
 def _sha256(file: Path, size: int, changed_ns: int) -> str:
-    """SHA-256 (hex) of a file as it was with that size and at that time: every trial of a plan asks for it."""
+    """Return the SHA-256 (hex) of a file as it was with that size at that time: every trial of a plan asks for it."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 

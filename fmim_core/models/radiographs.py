@@ -105,7 +105,7 @@ class RadiographResNet50(RadiographNetwork):
 
 @contextlib.contextmanager
 def _torchxrayvision(kind: str) -> Iterator[Any]:
-    """The package, for a block. It silences all warnings of its process, and prints to stdout: neither is let out."""
+    """Yield the package. It silences all warnings of its process, and prints to stdout: neither is let out."""
     with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
         try:
             import torchxrayvision

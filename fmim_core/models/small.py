@@ -39,6 +39,6 @@ class SmallConvNet(Backbone):
 
 
 def _block(inputs: int, outputs: int, kernel: int, stride: int) -> tuple[nn.Module, ...]:
-    """A side of n pixels becomes n / stride, where the kernel is twice the stride."""
+    """Return layers that make n / stride of a side of n pixels, where the kernel is twice the stride."""
     convolution = nn.Conv2d(inputs, outputs, kernel, stride, padding=(kernel - stride) // 2, bias=False)
     return convolution, nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)

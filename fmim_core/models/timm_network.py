@@ -59,7 +59,7 @@ class TimmNetwork(PretrainedBackbone):
         return Path(cached if isinstance(cached, str) else hf_hub_download(*place))
 
     def published_sha256(self, file: Path) -> str:
-        """The whole of it, as which the hub's cache keeps large files, and links to them by their names."""
+        """Return the whole of it, as which the hub's cache keeps large files, and links to them by their names."""
         name = file.resolve().name
         return name if re.fullmatch("[0-9a-f]{64}", name) else ""
 
@@ -83,7 +83,7 @@ class TimmNetwork(PretrainedBackbone):
 
     @property
     def _about(self) -> Any:
-        """What timm knows of the network: a `PretrainedCfg`."""
+        """timm's `PretrainedCfg` of the network."""
         return _timm().get_pretrained_cfg(self.name)
 
 
@@ -102,7 +102,7 @@ def _names() -> frozenset[str]:
 
 
 def _check_patches(network: Any, name: str, image_size: int) -> None:
-    """A network that sees patches would leave out, and not say so, the pixels that fill none."""
+    """Refuse a side whose pixels do not fill patches: the network would leave some out, and not say so."""
     patch = getattr(getattr(network, "patch_embed", None), "patch_size", None) or (1, 1)
     if any(image_size % side for side in patch):
         raise ValueError(f"augmentation.crop = {image_size}: {name} needs a multiple of {max(patch)}")

@@ -1,4 +1,4 @@
-"""What a study writes: typed documents with one version, read and written through one place. Needs no torch."""
+"""The files of a study: typed documents with one version, read and written through one place. Needs no torch."""
 
 # ruff: noqa: F401 (this is the list of what other packages use)
 

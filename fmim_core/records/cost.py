@@ -1,4 +1,4 @@
-"""What a trial cost, with the attempts at it that failed."""
+"""The cost of a trial, with the attempts at it that failed."""
 
 from __future__ import annotations
 

@@ -76,12 +76,12 @@ class PixelsLessMean(Reference):
 
 
 def _in_grey(config: TrainConfig) -> TrainConfig:
-    """The configuration without normalisation: its evaluation crops are grey values in [0, 1]."""
+    """Return the configuration without normalisation: its evaluation crops are grey values in [0, 1]."""
     augmentation = config.augmentation.model_copy(update={"mean": 0.0, "std": 1.0})
     return config.model_copy(update={"augmentation": augmentation})
 
 
 def _size(config: TrainConfig) -> str:
-    """The number of pixels that are compared, in words."""
+    """Return the number of pixels that are compared, in words."""
     crop, side = config.augmentation.crop, min(SIDE, config.augmentation.crop)
     return f"{side} × {side} pixels" + (f" (means of {crop} × {crop})" if crop > side else "")

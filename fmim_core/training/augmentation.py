@@ -16,7 +16,7 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 class RandomDraws(NamedTuple):
-    """What is random about a batch: noise `(B, 1, H, W)`, standard normal; else uniform in [0, 1), `(B, 1, 1, 1)`."""
+    """Random numbers of a batch: noise `(B, 1, H, W)`, standard normal; else uniform in [0, 1), `(B, 1, 1, 1)`."""
 
     noise_std: Tensor
     noise_chance: Tensor
@@ -50,11 +50,11 @@ class Augmentation(Config):
     std: Annotated[float, Field(gt=0)] = 0.3
 
     def train(self, images: Tensor, generator: Generator) -> Tensor:
-        """uint8 images `(B, H, W)` → augmented float32 `(B, 1, crop, crop)`. The generator is on the images' device."""
+        """Augment uint8 images `(B, H, W)` → float32 `(B, 1, crop, crop)`. The generator is on the images' device."""
         return self.apply(images, self.draw(images, generator))
 
     def draw(self, images: Tensor, generator: Generator) -> RandomDraws:
-        """What is random about a batch of images `(B, H, W)`: apart from `apply`, which may be compiled."""
+        """Draw what is random about a batch of images `(B, H, W)`: apart from `apply`, which may be compiled."""
         count, height, width = images.shape
 
         def uniform() -> Tensor:
@@ -65,14 +65,14 @@ class Augmentation(Config):
         return RandomDraws(noise_std, noise_chance, noise, *(uniform() for _ in range(5)))
 
     def apply(self, images: Tensor, draws: RandomDraws) -> Tensor:
-        """As `train`, given what was drawn."""
+        """Augment as `train` does, given what was drawn."""
         grey = images[:, None].float() / 255
         grey = self._noise(grey, draws)
         grey = self._rotate_and_crop(grey, draws)
         return self._normalise(self._gamma(grey, draws))
 
     def test(self, images: Tensor) -> Tensor:
-        """uint8 images `(B, H, W)` → centre crop, normalised, float32 `(B, 1, crop, crop)`."""
+        """Crop the centre of uint8 images `(B, H, W)`, normalised → float32 `(B, 1, crop, crop)`."""
         top, left = ((size - self.crop) // 2 for size in images.shape[1:])
         grey = images[:, None, top : top + self.crop, left : left + self.crop].float() / 255
         return self._normalise(grey)
@@ -85,7 +85,7 @@ class Augmentation(Config):
         return (grey + std * draws.noise).clamp_(0, 1)
 
     def _rotate_and_crop(self, grey: Tensor, draws: RandomDraws) -> Tensor:
-        """One bilinear resampling does both: the crop's offset is a whole number of pixels of the rotated image."""
+        """Do both by one bilinear resampling: the crop's offset is a whole number of pixels of the rotated image."""
         height, width = grey.shape[2:]
         angle = (2 * draws.angle - 1).view(-1) * math.radians(self.rotation)
         top = (draws.top.view(-1) * (height - self.crop + 1)).floor()

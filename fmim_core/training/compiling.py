@@ -34,7 +34,7 @@ def check_compile(compile: Compile, device: torch.device) -> None:
 
 
 def _missing(device: torch.device) -> str:
-    """What torch.compile needs for the device and does not find, in words; empty if there is all."""
+    """Return what torch.compile needs for the device and does not find, in words; empty if there is all."""
     if device.type == "cuda":
         return "" if importlib.util.find_spec("triton") else "the Python package triton"
     compiler = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
@@ -42,7 +42,7 @@ def _missing(device: torch.device) -> str:
 
 
 def compiled(function: Callable[..., T], compile: Compile) -> Callable[..., T]:
-    """The function as `torch.compile` makes it at its first call, for tensors of one shape; or as it is."""
+    """Return the function as `torch.compile` makes it at its first call, for tensors of one shape; or as it is."""
     return function if compile == "none" else torch.compile(function, dynamic=False)
 
 
@@ -64,7 +64,7 @@ class Captured(Generic[T]):
         self._result: Any = None
 
     def call(self, function: Callable[..., T], *inputs: Tensor) -> T:
-        """`function(*inputs)`, always the same one. (Kept here, a step and its graph would hold each other.)"""
+        """Call `function(*inputs)`, always the same one. (Kept here, a step and its graph would hold each other.)"""
         self._calls += 1
         if self._calls <= WARMUP_STEPS:
             return self._ordinary(function, inputs)
@@ -76,7 +76,7 @@ class Captured(Generic[T]):
         return self._result
 
     def _ordinary(self, function: Callable[..., T], inputs: tuple[Tensor, ...]) -> T:
-        """An ordinary call, on the stream that will be captured: autograd remembers streams."""
+        """Call it, on the stream that will be captured: autograd remembers streams."""
         before = torch.cuda.current_stream(self._stream.device)
         self._stream.wait_stream(before)
         with torch.cuda.stream(self._stream):

@@ -59,11 +59,11 @@ class TrainConfig(Config):
 
     @property
     def validations(self) -> int:
-        """How often a training is validated."""
+        """The number of validations of a training."""
         return math.ceil(self.epochs / self.validate_every)
 
     def validates(self, epoch: int) -> bool:
-        """Whether validation follows epoch 1, 2, …"""
+        """Return whether validation follows epoch 1, 2, …"""
         return epoch % self.validate_every == 0 or epoch == self.epochs
 
     @model_validator(mode="after")

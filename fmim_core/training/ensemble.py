@@ -112,7 +112,7 @@ class FoldEnsemble(Ensemble):
         return derive_seed(self._seed, "fold", self._fold.number)
 
     def _begin(self) -> Training:
-        """The next member's training, whose seconds are the ensemble's."""
+        """Return the next member's training, whose seconds are the ensemble's."""
         fold = self._fold
         with self.seconds.measure("startup"):
             training = Training(self.config, fold.train, fold.validation, self._seed_of_fold, self.device)

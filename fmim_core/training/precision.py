@@ -1,4 +1,4 @@
-"""What numbers are computed in on a GPU. torch keeps this in global switches: this is the one place that sets them."""
+"""The precision of numbers on a GPU. torch keeps it in global switches: this is the one place that sets them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Precision = Literal["auto", "float32", "tf32", "bfloat16"]
 
 
 def uses_bfloat16(precision: Precision, device: torch.device) -> bool:
-    """Whether the backbone computes in bfloat16 (autocast)."""
+    """Return whether the backbone computes in bfloat16 (autocast)."""
     return precision == "bfloat16" or (precision == "auto" and device.type == "cuda")
 
 
 def embeddings_of(network: Callable[[Tensor], Tensor], images: Tensor, bfloat16: bool) -> Tensor:
-    """Embeddings `(B, D)` of images `(B, 1, H, W)`: float32, whatever the network computes in."""
+    """Return embeddings `(B, D)` of images `(B, 1, H, W)`: float32, whatever the network computes in."""
     images = images.contiguous(memory_format=torch.channels_last)
     with torch.autocast(images.device.type, torch.bfloat16, enabled=bfloat16):
         return network(images).float()
@@ -26,7 +26,7 @@ def embeddings_of(network: Callable[[Tensor], Tensor], images: Tensor, bfloat16:
 
 @contextmanager
 def float32_defined(precision: Precision) -> Iterator[None]:
-    """Within the block float32 means the same whatever the program around it has set; afterwards that is back.
+    """Make float32 mean the same within the block, whatever the program around it has set; afterwards that is back.
 
     It is float32 in full, as the paper's models were trained in (V100 GPUs, which have no TF32). With the precision
     `tf32` convolutions on an NVIDIA GPU that has it are in TF32 (8 bits of exponent, 10 of mantissa, sums in float32),

@@ -28,7 +28,7 @@ class Batches(Config):
         return self.subjects_per_batch * self.images_per_subject
 
     def in_epoch(self, images: int) -> int:
-        """Batches in an epoch of so many training images."""
+        """Return batches in an epoch of so many training images."""
         return self.per_epoch or max(1, images // self.size)
 
 
@@ -58,11 +58,11 @@ class SubjectSampler:
         self.repeating = int((counts < batches.images_per_subject).sum())
 
     def labels(self) -> Tensor:
-        """Labels `(S·M,)` within every batch: 0 0 0 0 1 1 1 1 …, so that index structures are made once."""
+        """Return labels `(S·M,)` within every batch: 0 0 0 0 1 1 1 1 …, so that index structures are made once."""
         return torch.arange(self._batches.subjects_per_batch).repeat_interleave(self._batches.images_per_subject)
 
     def epoch(self, generator: Generator) -> tuple[Tensor, float]:
-        """Positions `(batches, S·M)` of an epoch's images, and the share of subjects among them."""
+        """Return positions `(batches, S·M)` of an epoch's images, and the share of subjects among them."""
         rounds: list[Tensor] = []
         size = self._batches.subjects_per_batch
         while sum(map(len, rounds)) < self.batches_per_epoch:
@@ -74,7 +74,7 @@ class SubjectSampler:
         return positions, subjects.unique().numel() / self.subjects
 
     def _draw(self, subject: int, generator: Generator) -> list[int]:
-        """Indices into `places`; plain numbers, since thousands of small tensors an epoch would take a while."""
+        """Return indices into `places`; plain numbers, since thousands of small tensors an epoch would take a while."""
         first, count = self._first[subject], self._count[subject]
         order = torch.randperm(count, generator=generator).tolist()
         return [first + order[number % count] for number in range(self._batches.images_per_subject)]

@@ -1,4 +1,4 @@
-"""What one batch does to a model."""
+"""One step of a training: a model, its loss and optimizer, and a batch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fmim_core.triplets.statistics import StatisticsCollector
 
 
 def initial_model(config: TrainConfig, device: torch.device) -> nn.Module:
-    """The network before its first step; random weights are drawn from torch's global generator."""
+    """Return the network before its first step; random weights are drawn from torch's global generator."""
     return config.model.build(config.augmentation.crop).to(device).to(memory_format=torch.channels_last)
 
 
@@ -69,11 +69,11 @@ class TrainingStep:
 
     @property
     def starting(self) -> bool:
-        """Whether the next step may still compile something, which takes seconds to minutes."""
+        """True while the next step may still compile something, which takes seconds to minutes."""
         return self._config.compile != "none" and self._steps <= WARMUP_STEPS
 
     def begin_epoch(self, epoch: int) -> None:
-        """What is drawn in an epoch depends on its number alone; the margins in force go to the device."""
+        """Seed what is drawn by the epoch's number alone, and send the margins in force to the device."""
         self.generator.manual_seed(derive_seed(self._seed, "augment", epoch))
         self.schedule.margins = self.schedule.margins.held_in(*self._margins)
         self.model.train()
@@ -94,7 +94,7 @@ class TrainingStep:
         self.schedule.observe(0, collector.finish())
 
     def end_epoch(self) -> Margins:
-        """The margins in force all epoch, or in the last batch of schedules that follow batches, as numbers."""
+        """Return the margins in force all epoch, or in the last batch of schedules that follow batches, as numbers."""
         self.schedule.margins = self.schedule.margins.as_numbers()
         return self.schedule.margins
 
@@ -106,7 +106,7 @@ class TrainingStep:
         return self.take(stored, classes)
 
     def take(self, stored: Tensor, classes: Tensor) -> StepResult:
-        """A step as it is written, which may be compiled in parts and captured as a whole."""
+        """Take a step as it is written, which may be compiled in parts and captured as a whole."""
         images = self._augment(stored, self._config.augmentation.draw(stored, self.generator))
         batch = self._similarities(self._network, images, classes)
         margins = self.schedule.for_batch(batch)
@@ -118,7 +118,7 @@ class TrainingStep:
         return StepResult(LossOutput(output.value.detach(), output.active.detach()), batch)
 
     def _look(self, stored: Tensor, classes: Tensor) -> Similarities:
-        """What a step would see of a batch; not compiled, since it is looked at once."""
+        """Return what a step would see of a batch; not compiled, since it is looked at once."""
         augmentation = self._config.augmentation
         images = augmentation.apply(stored, augmentation.draw(stored, self.generator))
         return self._similarities(self.model, images, classes)
@@ -127,7 +127,7 @@ class TrainingStep:
         return Similarities.of(unit(embeddings_of(network, images, self._bfloat16)), self.index, classes)
 
     def state(self) -> dict[str, Any]:
-        """Everything that a step changes, as tensors and plain values."""
+        """Return everything that a step changes, as tensors and plain values."""
         return {
             "model": self.model.state_dict(),
             "loss": self.loss.state_dict(),

@@ -95,13 +95,13 @@ class Training(Evaluator):
         return row
 
     def _draw(self, epoch: int) -> tuple[Tensor, float]:
-        """The positions of an epoch's batches `(n, B)`, and the share of subjects among them."""
+        """Return the positions of an epoch's batches `(n, B)`, and the share of subjects among them."""
         if self._drawn is None or self._drawn[0] != epoch:
             self._drawn = (epoch, *self._sampler.epoch(torch_generator(self._seed, "batches", epoch)))
         return self._drawn[1:]
 
     def _fetched(self, positions: Tensor) -> Iterator[Tensor]:
-        """The images at an epoch's positions `(n, B)`, a batch at a time."""
+        """Return the images at an epoch's positions `(n, B)`, a batch at a time."""
         return self._images.batches(positions.flatten(), self.config.batches.size)
 
     def _train_epoch(self, epoch: int) -> dict[str, Any]:

@@ -23,12 +23,12 @@ MARK = b"sha256="
 
 
 def checkpoint_path(out: Path, trial: str) -> Path:
-    """Where a trial's checkpoint lies in a study's folder."""
+    """Return the place of a trial's checkpoint in a study's folder."""
     return out / "checkpoints" / f"{trial}.pt"
 
 
 def write_checkpoint(path: Path, content: dict[str, Any]) -> None:
-    """Save tensors and plain values; after a crash the old file is there, or the new one."""
+    """Write tensors and plain values; after a crash the old file is there, or the new one."""
     buffer = io.BytesIO()
     torch.save({"format": FORMAT} | content, buffer)
     archive = buffer.getvalue()
@@ -38,7 +38,7 @@ def write_checkpoint(path: Path, content: dict[str, Any]) -> None:
 
 
 def read_checkpoint(path: Path, device: torch.device) -> dict[str, Any] | None:
-    """The content of a checkpoint; None where there is none, or one of another form.
+    """Return the content of a checkpoint; None where there is none, or one of another form.
 
     With torch's safe default: no code in it is run.
 

@@ -1,4 +1,4 @@
-"""What a trial costs, and what earlier attempts at it cost on top.
+"""The cost of a trial, and what earlier attempts at it cost on top.
 
 All that was spent on a trial is `cost` + Σ `attempts`: a failed attempt's cost that a later one resumed from (by its
 checkpoint) is part of the later one's and no longer of the failed one's.
@@ -67,7 +67,7 @@ class Meter:
         )
 
     def _joules(self) -> float | None:
-        """The trial's share of what the device has drawn, on top of what was before; None where that is not known."""
+        """Return the trial's share of what the device has drawn, with what was before; None where it is not known."""
         drawn = None if self._device is None else energy_counter(self._device)
         if drawn is None or self._energy is None or self._before.energy_j is None:
             return None
@@ -108,7 +108,7 @@ def earlier_attempts(
 
 
 def _beyond(cost: Cost, carried: Cost | None) -> Cost:
-    """What of a cost is not in the other."""
+    """Return the part of a cost that is not in the other."""
     if carried is None:
         return cost
     left = {name: max(0, getattr(cost, name) - getattr(carried, name)) for name in SUMS}

@@ -20,7 +20,7 @@ from fmim_core.trial.checkpoint import checkpoint_path, read_checkpoint
 
 
 def kept_model(out: Path, record: Record, device: torch.device) -> Evaluator:
-    """The network of a completed replicate with its weights; of a fold ensemble an `Ensemble` of all members.
+    """Return the network of a completed replicate with its weights; of a fold ensemble an `Ensemble` of all members.
 
     Args:
         out: the study's folder.

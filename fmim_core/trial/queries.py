@@ -1,4 +1,4 @@
-"""What a replicate found for each test query, as the columns of the file beside its record."""
+"""The finds of a replicate for each test query, as the columns of the file beside its record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fmim_core.metrics import QueryScores
 
 
 def query_columns(images: ImageSet, about: pd.DataFrame, scores: QueryScores) -> dict[str, Any]:
-    """An array `(Q,)` for each column of `records.QUERY_COLUMNS` that the data set has.
+    """Return an array `(Q,)` for each column of `records.QUERY_COLUMNS` that the data set has.
 
     Args:
         images: the set whose queries were scored, in the order of its `query_mask`, against its gallery.

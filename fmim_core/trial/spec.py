@@ -1,4 +1,4 @@
-"""What one trial is: configuration × replicate, with everything that decides its result."""
+"""The specification of a trial: configuration × replicate, with everything that decides its result."""
 
 from __future__ import annotations
 
@@ -91,19 +91,19 @@ class TrialSpec(Config):
 
     @property
     def reads_test_set(self) -> bool:
-        """Whether its stage measures on the test set."""
+        """True where its stage measures on the test set."""
         return self.stage != "search"
 
     @property
     def _settings(self) -> dict[str, Any]:
-        """What of the training configuration decides the result."""
+        """The part of the training configuration that decides the result."""
         if self.reference is not None:
             return self.reference.model_dump(mode="json") | self.reference.settings(self.train)
         return self.train.model_dump(mode="json")
 
     @property
     def _weights(self) -> dict[str, str]:
-        """What a record says of the weights; nothing where there are none, or the result does not depend on them."""
+        """The weights in a record; nothing where there are none, or the result does not depend on them."""
         uses_them = "model" in self._settings and self.weights_sha256 is not None
         return {"weights_sha256": str(self.weights_sha256)} if uses_them else {}
 

@@ -41,7 +41,7 @@ from fmim_core.trial.spec import TrialSpec
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Where and with what a trial runs; none of it may change a result.
+    """Settings with which a trial runs; none of them may change a result.
 
     device_share: of the device that the trial has to itself, 1 for all of it.
     checkpoint_every_s: seconds between two checkpoints, at the end of an epoch; 0 for every epoch.
@@ -89,12 +89,12 @@ class Trial:
 
     @property
     def over(self) -> bool:
-        """Whether the record is written."""
+        """True as soon as the record is written."""
         return self.record is not None
 
     @property
     def so_far(self) -> SoFar:
-        """What is to be kept of the trial if this process dies."""
+        """The part of the record that is to be kept if this process dies."""
         return SoFar(started_at=self._started_at, cost=self._meter.cost(self._training), attempts=self._attempts)
 
     def step(self) -> EpochRow | None:
@@ -135,7 +135,7 @@ class Trial:
         return row
 
     def _start(self) -> Evaluator:
-        """What is trained, as far as an earlier attempt has come; the device is measured from here."""
+        """Return what is trained, as far as an earlier attempt has come; the device is measured from here."""
         device = pick_device(self._settings.device)
         self._meter.on(device)
         if device.type == "cuda":
@@ -161,7 +161,7 @@ class Trial:
         self._saved = time.perf_counter()
 
     def _state_to_resume_from(self, device: torch.device) -> dict[str, Any] | None:
-        """The state in a checkpoint, if there is one; what was spent by then and on earlier attempts is taken over."""
+        """Return the state in a checkpoint, if any; what was spent by then and on earlier attempts is taken over."""
         fingerprint, record = self.spec.fingerprint, read_record(self._settings.out, self.spec.id)
         self._attempts = earlier_attempts(record, fingerprint)
         found = self._last_checkpoint(device)
@@ -175,7 +175,7 @@ class Trial:
         return state
 
     def _last_checkpoint(self, device: torch.device) -> dict[str, Any] | None:
-        """What the last attempt saved; a damaged file is set aside, and the training begins anew."""
+        """Return what the last attempt saved; a damaged file is set aside, and the training begins anew."""
         try:
             return read_checkpoint(self._checkpoint, device)
         except Damaged as damaged:
@@ -196,7 +196,7 @@ class Trial:
         self._write("completed", kept_epoch=epoch, **measured)
 
     def _measured(self, evaluator: Evaluator, validation: MetricValues | None) -> dict[str, Any]:
-        """What a record holds of both sets. The test set is opened here and nowhere else, never in the search stage."""
+        """Measure on both sets. The test set is opened here and nowhere else, never in the search stage."""
         if not self.spec.reads_test_set:
             return {"metrics": Metrics(validation=validation)}
         opened, bank = now(), self._bank()
@@ -230,7 +230,7 @@ class Trial:
 
 
 def _described(error: BaseException) -> TrialError:
-    """An error as a record keeps it; running out of memory is called that, whoever noticed it."""
+    """Return an error as a record keeps it; running out of memory is called that, whoever noticed it."""
     memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
     return TrialError(
         kind="out of memory" if memory else type(error).__name__,

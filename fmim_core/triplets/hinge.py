@@ -23,15 +23,15 @@ class MeanHinge:
 
     @classmethod
     def of(cls, weights: Tensor, constant: Tensor, nonzero: Tensor, count: Tensor) -> MeanHinge:
-        """(Σ W φ + c)/count; 0 where there are no terms."""
+        """Return (Σ W φ + c)/count; 0 where there are no terms."""
         count = count.clamp(min=1)
         return cls(weights / count, constant / count, nonzero)
 
     def plus(self, other: MeanHinge, factor: float) -> MeanHinge:
-        """The sum of this and `factor` times the other; `nonzero` stays this one's."""
+        """Return the sum of this and `factor` times the other; `nonzero` stays this one's."""
         weights = self.weights.add(other.weights, alpha=factor)
         return MeanHinge(weights, self.constant + factor * other.constant, self.nonzero)
 
     def at(self, phi: Tensor) -> Tensor:
-        """Its value for φ `(B, B)` (scalar, with gradient)."""
+        """Return its value for φ `(B, B)` (scalar, with gradient)."""
         return (self.weights * phi).sum() + self.constant

@@ -87,7 +87,7 @@ class TripletIndex:
         )
 
     def delta(self, phi: Tensor) -> Tensor:
-        """Δ `(P, B)` of similarities φ `(B, B)`; near `NOT_A_TRIPLET` where not `valid`."""
+        """Return Δ `(P, B)` of similarities φ `(B, B)`; near `NOT_A_TRIPLET` where not `valid`."""
         phi_ap = phi.take(self.pair)
         minus_phi_an = self.not_negative - phi  # the minus here: in the backward it is one of (B, B), not of (P, B)
         if self.positives_per_anchor:  # no row is copied, and the backward adds up in one pass
@@ -95,7 +95,7 @@ class TripletIndex:
         return phi_ap[:, None] + minus_phi_an.index_select(0, self.anchor)
 
     def weights_of(self, chosen: Tensor) -> tuple[Tensor, Tensor]:
-        """W `(B, B)` with Σ −Δ over the chosen triplets = Σ W φ, and how many triplets these are.
+        """Return W `(B, B)` with Σ −Δ over the chosen triplets = Σ W φ, and how many triplets these are.
 
         W says how many of them have each φ as φ_an, less how many have it as φ_ap.
 
@@ -156,12 +156,12 @@ class Similarities:
 
     @classmethod
     def of_labels(cls, embeddings: Tensor, labels: Tensor) -> Similarities:
-        """A batch by itself: unit embeddings `(B, D)` and the identities `(B,)` of its images, 0, 1, …"""
+        """Return a batch by itself: unit embeddings `(B, D)` and the identities `(B,)` of its images, 0, 1, …"""
         return cls.of(embeddings, TripletIndex.of(labels), labels)
 
     @classmethod
     def of_one_triplet(cls, phi_ap: Tensor, phi_an: Tensor) -> Similarities:
-        """Two images of one identity and one of another, with those similarities `(1, 1)` and no embeddings.
+        """Return two images of one identity and one of another, with those similarities `(1, 1)` and no embeddings.
 
         Either of the two is the anchor once, in triplets that are alike: every mean is that of one. For surfaces.
         """
@@ -185,7 +185,7 @@ class _Gram(torch.autograd.Function):
 
 
 def unit(embeddings: Tensor) -> Tensor:
-    """Rows of `(B, D)` scaled to length 1; rows shorter than 1e-3 are scaled by 1000 instead.
+    """Return rows of `(B, D)` scaled to length 1; rows shorter than 1e-3 are scaled by 1000 instead.
 
     The floor bounds the gradient at a zero vector by 1000 (the usual 1e-12 lets it reach 1e12).
     """

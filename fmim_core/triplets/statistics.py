@@ -29,7 +29,7 @@ class EpochStatistics:
 
 
 def quantile(ordered: Tensor, q: float) -> float:
-    """The q-quantile of sorted values `(n,)` with linear interpolation, as `numpy.quantile`.
+    """Return the q-quantile of sorted values `(n,)` with linear interpolation, as `numpy.quantile`.
 
     For any n (torch's own stops at 2^24); NaN where there are no values.
     """
@@ -84,7 +84,7 @@ class StatisticsCollector:
             self._phi.zero_()
 
     def finish(self) -> EpochStatistics:
-        """The statistics of everything added."""
+        """Return the statistics of everything added."""
         self._weigh()
         delta_sum, phi_an_sum, phi_ap_sum = self._sums.tolist()
         return EpochStatistics(
