@@ -16,7 +16,7 @@ from fmim.plan import Plan
 from fmim.runner.backends.ray_backend import RayBackend
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.mlflow_runs import Identity
+from fmim.runner.tracking.runs import Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.mlflow_runs import Identity
+from fmim.runner.tracking.runs import Identity
 from fmim.runner.tracking.tracker import Tracker
 
 NETWORK = ("socket.connect", "socket.getaddrinfo", "socket.sendto")

@@ -8,8 +8,8 @@ from contextlib import closing
 from functools import cache
 from pathlib import Path
 
-from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.sqlite.database import ARTIFACTS, make_if_new
+from fmim.runner.tracking.address import ARTIFACTS, TrackingAddress
+from fmim.runner.tracking.database import prepare
 
 
 def tracked_in(folder: Path) -> str:
@@ -26,5 +26,5 @@ def tracked_in(folder: Path) -> str:
 def _empty() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "mlflow.db")
-        make_if_new(TrackingAddress.of(f"sqlite:///{path}"))
+        prepare(TrackingAddress.of(f"sqlite:///{path}"), print)
         return path.read_bytes()

@@ -15,9 +15,9 @@ from fmim.runner.backends.ray_cluster import RayCluster, cluster_for
 from fmim.runner.checked import CheckedPlan, check_plan
 from fmim.runner.ending.exit_codes import DONE, INTERRUPTED, SOME_FAILED
 from fmim.runner.ending.signals import announced
+from fmim.runner.folder.locks import locked, move_aside
 from fmim.runner.folder.outcomes import outcomes_of_plan, set_damaged_forecast_aside
 from fmim.runner.folder.overview import update_overview
-from fmim.runner.folder.ownership import locked, move_aside
 from fmim.runner.folder.study_file import end_execution, write_shown_images, write_study, write_surfaces
 from fmim.runner.observer import RunObserver
 from fmim.runner.reuse.earlier import earlier_trials
@@ -28,7 +28,7 @@ from fmim.runner.schedule.progress import Progress
 from fmim.runner.schedule.study_progress import StudyProgress
 from fmim.runner.search.selection import Outcome
 from fmim.runner.setup import Setup
-from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity
+from fmim.runner.tracking.runs import STATUS_OF_STUDY, Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank

@@ -8,7 +8,6 @@ from typing import Literal
 
 from fmim.runner.folder.ownership import check_folder, nearest_place
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.sqlite.database import database_files
 from fmim_core.records import StudyFile
 
 
@@ -61,7 +60,7 @@ class Setup:
         Raises:
             ValueError: one of them is a file, or the study's folder holds what no study writes, or is another study's.
         """
-        mirror = () if self.fresh else database_files(self.tracking, self.folder)
+        mirror = () if self.fresh else self.tracking.files_in(self.folder)
         check_folder(self.folder, study, self.fresh, mirror)
         place = nearest_place(self.banks)
         if not place.is_dir():

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from fmim.printing.console import TextConsole
 from fmim.printing.table import TextTable
-from fmim.runner.folder.ownership import owner
+from fmim.runner.folder.locks import owner
 from fmim.runner.schedule.study_progress import ArmProgress, StudyProgress
 from fmim.runner.search.selection import Outcome
 from fmim.terminal.progress import about, in_one_line, percent, running_of

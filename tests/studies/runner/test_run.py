@@ -18,7 +18,7 @@ from mlflow import MlflowClient
 from fmim.printing.console import TextConsole
 from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.mlflow_runs import Identity
+from fmim.runner.tracking.runs import Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.records import (
     Execution,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fmim.runner.folder.ownership import owner
+from fmim.runner.folder.locks import one_at_a_time, owner
 from fmim_core.records import write_text
 from fmim_reports.across.overview import is_foreign, overview_page, read_overview
 
@@ -26,7 +23,7 @@ def write_overview(folder: Path) -> Path:
     page = folder / "index.html"
     if is_foreign(page):
         raise ValueError(f"{page} is somebody else's and stays as it is: move it to have an overview there")
-    with _one_after_the_other(folder):
+    with one_at_a_time(folder):
         studies = read_overview(folder, lambda out: owner(out) is not None)
         write_text(page, overview_page(folder.absolute().name, studies, datetime.now(UTC)))
     return page
@@ -38,15 +35,3 @@ def update_overview(folder: Path, warn: Callable[[str], None]) -> None:
         write_overview(folder)
     except (ValueError, OSError) as error:
         warn(f"the overview of studies is not up to date: {error}")
-
-
-@contextmanager
-def _one_after_the_other(folder: Path) -> Iterator[None]:
-    """Nobody else is in this block for the same folder, where its drive has locks."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # a drive without locks: the page is whole all the same, and the next one is current
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

@@ -1,18 +1,13 @@
-"""Whose a study's folder is: one study's alone, and used by one process at a time."""
+"""A study's folder is one study's alone: anything else in it is refused before a byte is written."""
 
 from __future__ import annotations
 
-import fcntl
 import os
-import platform
-import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
-from typing import TextIO
 
+from fmim.runner.folder.locks import LOCK, is_foreign_lock
 from fmim_core.records import (
     CalibrationFile,
     Damaged,
@@ -20,12 +15,10 @@ from fmim_core.records import (
     ProposalsFile,
     SelectionFile,
     StudyFile,
-    now,
     read_records,
 )
 from fmim_core.suggestions import did_you_mean_path
 
-LOCK, LOCKED_BY = ".lock", "fmim:"  # the file's name, and how its content begins
 DOCUMENTS: dict[str, type[Document]] = {
     "study.json": StudyFile,
     "selection.json": SelectionFile,
@@ -40,8 +33,6 @@ WITHOUT = {
 FILES = (*DOCUMENTS, "progress.json", "surfaces.json", LOCK)
 FOLDERS = ("code", "records", "checkpoints", "report", "samples")
 SYSTEM_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")  # which file managers leave in any folder
-ASIDE = ".until-"  # and the time, in the name of a folder that was moved aside
-OWNER_ASKS_S = 0.1  # more than it takes `owner` to see whether a folder is in use
 NAMED = 3  # foreign files in a message
 
 
@@ -81,7 +72,7 @@ def check_folder(out: Path, study: str, fresh: bool = False, mirror: Collection[
 
 
 def nearest_place(path: Path) -> Path:
-    """The path, or where it would lie: the nearest folder above it that there is, or what is there in its stead."""
+    """Return the path, or the nearest folder above it that there is, or what is there in its stead."""
     return next(place for place in (path, *path.absolute().parents) if os.path.lexists(place))
 
 
@@ -97,7 +88,7 @@ def _check_decisions(out: Path) -> None:
 
 
 def _read(path: Path) -> Document | None:
-    """One of the study's documents; None where it is not there, or damaged."""
+    """Return one of the study's documents; None where it is not there, or damaged."""
     try:
         return DOCUMENTS[path.name].read(path) if path.is_file() else None
     except Damaged:
@@ -105,14 +96,14 @@ def _read(path: Path) -> Document | None:
 
 
 def _foreign(out: Path, mirror: Collection[str]) -> Iterator[str]:
-    """What no study writes: other names, folders for files and files for folders, and what is there without a study."""
+    """Yield what no study writes: other names, folders for files, files for folders, and files without a study."""
     of_a_study = _is_of_a_study(out)
     for path in out.iterdir():
         name = path.name.partition(".damaged-")[0]
         if name in (*SYSTEM_FILES, *mirror) or _half_written(name):
             continue
         if name == LOCK:
-            ours = path.is_file() and not _is_foreign_lock(path)
+            ours = path.is_file() and not is_foreign_lock(path)
         elif name in FILES:
             ours = path.is_file() and of_a_study
         else:
@@ -122,7 +113,7 @@ def _foreign(out: Path, mirror: Collection[str]) -> Iterator[str]:
 
 
 def _is_of_a_study(out: Path) -> bool:
-    """Whether a study has written into the folder: one of its documents, or of its records, can be read."""
+    """Return whether a study has written into the folder: one of its documents, or of its records, can be read."""
     documents = (_read(out / name) for name in DOCUMENTS)
     records = read_records(out, lambda path, damaged: None)
     try:
@@ -131,20 +122,13 @@ def _is_of_a_study(out: Path) -> bool:
         return True
 
 
-def _is_foreign_lock(path: Path) -> bool:
-    """Whether a lock is somebody else's; one that a power cut has left empty is nobody's."""
-    with path.open("rb") as file:
-        start = file.read(len(LOCKED_BY)).strip(b"\0")
-    return start not in (b"", LOCKED_BY.encode())
-
-
 def _half_written(name: str) -> bool:
-    """Whether a killed process has left it on the way to one of a study's files, or a network drive in its place."""
+    """Return whether a killed process has left it on the way to one of a study's files, or a network drive."""
     return name.startswith(".nfs") or (name.startswith(".") and name.endswith(".part"))
 
 
 def study_folder(out: Path) -> Path:
-    """The folder, if it is a study's.
+    """Return the folder, if it is a study's.
 
     Raises:
         ValueError: it has no study.json; names those that are like it, or lie in it.
@@ -157,76 +141,3 @@ def study_folder(out: Path) -> Path:
     within = sorted(str(path.parent) for path in islice(out.glob("*/study.json"), NAMED))
     which = f"; there are {', '.join(within)}" if within else ", e.g. runs/automargin_vs_grid"
     raise ValueError(f"{out} is not a study's folder: it has no study.json. Give the folder of a study{which}")
-
-
-def owner(out: Path) -> str | None:
-    """Who runs a study in this folder now, `process 12 on host, since TIME`; None if nobody, or if it cannot be known.
-
-    Nothing is written.
-    """
-    path = out / LOCK
-    if not path.is_file():
-        return None
-    with path.open(encoding="utf-8", errors="replace") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return _named(file)
-        except OSError:  # a network drive without locks
-            return None
-    return None
-
-
-def _named(lock: TextIO) -> str:
-    """Who holds a lock, by what it holds."""
-    return lock.read().removeprefix(LOCKED_BY).strip().rstrip(",") or "another process"
-
-
-@contextmanager
-def locked(out: Path) -> Iterator[str]:
-    """Nobody else runs in this folder for the block; yields a warning where that cannot be known, else nothing.
-
-    Raises:
-        ValueError: somebody does; names the machine and the process.
-    """
-    out.mkdir(parents=True, exist_ok=True)
-    with os.fdopen(os.open(out / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+", encoding="utf-8") as file:
-        try:
-            _lock(file)
-        except BlockingIOError:
-            raise ValueError(f"{_named(file)}, is running in {out}: wait for it, or give another --out") from None
-        except OSError as error:  # a network drive without locks
-            yield f"{out} cannot be locked ({error.strerror}): see to it that nobody else runs a study in it"
-            return
-        file.truncate()
-        file.write(f"{LOCKED_BY} process {os.getpid()} on {platform.node()}, since {now()},\n")
-        file.flush()
-        yield ""
-
-
-def _lock(file: TextIO) -> None:
-    """Lock for oneself alone. `owner` may hold the lock for an instant, so that once is not enough to be refused."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        time.sleep(OWNER_ASKS_S)
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def move_aside(out: Path) -> Path | None:
-    """Rename an existing folder to `OUT.until-TIME`; nothing is deleted. Returns its new place, if there was one.
-
-    Raises:
-        ValueError: another process is running in it.
-    """
-    if not out.exists():
-        return None
-    aside = out.with_name(f"{out.name}{ASIDE}{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
-    with locked(out):
-        out.rename(aside)
-    return aside
-
-
-def is_moved_aside(folder: str) -> bool:
-    """Whether a folder's name is one that `move_aside` gives."""
-    return ASIDE in folder

@@ -15,7 +15,7 @@ from fmim.plan import Plan
 from fmim.runner.backends.backend import Backend
 from fmim.runner.schedule.dispatcher import TrialObserver
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.mlflow_runs import Identity
+from fmim.runner.tracking.runs import Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.image_set import ImageSet

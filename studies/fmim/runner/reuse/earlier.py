@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fmim.runner.folder.ownership import is_moved_aside
+from fmim.runner.folder.locks import is_moved_aside
 from fmim_core.records import StudyFile, study_path, trials_with_result
 from fmim_core.trial.spec import RESULTS_VERSION, TrialSpec
 

@@ -7,22 +7,22 @@ import re
 from base64 import b64encode
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
-from fmim.runner.tracking.values import COST_METRICS, EPOCH_METRICS, safe_names
-from fmim_core.metric_names import METRICS
 from fmim_core.records import StudyFile, study_path
 
 FILE = "sqlite:///"
-SERVERS = ("http", "https")
-DATABASES = ("postgresql", "mysql", "mssql", "postgresql+psycopg2", "mysql+pymysql")
+ARTIFACTS = "mlflow-artifacts"  # a folder beside a sqlite file
+BESIDE = ("-wal", "-shm", "-journal")  # sqlite's own files: what has not reached the database yet
+SERVERS, DATABASES = ("http", "https"), ("postgresql", "mysql", "mssql")
 SECRET_VARIABLES = ("MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN", "PGPASSWORD", "MYSQL_PWD")
 NOT_AN_ADDRESS = (
-    "MLflow keeps runs in a database or on a server, not in a folder; give sqlite:///FILE.db, a database URL, or "
-    "http(s)://HOST:PORT"
+    "--tracking-uri: MLflow keeps runs in a database or on a server, not in a folder; give sqlite:///FILE.db, a "
+    "database URL, or http(s)://HOST:PORT"
 )
-PARTS = re.compile(
-    r"(?P<scheme>[\w+]+)://((?P<user>[^:/?#@]*)(:(?P<password>[^@]*))?@)?(?P<place>[^?@]*)(\?(?P<query>.*))?", re.DOTALL
+UNREADABLE = (
+    "--tracking-uri {}://… cannot be read: in a user's name and password write @ as %40, / as %2F, ? as %3F and # as "
+    "%23; a server's address is http(s)://HOST:PORT, a token is given in the environment, as MLFLOW_TRACKING_TOKEN"
 )
 
 
@@ -43,37 +43,26 @@ class TrackingAddress:
 
     @classmethod
     def of(cls, text: str) -> TrackingAddress:
-        """An address that somebody gave, checked as far as can be without connecting; a sqlite file's path absolute.
+        """Return an address that somebody gave, checked as far as can be without connecting.
 
         Raises:
             ValueError: a folder, which MLflow no longer takes, a path or password that no address can hold, or a scheme
                 that MLflow does not know. The message holds no secret.
         """
-        safe_names((*METRICS, *EPOCH_METRICS, *COST_METRICS))
         if text.startswith(FILE):
             return cls._of_file(Path(text.removeprefix(FILE)))
         scheme = text.partition("://")[0]
-        if scheme not in (*SERVERS, *DATABASES) or scheme == text:
-            raise ValueError(f"--tracking-uri {_hidden(text)!r}: {NOT_AN_ADDRESS}")
-        parts = PARTS.fullmatch(text)
-        if parts is None or (scheme in SERVERS and re.search(r"[/?#]", parts["password"] or "")):
-            raise ValueError(
-                f"--tracking-uri {_hidden(text)!r} cannot be read: in a user's name and password write @ as %40, / as "
-                "%2F, ? as %3F and # as %23"
-            )
-        if scheme in DATABASES:
-            user = "" if parts["user"] is None else f"{parts['user']}@"
-            return cls(f"{scheme}://{user}{parts['place']}", text)
-        if parts["query"] is not None or "#" in parts["place"]:
-            raise ValueError(
-                f"--tracking-uri {_hidden(text)!r}: a server's address is http(s)://HOST:PORT, without ? and #; give a "
-                "token in the environment, as MLFLOW_TRACKING_TOKEN"
-            )
-        return cls(f"{scheme}://{parts['place']}", text)
+        known = scheme in SERVERS or scheme.partition("+")[0] in DATABASES
+        if not known or scheme == text:
+            raise ValueError(NOT_AN_ADDRESS)
+        shown = _server(text) if scheme in SERVERS else _database(text)
+        if shown is None:
+            raise ValueError(UNREADABLE.format(scheme))
+        return cls(shown, text)
 
     @classmethod
     def beside(cls, out: Path) -> TrackingAddress:
-        """The study's own database, beside its folder.
+        """Return the study's own database, beside its folder.
 
         Raises:
             ValueError: a path that no address can hold.
@@ -82,7 +71,7 @@ class TrackingAddress:
 
     @classmethod
     def of_study(cls, out: Path, study: StudyFile) -> TrackingAddress:
-        """Where the study's last execution was mirrored to, without secrets.
+        """Return where the study's last execution was mirrored to, without secrets.
 
         A study's own database that is gone has moved with the folder, or is to be made anew beside it; where both were
         copied, the copy's is the one beside it.
@@ -130,33 +119,53 @@ class TrackingAddress:
     @property
     def is_server(self) -> bool:
         """Whether it is a server, which a browser can open."""
-        return self.shown.startswith(tuple(f"{scheme}://" for scheme in SERVERS))
+        return self.shown.partition("://")[0] in SERVERS
+
+    def files_in(self, folder: Path) -> set[str]:
+        """Return the names of what lies directly in a folder: a sqlite file with what belongs to it, and artifacts."""
+        path = self.file
+        if path is None or path.parent != folder:
+            return set()
+        return {
+            ARTIFACTS,
+            *(f"{path.name}{ending}" for ending in ("", ".lock", *BESIDE)),
+        }  # earlier versions locked a file
 
     def without_secrets(self, text: str) -> str:
-        """A text, such as an error of MLflow's, with *** in place of each password and token."""
+        """Return a text, such as an error of MLflow's, with *** in place of each password and token."""
         for secret in sorted(self._secrets, key=len, reverse=True):
             text = text.replace(secret, "***")
         return text
 
     @property
     def _secrets(self) -> set[str]:
-        """What must not be told: as it was given, as it is meant, and as a request says it."""
-        parts = PARTS.fullmatch(self.whole)
-        found = [os.environ.get(name, "") for name in SECRET_VARIABLES]
-        user = os.environ.get("MLFLOW_TRACKING_USERNAME", "")
-        requests = [f"{user}:{found[0]}"]
-        if parts is not None:
-            given = [parts["password"] or "", parts["query"] or ""]
-            given += [setting.partition("=")[2] for setting in re.split("[&;]", parts["query"] or "")]
-            if self.is_server:
-                given.append(parts["user"] or "")
-                requests.append(unquote(f"{parts['user']}:{parts['password']}"))
-            found += [*given, *map(unquote, given)]
-        return {*found, *(b64encode(request.encode()).decode() for request in requests)} - {""}
+        """All of the address that is not shown, as it was given, is meant, and is in a request's header."""
+        environment = [os.environ.get(name, "") for name in SECRET_VARIABLES]
+        login = unquote(self.whole.rpartition("@")[0].partition("://")[2])
+        logins = (login, f"{os.environ.get('MLFLOW_TRACKING_USERNAME', '')}:{environment[0]}")
+        given, shown = (set(re.split("[:/?&=@;]", address)) for address in (self.whole, self.shown))
+        hidden = {part for part in given - shown if len(part) > 1}  # one letter is no secret, and in every text
+        headers = (b64encode(one.encode()).decode() for one in logins)
+        return {*environment, *hidden, *map(unquote, hidden), *headers} - {""}
 
 
-def _hidden(text: str) -> str:
-    """An address that cannot be read, without whatever may be a secret in it."""
-    before, at, after = text.rpartition("@")
-    start = before.partition("://")[0] + "://" if "://" in before else ""
-    return re.sub(r"\?.*", "?***", f"{start}***@{after}" if at else text, flags=re.DOTALL)
+def _server(text: str) -> str | None:
+    """Return the address of a server without user and password; None for one that cannot be read."""
+    parts = urlsplit(text)
+    if "?" in text or "#" in text or "@" in parts.path or not parts.hostname:
+        return None
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _database(text: str) -> str | None:
+    """Return the URL of a database without password and settings; None for one that cannot be read."""
+    from sqlalchemy import URL, make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        return None
+    if "@" in (url.host or ""):
+        return None
+    return URL.create(url.drivername, url.username, None, url.host, url.port, url.database).render_as_string()

@@ -1,20 +1,20 @@
-"""`fmim mirror`: brings MLflow up to date from the records of a study that nobody runs now."""
+"""`fmim mirror`: bring MLflow up to date from the records of a study that nobody runs now."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from fmim.runner.folder.ownership import check_folder, locked
+from fmim.runner.folder.locks import locked
+from fmim.runner.folder.ownership import check_folder
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.mlflow_runs import STATUS_OF_STUDY, Identity
-from fmim.runner.tracking.sqlite.database import database_files
+from fmim.runner.tracking.runs import STATUS_OF_STUDY, Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.records import Damaged, StudyFile, read_records
 
 
 def mirror_study(out: Path, study: StudyFile, address: TrackingAddress, tell: Callable[[str], None]) -> bool:
-    """Write to MLflow what it has not got of a study; whether all of it is there now.
+    """Write to MLflow what it has not got of a study; return whether all of it is there now.
 
     Args:
         tell: takes what was done, and what is wrong.
@@ -22,7 +22,7 @@ def mirror_study(out: Path, study: StudyFile, address: TrackingAddress, tell: Ca
     Raises:
         ValueError: somebody runs in the folder, or it holds what no study writes.
     """
-    check_folder(out, study.study, mirror=database_files(address, out.absolute()))
+    check_folder(out, study.study, mirror=address.files_in(out.absolute()))
 
     def leave_out(path: Path, damaged: Damaged) -> None:
         tell(f"{damaged}: left out; the next start sets it aside, and runs its trial again")

@@ -10,19 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.mlflow_runs import client_of
-from fmim.runner.tracking.sqlite.database import opening
-from fmim.runner.tracking.sqlite.relocation import find_artifacts_again
-from fmim.runner.tracking.views import study_page, view_tag
+from fmim.runner.tracking.database import prepare
+from fmim.runner.tracking.pages import study_page
+from fmim.runner.tracking.runs import client_of
 from fmim_core.records import StudyFile
 
 HOST = "127.0.0.1"
-SETTINGS = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}  # of language models; it would start more processes
 SCREENS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")  # without any of them a browser would take over the terminal
 
 
 def page_of(out: Path, study: StudyFile, address: TrackingAddress, tell: Callable[[str], None]) -> str:
-    """The page of the UI that shows a study, from the UI's address on; artifacts of a moved database are found again.
+    """Return the page of the UI that shows a study, from the UI's address on.
 
     Raises:
         ValueError: there is no database, it cannot be read, or the study is not in it; says what to do.
@@ -34,15 +32,13 @@ def page_of(out: Path, study: StudyFile, address: TrackingAddress, tell: Callabl
             f"mlflow-artifacts does: copy both there, or {again}"
         )
     try:
-        with opening(address, tell):
-            client = client_of(address)
-            find_artifacts_again(address, tell)
-        experiment = client.get_experiment_by_name(study.study)
+        prepare(address, tell)
+        experiment = client_of(address).get_experiment_by_name(study.study)
     except Exception as error:  # whatever MLflow, its database or its server has to say
         raise ValueError(f"MLflow at {address}: {address.without_secrets(str(error))}") from None
     if experiment is None:
         raise ValueError(f"the study {study.study} of {out} is not in {address}: {again}")
-    return study_page(str(experiment.experiment_id), study.id, view_tag(study.id) in experiment.tags)
+    return study_page(str(experiment.experiment_id), study.id)
 
 
 def serve(address: TrackingAddress, port: int, page: str, tell: Callable[[str], None]) -> None:
@@ -68,9 +64,8 @@ def serve(address: TrackingAddress, port: int, page: str, tell: Callable[[str], 
             tell(f"MLflow shows the study at {url}\nCtrl-C ends it")
             open_page(url)
 
-    os.environ.update(
-        {BACKEND_STORE_URI_ENV_VAR: address.whole, ARTIFACT_ROOT_ENV_VAR: "mlflow-artifacts:/", **SETTINGS}
-    )
+    os.environ.update({BACKEND_STORE_URI_ENV_VAR: address.whole, ARTIFACT_ROOT_ENV_VAR: "mlflow-artifacts:/"})
+    os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"  # of language models
     Announced(Config("mlflow.server.fastapi_app:app", log_level="warning")).run([listener])
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.mlflow_runs import Identity, Runs, TrialUpdate
+from fmim.runner.tracking.runs import Identity, Runs, TrialUpdate
 from fmim_core.records import EpochRow, Record, now
 from fmim_core.trial.spec import TrialSpec
 
@@ -48,9 +48,9 @@ class Tracker:
         self._waiting: dict[str, TrialUpdate] = {}  # by trial, the one that waits longest first
         self._changed = threading.Condition()  # of all of these
         self._busy_since: float | None = time.monotonic()
-        self._connected = self._off = self._told = self._closing = False
+        self._off = self._told = self._closing = False
         self.written = 0  # how many things the thread has written
-        self._ending: Callable[[], None] = lambda: None
+        self._ending: tuple[str, Path, str | None] | None = None
         self._thread = threading.Thread(target=self._work, name="mlflow-mirror", daemon=True)
         self._thread.start()
 
@@ -62,17 +62,17 @@ class Tracker:
     # The observer's part: called in the runner, returns at once.
 
     def started(self, spec: TrialSpec) -> None:
-        """A trial begins: its run is made, or opened again."""
+        """Make a trial's run, or open it again."""
         with self._update_of(spec) as update:
             update.beginning = spec.record(now())
 
     def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
-        """A trial has run an epoch: its row, with the epoch as the step."""
+        """Write an epoch's row, with the epoch as the step."""
         with self._update_of(spec) as update:
             update.rows.append(row)
 
     def finished(self, spec: TrialSpec, record: Record) -> None:
-        """A trial is over: what is still missing, final metrics, cost, the record itself, and the status."""
+        """Write what is still missing of a trial, final metrics, cost, the record itself, and the status."""
         with self._update_of(spec) as update:
             update.record = record
 
@@ -85,20 +85,19 @@ class Tracker:
             self._changed.notify_all()
 
     def settle(self, timeout_s: float = 120.0) -> bool:
-        """Wait until what was to be mirrored so far is mirrored, or has failed; whether it is within the time."""
+        """Wait until what there is so far is mirrored, or has failed; return whether it is within the time."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._waiting and self._busy_since is None, timeout_s)
 
     def close(self, status: str, out: Path, ended_at: str | None = None) -> bool:
-        """Mirror the study's results, and end the parent run with `status`; whether all that there is is mirrored.
+        """Mirror the study's results, and end the parent run with `status`; return whether all is mirrored.
 
         Args:
             out: the study's folder; results are those that are there.
             ended_at: when the parent run has ended; now if nothing is said.
         """
         with self._changed:
-            self._ending = lambda: self._end(status, out, ended_at)
-            self._closing = True
+            self._ending, self._closing = (status, out, ended_at), True
             self._busy_since = self._busy_since or time.monotonic()
             self._changed.notify_all()
         while self._thread.is_alive() and (left := self._patience_left()) > 0:
@@ -128,41 +127,46 @@ class Tracker:
     # The thread's part.
 
     def _work(self) -> None:
-        works = self._attempt(self._catch_up) and self._attempt(self._follow)
+        works = self._attempt(self._catch_up()) and self._attempt(self._follow())
         with self._changed:
             self._busy_since = None
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._closing)
             self._busy_since = time.monotonic()
-        if self._connected and not works:  # it may have been away for a while only
+        if self.written and not works:  # it may have been away for a while only
             self._off = False
-            works = self._attempt(self._catch_up)
+            works = self._attempt(self._catch_up())
         if works:
-            self._attempt(self._ending)
+            self._attempt(self._end())
 
-    def _attempt(self, task: Callable[[], None]) -> bool:
+    def _attempt(self, steps: Iterator[None]) -> bool:
+        """Take steps, each of which writes something, as long as the mirror is on."""
         try:
-            task()
+            for _ in steps:
+                with self._changed:
+                    self.written += 1
+                    self._busy_since = time.monotonic()
+                    if self._off:  # that came too late, and what followed was not kept
+                        break
         except Exception as error:
             self._switch_off(f"{type(error).__name__}: {error}")
         return not self._off
 
-    def _catch_up(self) -> None:
-        self._runs.connect()
-        self._connected = True
+    def _catch_up(self) -> Iterator[None]:
+        yield from self._runs.connect()
         for record in self._records():
             self._runs.catch_up(record)
-            self._count()
+            yield
         self._runs.close_left_running()
-        self._count()
+        yield
 
-    def _follow(self) -> None:
+    def _follow(self) -> Iterator[None]:
         while (update := self._next()) is not None:
             self._runs.write(update)
-            self._count()
+            yield
 
     def _next(self) -> TrialUpdate | None:
-        """What has waited longest, once there is something; None at the end."""
+        """Return what has waited longest, once there is something; None at the end."""
         with self._changed:
             self._busy_since = None
             self._changed.notify_all()
@@ -170,16 +174,9 @@ class Tracker:
             self._busy_since = time.monotonic()
             return self._waiting.pop(next(iter(self._waiting))) if self._waiting else None
 
-    def _end(self, status: str, out: Path, ended_at: str | None) -> None:
-        for _ in self._runs.write_results(out):
-            self._count()
+    def _end(self) -> Iterator[None]:
+        assert self._ending is not None
+        status, out, ended_at = self._ending
+        yield from self._runs.write_results(out)
         self._runs.finish(status, ended_at)
-        self._count()
-
-    def _count(self) -> None:
-        """Something is written; raises where that came too late, and what followed was not kept."""
-        with self._changed:
-            self.written += 1
-            self._busy_since = time.monotonic()
-            if self._off:
-                raise TimeoutError
+        yield

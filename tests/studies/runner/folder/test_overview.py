@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from fmim.runner.folder.locks import locked
 from fmim.runner.folder.overview import update_overview, write_overview
-from fmim.runner.folder.ownership import locked
 from fmim_core.records import ReportSummary, summary_path
 from fmim_reports.across.overview import State, read_overview, summary_of
 from fmim_reports.build import status_lines

@@ -14,8 +14,8 @@ import pytest
 
 from fmim.commands.options import Options
 from fmim.printing.console import TextConsole
+from fmim.runner.folder.locks import locked
 from fmim.runner.folder.outcomes import set_damaged_forecast_aside
-from fmim.runner.folder.ownership import locked
 from fmim.terminal.predicting import predict_here
 from fmim_core.records import SCHEMA, read_json
 from tests.support.calibration import CALIBRATION

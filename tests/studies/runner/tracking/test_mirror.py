@@ -9,10 +9,10 @@ import pytest
 from mlflow import MlflowClient
 
 from fmim.runner.ending.exit_codes import BAD_INPUT, DONE, SOME_FAILED
-from fmim.runner.folder.ownership import locked
+from fmim.runner.folder.locks import locked
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.mlflow_runs import Identity
+from fmim.runner.tracking.runs import Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Record, read_records, record_path

@@ -25,10 +25,10 @@ from fmim.printing.console import TextConsole
 from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mirror import mirror_study
-from fmim.runner.tracking.mlflow_runs import Identity
-from fmim.runner.tracking.server import SETTINGS
+from fmim.runner.tracking.runs import Identity
 from fmim.runner.tracking.tracker import Tracker
-from fmim.runner.tracking.values import safe_names
+from fmim.runner.tracking.trial_run import COST_METRICS, EPOCH_METRICS, safe_names
+from fmim_core.metric_names import METRICS
 from fmim_core.records import StudyFile, read_records
 from tests.support.mini_study import mini_plan, options_in, run_here
 from tests.support.mirroring import mirror_nothing
@@ -116,7 +116,13 @@ def server(tmp_path: Path) -> Iterator[str]:
         return False
 
     with (tmp_path / "server.log").open("w") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, env=os.environ | SETTINGS)
+        process = subprocess.Popen(
+            command,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env=os.environ | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
+        )
     try:
         wait_for(healthy, process, tmp_path / "server.log", seconds=90)
         yield address
@@ -179,3 +185,5 @@ def test_names_are_made_safe_in_one_place_and_two_must_not_become_one() -> None:
     assert safe_names(["mAP@R", "CMC_1", "a%b[0]"]) == {"mAP@R": "mAP_at_R", "CMC_1": "CMC_1", "a%b[0]": "a_b_0_"}
     with pytest.raises(ValueError, match=r"'a%b' and 'a\[b' are both 'a_b'"):
         safe_names(["a%b", "a[b"])
+    ours = (*METRICS, *EPOCH_METRICS, *COST_METRICS)
+    assert len(set(safe_names(ours).values())) == len(ours)

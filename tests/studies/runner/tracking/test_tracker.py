@@ -11,7 +11,7 @@ from mlflow import MlflowClient
 
 from fmim.plan import Plan
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.mlflow_runs import Identity, Runs, TrialUpdate
+from fmim.runner.tracking.runs import Identity, Runs, TrialUpdate
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Member, Record, flat
@@ -42,7 +42,7 @@ def test_a_trial_that_is_over_is_written_whole_with_its_own_times(tiny_bank: Ban
     ((spec, record),) = trials(tiny_bank, tmp_path)
     record = record.changed({"started_at": "2026-01-02T03:04:05.678Z", "ended_at": "2026-01-02T04:04:05.678Z"})
     runs = Runs(address(tmp_path), IDENTITY, print)
-    runs.connect()
+    list(runs.connect())
     runs.write(TrialUpdate(spec.id, beginning=record, record=record))
     client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
     (run,) = client.search_runs(["1"], f"tags.`fmim.trial` = '{spec.id}'")
@@ -66,7 +66,7 @@ def test_a_fold_ensemble_shows_the_first_curve_and_each_members_validation(tiny_
         for fold in range(2)
     )
     runs = Runs(address(tmp_path), IDENTITY, print)
-    runs.connect()
+    list(runs.connect())
     runs.write(TrialUpdate(spec.id, beginning=record, rows=[*rows, *rows[:2]]))  # the second member has begun
     runs.write(TrialUpdate(spec.id, record=record.changed({"history": rows, "members": members})))
     client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")

@@ -15,12 +15,12 @@ from statistics import fmean
 import mlflow
 import numpy as np
 import pytest
+from fmim.runner.tracking.views import run_page
 from mlflow import MlflowClient
 from playwright.sync_api import Browser, expect
 
 import fmim
 from fmim.runner.ending.exit_codes import BAD_INPUT, DONE
-from fmim.runner.tracking.views import run_page
 from fmim_core.records import Record, read_records
 from tests.stress.processes import MARK, marked, seconds_until
 from tests.support.browser import DESK, PHONE, visited

@@ -1,4 +1,4 @@
-"""How MLflow loads a winner's model: by `_load_pyfunc` of the module that the model names; nothing is unpickled."""
+"""A winner's model as MLflow loads it, by this module's name, which the model has; nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Embedder:
     model: EmbeddingModel
 
     def predict(self, model_input: np.ndarray, params: Mapping[str, Any] | None = None) -> np.ndarray:
-        """The embeddings of images; there are no `params`."""
+        """Return the embeddings of images; there are no `params`."""
         return self.model.embed(model_input)
 
 
 def _load_pyfunc(data_path: str, model_config: Mapping[str, Any]) -> Embedder:
-    """The model from the part of a study's folder that lies in it; the device is that of `model_config`."""
+    """Return the model from the part of a study's folder that lies in it; the device is that of `model_config`."""
     import fmim
 
     return Embedder(fmim.load_model(Path(data_path), model_config["arm"], model_config["seed"], model_config["device"]))

@@ -1,4 +1,4 @@
-"""What MLflow is told: one experiment a study, a parent run a study folder, a child run a trial."""
+"""The runs of one study in MLflow: an experiment is a study, a parent run a study folder, a child run a trial."""
 
 from __future__ import annotations
 
@@ -6,21 +6,18 @@ import logging
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from fmim.runner.ending.exit_codes import DONE, INTERRUPTED, SOME_FAILED
-from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.sqlite.database import ARTIFACTS, make_if_new, opening
-from fmim.runner.tracking.sqlite.known_runs import KnownRun, known_runs
-from fmim.runner.tracking.sqlite.relocation import find_artifacts_again
+from fmim.runner.tracking import pages, trial_run
+from fmim.runner.tracking.address import ARTIFACTS, TrackingAddress
+from fmim.runner.tracking.database import prepare
 from fmim.runner.tracking.summary import Summary
-from fmim.runner.tracking.trial_runs import context_of, dataset_of, parameters_of, run_name, tags_of
-from fmim.runner.tracking.values import LoggedValue, milliseconds, of_rows, of_the_end
-from fmim.runner.tracking.views import EXPERIMENT_TAGS, view_tag
+from fmim.runner.tracking.trial_run import milliseconds
 from fmim_core.records import DataEntry, EpochRow, Record, StudyFile, flat, study_path
 
 # A stopped trial ended as it was meant to; the tag fmim.status tells it from a completed one.
@@ -29,6 +26,8 @@ STATUS_OF_STUDY = {DONE: "FINISHED", SOME_FAILED: "FAILED", INTERRUPTED: "KILLED
 """By the exit code of its last execution; none where that was killed."""
 
 NOTE = "mlflow.note.content"  # the tag that is shown as a run's description
+EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
+"""Tell versions of MLflow that go by it that the experiment is one of training."""
 METRICS_AT_ONCE = 800  # MLflow takes no more than 1,000 values of all kinds
 LONGEST_PARAMETER = 500  # MLflow cuts longer ones; the whole configuration is in the artifact record.json
 ENVIRONMENT = {
@@ -40,7 +39,7 @@ ENVIRONMENT = {
 
 
 def client_of(address: TrackingAddress) -> Any:
-    """An MLflow client, with our settings: errors are raised, and nothing is printed, since it may hold secrets."""
+    """Return an MLflow client that raises errors and prints nothing, since it may hold secrets."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     os.environ["MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"] = "true"
@@ -48,21 +47,6 @@ def client_of(address: TrackingAddress) -> Any:
 
     logging.getLogger("mlflow").setLevel(logging.CRITICAL)
     return MlflowClient(address.whole)
-
-
-def write_text(text: str, name: str, place: str, address: TrackingAddress) -> None:
-    """Write an artifact of a run whose place for them is known: `MlflowClient.log_text` would read the run for it."""
-    from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
-
-    with tempfile.TemporaryDirectory(prefix="fmim-artifact-") as folder:
-        file = Path(folder) / name
-        file.write_text(text, encoding="utf-8")
-        get_artifact_repository(place, tracking_uri=address.whole).log_artifact(str(file))
-
-
-def artifacts_of(out: Path) -> list[Path]:
-    """What a study's parent run has as artifacts, as far as it is there."""
-    return [out / name for name in ("report", "study.json", "selection.json")]
 
 
 @dataclass(frozen=True)
@@ -82,7 +66,7 @@ class Identity:
 
     @classmethod
     def of(cls, study: StudyFile) -> Identity:
-        """That of a study's folder."""
+        """Return that of a study's folder."""
         parameters = {"preset": study.preset, "seed": study.seed, "data": study.data.name, **dict(flat(study.train))}
         labels = {arm.name: arm.label for arm in study.arms} | {one.name: one.label for one in study.references}
         return cls(study.study, study.id, study.preset, parameters, study.created_at, labels, study.data)
@@ -111,27 +95,27 @@ class Runs:
 
     def __init__(self, address: TrackingAddress, identity: Identity, tell: Callable[[str], None]) -> None:
         self._address, self._identity, self._tell = address, identity, tell
-        self._found: dict[str, KnownRun] = {}  # trial → what MLflow knew of its run, until its record is caught up with
-        self._runs: dict[str, str] = {}  # trial → MLflow run
-        self._artifacts: dict[str, str] = {}  # trial → where its run's artifacts lie
+        self._found: dict[str, Any] = {}  # trial → what MLflow knew of its run, until its record is caught up with
+        self._runs: dict[str, Any] = {}  # trial → what MLflow knows of its run: its id, where its artifacts lie
         self._logged: dict[str, int] = {}  # trial → last epoch logged
         self.caught_up: Counter[str] = Counter()  # trials that were created, updated, unchanged or killed
 
-    def connect(self) -> None:
-        """Find or make the experiment and the parent run, and look up which trials have runs.
+    def connect(self) -> Iterator[None]:
+        """Find or make the experiment and the parent run, and look up which trials have runs; yield now and then.
 
         Raises:
             Exception: whatever MLflow, its database or its server has to say.
         """
-        with opening(self._address, self._tell):
-            make_if_new(self._address)
-            self._client = client_of(self._address)
-            find_artifacts_again(self._address, self._tell)
-            self._experiment = self._find_experiment()
-        self._found = self._own_runs()
+        prepare(self._address, self._tell)
+        self._client = client_of(self._address)
+        self._experiment = self._find_experiment()
+        yield
+        self._found = {}
+        for run in self._own_runs():
+            self._found[run.data.tags.get("fmim.trial", "")] = run.info
+            yield
         self._parent = self._open_parent(self._found.pop("", None))
-        self._runs = {trial: info.run_id for trial, info in self._found.items()}
-        self._artifacts = {trial: info.artifact_uri for trial, info in self._found.items()}
+        self._runs = dict(self._found)
         self._logged = {}
         self.caught_up.clear()
 
@@ -154,35 +138,43 @@ class Runs:
         self._found = {}
 
     def _find_experiment(self) -> str:
+        from mlflow.exceptions import MlflowException
+
         name, file = self._identity.study, self._address.file
+        # Beside the database: MLflow's own default is a folder wherever the program was started.
+        place = None if file is None else (file.parent / ARTIFACTS / name).as_uri()
         found = self._client.get_experiment_by_name(name)
-        if found is not None and found.lifecycle_stage == "deleted":
+        if found is None:
+            try:
+                return str(self._client.create_experiment(name, artifact_location=place, tags=EXPERIMENT_TAGS))
+            except MlflowException:  # another program has made it just now
+                found = self._client.get_experiment_by_name(name)
+                if found is None:
+                    raise
+        if found.lifecycle_stage == "deleted":
             # Whoever mirrors a study to this tracker wants it there, and deleting can be repeated, unlike a lost run.
             self._client.restore_experiment(found.experiment_id)
             self._tell(f"MLflow: the experiment {name!r} had been deleted there, and is restored with all its runs")
-        if found is not None:
-            return str(found.experiment_id)
-        # Beside the database: MLflow's own default is a folder wherever the program was started.
-        place = None if file is None else (file.parent / ARTIFACTS / name).as_uri()
-        return str(self._client.create_experiment(name, artifact_location=place, tags=EXPERIMENT_TAGS))
+        return str(found.experiment_id)
 
-    def _own_runs(self) -> dict[str, KnownRun]:
-        return known_runs(self._client, self._address, self._experiment, self._identity.study_id)
+    def _own_runs(self, more: str = "") -> Iterator[Any]:
+        query = f"tags.`fmim.study_id` = '{self._identity.study_id}'{more}"
+        return pages.of(self._client.search_runs, [self._experiment], query, max_results=1000)
 
     def _open_parent(self, found: Any) -> str:
+        identity = self._identity
         if found is not None:
             self._client.update_run(found.run_id, "RUNNING")
-        run = self._new_parent() if found is None else self._client.get_run(found.run_id)
+            run = self._client.get_run(found.run_id)
+        else:
+            tags = {"fmim.study_id": identity.study_id, "fmim.preset": identity.preset}
+            began = None if identity.began_at is None else milliseconds(identity.began_at)
+            name = f"{identity.study} ({identity.preset})"
+            run = self._client.create_run(self._experiment, start_time=began, tags=tags, run_name=name)
         if not run.data.params:
-            self._log(run.info.run_id, parameters=self._identity.parameters)
+            self._log(run.info.run_id, parameters=identity.parameters)
             self._log_data(run.info.run_id, "development, test")
         return str(run.info.run_id)
-
-    def _new_parent(self) -> Any:
-        name = f"{self._identity.study} ({self._identity.preset})"
-        tags = {"fmim.study_id": self._identity.study_id, "fmim.preset": self._identity.preset}
-        began = _milliseconds(self._identity.began_at)
-        return self._client.create_run(self._experiment, start_time=began, tags=tags, run_name=name)
 
     def write(self, update: TrialUpdate) -> None:
         """Write what is new of a trial."""
@@ -190,61 +182,71 @@ class Runs:
         if trial not in self._logged:  # a worker may die before its trial begins
             beginning = beginning or record
         parameters = {} if beginning is None else self._open(trial, beginning)
+        run, logged = self._runs[trial], self._logged[trial]
         rows = update.rows if record is None else record.history
-        values = of_rows(rows, after=self._logged[trial])
+        metrics = trial_run.metrics_of_epochs(rows, after=logged)
         if record is None:
-            self._log(self._runs[trial], values, parameters)
+            self._log(run.run_id, metrics, parameters)
         else:
-            values += of_the_end(record)
-            self._log(self._runs[trial], values, parameters, _tags_of_the_end(record))
-            write_text(record.text, "record.json", self._artifacts[trial], self._address)
-            self._client.set_terminated(self._runs[trial], STATUS[record.status], milliseconds(record.ended_at))
-        self._logged[trial] = max([self._logged[trial], *(row.epoch for row in rows)])
+            metrics += trial_run.metrics_of_the_end(record)
+            self._log(run.run_id, metrics, parameters, trial_run.tags_of_the_end(record))
+            self._write_record(record, run.artifact_uri)
+            self._client.set_terminated(run.run_id, STATUS[record.status], milliseconds(record.ended_at))
+        self._logged[trial] = max([logged, *(row.epoch for row in rows)])
 
     def _open(self, trial: str, beginning: Record) -> dict[str, Any]:
-        """Make a trial's run, or open it again; returns those of its parameters that it has not got.
+        """Make a trial's run, or open it again; return those of its parameters that it has not got.
 
         A killed process may not have written them, and none can be written over, though a field that decides no result
         may have changed since.
         """
-        parameters = parameters_of(beginning)
-        if trial in self._runs:
-            self._client.update_run(self._runs[trial], "RUNNING")
-            history = self._client.get_metric_history(self._runs[trial], "loss")
+        parameters, found = trial_run.parameters_of(beginning), self._runs.get(trial)
+        if found is not None:
+            self._client.update_run(found.run_id, "RUNNING")
+            history = self._client.get_metric_history(found.run_id, "loss")
             self._logged[trial] = max((metric.step for metric in history), default=0)
-            self._log_data(self._runs[trial], context_of(beginning))
-            known = self._client.get_run(self._runs[trial]).data.params
-            return {name: value for name, value in parameters.items() if name not in known}
-        tags = {"fmim.study_id": self._identity.study_id, "mlflow.parentRunId": self._parent, **tags_of(beginning)}
-        began, name = milliseconds(beginning.started_at), run_name(beginning, self._identity.labels)
-        run = self._client.create_run(self._experiment, start_time=began, tags=tags, run_name=name)
-        self._runs[trial], self._artifacts[trial], self._logged[trial] = run.info.run_id, run.info.artifact_uri, 0
-        self._log_data(run.info.run_id, context_of(beginning))
+            known = self._client.get_run(found.run_id).data.params
+            parameters = {name: value for name, value in parameters.items() if name not in known}
+        else:
+            tags = {"fmim.study_id": self._identity.study_id, "mlflow.parentRunId": self._parent}
+            name, began = trial_run.run_name(beginning, self._identity.labels), milliseconds(beginning.started_at)
+            tags |= trial_run.tags_of(beginning)
+            found = self._client.create_run(self._experiment, start_time=began, tags=tags, run_name=name).info
+            self._runs[trial], self._logged[trial] = found, 0
+        self._log_data(found.run_id, trial_run.context_of(beginning))
         return parameters
 
     def _log_data(self, run: str, context: str) -> None:
-        from mlflow.entities import Dataset, DatasetInput, InputTag
+        from mlflow.entities import DatasetInput, InputTag
 
         if self._identity.data is not None:
-            dataset = Dataset(**dataset_of(self._identity.data))
+            dataset = trial_run.dataset_of(self._identity.data)
             self._client.log_inputs(run, [DatasetInput(dataset, [InputTag("mlflow.data.context", context)])])
 
     def _log(
         self,
         run: str,
-        values: Iterable[LoggedValue] = (),
+        metrics: Sequence[Any] = (),
         parameters: Mapping[str, Any] = MappingProxyType({}),
         tags: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        from mlflow.entities import Metric, Param, RunTag
+        from mlflow.entities import Param, RunTag
 
-        metrics = [Metric(name, float(value), at, step) for name, value, at, step in values]
         params = [Param(name, str(value)[:LONGEST_PARAMETER]) for name, value in parameters.items()]
         if params or tags or metrics:
             first = metrics[:METRICS_AT_ONCE]
             self._client.log_batch(run, first, params, [RunTag(name, value) for name, value in tags.items()])
         for start in range(METRICS_AT_ONCE, len(metrics), METRICS_AT_ONCE):
             self._client.log_batch(run, metrics[start : start + METRICS_AT_ONCE])
+
+    def _write_record(self, record: Record, place: str) -> None:
+        """Write a record as an artifact: `MlflowClient.log_text` would read the run first, to find the place."""
+        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+        with tempfile.TemporaryDirectory(prefix="fmim-artifact-") as folder:
+            file = Path(folder, "record.json")
+            file.write_text(record.text, encoding="utf-8")
+            get_artifact_repository(place, tracking_uri=self._address.whole).log_artifact(str(file))
 
     def write_results(self, out: Path) -> Iterator[None]:
         """Write a study's results to its parent run, as far as they go, and yield after each thing that is written.
@@ -254,34 +256,27 @@ class Runs:
         """
         if not study_path(out).exists():
             return
-        from fmim.runner.tracking.models.winners import LoggedModels
+        from fmim.runner.tracking.winners import write_winners
 
-        summary, parent, experiment = Summary.of(out), self._parent, self._experiment
-        self._client.set_experiment_tag(experiment, view_tag(self._identity.study_id), summary.view)
-        tags = {NOTE: summary.description(experiment, parent), "fmim.answer": " ".join(summary.sentences)}
-        self._log(parent, summary.metrics, tags=tags)
+        summary = Summary.of(out)
+        links = pages.links(self._experiment, self._identity.study_id, self._parent)
+        tags = {NOTE: summary.description(links), "fmim.answer": " ".join(summary.sentences)}
+        self._log(self._parent, summary.metrics, tags=tags)
         yield
-        for path in artifacts_of(out):
+        for path in (out / name for name in ("report", "study.json", "selection.json")):
             for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
                 if file.is_file():
                     folder = file.parent.relative_to(out).as_posix()
-                    self._client.log_artifact(parent, str(file), None if folder == "." else folder)
+                    self._client.log_artifact(self._parent, str(file), None if folder == "." else folder)
                     yield
-        yield from LoggedModels(self._client, experiment, self._identity.study_id, self._runs).write(out, summary.study)
+        runs = {trial: run.run_id for trial, run in self._runs.items()}
+        yield from write_winners(self._client, self._experiment, runs, out, summary.study)
 
     def finish(self, status: str, ended_at: str | None = None) -> None:
         """Close what still runs, and end the parent run with `status`, at a time or now."""
-        for trial, info in self._own_runs().items():  # an interrupted study leaves some behind
-            if trial and info.status == "RUNNING":
-                self._client.set_terminated(info.run_id, "KILLED")
-        self._client.set_terminated(self._parent, status, _milliseconds(ended_at))
-
-
-def _tags_of_the_end(record: Record) -> dict[str, str]:
-    origin = record.reused_from
-    reused = {} if origin is None else {"fmim.reused_from": f"{origin.where}: {origin.trial}"}
-    return {"fmim.status": record.status} | reused
-
-
-def _milliseconds(time: str | None) -> int | None:
-    return None if time is None else milliseconds(time)
+        for run in list(
+            self._own_runs(" and attributes.status = 'RUNNING'")
+        ):  # an interrupted study leaves some behind
+            if "fmim.trial" in run.data.tags:
+                self._client.set_terminated(run.info.run_id, "KILLED")
+        self._client.set_terminated(self._parent, status, None if ended_at is None else milliseconds(ended_at))

@@ -1,0 +1,103 @@
+"""A sqlite file that MLflow keeps runs in: who makes it, what becomes of a damaged one, and of one that has moved."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote, unquote, urlsplit
+
+from fmim.runner.folder.locks import one_at_a_time
+from fmim.runner.tracking.address import ARTIFACTS, BESIDE, FILE, TrackingAddress
+from fmim_core.records import Damaged, set_aside
+
+LOOKED_THROUGH = 100 * 2**20  # bytes: some seconds
+PLACES = {"experiments": "artifact_location", "runs": "artifact_uri", "logged_models": "artifact_location"}
+"""The tables of MLflow's that hold places of artifacts, as whole paths, and their columns."""
+
+
+def prepare(address: TrackingAddress, tell: Callable[[str], None]) -> None:
+    """Make sure that a sqlite file is there, whole, and finds its artifacts; other databases are MLflow's to prepare.
+
+    One program at a time does so: two cannot create the tables at once. A damaged database of the study's own is set
+    aside, which `tell` is told.
+
+    Raises:
+        Damaged: a database that somebody named is; it stays where it is.
+    """
+    path = address.file
+    if path is None:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with one_at_a_time(path.parent):
+        if (problem := _problem(path)) is not None:
+            what = f"the database {path} is damaged ({problem})"
+            if not address.own:
+                raise Damaged(f"{what} and is left as it is: put a copy back, or give another --tracking-uri")
+            for beside in (path.with_name(f"{path.name}{ending}") for ending in BESIDE):
+                if beside.exists():  # left there, it would be applied to the next database of the name
+                    set_aside(beside)
+            tell(f"{what}: moved to {set_aside(path).name}, and written anew from the records")
+        _make_if_new(path)
+        if address.own:
+            _find_artifacts(path, tell)
+
+
+def _make_if_new(path: Path) -> None:
+    """Make a sqlite file that is not there, with MLflow's tables: whole, or not at all.
+
+    MLflow makes them in many steps, and cannot go on with those that a killed process has left.
+    """
+    if path.exists() and path.stat().st_size:
+        return
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+    part = path.with_name(f".{path.name}.part")
+    shutil.rmtree(part, ignore_errors=True)  # of a process that was killed
+    part.mkdir()
+    try:
+        store = SqlAlchemyStore(f"{FILE}{part / path.name}", (path.parent / ARTIFACTS).as_uri())
+        store.engine.dispose()
+        (part / path.name).replace(path)
+    finally:
+        shutil.rmtree(part)
+
+
+def _problem(path: Path) -> str | None:
+    """Return what sqlite finds wrong with a file; None where it is whole, empty or not there.
+
+    sqlite keeps no checksums: a changed digit of a metric cannot be found. Of a file above `LOOKED_THROUGH` bytes only
+    its list of tables is read: looking through a GB takes minutes, and damage shows when MLflow meets it.
+    """
+    if not path.exists():
+        return None
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", timeout=1.0, uri=True)) as database:
+            small = path.stat().st_size <= LOOKED_THROUGH
+            check = "PRAGMA integrity_check(1)" if small else "SELECT 'ok' FROM (SELECT count(*) FROM sqlite_master)"
+            (found,) = database.execute(check).fetchone()
+    except sqlite3.OperationalError:  # locked, or not to be opened: nothing that says damage, and MLflow will tell
+        return None
+    except sqlite3.DatabaseError as error:
+        return str(error)
+    return None if found == "ok" else " ".join(found.split())
+
+
+def _find_artifacts(path: Path, tell: Callable[[str], None]) -> None:
+    """Let the study's own database name artifacts where they lie now, if it has moved with the folder beside it.
+
+    Only places change where there is something, and the places of experiments, where new runs have theirs.
+    """
+    here, moved = path.parent.as_uri(), 0
+    with closing(sqlite3.connect(path, timeout=20.0)) as database, database:
+        for table, column in PLACES.items():
+            there = f"SELECT DISTINCT {column} FROM {table} WHERE {column} LIKE 'file:%/{ARTIFACTS}%'"
+            for (place,) in database.execute(there).fetchall():
+                new = f"{here}{place[place.rindex(f'/{ARTIFACTS}') :]}"
+                if new != place and (table == "experiments" or Path(unquote(urlsplit(new).path)).exists()):
+                    database.execute(f"UPDATE {table} SET {column} = ? WHERE {column} = ?", (new, place))
+                    moved += 1
+    if moved:
+        tell(f"MLflow's database has moved to {path.parent}: artifacts are looked for there, too ({moved} places)")
