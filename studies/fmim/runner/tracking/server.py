@@ -66,7 +66,7 @@ def serve(address: TrackingAddress, port: int, page: str, tell: Callable[[str], 
 
     os.environ.update({BACKEND_STORE_URI_ENV_VAR: address.whole, ARTIFACT_ROOT_ENV_VAR: "mlflow-artifacts:/"})
     os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"  # of language models
-    Announced(Config("mlflow.server.fastapi_app:app", log_level="warning")).run([listener])
+    Announced(Config("mlflow.server.fastapi_app:app", log_level="critical")).run([listener])
 
 
 def open_page(url: str) -> None:
