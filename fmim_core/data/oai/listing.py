@@ -37,7 +37,7 @@ import pandas as pd
 from fmim_core.data.listings.listing import Listing, check_index
 from fmim_core.data.oai.files import VISITS, Files, find_files
 from fmim_core.data.oai.knees import KneeImage, knees_in_files, knees_read
-from fmim_core.data.oai.metadata import Metadata, read_metadata
+from fmim_core.data.oai.metadata import Metadata
 from fmim_core.data.oai.paper import differences_from_paper
 from fmim_core.data.oai.rows import named
 from fmim_core.data.source import SourceDescription
@@ -57,7 +57,7 @@ def oai(root: Path, metadata_only: bool = False) -> Listing:
     """
     root = Path(root).resolve()
     files = find_files(root)
-    metadata = read_metadata(root, files.tables)
+    metadata = Metadata(root, files.tables)
     findings = Findings(metadata.noticed)
     landmarks: dict[str, str] = {}
     if metadata_only:

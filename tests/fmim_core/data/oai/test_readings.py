@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fmim_core.data.oai.metadata import read_metadata
+from fmim_core.data.oai.metadata import Metadata
 from tests.support.oai_folders import IDS, MISSING, pipes
 
 GRADE_CELLS = ["0", "1", "2.0", "3: 3", "4", "", ".", MISSING, ".A: Not Expected", ".M", "9", "1.5", "two"]
@@ -64,7 +64,7 @@ def test_any_readings(
     with tempfile.TemporaryDirectory() as name:
         (Path(name) / "kxr_sq_bu00.txt").write_bytes(content.encode(encoding))
         pipes(Path(name) / "enrollees", {"ID": IDS, "V00SITE": list("ABCC")})
-        metadata = read_metadata(Path(name), {"readings 00": "kxr_sq_bu00.txt", "enrollees": "enrollees.txt"})
+        metadata = Metadata(Path(name), {"readings 00": "kxr_sq_bu00.txt", "enrollees": "enrollees.txt"})
     assert metadata.grades == oracle(rows)
     told = {finding.what: len(finding.places) for finding in metadata.noticed}
     unread = [person for person, _, _ in rows if person in ("9x", "", "Übung")]
