@@ -6,8 +6,6 @@ import csv
 import gzip
 import io
 import math
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -16,8 +14,7 @@ from hypothesis import strategies as st
 
 from fmim_core.data.tables import cells
 from fmim_core.data.tables.formats import SEPARATORS
-from fmim_core.data.tables.reading import read_table
-from tests.support.manifests import naming, read
+from tests.support.manifests import read
 
 REQUIRED = ("image", "subject", "months")
 BLANKS = ["", " ", "NA", "nan", "N/A", "null", "None", ".", "?", "#N/A", "<NA>"]
@@ -126,61 +123,6 @@ def test_a_table_means_the_same_however_it_is_written(
     text = "".join(lines) if last_newline else "".join(lines).rstrip("\r\n")
     content = text.encode(encoding)
     assert_is(read(gzip.compress(content) if zipped else content), meant)
-
-
-def slow_reader(text: str, separator: str) -> list[list[str]] | None:
-    """Rows of a CSV by the letter: a state for each character; None where a quote is not where it may be."""
-    rows: list[list[str]] = [[""]]
-    state = "start"  # of a cell; or plain, quoted, closed
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    for letter in text:
-        if state == "quoted":
-            if letter == '"':
-                state = "closed"
-            else:
-                rows[-1][-1] += letter
-        elif letter == '"' and state == "start":
-            state = "quoted"
-        elif letter == '"' and state == "closed":
-            rows[-1][-1] += '"'
-            state = "quoted"
-        elif letter == separator:
-            rows[-1].append("")
-            state = "start"
-        elif letter == "\n":
-            rows.append([""])
-            state = "start"
-        elif state == "closed":
-            return None
-        else:
-            rows[-1][-1] += letter
-            state = "plain"
-    return None if state == "quoted" else [row for row in rows if any(cell.strip() for cell in row)]
-
-
-@settings(deadline=None, max_examples=300)
-@given(
-    body=st.text(st.sampled_from('ab0,;"\n\r .'), max_size=40)
-    | st.lists(st.sampled_from(['a,b,"c"\n', '"a,b\n', "a,b,c\r\n", '"a","b\n",c\n', "a,b,\n"])).map("".join),
-    header=st.sampled_from(["image,subject,months\n", '"image","subject","months",\r\n']),
-)
-def test_arbitrary_text_is_read_as_a_slow_reader_does_or_refused(body: str, header: str) -> None:
-    slow = slow_reader(body, ",")
-    faultless = bool(slow) and all(len(row) == 3 and "\n" not in "".join(map(str.strip, row)) for row in slow or ())
-    if header.rstrip().endswith(","):  # then a row that ends blank may lack a cell
-        faultless = faultless and all(row[-1].strip() for row in slow or ())
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "table.csv"
-        path.write_bytes((header + body).encode())
-        try:
-            with naming(path):
-                found = read_table(path, REQUIRED).cells.to_numpy().tolist()
-        except ValueError:
-            assert not faultless
-            return
-    assert slow is not None
-    assert found == [[cell.strip() for cell in row[:3]] for row in slow]
-    assert not any(cell.strip() for row in slow for cell in row[3:])
 
 
 @settings(deadline=None, max_examples=150)

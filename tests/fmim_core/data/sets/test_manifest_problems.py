@@ -45,12 +45,6 @@ x/pipe.png,5,12,,test
     )
 
 
-def test_the_first_five_missing_files_and_the_count(folder: Path) -> None:
-    rows = "".join(f"m{n}.png,1,0\n" for n in range(9))
-    with pytest.raises(ValueError, match=r"missing image files \(9\): m0.png, .*, m4.png and 4 more"):
-        source(folder, "image,subject,months\n" + rows)
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import decimal
 import gzip
 import io
-import math
 
 import pandas as pd
 import pytest
@@ -37,40 +35,6 @@ def test_a_packed_table_that_lost_its_end_is_refused(data: st.DataObject, parque
     cut = data.draw(st.integers(4, len(content) - 1))
     with pytest.raises(ValueError, match=r"damaged gzip file|cannot be read as Parquet"):
         read(content[:cut], "table.parquet" if parquet else "table.csv.gz")
-
-
-@settings(deadline=None, max_examples=150)
-@given(data=st.data())
-def test_a_parquet_file_with_changed_bytes_gives_a_table_or_a_refusal(data: st.DataObject) -> None:
-    file = io.BytesIO()
-    pd.read_csv(io.StringIO(GOOD)).to_parquet(file)
-    content = bytearray(file.getvalue())
-    for place in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=4)):
-        content[place] ^= data.draw(st.integers(1, 255))
-    try:
-        read(bytes(content), "table.parquet")
-    except ValueError:
-        return
-
-
-@settings(max_examples=200)
-@given(st.text(max_size=12) | st.text("0123456789+-.,eE", max_size=8))
-def test_months_are_plain_numbers_in_their_range_or_a_mistake(cell: str) -> None:
-    """Against exact decimal arithmetic."""
-    found = cells.months_of(cell)
-    plain = cell.isascii() and set(cell) <= set("0123456789+-.eE")
-    try:
-        exact = decimal.Decimal(cell) if plain else None
-    except decimal.InvalidOperation:
-        exact = None
-    if cell == "":
-        assert found is not None
-        assert math.isnan(found)
-    elif exact is None or not 0 <= exact <= 1440:
-        assert found is None
-    else:
-        assert found == float(exact)
-        assert math.copysign(1, found) == 1
 
 
 @pytest.mark.parametrize(
