@@ -15,16 +15,6 @@ from fmim_core.data.sets.chestxray14 import FOLDER_DEPTH, ChestXray14
 from tests.support.nih_folders import TEST, TRAIN, V2017, V2020, add_images, told, write
 
 
-@pytest.mark.parametrize("ending", ["\n", "\r\n", "\n\n"])
-def test_lists_end_their_lines_as_they_like(tmp_path: Path, ending: str) -> None:
-    expected = ChestXray14().listing(write(tmp_path), metadata_only=True).index
-    for name in ("train_val_list.txt", "test_list.txt"):
-        lines = (tmp_path / name).read_text().split("\n")
-        (tmp_path / name).unlink()
-        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(ending.join(lines).encode()))
-    pd.testing.assert_frame_equal(ChestXray14().listing(tmp_path, metadata_only=True).index, expected)
-
-
 def test_flat_and_nested_layouts_give_one_index(tmp_path: Path) -> None:
     layouts: dict[str, Callable[[str], str]] = {
         "flat": lambda name: ".",
@@ -35,16 +25,13 @@ def test_flat_and_nested_layouts_give_one_index(tmp_path: Path) -> None:
     sources = {}
     for name, folder_of in layouts.items():
         root = add_images(write(tmp_path / name), folder_of)
+        for path in root.glob("*list.txt"):
+            (root / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes().replace(b"\n", b"\r\n\n")))
+            path.unlink()
         sources[name] = FileSource(ChestXray14().listing(root, metadata_only=False))
         pd.testing.assert_frame_equal(sources[name].index, sources["flat"].index)
         # Rows 3 and 4 are the sixth and seventh images in reverse order.
         assert [int(sources[name].read(row, 8)[0, 0]) for row in (0, 2, 3, 4)] == [0, 60, 180, 150]
-    nested = ChestXray14().listing(tmp_path / "nested", metadata_only=False)
-    assert nested.paths[:3] == [
-        "images_001/images/00000001_000.png",
-        "images_001/images/00000001_001.png",
-        "images_002/images/00000002_000.png",
-    ]
 
 
 def test_folders_through_links_and_in_circles(tmp_path: Path) -> None:
@@ -92,9 +79,6 @@ def test_year_13_is_dropped_from_the_test_alone(tmp_path: Path) -> None:
     assert told(listing) == {"note: test images beyond year 12, dropped as by the paper": ("00000003_000.png",)}
     assert listing.index["image"].tolist() == [*TRAIN[:3], TEST[1], *TRAIN[3:], "00000003_002.png"]
     assert listing.index["months"].tolist() == [0, 12, 0, 0, 0, 156, 144]
-    assert FileSource(listing).description.details["findings"] == [
-        {"severity": "note", "what": "test images beyond year 12, dropped as by the paper", "count": 1}
-    ]
 
 
 @pytest.mark.parametrize(
@@ -137,11 +121,8 @@ def test_files_missing_or_there_twice(tmp_path: Path) -> None:
     (root / "train_val_list.txt.gz").write_bytes(b"")
     with pytest.raises(ValueError, match="must hold one") as caught:
         ChestXray14().listing(root, metadata_only=True)
-    assert str(caught.value) == (
-        f"{root} must hold one Data_Entry_2017*.csv, one train_val_list.txt, one test_list.txt (each may end in .gz); "
-        "found\n"
-        "  Data_Entry_2017*.csv: Data_Entry_2017.csv, Data_Entry_2017_v2020.csv\n"
-        "  train_val_list.txt: train_val_list.txt, train_val_list.txt.gz\n"
-        "  test_list.txt: none\n"
-        "Give the folder that ChestX-ray14 was downloaded to, and keep one file of each."
-    )
+    assert [line for line in str(caught.value).splitlines() if line.startswith("  ")] == [
+        "  Data_Entry_2017*.csv: Data_Entry_2017.csv, Data_Entry_2017_v2020.csv",
+        "  train_val_list.txt: train_val_list.txt, train_val_list.txt.gz",
+        "  test_list.txt: none",
+    ]
