@@ -35,9 +35,9 @@ ENTRIES: dict[str, Entry] = {  # in the order of the table
     "step": Entry(40, 10, {"repeats": 1}),
     "retrieval": Entry(180, 30, {"repeats": 2, "large_size": 20_000, "one_query_of": 10}),
     "precision": Entry(25, 15, {"seeds": 2}),
-    "runner": Entry(600, 60, {"trials": 20, "large": 200}),
+    "runner": Entry(90, 30, {"trials": 20}),
     "scale": Entry(60, 20, {"trials": 2000}),
-    "quick": Entry(600, 60, {"preset": "smoke", "every": 40}),
+    "quick": Entry(200, 60, {"preset": "smoke"}),
 }
 
 

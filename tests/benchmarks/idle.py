@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,11 @@ from fmim.runner.tracking.tracker import Tracker
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.phantom import PhantomSource
-from fmim_core.records import EpochRow, Record
+from fmim_core.records import EpochRow
 from fmim_core.training.evaluation import Seconds
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import Trial
 from fmim_spaces.domain import Choice, Space
-from tests.benchmarks.measurement import resident_mib
 from tests.support.documents import epoch_row
 
 FOLDS = 5  # as in the paper: 34 configurations are 170 trials
@@ -89,49 +88,21 @@ def idle_plan(trials: int) -> Plan:
     return Plan(study, with_changes(preset, [("epochs", 1)]), seed=0, replicates=0)
 
 
-@dataclass
-class Watch:
-    """When trials were over, and the driver's CPU seconds and resident MiB by then; an observer of the dispatcher."""
+def run_idle(trials: int, folder: Path, backend: RayBackend) -> tuple[float, float]:
+    """Run them on the cluster that is up, records and a sqlite MLflow in `folder`.
 
-    at: list[float] = field(default_factory=list)
-    cpu: list[float] = field(default_factory=list)
-    mib: list[float] = field(default_factory=list)
-
-    def started(self, spec: TrialSpec) -> None:
-        pass
-
-    def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
-        pass
-
-    def finished(self, spec: TrialSpec, record: Record) -> None:
-        self.at.append(time.perf_counter())
-        self.cpu.append(time.process_time())
-        self.mib.append(resident_mib("VmRSS"))
-
-
-@dataclass(frozen=True)
-class IdleRun:
-    """Seconds from the dispatcher's start to the last record (`trials_s`), and to its run in MLflow (`mirrored_s`)."""
-
-    trials_s: float
-    mirrored_s: float
-    watch: Watch
-
-
-def run_idle(trials: int, folder: Path, backend: RayBackend) -> IdleRun:
-    """Run them on the cluster that is up, records and a sqlite MLflow in `folder`."""
+    Return the seconds from the dispatcher's start to the last record, and to its run in MLflow.
+    """
     plan, bank, out = idle_plan(trials), idle_bank(folder), folder / "study"
-    watch = Watch()
     with tracker(folder) as mirror:
         start = time.perf_counter()
-        dispatcher = Dispatcher(plan, bank, out, {}, [watch, mirror])
+        dispatcher = Dispatcher(plan, bank, out, {}, [mirror])
         replace(backend, trial=IdleTrial).run(dispatcher, out, trials)
         trials_s = time.perf_counter() - start
         assert mirror.settle(3600)
         mirrored_s = time.perf_counter() - start
     assert dispatcher.complete
-    assert len(watch.at) == trials
-    return IdleRun(trials_s, mirrored_s, watch)
+    return trials_s, mirrored_s
 
 
 def idle_bank(folder: Path) -> Bank:

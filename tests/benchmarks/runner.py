@@ -1,5 +1,4 @@
-"""What the runner takes for trials that do nothing, records and MLflow included, beside a plain Ray Tuner; and whether
-it takes more for each where there are ten thousand."""
+"""What the runner takes for trials that do nothing, records and MLflow included, beside a plain Ray Tuner."""
 
 from __future__ import annotations
 
@@ -21,12 +20,12 @@ from tests.benchmarks.measurement import Measurement
 # Ray reads settings that `fmim.runner.backends` makes when it is imported.
 from ray import tune
 
-TRIALS, LARGE = 170, 10_000
-PER_TRIAL_S, FLAT = 0.1, 1.25
-"""What is asked: seconds for each trial beyond its training; time and memory of the last beside those of the first."""
+TRIALS = 170
+PER_TRIAL_S = 0.1
+"""What is asked: seconds for each trial beyond its training."""
 
 
-def measure(device: torch.device, trials: int = TRIALS, large: int = LARGE) -> Iterator[Measurement]:
+def measure(device: torch.device, trials: int = TRIALS) -> Iterator[Measurement]:
     """Nothing on a GPU: idle trials have no use for it."""
     if device.type == "cpu":
         resources = Resources(1.0, 0.0)
@@ -34,39 +33,17 @@ def measure(device: torch.device, trials: int = TRIALS, large: int = LARGE) -> I
             assert cluster is not None
             backend = RayBackend.of(cluster, resources)
             yield from _compare(trials, backend)
-            yield from _flat(large, backend)
 
 
 def _compare(trials: int, backend: RayBackend) -> Iterator[Measurement]:
     what = f"each of {trials} trials that do nothing, in {backend.slots} slots"
     with tempfile.TemporaryDirectory(prefix="fmim-idle-") as folder:
-        run = run_idle(trials, Path(folder), backend)
-    ours, note = run.mirrored_s / trials, f"{run.trials_s / trials:.3f} s until the records are there, the rest MLflow"
+        until_records, until_mirrored = run_idle(trials, Path(folder), backend)
+    ours, note = until_mirrored / trials, f"{until_records / trials:.3f} s until the records are there, the rest MLflow"
     yield Measurement("runner", what, ours, "0.1 s", PER_TRIAL_S, 1.0, note)
     for name, reuse, some in (("reusing its workers", True, trials), ("as it is by itself", False, trials // 5)):
         theirs = plain_tuner(some, backend.cpus, reuse) / some
         yield Measurement("runner", "  the same", ours, f"a plain Ray Tuner, {name}, of {some}", theirs)
-
-
-def _flat(trials: int, backend: RayBackend) -> Iterator[Measurement]:
-    """The last tenth of a large run beside an early one: what grows with the number of trials shows here."""
-    with tempfile.TemporaryDirectory(prefix="fmim-idle-") as folder:
-        run = run_idle(trials, Path(folder), backend)
-    watch, tenth, half = run.watch, trials // 10, trials // 2
-
-    def each(values: list[float], begin: int, end: int) -> float:
-        return (values[end] - values[begin]) / (end - begin)
-
-    early, late = (tenth // 10, tenth + tenth // 10), (trials - 1 - tenth, trials - 1)
-    first, last = (each(watch.at, *window) for window in (early, late))
-    cpu = [1000 * each(watch.cpu, *window) for window in (early, late)]
-    note = f"{run.mirrored_s / trials:.3f} s in all; the driver's CPU: {cpu[1]:.1f} ms, before {cpu[0]:.1f} ms"
-    what = f"each of the last {tenth:,} of {trials:,}"
-    yield Measurement("runner", what, last, f"of the first {tenth:,}", first, FLAT, note)
-    before, after = (1024 * each(watch.mib, *window) for window in ((tenth, half), (half, trials - 1)))
-    note = f"{watch.mib[-1]:.0f} MiB at the end, {watch.mib[tenth]:.0f} MiB after {tenth:,}"
-    what = f"memory for each of the last {trials - half:,}"
-    yield Measurement("runner", what, after, "of those before", before, FLAT, note, unit="KiB")
 
 
 def plain_tuner(trials: int, cpus: float, reuse: bool) -> float:
