@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from playwright.sync_api import Browser
 
 from fmim.printing.console import TextConsole
-from fmim.terminal.status import show_status
+from fmim.terminal.status import StudyStatus
 from fmim_core.records import in_csv, in_terminal, without_controls
 from fmim_reports.build import build_report
 from fmim_reports.drawing.plotting import Plot, drawn
@@ -119,7 +119,7 @@ def test_a_terminal_shows_names_as_they_are(fmim_here: Program, tmp_path: Path) 
     arm = json.loads((out / "study.json").read_text())["arms"][0]
     edit(out / "study.json", arms=[arm | {"label": "[/] \x1b[31m[red]x[/]"}])
     console = TextConsole(file=io.StringIO(), width=200, force_terminal=True)
-    show_status(out, console)
+    console.show(StudyStatus.of(out).shown)
     assert "\n[/] �[31m[red]x[/]" in console.file.getvalue()  # type: ignore[attr-defined]
     study = "from fmim import catalogue\nSTUDY = catalogue.find('margin_sensitivity').model_copy(update="
     study += "{'name': 'nasty', 'question': '[/] [bold]\\x1b[2J'})\n"

@@ -52,7 +52,7 @@ def test_selection_search_and_progress_go_by_the_studys_metric(tiny_bank: Bank, 
     progress = StudyProgress(study, {}, slots=1)
     for record in simulation.records.values():
         progress.count(Outcome.of(record))
-    screen.print(arms_of(progress).fitting(screen))
+    screen.show(arms_of(progress))
     best = max(hill(spec, 9) for spec in simulation.started if (spec.arm, spec.stage) == ("random", "search"))
     shown = screen.export_text()
     assert "best CMC top-1 of a fold" in shown

@@ -11,12 +11,11 @@ import pytest
 from fmim import catalogue
 from fmim.plan import Plan
 from fmim.plan.workload import Workload
-from fmim.printing.console import TextConsole
 from fmim.runner.folder.outcomes import outcomes_of_plan
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.search.tpe import TPE
-from fmim.terminal.status import show_status
+from fmim.terminal.status import StudyStatus
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import PlannedTrials, ProposalsFile, SelectionFile, StudyFile
 from fmim_core.trial.spec import TrialSpec
@@ -171,6 +170,5 @@ def test_what_is_read_of_a_folder_keeps_other_splits_apart(tiny_bank: Bank, tmp_
     assert len(results.every_trial) == len(simulation.records)
     assert results.problems == ()
     assert all(len(results.of(one.name, "replicate")) == 3 for one in results.arms)
-    screen = TextConsole(record=True, width=200, file=(tmp_path / "screen.txt").open("w"))
-    show_status(tmp_path, screen)
-    assert f"{len(simulation.records)} of {len(simulation.records)} trials are over" in screen.export_text()
+    progress = StudyStatus.of(tmp_path).progress
+    assert progress.done == progress.total == len(simulation.records)

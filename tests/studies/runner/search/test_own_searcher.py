@@ -10,11 +10,10 @@ from typing import Literal
 import pytest
 
 from fmim.plan import Plan
-from fmim.printing.console import TextConsole
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.schedule.study_progress import StudyProgress
 from fmim.runner.search.selection import Outcome
-from fmim.terminal.status import show_status
+from fmim.terminal.status import StudyStatus
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import ProposalsFile, StudyFile
 from fmim_spaces.domain import Configuration
@@ -104,7 +103,6 @@ def test_an_adaptive_searcher_is_given_its_results_for_every_proposal(
 def test_a_searcher_with_a_stopping_rule_is_stopped_screened_and_counted(tiny_bank: Bank, tmp_path: Path) -> None:
     plan = plan_of(arm("demanding", Demanding(samples=12)))
     assert (plan.exact, plan.rungs_of(plan.arms[0]), plan.warnings) == (False, (2,), [])
-    screen = TextConsole(record=True, width=200, file=(tmp_path / "screen.txt").open("w"))
     simulation = run(plan, tiny_bank, tmp_path / "out", slots=3)
     study = StudyFile.read(tmp_path / "out" / "study.json")
     progress = StudyProgress(study, {}, slots=1)
@@ -121,8 +119,7 @@ def test_a_searcher_with_a_stopping_rule_is_stopped_screened_and_counted(tiny_ba
         progress.count(Outcome.of(simulation.records[spec.id]))
     total = 12 + len(good) + 1 + 3  # a replicate, and one of each reference
     assert (progress.done, progress.total) == (total, total)
-    show_status(tmp_path / "out", screen)
-    assert f"{total} of {total} trials are over" in screen.export_text()
+    assert StudyStatus.of(tmp_path / "out").complete
     facts = study.arms[0].searcher_facts.model_dump()
     assert facts == {"uses_results": False, "screens": True, "ordered": True}
 

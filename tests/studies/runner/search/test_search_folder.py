@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from fmim.plan import Plan
-from fmim.printing.console import TextConsole
 from fmim.runner.folder.outcomes import outcomes_of_plan
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.search.tpe import TPE
-from fmim.terminal.status import show_status
+from fmim.terminal.status import StudyStatus
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import (
     SCHEMA,
@@ -169,9 +168,7 @@ def test_an_interrupted_search_is_reported_with_what_is_still_to_come(tiny_bank:
     assert int(tpe["completed"]) + int(tpe["missing"]) == 12
     assert [summary.planned_n_s for summary in arm_summaries(results)] == [2, 6, 12]
     assert "No configuration selected, so no test result" in (tmp_path / "report" / "report.md").read_text()
-    screen = TextConsole(record=True, width=200, file=(tmp_path / "screen.txt").open("w"))
-    show_status(tmp_path, screen)
-    assert f"{len(simulation.records)} of " in screen.export_text()
+    assert StudyStatus.of(tmp_path).progress.done == len(simulation.records)
 
 
 @pytest.mark.slow
