@@ -97,7 +97,7 @@ class Simulation:
         self, slots: int = 1, seed: int = 0, kill_after: int | None = None, bad: Mapping[str, Status] | None = None
     ) -> Dispatcher:
         """Run with so many trials at once, whose epochs come in random order, until `kill_after` are over."""
-        done = {trial: Outcome.of(record, with_history=True) for trial, record in self.records.items()}
+        done = {trial: Outcome.of(record) for trial, record in self.records.items()}
         over = {one for one, outcome in done.items() if outcome.final}
         shared = SharedRecords(
             self.out, EarlierTrials(self.out.parent, reuse=self._reuse), False, self.told.append, over

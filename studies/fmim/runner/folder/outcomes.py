@@ -50,7 +50,7 @@ def outcomes_of_plan(
         spec = planned.get(record.trial)
         if spec is not None:
             if _has_its_queries(out, record, warn):
-                outcomes[spec.id] = Outcome.of(record, with_history=bool(spec.rungs))
+                outcomes[spec.id] = Outcome.of(record)
             if record.fingerprint != spec.fingerprint:
                 foreign.append(spec.id)
         elif record.arm in sampled and record.search_split < plan.search_splits:

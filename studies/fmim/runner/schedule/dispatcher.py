@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -88,8 +87,6 @@ class Dispatcher:
         for split in range(plan.search_splits):
             for arm in plan.arms:
                 self._select_if_searched(arm, split)
-        for trial, outcome in self._outcomes.items():
-            self._outcomes[trial] = replace(outcome, history=())  # its search has seen it
 
     @property
     def selections(self) -> dict[str, Selection]:
@@ -141,7 +138,8 @@ class Dispatcher:
 
     def goes_on(self, spec: TrialSpec, history: Sequence[EpochRow]) -> bool:
         """Say whether a trial with rungs goes on; asked after each of its epochs."""
-        return self._searches[spec.search_split, spec.arm].goes_on(spec, history)
+        by_epoch = [row.number("validation_mAP") for row in history]
+        return self._searches[spec.search_split, spec.arm].goes_on(spec, by_epoch)
 
     def finished(self, spec: TrialSpec, record: Record) -> None:
         """Take note that a trial is over, whatever its status."""
@@ -150,15 +148,13 @@ class Dispatcher:
         self._shared.release(spec)
 
     def _over(self, spec: TrialSpec, record: Record) -> None:
-        outcome = Outcome.of(record, with_history=bool(spec.rungs))
-        self._outcomes[spec.id] = outcome
+        self._outcomes[spec.id] = Outcome.of(record)
         for observer in self._observers:
             observer.finished(spec, record)
         if spec.stage == "search":
             search = self._searches[spec.search_split, spec.arm]
             search.finished(spec)
             self._select_if_searched(search.arm, spec.search_split)
-        self._outcomes[spec.id] = replace(outcome, history=())  # its search has seen it
 
     def _select_if_searched(self, arm: Arm, split: int) -> None:
         search = self._searches.get((split, arm.name))

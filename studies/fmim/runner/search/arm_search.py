@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from fmim.declare import Arm
 from fmim.plan import Plan
 from fmim.runner.search.proposals import Proposals
-from fmim.runner.search.selection import Outcome, score, select
+from fmim.runner.search.selection import Outcome, score_of, select
 from fmim_core.data.bank.bank import Bank
 from fmim_core.metric_names import METRICS
-from fmim_core.records import EpochRow, Selection
+from fmim_core.records import Selection
 from fmim_core.trial.spec import TrialSpec
 from fmim_spaces.domain import Configuration
 from fmim_spaces.searcher import History
@@ -37,18 +37,15 @@ class ArmSearch:
     ) -> None:
         self.arm, self.search_split = arm, search_split
         self.configurations: list[Configuration] = []
+        self.trials: list[list[TrialSpec]] = []  # of each configuration, one a fold
         self._plan, self._bank, self._proposals, self._outcomes = plan, bank, proposals, outcomes
-        self._trials: list[list[TrialSpec]] = []  # of each configuration, one a fold
-        self._open: list[set[str]] = []  # of each configuration, the trials that are due and not over
-        self._left = 0  # how many those are
+        self._length, self._lengths = length, list[int]()  # of each configuration
         self._queue: deque[TrialSpec] = deque()
-        self._length, self._lengths, self._longest = length, list[int](), 0  # of each configuration
+        self._due: set[str] = set()  # trials in the queue, and those that run
         self._exhausted = False
-        rule, self._metric = arm.searcher.stopping_rule, METRICS[plan.study.metric]
+        rule, better = arm.searcher.stopping_rule, METRICS[plan.study.metric].higher_is_better
+        self._stopping = None if rule is None else rule.start(plan.training_of(arm).validations, better)
         self._reached: Counter[int] = Counter()  # rungs, by configuration
-        validations, upwards = plan.training_of(arm).validations, self._metric.higher_is_better
-        self._stopping = None if rule is None else rule.start(validations, upwards)
-        self._draws = plan.draws_of(arm, search_split)
         self.uses_results, self._own_order = arm.searcher.uses_results(arm.space), arm.searcher.ordered(arm.space)
         for configuration in arm.listed or proposals.of(arm.name, search_split):
             self._begin(configuration)
@@ -57,18 +54,9 @@ class ArmSearch:
             self._queue = deque(sorted(self._queue, key=lambda spec: -self._lengths[spec.number]))
 
     @property
-    def trials(self) -> list[TrialSpec]:
-        """Its trials so far, whether due or not."""
-        return [spec for trials in self._trials for spec in trials]
-
-    @property
     def over(self) -> bool:
         """Whether no trial is left and none can follow."""
-        return self._all_proposed and not self._left
-
-    def next(self) -> TrialSpec | None:
-        """The next trial to run; None if there is none now."""
-        return self._queue.popleft() if self._queue else None
+        return self._all_proposed and not self._due
 
     @property
     def ahead(self) -> int | None:
@@ -78,22 +66,26 @@ class ArmSearch:
         """
         if not self._queue:
             return None
-        return self._longest + (self._longest if self._own_order else self._lengths[self._queue[0].number])
+        longest = max(self._lengths)
+        return longest + (longest if self._own_order else self._lengths[self._queue[0].number])
 
-    def goes_on(self, spec: TrialSpec, history: Sequence[EpochRow]) -> bool:
-        """Whether a trial with this history goes on; if not, it is to be stopped."""
-        return not self._stops(spec, history)
+    def next(self) -> TrialSpec | None:
+        """Return the next trial to run; None if there is none now."""
+        return self._queue.popleft() if self._queue else None
+
+    def goes_on(self, spec: TrialSpec, by_epoch: Sequence[float]) -> bool:
+        """Say whether a trial with these values of the metric goes on; if not, it is to be stopped."""
+        return not self._stops(spec, by_epoch)
 
     def finished(self, spec: TrialSpec) -> None:
-        """To be called when one of its trials is over and has its record."""
-        self._open[spec.number].remove(spec.id)
-        self._left -= 1
+        """Take note that one of its trials is over and has its outcome."""
+        self._due.remove(spec.id)
         self._screen(spec)
         self._propose()
 
     def selection(self) -> Selection:
-        """The winner, from the trials' outcomes."""
-        outcomes = [self._outcomes_of(number) for number in range(len(self._trials))]
+        """Return the winner, from the trials' outcomes."""
+        outcomes = [self._outcomes_of(number) for number in range(len(self.trials))]
         return select(self.configurations, self._plan.preset.folds, outcomes, self._plan.study.metric)
 
     @property
@@ -102,24 +94,17 @@ class ArmSearch:
 
     def _begin(self, configuration: Configuration) -> None:
         """Queue a configuration's trials; the first fold alone where it screens."""
-        number = len(self.configurations)
-        trials = self._plan.search(self.arm, number, configuration, self._bank, self.search_split)
+        trials = self._plan.search(self.arm, len(self.trials), configuration, self._bank, self.search_split)
         self.configurations.append(configuration)
-        self._trials.append(trials)
+        self.trials.append(trials)
         self._lengths.append(self._length(trials[0]))
-        self._longest = max(self._longest, self._lengths[number])
-        self._open.append(set())
-        if self.arm.searcher.screens:
-            self._queue.extend(self._due(trials[:1]))
-            self._screen(trials[0])
-        else:
-            self._queue.extend(self._due(trials))
+        screens = self.arm.searcher.screens
+        self._queue.extend(self._missing(trials[:1] if screens else trials))
+        self._screen(trials[0])
 
-    def _due(self, trials: Sequence[TrialSpec]) -> list[TrialSpec]:
+    def _missing(self, trials: Sequence[TrialSpec]) -> list[TrialSpec]:
         missing = [spec for spec in trials if spec.id not in self._outcomes]
-        for spec in missing:
-            self._open[spec.number].add(spec.id)
-        self._left += len(missing)
+        self._due.update(spec.id for spec in missing)
         return missing
 
     def _screen(self, spec: TrialSpec) -> None:
@@ -127,47 +112,46 @@ class ArmSearch:
         outcome = self._outcomes.get(spec.id)
         if not self.arm.searcher.screens or spec.fold != 0 or outcome is None:
             return
-        self._stops(spec, outcome.history)
+        self._stops(spec, outcome.by_epoch)
         if outcome.status == "completed":
-            self._queue.extendleft(reversed(self._due(self._trials[spec.number][1:])))
+            self._queue.extendleft(reversed(self._missing(self.trials[spec.number][1:])))
 
     def _propose(self) -> None:
         """Make all proposals that can be made now; they are on disk before a trial of theirs is handed out."""
-        fresh = False
+        before, better = len(self.configurations), METRICS[self._plan.study.metric].higher_is_better
+        draws = self._plan.draws_of(self.arm, self.search_split)
         while not self._all_proposed and (values := self._basis()) is not None:
-            better = self._metric.higher_is_better
-            history = History(self.arm.space, self.configurations, tuple(values), better, self._draws)
+            history = History(self.arm.space, self.configurations, values, better, draws)
             configuration = self.arm.searcher.propose(history)
             if configuration is None:
                 self._exhausted = True
-                break
-            self._proposals.add(self.arm.name, self.search_split, configuration, values)
-            self._begin(configuration)
-            fresh = True
-        if fresh:
+            else:
+                self._proposals.add(self.arm.name, self.search_split, configuration, values)
+                self._begin(configuration)
+        if len(self.configurations) > before:
             self._proposals.save()
 
-    def _basis(self) -> list[float | None] | None:
-        """The results that the next proposal is based on; None while one of them is not there yet."""
+    def _basis(self) -> tuple[float | None, ...] | None:
+        """Return the results that the next proposal is based on; None while one of them is not there yet."""
         number = len(self.configurations)
         needed = self.arm.searcher.results_needed(number)
         assert 0 <= needed <= number, f"{self.arm.searcher!r} needs {needed} results for proposal {number}"
-        if any(self._open[:needed]):
+        if any(spec.id in self._due for trials in self.trials[:needed] for spec in trials):
             return None
-        return [self._value(earlier) for earlier in range(needed)]
+        return tuple(self._value(earlier) for earlier in range(needed))
 
-    def _stops(self, spec: TrialSpec, history: Sequence[EpochRow]) -> bool:
+    def _stops(self, spec: TrialSpec, by_epoch: Sequence[float]) -> bool:
         """Tell the stopping rule of the rungs that a trial has reached since it was told last, and ask it."""
-        reached = sum(rung <= len(history) for rung in spec.rungs)
+        reached = sum(rung <= len(by_epoch) for rung in spec.rungs)
         if self._stopping is None or reached == self._reached[spec.number]:
             return False
         self._reached[spec.number] = reached
-        validated = [row for row in history if spec.train.validates(row.epoch)]
-        return self._stopping.stops(spec.number, [row.number(f"validation_{self._metric.name}") for row in validated])
+        validated = [value for epoch, value in enumerate(by_epoch, start=1) if spec.train.validates(epoch)]
+        return self._stopping.stops(spec.number, validated)
 
     def _value(self, number: int) -> float | None:
         configuration, folds = self.configurations[number], self._plan.preset.folds
-        return score(number, configuration, folds, self._outcomes_of(number), self._plan.study.metric).mean
+        return score_of(number, configuration, folds, self._outcomes_of(number), self._plan.study.metric).mean
 
     def _outcomes_of(self, number: int) -> list[Outcome]:
-        return [self._outcomes[spec.id] for spec in self._trials[number] if spec.id in self._outcomes]
+        return [self._outcomes[spec.id] for spec in self.trials[number] if spec.id in self._outcomes]

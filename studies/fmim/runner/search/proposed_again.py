@@ -37,7 +37,7 @@ def proposed_again(plan: Plan, bank: Bank, records: Iterable[Record]) -> Proposa
         ]
         path = proposals_path(Path(folder))
         made = ProposalsFile.read(path) if path.exists() else ProposalsFile()
-    proposed = {spec.id: spec.configuration for search in searches for spec in search.trials}
+    proposed = {spec.id: spec.configuration for search in searches for trials in search.trials for spec in trials}
     for trial, record in searched.items():
         if record.configuration != proposed.get(trial):
             raise ValueError(f"{trial} has {record.configuration}, proposed would be {proposed.get(trial, 'nothing')}")

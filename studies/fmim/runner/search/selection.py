@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from fmim_core.metric_names import METRICS, Metric
-from fmim_core.records import EpochRow, Record, Score, Selection, Status
+from fmim_core.records import Record, Score, Selection, Status
 from fmim_spaces.domain import Configuration
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is read of a record once its trial is over; ten thousand whole ones, an epoch a row, would be a GB.
+    """What is kept of a record once its trial is over; ten thousand whole ones, an epoch a row, would be a GB.
 
-    validation: metric → value on the held-out fold. history: of a trial that its search may stop, as long as its
-    stopping rule has not seen it. startup_s, wall_s, epochs: what it cost. reused: whether an equal trial ran instead.
+    validation: metric → value on the held-out fold. by_epoch: validation mAP, which a stopping rule goes by.
+    startup_s, wall_s, epochs: what it cost. reused: whether an equal trial ran instead.
     """
 
     arm: str
@@ -24,22 +24,22 @@ class Outcome:
     fold: int | None
     status: Status
     validation: Mapping[str, float] | None
-    history: Sequence[EpochRow] = ()
+    by_epoch: Sequence[float] = ()
     startup_s: float = 0.0
     wall_s: float = 0.0
     epochs: int = 0
     reused: bool = False
 
     @classmethod
-    def of(cls, record: Record, with_history: bool = False) -> Outcome:
-        """That of a record."""
+    def of(cls, record: Record) -> Outcome:
+        """Return that of a record."""
         return cls(
             arm=record.arm,
             search_split=record.search_split,
             fold=record.fold,
             status=record.status,
             validation=record.metrics.validation,
-            history=record.history if with_history else (),
+            by_epoch=tuple(row.number("validation_mAP") for row in record.history),
             startup_s=record.cost.startup_s,
             wall_s=record.cost.wall_s,
             epochs=record.cost.epochs,
@@ -58,12 +58,12 @@ class Outcome:
 
 
 def upwards(value: float, metric: Metric) -> float:
-    """The value, or its negative where lower is better: of two, the better one is higher."""
+    """Return the value, or its negative where lower is better: of two, the better one is higher."""
     return value if metric.higher_is_better else -value
 
 
 def better(best: float | None, value: float | None, metric: Metric) -> float | None:
-    """The better one of the best so far and a value; not-a-number never is."""
+    """Return the better one of the best so far and a value; not-a-number never is."""
     if value is None or value != value:
         return best
     return value if best is None or upwards(value, metric) > upwards(best, metric) else best
@@ -72,12 +72,12 @@ def better(best: float | None, value: float | None, metric: Metric) -> float | N
 def select(
     configurations: Sequence[Configuration], folds: int, outcomes: Sequence[Sequence[Outcome]], metric: str
 ) -> Selection:
-    """The best configuration of an arm by its search trials' outcomes; among equals, the one declared first.
+    """Select the best configuration of an arm by its search trials' outcomes; among equals, the one declared first.
 
     A configuration that did not complete every fold is not compared on fewer: it is left out and says so.
     """
     scores = tuple(
-        score(number, configuration, folds, of_it, metric)
+        score_of(number, configuration, folds, of_it, metric)
         for number, (configuration, of_it) in enumerate(zip(configurations, outcomes, strict=True))
     )
     eligible = [one for one in scores if one.mean is not None]
@@ -90,12 +90,12 @@ def select(
 
 
 def given(configuration: Configuration, metric: str) -> Selection:
-    """The selection of an arm that has nothing to search."""
+    """Return the selection of an arm that has nothing to search."""
     return Selection(number=0, configuration=configuration, score=None, metric=metric, scores=())
 
 
-def score(number: int, configuration: Configuration, folds: int, outcomes: Sequence[Outcome], metric: str) -> Score:
-    """A configuration's mean over its folds; none unless every fold is completed and finite."""
+def score_of(number: int, configuration: Configuration, folds: int, outcomes: Sequence[Outcome], metric: str) -> Score:
+    """Return a configuration's mean over its folds; none unless every fold is completed and finite."""
     values = [one.validation[metric] for one in outcomes if one.status == "completed" and one.validation is not None]
     finite = [value for value in values if value == value]
     bad = [f"{one.status} (fold {one.fold})" for one in outcomes if one.status != "completed"]
