@@ -1,4 +1,4 @@
-"""Builds a report from an OUT folder: page, Markdown, tables and figures, from records alone and in seconds."""
+"""The report of an OUT folder: page, Markdown, tables and figures, from records alone and in seconds."""
 
 from __future__ import annotations
 

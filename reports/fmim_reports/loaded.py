@@ -37,7 +37,7 @@ FRAMES: Mapping[str, Frame] = {frame.name: frame for frame in (TRIALS, EPOCHS, M
 
 
 def load(out: str | Path) -> StudyResults:
-    """The results of the study in the folder `out` as they are now, of one that is running as far as it has come.
+    """Return the results of the study in the folder `out` as they are now, if it is running as far as it has come.
 
     Raises:
         ValueError: no readable study.json of a known schema in `out`.
@@ -59,7 +59,7 @@ class StudyResults:
 
     @property
     def study(self) -> StudyFile:
-        """What was declared: arms, comparisons, data, folds and plan, as study.json has it."""
+        """The declaration: arms, comparisons, data, folds and plan, as study.json has it."""
         return self.results.study
 
     @property
@@ -94,7 +94,7 @@ class StudyResults:
 
     @cached_property
     def years(self) -> pd.DataFrame:
-        """What of `metrics` a report's table by year is made of: the test set, without other search splits."""
+        """The part of `metrics` that a report's table by year is made of: the test set, without other search splits."""
         return YEARS.of(self.results)
 
     @cached_property
@@ -113,7 +113,7 @@ class StudyResults:
         return {name: frame.row for name, frame in FRAMES.items()}
 
     def describe(self, frame: str) -> pd.DataFrame:
-        """The columns of a frame, one row each: column, dtype, unit, description.
+        """Return the columns of a frame, one row each: column, dtype, unit, description.
 
         Raises:
             ValueError: there is no such frame.
@@ -127,7 +127,7 @@ class StudyResults:
         return {name: table.title for name, table in self._tables.items()}
 
     def table(self, name: str) -> pd.DataFrame:
-        """A table of the report as its CSV file has it: metrics as fractions, published values as its title says.
+        """Return a table of the report as its CSV file has it: metrics as fractions, published values as in its title.
 
         Raises:
             ValueError: the report has no such table.
@@ -146,7 +146,7 @@ class StudyResults:
         }
 
     def plot(self, name: str, ax: Axes | None = None) -> Figure | SubFigure:
-        """Draws a figure of the report: as a new figure, or in place of one's own axes, in the report's look.
+        """Draw a figure of the report: as a new figure, or in place of one's own axes, in the report's look.
 
         Args:
             ax: axes of `plt.subplots()` or `figure.add_subplot()`. The figure, which may have several panels, takes
@@ -165,11 +165,11 @@ class StudyResults:
         return self._draw(plot, ax)
 
     def plot_years(self, ax: Axes | None = None) -> Figure | SubFigure:
-        """The primary metric by years after baseline, mean ± SE over seeds by arm; `ax` and errors as of `plot`."""
+        """Draw the primary metric by years after baseline, mean ± SE over seeds; `ax` and errors as of `plot`."""
         return self._draw(year_plot(self.results), ax)
 
     def plot_learning_curves(self, ax: Axes | None = None) -> Figure | SubFigure:
-        """Validation mAP over the epochs, mean ± SE over folds, of compared arms; `ax` and errors as of `plot`."""
+        """Draw validation mAP over the epochs, mean ± SE over folds, of compared arms; `ax` and errors as of `plot`."""
         return self._draw(learning_curves_plot(self.results), ax)
 
     def _draw(self, plot: Plot, ax: Axes | None) -> Figure | SubFigure:

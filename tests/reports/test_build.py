@@ -10,7 +10,7 @@ import pytest
 
 from fmim_core.records import SCHEMA
 from fmim_reports.build import build_report
-from fmim_reports.reading.cost import utilisation_of
+from fmim_reports.reading.cost import utilisation
 from fmim_reports.reading.results import read_results
 from fmim_reports.reading.summary import arm_summaries
 from tests.support.factories import SPACES, best, make_out
@@ -35,10 +35,8 @@ def test_a_moved_folder_still_reads_and_a_second_build_writes_the_same_and_keeps
 
 def test_utilisation_is_busy_time_over_slots_times_wall(out: Path) -> None:
     results = read_results(out)
-    use = utilisation_of(results.study.executions, results.trials)
-    assert use.busy_s == pytest.approx(147 * 11.5)
-    assert use.share == pytest.approx(147 * 11.5 / 2400)
-    assert math.isnan(utilisation_of([], results.trials).share)
+    assert utilisation(results.study.executions, results.trials) == pytest.approx(147 * 11.5 / 2400)
+    assert math.isnan(utilisation([], results.trials))
 
 
 def test_every_arm_reads_from_its_own_records(out: Path) -> None:

@@ -160,6 +160,8 @@ def test_queries_average_to_the_metrics_of_their_trials(results: StudyResults) -
     assert results.queries["rank"].isna().sum() == 15 * 2  # without a match
     assert set(results.queries["sex"]) == {"F", "M"}
     assert results.queries["tkr"].isna().all()  # not known of this data set
+    one = results.queries[(results.queries["replicate"] == 3) & (results.queries["query"] == "s07_047")].iloc[0]
+    assert (one["subject"], one["side"], one["year"], one["age"]) == ("s07", "R", 2, "52")
 
 
 def test_arms_have_their_selected_configuration(results: StudyResults) -> None:

@@ -16,6 +16,7 @@ from fmim_reports.reading.results import Results, read_results
 from tests.support.image_folders import folder_of
 from tests.support.mini_study import mini_plan, options_in, run_here
 from tests.support.out_folders import table
+from tests.support.query_files import queries_by
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +62,7 @@ def test_a_plain_retrieval_set_has_every_image_as_query_and_gallery(tmp_path: Pa
         assert list(record.data["files"]) == ["manifest.csv", "manifest.toml"]
     results = read_results(out)
     matches_records(results)
-    queries = results.queries.of("triplet_grid")
+    queries = queries_by(results, "triplet_grid")
     assert (queries["matches"] == 3).all()
     assert 60 not in {*queries["truth_row"], *queries["top_row"]}, "an image without a role is not searched"
     assert (queries["query_row"] != queries["truth_row"]).all()

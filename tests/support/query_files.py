@@ -12,8 +12,9 @@ from PIL import Image
 
 from fmim_core.metric_names import METRICS
 from fmim_core.records import write_queries
+from fmim_reports.frames.queries import QUERIES
 from fmim_reports.parts.queries.shown import shown_rows
-from fmim_reports.reading.results import read_results
+from fmim_reports.reading.results import Results, read_results
 from tests.support.file_contents import YEARS, edit
 
 SUBJECTS = 40
@@ -84,3 +85,9 @@ def write_images(out: Path, rows: Iterable[int]) -> None:
     (out / "samples").mkdir(exist_ok=True)
     for row in rows:
         Image.fromarray(np.full((8, 8), row % 256, dtype=np.uint8)).save(out / "samples" / f"{row}.png")
+
+
+def queries_by(results: Results, arm: str) -> pd.DataFrame:
+    """What every seed of an arm found, one row per seed and query."""
+    frame = QUERIES.of(results)
+    return frame[frame["arm"] == arm]

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 
 from fmim_reports.drawing.lines import draw_line, mean_points
 from fmim_reports.drawing.plotting import QUIET
-from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
+from fmim_reports.reading.summary import on_reference
 
 _DASHES = ((0, (1, 1)), (0, (4, 1.5)), (0, (4, 1, 1, 1)), "-")
 LINES_NOTE = "Thin grey lines: references, which no training made."

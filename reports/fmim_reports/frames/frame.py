@@ -1,4 +1,4 @@
-"""What a tidy frame of a study is: columns that say their type, unit and meaning, and one row for each thing."""
+"""Tidy frames of a study: columns that say their type, unit and meaning, and one row for each thing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a table stands on a page, and in which size it is printed."""
+"""The cells of a table on a page, and the size in which it is printed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def cell_class(cell: Cell, column: Column) -> str:
 
 @dataclass(frozen=True)
 class Print:
-    """How a table is printed on A4: across a page that lies on its side if it is `wide`; `size` of its text in points.
+    """The print of a table on A4: across a page that lies on its side if it is `wide`; `size` of its text in points.
 
     Where even small text is too wide, words are `broken`, so that nothing is cut.
     """

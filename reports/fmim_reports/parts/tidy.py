@@ -8,9 +8,8 @@ from typing import Any
 
 from fmim_core.metric_names import METRICS as EVERY_METRIC
 from fmim_core.records import ArmEntry
-from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import Estimate, on_test, query_times
+from fmim_reports.reading.summary import Estimate, on_reference, on_test, query_times
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ALL_TIMES, ARM, Named, configuration_column, time_column, under

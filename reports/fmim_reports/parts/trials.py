@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
 from fmim_core.records import Status
-from fmim_reports.reading.cost import utilisation_of
+from fmim_reports.reading.cost import utilisation
 from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.writing.captions import caption, reuse_sentence
 from fmim_reports.writing.columns import ARM, configuration_column, under
@@ -82,7 +82,7 @@ def failures_table(results: Results) -> Table:
 def executions_table(results: Results) -> Table:
     """Return each start of the study, and how well its slots were used in all."""
     executions = results.study.executions
-    used = utilisation_of(executions, [*results.every_trial, *results.superseded]).share
+    used = utilisation(executions, [*results.every_trial, *results.superseded])
     share = "not known yet" if math.isnan(used) else f"{100 * used:.1f} %"
     columns = [
         *under("", "text", started_at="Started", ended_at="Ended"),

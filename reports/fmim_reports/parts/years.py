@@ -14,9 +14,8 @@ from fmim_reports.drawing.lines import draw_hollow, draw_line, mean_points
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.drawing.references import LINES_NOTE, reference_lines
 from fmim_reports.drawing.styles import ArmStyle, arm_styles, panels, shared_legend
-from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import arm_summaries, on_test, queries_at, query_times
+from fmim_reports.reading.summary import arm_summaries, on_reference, on_test, queries_at, query_times
 from fmim_reports.writing.captions import caption, few_queries, few_queries_note, seeds_phrase
 from fmim_reports.writing.columns import ARM
 from fmim_reports.writing.formats import in_percent

@@ -1,4 +1,4 @@
-"""What a search and a study cost: trials, epochs, device-seconds, and how well the slots were used."""
+"""The cost of a search and of a study: trials, epochs, device-seconds, and how well the slots were used."""
 
 from __future__ import annotations
 
@@ -44,22 +44,8 @@ class TotalCost:
     energy_j: float | None
 
 
-@dataclass(frozen=True)
-class Utilisation:
-    """Work done by all executions against slots × wall time."""
-
-    wall_s: float
-    slot_seconds: float
-    busy_s: float
-
-    @property
-    def share(self) -> float:
-        """busy / (slots × wall); not-a-number before an execution has ended."""
-        return self.busy_s / self.slot_seconds if self.slot_seconds > 0 else math.nan
-
-
 def cost_of(trials: Iterable[PlannedTrial]) -> TotalCost:
-    """The cost of these trials."""
+    """Return the cost of these trials."""
     ran = [trial for trial in trials if trial.record is not None]
     records = [trial.record for trial in ran if trial.record is not None]
     attempts = [attempt for record in records for attempt in record.attempts]
@@ -91,7 +77,7 @@ def cost_of(trials: Iterable[PlannedTrial]) -> TotalCost:
 
 
 def covered(found: Sequence[Span]) -> float:
-    """Seconds in which at least one span was running."""
+    """Return the seconds in which at least one span was running."""
     total, reached = 0.0, -math.inf
     for begin, end in sorted(found):
         total += max(0.0, end - max(begin, reached))
@@ -101,29 +87,27 @@ def covered(found: Sequence[Span]) -> float:
 
 @once
 def costs(results: Results) -> Mapping[tuple[str, str], TotalCost]:
-    """What each stage of each arm cost, by the arm's name and the stage."""
+    """Return the cost of each stage of each arm, by the arm's name and the stage."""
     return {(arm.name, stage): cost_of(results.of(arm.name, stage)) for arm in results.arms for stage in results.stages}
 
 
 def search_cost(results: Results, arm: str) -> TotalCost:
-    """What the search stage of an arm cost; its `n_s` is the number of distinct configurations it trained."""
+    """Return the cost of the search stage of an arm; its `n_s` is the number of distinct configurations it trained."""
     return costs(results).get((arm, "search"), cost_of(()))
 
 
 def trained_here(trials: Iterable[PlannedTrial]) -> list[PlannedTrial]:
-    """Those that took no record of an equal one."""
+    """Return those that took no record of an equal one."""
     return [trial for trial in trials if not trial.reused_from]
 
 
-def utilisation_of(executions: Iterable[Execution], trials: Iterable[PlannedTrial]) -> Utilisation:
-    """Utilisation over all executions that have ended: seconds of data + train + evaluation / (slots × wall).
+def utilisation(executions: Iterable[Execution], trials: Iterable[PlannedTrial]) -> float:
+    """Return seconds of data + train + evaluation / (slots × wall) of all executions that have ended.
 
-    Trials that took the record of an equal one took none of these slots.
+    Not a number before one has. Trials that took the record of an equal one took none of these slots.
     """
     ended = [(execution.wall_s, execution.slots) for execution in executions if execution.wall_s is not None]
     costs = [cost for trial in trained_here(trials) if trial.record for cost in trial.record.costs]
-    return Utilisation(
-        wall_s=math.fsum(wall_s for wall_s, _ in ended),
-        slot_seconds=math.fsum(wall_s * slots for wall_s, slots in ended),
-        busy_s=math.fsum(part for cost in costs for part in (cost.data_s, cost.train_s, cost.eval_s)),
-    )
+    slot_seconds = math.fsum(wall_s * slots for wall_s, slots in ended)
+    busy = math.fsum(part for cost in costs for part in (cost.data_s, cost.train_s, cost.eval_s))
+    return busy / slot_seconds if slot_seconds > 0 else math.nan

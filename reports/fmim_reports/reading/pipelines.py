@@ -27,7 +27,7 @@ class Pipelines:
 
     @property
     def variance(self) -> SelectionVariance:
-        """What selection and seed add, over the splits whose pipeline is complete."""
+        """The variance that selection and seed add, over the splits whose pipeline is complete."""
         by_winner: dict[Any, list[float]] = {}
         if 0 in self.winners:
             by_winner[key_of(self.winners[0])] = list(self.own.values())
@@ -37,12 +37,12 @@ class Pipelines:
         return selection_variance([key_of(self.winners[split]) for split in self.values], by_winner)
 
     def same(self, split: int) -> bool:
-        """Whether a split selected what the study's own did."""
+        """Say whether a split selected what the study's own did."""
         return key_of(self.winners[split]) == key_of(self.winners[0])
 
 
 def pipelines(results: Results, arm: str) -> Pipelines:
-    """Those of an arm; without its own winner there are none."""
+    """Return those of an arm; without its own winner there are none."""
     metric, winners = results.metric.name, dict[int, Configuration]()
     for split in range(results.study.search_splits):
         fixed = results.selection.by_split.get(split, {}).get(arm)
@@ -61,12 +61,12 @@ def pipelines(results: Results, arm: str) -> Pipelines:
 
 
 def choosing(results: Results) -> list[ArmEntry]:
-    """The arms that have more than one configuration to select from."""
+    """Return the arms that have more than one configuration to select from."""
     return [arm for arm in results.arms if arm.n_s > 1]
 
 
 def scores_by_split(results: Results, arm: str) -> dict[Any, dict[int, float]]:
-    """Configuration → search split → mean over folds of its validation metric, where every fold is completed."""
+    """Return configuration → search split → mean validation metric over folds, where every fold is completed."""
     found: dict[Any, dict[int, list[float]]] = {}
     others = [trial for trial in results.other_splits if (trial.arm, trial.stage) == (arm, "search")]
     for trial in (*results.of(arm, "search"), *others):

@@ -1,4 +1,4 @@
-"""Which trials there should be, by what study.json declares and selection.json selected."""
+"""The trials that there should be, by what study.json declares and selection.json selected."""
 
 from __future__ import annotations
 

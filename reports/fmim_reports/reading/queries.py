@@ -1,4 +1,4 @@
-"""What each test query found, with every seed of every arm, from the Parquet files beside the replicates' records."""
+"""The finds of each test query with every seed of every arm, from the Parquet files beside the replicates' records."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Queries:
     found: Mapping[str, Mapping[int, pd.DataFrame]]
 
     def seeds(self, arm: str) -> list[int]:
-        """The seeds of an arm whose queries are known, in order."""
+        """Return the seeds of an arm whose queries are known, in order."""
         return sorted(self.found.get(arm, {}))
 
     @cached_property
@@ -50,7 +50,7 @@ class Queries:
         return dict(zip(self.scored.index.tolist(), self.scored["subject"], strict=True))
 
     def values(self, arm: str, metric: Metric) -> pd.DataFrame:
-        """Each scored query's value of a metric with each seed of an arm: seeds × queries, by `query_row`.
+        """Return each scored query's value of a metric with each seed of an arm: seeds × queries, by `query_row`.
 
         The mean of a row is the record's metric. Without a seed it has no rows.
         """
@@ -59,18 +59,9 @@ class Queries:
         values = np.stack(rows) if rows else np.empty((0, len(self.scored)))
         return pd.DataFrame(values, index=self.seeds(arm), columns=self.scored.index)
 
-    def of(self, arm: str) -> pd.DataFrame:
-        """An arm's queries as a tidy frame: one row per seed (`replicate`) and query, with all columns."""
-        found = self.found.get(arm, {})
-        parts = [pd.concat([self.asked, found[seed]], axis=1).assign(replicate=seed) for seed in self.seeds(arm)]
-        whole = (
-            pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*self.asked, *FOUND, "replicate"])
-        )
-        return whole[["replicate", *(name for name in QUERY_COLUMNS if name in whole)]]
-
 
 def queries_of(out: Path, records: Iterable[Record], problems: list[Problem]) -> Queries:
-    """The queries of these completed replicates; a file that cannot be used becomes a problem.
+    """Return the queries of these completed replicates; a file that cannot be used becomes a problem.
 
     It cannot where it is missing, is not the one that its record names, has another mean than the record's mAP, or has
     other queries than the files before it.

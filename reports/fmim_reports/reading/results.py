@@ -71,7 +71,7 @@ class PlannedTrial:
 
     @property
     def reused_from(self) -> str:
-        """Where the equal trial ran whose record it took; blank where it ran itself, or has not."""
+        """The place where the equal trial ran whose record it took; blank where it ran itself, or has not."""
         return self.record.reused_from.where if self.record and self.record.reused_from else ""
 
     @property
@@ -80,7 +80,7 @@ class PlannedTrial:
         return sorted({time for name, time in self._measured if name in METRICS and time is not None})
 
     def metric(self, name: str, time: int | None = None) -> float:
-        """The metric of the split this stage measures; not-a-number when the record lacks it."""
+        """Return the metric of the split this stage measures; not-a-number when the record lacks it."""
         return self._measured.get((name, time), math.nan)
 
     @cached_property
@@ -130,11 +130,11 @@ class Results:
 
     @property
     def references(self) -> list[ReferenceEntry]:
-        """What stands beside the arms though no training made it."""
+        """The references, which stand beside the arms though no training made them."""
         return self.study.references
 
     def arm(self, name: str) -> ArmEntry:
-        """The arm of that name.
+        """Return the arm of that name.
 
         Raises:
             KeyError: the study has no such arm.
@@ -157,7 +157,7 @@ class Results:
 
     @property
     def dated(self) -> bool:
-        """Whether the data set says of any test image when it was taken, so that there are times to group by."""
+        """True if the data set says of any test image when it was taken, so that there are times to group by."""
         return set(self.study.data.test.by_time) != {"unknown"}
 
     @property
@@ -172,17 +172,17 @@ class Results:
 
     @property
     def searched(self) -> bool:
-        """Whether the study has a search stage; without one its configurations were given beforehand."""
+        """True if the study has a search stage; without one its configurations were given beforehand."""
         return bool(self.study.folds)
 
     @property
     def selects(self) -> bool:
-        """Whether an arm's search has more than one configuration to select from."""
+        """True if an arm's search has more than one configuration to select from."""
         return self.searched and any(arm.n_s > 1 for arm in self.arms)
 
     @property
     def seeds_text(self) -> str:
-        """How many fresh seeds an arm has, `5` or `5 to 10`."""
+        """The number of fresh seeds of an arm, `5` or `5 to 10`."""
         planned = {arm.replicates for arm in self.arms}
         return " to ".join(map(str, sorted({min(planned), max(planned)})))
 
@@ -206,27 +206,26 @@ class Results:
         return groups
 
     def of(self, arm: str, stage: str, configuration: Mapping[str, Any] | None = None) -> list[PlannedTrial]:
-        """The planned trials of an arm and stage, of one configuration if given, in plan order."""
+        """Return the planned trials of an arm and stage, of one configuration if given, in plan order."""
         if configuration is None:
             return self._by_arm.get((arm, stage), [])
         return self._by_configuration.get((arm, stage, key_of(configuration)), [])
 
     def unproposed(self, arm: ArmEntry) -> int:
-        """Search trials of the arm's configurations that its search has not proposed yet."""
+        """Return the number of search trials of the arm's configurations that its search has not proposed yet."""
         return (arm.n_s - len(arm.configurations)) * len(self.study.folds)
 
     def stops(self, arm: str) -> bool:
-        """Whether the arm's search has stopped trials, so that its completed ones are no sample of its space."""
+        """Say whether the arm's search has stopped trials, so that its completed ones are no sample of its space."""
         return any(trial.status == "stopped" for trial in self.of(arm, "search"))
 
     def selected(self, arm: str) -> Mapping[str, Any] | None:
-        """The arm's selected configuration; None while none is fixed."""
+        """Return the arm's selected configuration; None while none is fixed."""
         return self.selection.winner(arm)
 
 
 def span_of(ran: Record | Attempt) -> Span:
-    """From when to when it ran, in seconds of the epoch: the wall seconds before its end, so that interruptions do not
-    count."""
+    """Return from when to when it ran, in seconds of the epoch: the wall seconds before its end, no interruptions."""
     end = datetime.fromisoformat(ran.ended_at).timestamp()
     return end - ran.cost.wall_s, end
 

@@ -1,4 +1,4 @@
-"""What a report says of each arm, computed once: tables, figures and sentences all read these numbers."""
+"""The numbers of each arm, computed once: tables, figures and sentences all read them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fmim_core.records import ArmEntry
+from fmim_core.records import ArmEntry, ReferenceEntry
 from fmim_reports.reading.cost import TotalCost, search_cost
 from fmim_reports.reading.once import once
 from fmim_reports.reading.results import PlannedTrial, Results
@@ -69,33 +69,38 @@ class ArmSummary:
 
     @property
     def search_is_over(self) -> bool:
-        """Whether its search has started every configuration and selected one (a failed trial has its cost, too)."""
+        """True if its search has started every configuration and selected one (a failed trial has its cost, too)."""
         return self.configuration is not None and self.cost.n_s == self.planned_n_s
 
 
 def completed(trials: list[PlannedTrial], metric: str, time: int | None = None) -> dict[int, float]:
-    """replicate → metric of the completed trials."""
+    """Return replicate → metric of the completed trials."""
     return {t.replicate: t.metric(metric, time) for t in trials if t.status == "completed"}
 
 
 def estimate_of(trials: list[PlannedTrial], metric: str, of: int, unit: str, time: int | None = None) -> Estimate:
-    """Mean ± SE of a metric over the completed ones of these trials."""
+    """Return mean ± SE of a metric over the completed ones of these trials."""
     return Estimate(completed(trials, metric, time), of, unit)
 
 
 def on_validation(results: Results, arm: str, configuration: Mapping[str, Any] | None, metric: str) -> Estimate:
-    """A configuration's metric over the folds; no values without a configuration."""
+    """Return a configuration's metric over the folds; no values without a configuration."""
     trials = [] if configuration is None else results.of(arm, "search", configuration)
     return estimate_of(trials, metric, len(results.study.folds), "fold")
 
 
 def on_test(results: Results, arm: str, metric: str, time: int | None = None) -> Estimate:
-    """The selected configuration's test metric over the seeds, at one time after baseline if given."""
+    """Return the selected configuration's test metric over the seeds, at one time after baseline if given."""
     return estimate_of(results.of(arm, "replicate"), metric, results.arm(arm).replicates, "seed", time)
 
 
+def on_reference(results: Results, reference: ReferenceEntry, metric: str, time: int | None = None) -> Estimate:
+    """Return a reference's test metric over its seeds, at one time after baseline if given; one value has no SE."""
+    return estimate_of(results.of(reference.name, "reference"), metric, reference.replicates, "seed", time)
+
+
 def from_time(trial: PlannedTrial, metric: str, least: int) -> float | None:
-    """The metric over a trial's queries at least so many intervals after baseline, each query counting once.
+    """Return the metric over a trial's queries at least so many intervals after baseline, each counting once.
 
     Σ_t n_t m_t / Σ_t n_t with n_t queries and a mean m_t at time t, which is exact; None without such queries.
     """
@@ -106,7 +111,7 @@ def from_time(trial: PlannedTrial, metric: str, least: int) -> float | None:
 
 
 def estimate_from_time(trials: list[PlannedTrial], metric: str, least: int, of: int, unit: str) -> Estimate:
-    """Mean ± SE of `from_time` over the completed trials that have such queries."""
+    """Return mean ± SE of `from_time` over the completed trials that have such queries."""
     found = {t.replicate: from_time(t, metric, least) for t in trials if t.status == "completed"}
     return Estimate({key: value for key, value in found.items() if value is not None}, of, unit)
 
@@ -119,7 +124,7 @@ def best_of(found: Mapping[Key, Estimate]) -> Key | None:
 
 
 def pooled_over_queries(results: Results, arm: str, configuration: Mapping[str, Any]) -> float:
-    """The primary metric on validation in which each query counts once, to set beside the mean of folds."""
+    """Return the primary metric on validation in which each query counts once, to set beside the mean of folds."""
     trials = [t for t in results.of(arm, "search", configuration) if t.status == "completed"]
     sizes = [t.metric("queries") for t in trials]
     if not trials or any(not size > 0 for size in sizes):
@@ -129,7 +134,7 @@ def pooled_over_queries(results: Results, arm: str, configuration: Mapping[str, 
 
 @once
 def arm_summaries(results: Results) -> tuple[ArmSummary, ...]:
-    """One summary per arm, in plan order."""
+    """Return a summary per arm, in plan order."""
     return tuple(_summary(results, arm) for arm in results.arms)
 
 
@@ -150,7 +155,7 @@ def _summary(results: Results, arm: ArmEntry) -> ArmSummary:
 
 
 def over_configurations(results: Results, arm: str, metric: str) -> Estimate:
-    """Mean ± SE of a validation metric over an arm's configurations, of those that completed every fold."""
+    """Return mean ± SE of a validation metric over the configurations of an arm that completed every fold."""
     configurations = results.arm(arm).configurations
     found = [on_validation(results, arm, configuration, metric) for configuration in configurations]
     values = {i: e.stat.mean for i, e in enumerate(found) if e.complete}
@@ -158,7 +163,7 @@ def over_configurations(results: Results, arm: str, metric: str) -> Estimate:
 
 
 def test_fact(results: Results, name: str) -> float | None:
-    """A number that all records of the test set share, e.g. `queries` or `gallery`; None where they do not."""
+    """Return a number that all records of the test set share, as `queries` or `gallery`; None where they do not."""
     tested = [t for t in results.trials if t.stage == "replicate" and t.status == "completed"]
     seen = {round(t.metric(name), 12) for t in tested}
     value = seen.pop() if len(seen) == 1 else math.nan
@@ -166,25 +171,25 @@ def test_fact(results: Results, name: str) -> float | None:
 
 
 def chance_name(results: Results) -> str:
-    """What records call the primary metric of a random ranking; those of metrics without one lack it."""
+    """Return the records' name of the primary metric of a random ranking; those of metrics without one lack it."""
     return f"chance_{results.metric.name}"
 
 
 def query_times(results: Results) -> list[int]:
-    """Times after baseline that any test record has queries of."""
+    """Return the times after baseline that any test record has queries of."""
     tested = [t for t in results.trials if t.stage == "replicate" and t.status == "completed"]
     return sorted({time for trial in tested for time in trial.times})
 
 
 def queries_at(results: Results, time: int | None) -> float:
-    """Test queries of a time (None: of all times); not-a-number without a record or where records disagree."""
+    """Return the test queries of a time (None: of all); not-a-number without a record or where records disagree."""
     tested = [t for t in results.trials if t.stage == "replicate" and t.status == "completed"]
     counts = {t.metric("queries", time) for t in tested}
     return counts.pop() if len(counts) == 1 else math.nan
 
 
 def selection_problems(results: Results) -> list[str]:
-    """Arms whose recorded selection score is not the mean of their records: one of the two is stale."""
+    """Name the arms whose recorded selection score is not the mean of their records: one of the two is stale."""
     found = []
     for arm in results.arms:
         chosen = results.selection.arms.get(arm.name)

@@ -20,9 +20,15 @@ from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.parts.tidy import every_value_table
 from fmim_reports.parts.training.margins import varying_margins_plot
 from fmim_reports.reading import published
-from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import ArmSummary, arm_summaries, on_test, on_validation, over_configurations
+from fmim_reports.reading.summary import (
+    ArmSummary,
+    arm_summaries,
+    on_reference,
+    on_test,
+    on_validation,
+    over_configurations,
+)
 from fmim_reports.stats import MeanSE
 from fmim_reports.studies import Contents
 from fmim_reports.writing.captions import caption, test_models

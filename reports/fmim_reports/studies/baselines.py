@@ -34,9 +34,8 @@ from fmim_reports.parts.years import (
     year_plot,
 )
 from fmim_reports.reading import published
-from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import on_test, queries_at, query_times
+from fmim_reports.reading.summary import on_reference, on_test, queries_at, query_times
 from fmim_reports.stats import MeanSE
 from fmim_reports.studies import Contents
 from fmim_reports.writing.captions import caption, data_phrase, seeds_phrase

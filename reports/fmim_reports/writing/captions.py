@@ -15,17 +15,17 @@ FEW_QUERIES = 30
 
 
 def data_phrase(results: Results) -> str:
-    """Which data the numbers are on, as every caption says it."""
+    """Return on which data the numbers are, as every caption says it."""
     return results.study.data.phrase
 
 
 def source_line(results: Results) -> str:
-    """What stands under the axes of a figure: on which data it is."""
+    """Return what stands under the axes of a figure: on which data it is."""
     return "data: phantom images, synthetic" if results.study.data.synthetic else f"data: {data_phrase(results)}"
 
 
 def caption(results: Results, text: str) -> str:
-    """A caption that ends with the data."""
+    """Return a caption that ends with the data."""
     return f"{text} Data: {data_phrase(results)}."
 
 
@@ -41,20 +41,20 @@ def replicates_phrase(planned: str, found: Mapping[str, Estimate]) -> str:
 
 
 def few_queries(results: Results, times: Iterable[int]) -> dict[int, int]:
-    """The times after baseline of which fewer queries than `FEW_QUERIES` are scored, with their number."""
+    """Return the times after baseline of which fewer queries than `FEW_QUERIES` are scored, with their number."""
     counts = {time: queries_at(results, time) for time in times}
     return {time: int(count) for time, count in counts.items() if count < FEW_QUERIES}
 
 
 def few_queries_note(results: Results, times: Iterable[int]) -> str:
-    """What a caption says of hollow markers; empty where no time has few queries."""
+    """Return what a caption says of hollow markers; empty where no time has few queries."""
     found, unit = few_queries(results, times), results.interval.unit
     listed = ", ".join(f"{unit} {time}: {count}" for time, count in found.items())
     return f" Hollow: a mean over fewer than {FEW_QUERIES} queries ({listed})." if found else ""
 
 
 def test_models(results: Results) -> str:
-    """What each seed tests."""
+    """Return what each seed tests."""
     models = results.study.models_per_replicate
     if results.study.test_protocol == "fold_ensemble":
         return f"{models} models a seed, each trained without one fold, their distances averaged"
@@ -62,13 +62,13 @@ def test_models(results: Results) -> str:
 
 
 def curve_model(results: Results) -> str:
-    """Whose curves over epochs are shown."""
+    """Return whose curves over epochs are shown."""
     ensemble = results.study.test_protocol == "fold_ensemble"
     return "the first fold's model of each seed" if ensemble else "each seed's model"
 
 
 def protocol_sentence(results: Results) -> str:
-    """How the test values came about."""
+    """Say how the test values came about."""
     kept = f"kept at its {'best validation' if results.study.train['keep'] == 'best' else 'last'} epoch"
     if results.study.test_protocol == "fold_ensemble":
         return (
@@ -82,12 +82,12 @@ def protocol_sentence(results: Results) -> str:
 
 
 def chosen_word(results: Results) -> str:
-    """How an arm came by the configuration that is tested."""
+    """Say how an arm came by the configuration that is tested."""
     return "selected" if results.searched else "given"
 
 
 def reuse_sentence(trials: Sequence[PlannedTrial]) -> str:
-    """How many trials took the records of which others, and what those that ran here cost; blank where none did."""
+    """Say how many trials took which others' records, and what those that ran here cost; blank where none did."""
     folders = Counter(trial.reused_from for trial in trials if trial.reused_from)
     if not folders:
         return ""

@@ -18,7 +18,7 @@ ARM = Column("arm", "Arm", "arm")
 
 
 class Named(Protocol):
-    """What a row may be of: an arm, a reference, or several arms together, which have no name."""
+    """The name of what a row is of: an arm, a reference, or several arms together, which have no name."""
 
     @property
     def name(self) -> str: ...

@@ -1,4 +1,4 @@
-"""How numbers and names are written, and the same text as HTML, Markdown and LaTeX."""
+"""Numbers and names as text, and the same text as HTML, Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _TEX_INDEX = {"Δ": r"\Delta", "an": r"\mathrm{an}", "neg": r"\mathrm{neg}", "po
 
 
 def decimal(value: float, digits: int) -> str:
-    """`value` rounded half up, as people do by hand: 85.495 becomes 85.50; not-a-number is written NaN."""
+    """Return `value` rounded half up, as people do by hand: 85.495 becomes 85.50; not-a-number is written NaN."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else str(value)
     rounded = Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP)
@@ -64,12 +64,12 @@ def decimal(value: float, digits: int) -> str:
 
 
 def in_percent(fraction: float, digits: int = 2) -> str:
-    """A fraction in percent, without the sign: 0.7204 becomes 72.04."""
+    """Return a fraction in percent, without the sign: 0.7204 becomes 72.04."""
     return decimal(100 * fraction, digits)
 
 
 def points(difference: float | None, digits: int = 2) -> str:
-    """A difference of fractions in percentage points, with its sign: 0.003 becomes +0.30."""
+    """Return a difference of fractions in percentage points, with its sign: 0.003 becomes +0.30."""
     if difference is None:
         return "n/a"
     text = in_percent(difference, digits)
@@ -77,7 +77,7 @@ def points(difference: float | None, digits: int = 2) -> str:
 
 
 def mean_se_text(stat: MeanSE, digits: int = 2, scale: float = 100.0) -> str:
-    """`72.00 ± 0.71`; `72.00 ± n/a` for one replicate; a dash for none; NaN where a value is not a number."""
+    """Return `72.00 ± 0.71`; `72.00 ± n/a` for one replicate; a dash for none; NaN where a value is not a number."""
     if stat.n == 0:
         return NOTHING
     se = "n/a" if stat.se is None else decimal(stat.se * scale, digits)
@@ -85,7 +85,7 @@ def mean_se_text(stat: MeanSE, digits: int = 2, scale: float = 100.0) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`12.3 s`, `8 min 15 s`, `2 h 5 min`, `3 d 4 h`."""
+    """Return `12.3 s`, `8 min 15 s`, `2 h 5 min`, `3 d 4 h`."""
     if not seconds < 3600 - 0.5:
         return f"{decimal(seconds, 1)} s" if not math.isfinite(seconds) else _hours(seconds)
     if seconds < 60 - 0.05:
@@ -103,33 +103,33 @@ def _hours(seconds: float) -> str:
 
 
 def p_text(p: float | None) -> str:
-    """`p = 0.012`, `p < 0.001`, or `p n/a`."""
+    """Return `p = 0.012`, `p < 0.001`, or `p n/a`."""
     if p is None or math.isnan(p):
         return "p n/a"
     return "p < 0.001" if p < 0.001 else f"p = {decimal(p, 3)}"
 
 
 def configuration_text(configuration: Mapping[str, Any] | None) -> str:
-    """`ε = 0.5, β = 0.25`, and `λ = 1` for 1.0; a dash when there is nothing to set or nothing is selected."""
+    """Return `ε = 0.5, β = 0.25`, and `λ = 1` for 1.0; a dash when there is nothing to set or nothing is selected."""
     if not configuration:
         return NOTHING
     return ", ".join(f"{SYMBOLS.get(name, name)} = {value_text(name, v)}" for name, v in configuration.items())
 
 
 def value_text(name: str, value: Any) -> str:
-    """A hyperparameter's value with its unit: 14.3° for `margin_degrees`."""
+    """Return a hyperparameter's value with its unit: 14.3° for `margin_degrees`."""
     whole = isinstance(value, float) and value.is_integer()
     return f"{int(value) if whole else value}{UNITS.get(name, '')}"
 
 
 def to_html(text: str) -> str:
-    """HTML: escaped, with indices, and no line break inside `ε = 0.5`, `72.00 ± 0.71` or `5 %`."""
+    """Return HTML: escaped, with indices, and no line break inside `ε = 0.5`, `72.00 ± 0.71` or `5 %`."""
     text = re.sub(r" ([=±<]) | (?=%)", lambda m: m[0].replace(" ", "\u00a0"), text)
     return _INDEXED.sub(r"<i>\1</i><sub>\2</sub>", html.escape(without_controls(text)))
 
 
 def to_tex(text: str) -> str:
-    """LaTeX for pdflatex: specials escaped, Greek and signs in math mode; never an argument of the row's end before."""
+    """Return LaTeX for pdflatex: specials escaped, signs in math mode; never an argument of the row's end before."""
     parts, position = ["{}"] if text.startswith(("[", "*")) else [], 0
     for match in _INDEXED.finditer(text):
         index = _TEX_INDEX.get(match[2], match[2])
@@ -139,12 +139,12 @@ def to_tex(text: str) -> str:
 
 
 def to_md(text: str) -> str:
-    """Markdown: signs that would open a table cell, a tag, emphasis or a formula are escaped; N_s stays as it is."""
+    """Return Markdown: signs that would open a cell, a tag, emphasis or a formula are escaped; N_s stays as it is."""
     return re.sub(r"([\\|<>*`\[\]~$&]|(?<!\w)_|_(?!\w))", r"\\\1", without_controls(text).replace("\n", " "))
 
 
 def to_figure(text: str) -> str:
-    """Text of a figure: a dollar sign is one, but for those around the formulas that this package writes itself.
+    """Return text of a figure: a dollar sign is one, but around the formulas that this package writes itself.
 
     Lines are cut where they would leave no room for what is drawn.
     """

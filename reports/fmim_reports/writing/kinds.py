@@ -39,7 +39,7 @@ class Kind:
 
 
 def _one(show: Callable[[Any], str], dtype: Dtype = "float64", unit: str = "") -> Kind:
-    """Values that a CSV file has in one column as they are."""
+    """Return a kind of values that a CSV file has in one column as they are."""
     return Kind(
         lambda value, _: show(value),
         lambda column: [DataColumn(column.key, dtype, column.about, unit)],
@@ -60,7 +60,7 @@ def _arm(column: Column) -> list[DataColumn]:
 
 
 def _configuration(column: Column) -> list[DataColumn]:
-    """The configuration as reports write it, then each hyperparameter in a column of its own."""
+    """Return the configuration as reports write it, then each hyperparameter in a column of its own."""
 
     def of(parameter: DataColumn) -> DataColumn:
         name = parameter.name.removeprefix(CONFIGURATION)
@@ -86,7 +86,7 @@ def _published_mean(column: Column) -> list[DataColumn]:
 
 
 def _estimate(column: Column) -> list[DataColumn]:
-    """Mean, SE and the number of replicates, which neighbours of the same `n_key` share."""
+    """Return mean, SE and the number of replicates, which neighbours of the same `n_key` share."""
 
     def mean(value: Any) -> float | None:
         return value.stat.mean if value.stat.n else None

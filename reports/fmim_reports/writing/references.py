@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fmim_core.records import ReferenceEntry
-from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import arm_summaries
+from fmim_reports.reading.summary import arm_summaries, on_reference
 from fmim_reports.writing.columns import Named, RowName
 from fmim_reports.writing.formats import in_percent
 
@@ -19,7 +18,7 @@ from fmim_reports.writing.formats import in_percent
 def reference_rows(
     results: Results, of: Callable[[ReferenceEntry], Mapping[str, Any]], column: str = "arm"
 ) -> list[dict[str, Any]]:
-    """A row for each reference, to stand below the arms' and a line; its label is in the column that names the arms."""
+    """Return a row for each reference, to stand below the arms' and a line; `column` is the one that names the arms."""
     return [
         {"rule": number == 0, "reference": True, column: row.label, "arm": row, **of(reference)}
         for number, reference in enumerate(results.references)
@@ -28,18 +27,18 @@ def reference_rows(
 
 
 def reference_row(reference: ReferenceEntry) -> RowName:
-    """What a row of a reference is called."""
+    """Return the name of a row of a reference."""
     return RowName(reference.name, f"Reference: {reference.label}")
 
 
 def row_name(results: Results, name: str) -> Named:
-    """The arm, or what a row of the reference is called, by the name that a record has."""
+    """Return the arm, or the name of the row of the reference, by the name that a record has."""
     references = {reference.name: reference_row(reference) for reference in results.references}
     return references[name] if name in references else results.arm(name)
 
 
 def references_note(results: Results) -> str:
-    """What the references of a table are; empty where there are none."""
+    """Say what the references of a table are; empty where there are none."""
     if not results.references:
         return ""
     listed = "; ".join(f"{reference.label}: {reference.about}" for reference in results.references)
@@ -47,7 +46,7 @@ def references_note(results: Results) -> str:
 
 
 def sentences_on_references(results: Results) -> list[str]:
-    """Which references are beaten by all arms beside them, by none or not by some, judged by the means over seeds.
+    """Say which references are beaten by all arms beside them, by none or not by some, by the means over seeds.
 
     Only arms and references with a result count; nothing is said before there are both.
     """
@@ -68,7 +67,7 @@ def sentences_on_references(results: Results) -> list[str]:
 
 
 def _standing(who: str, metric: str, values: list[str], none: bool, behind: tuple[str, ...]) -> str:
-    """A sentence on references with these values; `behind`: the arms that do not beat them, `none` if no other does."""
+    """Say what beats references with these values: not the arms `behind`, and if `none` no other either."""
     listed = ", ".join(values)
     if not behind:
         return f"{who} has a better test {metric} than the references beside it, which no training made: {listed}."

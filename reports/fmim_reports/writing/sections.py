@@ -41,12 +41,12 @@ class Part(Generic[T]):
         return self.make.__name__
 
     def possible(self, results: Results) -> bool:
-        """Whether the study has all that the part needs."""
+        """Say whether the study has all that the part needs."""
         return all(need(results) for need in self.needs)
 
 
 def in_every_study(section: Section, *needs: Need) -> Callable[[Callable[[Results], T]], Part[T]]:
-    """Makes a function of a module in `reports/fmim_reports/parts` a part of every study that has what it needs."""
+    """Make a function of a module in `reports/fmim_reports/parts` a part of every study that has what it needs."""
 
     def part(make: Callable[[Results], T]) -> Part[T]:
         return Part(make, section, needs)
@@ -55,25 +55,25 @@ def in_every_study(section: Section, *needs: Need) -> Callable[[Callable[[Result
 
 
 def a_search_stage(results: Results) -> bool:
-    """The study trains configurations on folds."""
+    """Say whether the study trains configurations on folds."""
     return results.searched
 
 
 def a_choice(results: Results) -> bool:
-    """An arm's search has more than one configuration to select from."""
+    """Say whether an arm's search has more than one configuration to select from."""
     return results.selects
 
 
 def declared_comparisons(results: Results) -> bool:
-    """The study declared arms to be compared."""
+    """Say whether the study declared arms to be compared."""
     return bool(results.comparisons)
 
 
 def times_of_queries(results: Results) -> bool:
-    """The data set says when test images were taken after baseline."""
+    """Say whether the data set says when test images were taken after baseline."""
     return results.dated
 
 
 def several_search_splits(results: Results) -> bool:
-    """The study ran its search on other splits, too."""
+    """Say whether the study ran its search on other splits, too."""
     return results.study.search_splits > 1

@@ -137,7 +137,7 @@ class Table:
 
     @property
     def all_notes(self) -> list[str]:
-        """What stands below the table: what the mark of best values means, and the notes."""
+        """The lines below the table: what the mark of best values means, and the notes."""
         marked = any(cell.best for group in self.row_groups for row in group for cell in row.cells)
         several = sum(any(map(_competes, group)) for group in self._groups) > 1
         between = " between two lines" if several else ""
@@ -156,7 +156,7 @@ class Table:
 
 
 def _marked(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """Rows between two lines with the best value of each metric's column marked."""
+    """Return rows between two lines, the best value of each metric's column marked."""
     by_column = [_with_best(column, [column.cell(row) for row in rows], rows) for column in columns]
     return [
         Row(cells, rule=bool(row.get("rule") or row.get("total")), total=bool(row.get("total")))

@@ -19,7 +19,7 @@ from tests.support.declared import make_declared_out
 from tests.support.factories import make_out
 from tests.support.file_contents import YEARS, edit, write
 from tests.support.out_folders import table, tables_alone
-from tests.support.query_files import asked_queries, write_images, write_query_files
+from tests.support.query_files import asked_queries, queries_by, write_images, write_query_files
 from tests.support.replicate_studies import rows
 
 ARMS = ["triplet_q1", "triplet_grid"]
@@ -72,7 +72,7 @@ def test_weeks_are_called_weeks_everywhere(tmp_path: Path) -> None:
         row["week"]: row for row in rows(uncertainty_by_year_table(results)) if row["arm_label"] == "Triplet + Q1"
     }
     assert {week: int(row["queries"]) for week, row in by_week.items()} == {str(w): n for w, n in YEARS.items()}
-    found = results.queries.of("triplet_q1")
+    found = queries_by(results, "triplet_q1")
     of_week = found[(found["week"] == 4) & (found["matches"] > 0)]
     assert float(by_week["4"]["mean"]) == pytest.approx(of_week["ap"].mean(), abs=1e-12)
     (row,) = [row for row in rows(by_year_table(results)) if row["arm_label"] == "Triplet + Q1"]

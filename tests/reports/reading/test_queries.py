@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from fmim_core.metric_names import METRICS
-from fmim_core.records import QUERY_COLUMNS, read_json
+from fmim_core.records import read_json
 from fmim_reports.build import status_lines
 from fmim_reports.reading.results import read_results
 from tests.support.factories import make_out
@@ -39,19 +39,6 @@ def test_the_values_of_an_arm_are_seeds_by_scored_queries(out: Path) -> None:
     asked = asked_queries()
     assert results.queries.subjects == dict(enumerate(asked["subject"][:146]))
     assert results.queries.values("triplet_q2", METRICS["mAP"]).shape == (0, 146)
-
-
-def test_the_tidy_frame_has_a_row_per_seed_and_query(out: Path) -> None:
-    frame = read_results(out).queries.of("triplet_q1")
-    missing = ("day", "week", "month", "tkr")
-    assert list(frame) == ["replicate", *(name for name in QUERY_COLUMNS if name not in missing)]
-    assert len(frame) == 5 * 148
-    one = frame[(frame["replicate"] == 3) & (frame["query"] == "s07_047")].iloc[0]
-    assert (one["subject"], one["side"], one["year"], one["sex"], one["age"]) == ("s07", "R", 2, "M", "52")
-    without = frame[frame["matches"] == 0]
-    assert len(without) == 10
-    assert without[["rank", "ap", "truth_row"]].isna().all(axis=None)
-    assert read_results(out).queries.of("nobody").empty
 
 
 def test_a_file_that_cannot_be_used_is_named_and_its_record_still_counts(out: Path) -> None:

@@ -13,8 +13,8 @@ from fmim_reports.parts.costs import accounting_table, search_cost_table
 from fmim_reports.parts.trials import failures_table
 from fmim_reports.parts.verdict import verdict_of_comparisons
 from fmim_reports.parts.years import by_year_table, year_plot
-from fmim_reports.reading.references import on_reference
 from fmim_reports.reading.results import read_results
+from fmim_reports.reading.summary import on_reference
 from fmim_reports.studies.automargin_vs_grid import triplet_table
 from fmim_reports.writing.markdown import markdown
 from fmim_reports.writing.references import references_note, sentences_on_references

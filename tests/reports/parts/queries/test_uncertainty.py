@@ -14,7 +14,7 @@ from fmim_reports.reading.results import Results, read_results
 from fmim_reports.stats import crossed_mean
 from tests.support.factories import make_out
 from tests.support.file_contents import YEARS
-from tests.support.query_files import SUBJECTS, write_query_files
+from tests.support.query_files import SUBJECTS, queries_by, write_query_files
 from tests.support.replicate_studies import rows
 
 ARMS = ["triplet_q1", "triplet_grid"]
@@ -64,7 +64,7 @@ def test_years_are_the_queries_of_each_year(results: Results) -> None:
         ("Triplet + grid search", "1"),
     ]
     assert {row["year"]: int(row["queries"]) for row in found} == {str(year): count for year, count in YEARS.items()}
-    frame = results.queries.of("triplet_grid")
+    frame = queries_by(results, "triplet_grid")
     of_year = frame[(frame["year"] == 6) & (frame["matches"] > 0)]
     assert float(found[-2]["mean"]) == pytest.approx(of_year["ap"].mean(), abs=1e-12)
 
@@ -77,7 +77,7 @@ def test_strata_hold_every_query_once(results: Results) -> None:
     grades = [row for row in rows(parts.by_grade_table(results)) if row["arm_label"] == "Triplet + grid search"]
     assert [row["grade"] for row in grades] == ["0", "1", "2", "3", "4", "unknown"]
     assert [row["subjects"] for row in grades] == ["6", "6", "6", "6", "6", "10"]
-    frame = results.queries.of("triplet_grid")
+    frame = queries_by(results, "triplet_grid")
     chosen = frame[(frame["grade"] == "3") & (frame["matches"] > 0)]
     assert float(grades[3]["mean"]) == pytest.approx(chosen["ap"].mean(), abs=1e-12)
     notes = parts.by_grade_table(results).notes
