@@ -19,41 +19,25 @@ from tests.support.out_folders import by_arm, edit_cost, record, searched_by
 
 ATTEMPT = {
     "status": "failed",
-    "cost": {
-        "startup_s": 1.0,
-        "data_s": 0.0,
-        "train_s": 3.0,
-        "eval_s": 0.0,
-        "lost_s": 2.0,
-        "wall_s": 8.0,
-        "energy_j": 500.0,
-        "device": "cpu",
-        "device_share": 0.5,
-        "epochs": 2,
-        "images": 100,
-        "resumed": 0,
-    },
+    "cost": {"startup_s": 1.0, "data_s": 0.0, "train_s": 3.0, "eval_s": 0.0, "lost_s": 2.0, "wall_s": 8.0}
+    | {"energy_j": 500.0, "device": "cpu", "device_share": 0.5, "epochs": 2, "images": 100, "resumed": 0},
     "error": {"kind": "worker died", "message": "gone"},
     "started_at": "2026-01-02T03:00:00Z",
     "ended_at": "2026-01-02T03:00:10Z",
 }
+GRID = "Triplet + grid search"
 
 
 def test_each_arm_and_stage_is_accounted_for_by_itself(out: Path) -> None:
     table = accounting_table(read_results(out))
-    grid = by_arm(table)["Triplet + grid search"]
-    assert (grid["n_s"], grid["trials"], grid["stopped"], grid["failed"], grid["repeated"]) == (
-        "4",
-        "12",
-        "0",
-        "0",
-        "0",
-    )
-    assert (grid["epochs"], grid["images"]) == ("72", str(12 * 8064))
+    grid = by_arm(table)[GRID]
+    counts = {"n_s": 4, "trials": 12, "stopped": 0, "failed": 0, "repeated": 0, "epochs": 72, "images": 12 * 8064}
+    assert {name: int(grid[name]) for name in counts} == counts
     assert (float(grid["device_seconds"]), float(grid["wasted"])) == (144.0, 0.0)
     assert float(grid["wall_s"]) == 12.0  # all trials say that they ran at the same time
     assert by_arm(table)["All arms"]["n_s"] == "12"
     assert by_arm(table, "replicate")["All arms"]["trials"] == "25"
+    assert by_arm(table, "replicate")[GRID]["n_s"] == ""
     assert float(by_arm(table, "all")["All"]["device_seconds"]) == 12.0 * (36 + 25)
     assert "energy_kj" not in grid
     assert "Energy was not measured" in table.caption
@@ -65,7 +49,7 @@ def test_failed_attempts_cost_count_and_are_shown(out: Path) -> None:
     edit_cost(path, wall_s=15.0, energy_j=1000.0, resumed=1)
     results = read_results(out)
     table = accounting_table(results)
-    grid = by_arm(table)["Triplet + grid search"]
+    grid = by_arm(table)[GRID]
     assert (grid["trials"], grid["repeated"], grid["epochs"]) == ("12", "1", "74")
     assert grid["images"] == str(12 * 8064 + 100)
     assert (float(grid["device_seconds"]), float(grid["wasted"])) == (144.0 + 6 * 0.5, 3.0)
@@ -76,21 +60,17 @@ def test_failed_attempts_cost_count_and_are_shown(out: Path) -> None:
     assert (cost.device_seconds, cost.epochs, cost.n_s, cost.trials) == (147.0, 74, 4, 12)
 
 
-def test_energy_and_waiting_are_shown_where_every_record_tells_them(out: Path) -> None:
+def test_seconds_are_shown_by_kind_and_energy_where_every_record_tells_it(out: Path) -> None:
+    row = by_arm(time_table(read_results(out)))[GRID]
+    parts = ("startup_s", "data_s", "train_s", "eval_s", "outside", "peak_gb")
+    assert [float(row[part]) for part in parts] == [6.0, 6.0, 120.0, 12.0, 0.0, 0.6]
     for path in (out / "records").iterdir():
         edit_cost(path, wall_s=13.5, energy_j=250.0)
     results = read_results(out)
-    assert float(by_arm(accounting_table(results))["Triplet + grid search"]["energy_kj"]) == 12 * 0.25
-    assert float(by_arm(time_table(results))["Triplet + grid search"]["outside"]) == pytest.approx(12 * 1.5)
+    assert float(by_arm(accounting_table(results))[GRID]["energy_kj"]) == 12 * 0.25
+    assert float(by_arm(time_table(results))[GRID]["outside"]) == pytest.approx(12 * 1.5)
     edit_cost(record(out, "triplet_grid.c00.fold0"), energy_j=None)
-    assert by_arm(accounting_table(read_results(out)))["Triplet + grid search"]["energy_kj"] == ""
-
-
-def test_seconds_are_shown_by_kind(out: Path) -> None:
-    row = by_arm(time_table(read_results(out)))["Triplet + grid search"]
-    assert float(row["outside"]) == 0.0
-    assert [float(row[part]) for part in ("startup_s", "data_s", "train_s", "eval_s")] == [6.0, 6.0, 120.0, 12.0]
-    assert float(row["peak_gb"]) == 0.6
+    assert by_arm(accounting_table(read_results(out)))[GRID]["energy_kj"] == ""
 
 
 def test_a_worker_that_died_costs_what_it_was_at(out: Path) -> None:
@@ -100,24 +80,13 @@ def test_a_worker_that_died_costs_what_it_was_at(out: Path) -> None:
     assert (cost.failed, cost.device_seconds) == (1, 11 * 12.0 + 5.5)
 
 
-LONG = {**ATTEMPT, "cost": {**ATTEMPT["cost"], "train_s": "long"}}
-FREE = {**ATTEMPT, "cost": {}}
-
-
 @pytest.mark.parametrize(
     ("part", "value", "said"),
     [
-        ("attempts", "none", "attempts: Input should be a valid tuple (given 'none')"),
-        (
-            "attempts",
-            [{"cost": 1}],
-            "attempts.0.status: is missing; attempts.0.cost: Input should be a valid dictionary",
-        ),
-        ("attempts", [LONG], "attempts.0.cost.train_s: Input should be a valid number"),
-        ("attempts", [FREE], "missing: attempts.0.cost.startup_s, attempts.0.cost.data_s"),
+        ("attempts", "none", "attempts: Input should be a valid tuple"),
+        ("attempts", [{**ATTEMPT, "cost": {}}], "missing: attempts.0.cost.startup_s, attempts.0.cost.data_s"),
         ("cost", {}, "missing: cost.startup_s, cost.data_s, cost.train_s"),
-        ("cost", None, "cost: Input should be a valid dictionary or instance of Cost (given 'None')"),
-        ("started_at", None, "started_at: Input should be a valid string (given 'None')"),
+        ("cost", None, "cost: Input should be a valid dictionary or instance of Cost"),
         ("ended_at", "yesterday", "ended_at: Invalid isoformat string: 'yesterday'"),
     ],
 )
@@ -131,12 +100,8 @@ def test_a_record_that_does_not_say_what_it_cost_does_not_count(out: Path, part:
     assert (cost.trials, cost.device_seconds, cost.wall_s) == (11, 11 * 12.0, 12.0)
 
 
-def test_wall_time_counts_seconds_that_overlap_once() -> None:
+def test_wall_time_counts_seconds_that_overlap_once_and_no_trial_costs_nothing() -> None:
     assert covered([(5, 12), (0, 10), (20, 21), (2, 3)]) == 13
-    assert covered([]) == 0
-
-
-def test_no_trial_costs_nothing() -> None:
     cost = cost_of([])
     assert (cost.trials, cost.device_seconds, cost.energy_j, cost.wall_s) == (0, 0, None, 0.0)
 
@@ -155,29 +120,14 @@ def test_cost_ratios_are_those_of_the_totals_by_fold(out: Path) -> None:
     assert (float(row["low"]), float(row["high"])) == (expected.low, expected.high)
     assert found["Triplet + Q1"]["low"] == ""
     assert any("Triplet + Q1: no variance: the ratio is 4" in note for note in table.notes)
-
-
-def test_a_search_that_screens_has_a_ratio_without_an_interval(out: Path) -> None:
-    searched_by(out, "triplet_automargin", screens=True, ordered=True)
-    edit_cost(record(out, "triplet_automargin.c00.fold0"), train_s=20.0)
+    searched_by(out, "triplet_automargin", screens=True, ordered=True)  # folds differ by design
     table = ratios_table(read_results(out))
     row = by_arm(table)["Triplet + AutoMargin"]
-    assert (float(row["ratio"]), row["low"]) == (pytest.approx(144 / 82), "")
+    assert (float(row["ratio"]), row["low"]) == (pytest.approx(144 / 78), "")
     assert any("Triplet + AutoMargin: the first fold of b screens" in note for note in table.notes)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0.04, "0.0 s"),
-        (59.94, "59.9 s"),
-        (59.96, "1 min 0 s"),
-        (495.2, "8 min 15 s"),
-        (3599.6, "1 h 0 min"),
-        (7500.0, "2 h 5 min"),
-        (273600.0, "3 d 4 h"),
-        (math.nan, "NaN s"),
-    ],
-)
-def test_durations_have_two_units(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
+def test_durations_have_two_units() -> None:
+    known = {0.04: "0.0 s", 59.94: "59.9 s", 59.96: "1 min 0 s", 495.2: "8 min 15 s", 3599.6: "1 h 0 min"}
+    known |= {7500.0: "2 h 5 min", 273600.0: "3 d 4 h", math.nan: "NaN s"}
+    assert {seconds: duration(seconds) for seconds in known} == known

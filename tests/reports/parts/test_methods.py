@@ -1,4 +1,4 @@
-"""The methods of a study as paragraphs: what they say of each study of the catalogue."""
+"""The methods of a study as paragraphs: which facts and sources they have of each study of the catalogue."""
 
 from __future__ import annotations
 
@@ -21,25 +21,17 @@ def value(arm: str, configuration: Mapping[str, Any]) -> float:
 def test_a_searched_study_says_data_protocol_search_training_and_statistics(tmp_path: Path) -> None:
     found = methods(read_results(make_out(tmp_path / "out")))
     data, protocol, training, statistics = found.plain
-    assert (
-        "Of 826 images of 70 × 70 pixels, 640 of 160 subjects were used for development, and 186 of 40 other subjects "
-        "for the test alone. The test set has 146 queries and a gallery of 40 images, 2 of them without a match there."
-    ) in data
-    assert "selected by its mean validation mAP in 3-fold cross-validation on the development subjects" in protocol
+    assert "Of 826 images of 70 × 70 pixels, 640 of 160 subjects" in data
+    assert "146 queries and a gallery of 40 images, 2 of them without a match there" in data
+    assert "mean validation mAP in 3-fold cross-validation" in protocol
     assert "Triplet + WAT: grid search over β of 0.1, 0.25, 0.5 and 0.75, N_s = 4;" in protocol
-    assert "trained with 5 fresh seeds on all development subjects; the model of the last epoch was tested" in protocol
-    assert training.startswith("The losses were Triplet [schroff2015] and AdaTriplet [nguyen2022].")
-    assert "The network was ResNet-18 [he2016], with embeddings of 128 dimensions." in training
-    assert (
-        "It was trained by Adam [kingma2015] with a learning rate of 0.0001 and a weight decay of 0.0001, for 6 epochs "
-        "of batches of 32 subjects × 4 images."
-    ) in training
+    assert "5 fresh seeds on all development subjects; the model of the last epoch" in protocol
+    assert "ResNet-18 [he2016], with embeddings of 128 dimensions" in training
+    assert "learning rate of 0.0001 and a weight decay of 0.0001, for 6 epochs of batches of 32" in training
     assert "rotation by up to 10.0°, random crop to 256 pixels, gamma of 0.5 to 1.5 (probability 0.5)" in training
     assert "Equivalence within ±1 percentage point was tested by two one-sided tests [schuirmann1987]." in statistics
-    assert "corrected by Holm's method over the differences and, separately, over the equivalences" in statistics
-    assert statistics.endswith(
-        "Models were trained with Python 3.12.3 and PyTorch 2.14.0 (commit c0ffee1 of this code) on cpu."
-    )
+    assert "Holm's method over the differences and, separately, over the equivalences" in statistics
+    assert statistics.endswith("Python 3.12.3 and PyTorch 2.14.0 (commit c0ffee1 of this code) on cpu.")
     assert "\\cite{schuirmann1987}" in found.latex
     assert "% he2016: He, Zhang, Ren, Sun" in found.latex
     assert "[@he2016]" in found.markdown
@@ -49,34 +41,24 @@ def test_a_searched_study_says_data_protocol_search_training_and_statistics(tmp_
 
 def test_every_searcher_and_loss_has_its_name_and_source(tmp_path: Path) -> None:
     search = methods(read_results(make_declared_out(tmp_path / "search", "automargin_vs_search", value))).plain[1]
-    assert "random search [bergstra2012] over ε" in search
-    assert "tree-structured Parzen estimator [bergstra2011]" in search
-    assert "asynchronous successive halving [li2020]" in search
+    for cited in ("random search [bergstra2012]", "Parzen estimator [bergstra2011]", "halving [li2020]"):
+        assert cited in search
     baselines = methods(read_results(make_declared_out(tmp_path / "baselines", "baselines", value)))
     assert "Nothing was searched: each arm's configuration was given beforehand." in baselines.plain[1]
     for cited in ("SoftTriple [qian2019]", "ArcFace [deng2019]", "SCT [xuan2020]", "Contrastive [hadsell2006]"):
         assert cited in baselines.plain[2]
-    assert "validation metric" not in baselines.plain[3]
 
 
-def test_what_differs_between_arms_is_said_to(tmp_path: Path) -> None:
-    out = make_declared_out(tmp_path / "out", "lambda_sweep", value, replicates=1)
-    first, *_ = sorted((out / "records").glob("*.seed0.json"))
-    train = json.loads((out / "study.json").read_text())["train"]
-    for path in (out / "records").glob("*.json"):
-        kind = "resnet50" if path == first else "user_network"
-        edit(path, config=train | {"model": {"kind": kind, "embedding_dim": 64}})
-    training = methods(read_results(out)).plain[2]
-    assert "user_network or ResNet-50 [he2016], with embeddings of 64 dimensions" in training or (
-        "ResNet-50 [he2016] or user_network, with embeddings of 64 dimensions" in training
-    )
-
-
-def test_fold_models_and_one_comparison_are_described_as_they_are(tmp_path: Path) -> None:
+def test_what_differs_between_arms_and_protocols_is_said_to(tmp_path: Path) -> None:
     out = make_out(tmp_path / "out", arms=["triplet_automargin", "triplet_grid"])
     edit(out / "study.json", test_protocol="fold_ensemble", models_per_replicate=3, search_splits=2)
-    _, protocol, _, statistics = methods(read_results(out)).plain
-    assert "3 models a seed, each without one fold's subjects, whose distances were averaged" in protocol
-    assert "The whole search was repeated on 2 splits into folds." in protocol
+    train = json.loads((out / "study.json").read_text())["train"]
+    for path in (out / "records").glob("*.json"):
+        kind = "resnet50" if path.name.startswith("triplet_grid") else "user_network"
+        edit(path, config=train | {"model": {"kind": kind, "embedding_dim": 64}})
+    _, protocol, training, statistics = methods(read_results(out)).plain
+    assert "user_network or ResNet-50 [he2016], with embeddings of 64 dimensions" in training
+    assert "3 models a seed, each without one fold's subjects" in protocol
+    assert "repeated on 2 splits into folds" in protocol
     assert "The difference declared before the study ran" in statistics
     assert "Holm" not in statistics

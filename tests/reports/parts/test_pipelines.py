@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -41,11 +42,10 @@ def out(tmp_path: Path) -> Path:
     write(out / "selection.json", selected | {"other_splits": {"1": others, "2": others}})
     for split in (1, 2):
         for arm in ARMS:
-            for number, configuration in enumerate(configurations(arm)):
-                for fold in range(3):
-                    value = 0.5 + 0.1 * number + 0.05 * split + 0.02 * (number == split)
-                    _write(out, arm, configuration, number, "search", fold, split, value)
-        _write(out, "triplet_grid", _winner("triplet_grid"), 0, "replicate", split, split, ENDS[split])
+            for number, fold in product(range(len(configurations(arm))), range(3)):
+                value = 0.5 + 0.1 * number + 0.05 * split + 0.02 * (number == split)
+                _write(out, arm, number, f"fold{fold}", split, value)
+        _write(out, "triplet_grid", 0, f"seed{split}", split, ENDS[split])
     return out
 
 
@@ -53,19 +53,11 @@ def _winner(arm: str) -> Mapping[str, float]:
     return configurations(arm)[0] if arm == "triplet_grid" else best(arm)
 
 
-def _write(
-    out: Path,
-    arm: str,
-    configuration: Mapping[str, float],
-    number: int,
-    stage: str,
-    unit: int,
-    split: int,
-    value: float,
-) -> None:
-    name = f"{arm}.c{number:02d}.split{split}.{'fold' if stage == 'search' else 'seed'}{unit}"
-    others = {"trial": name, "search_split": split}
-    record = record_content(arm, configuration, number, stage, unit, metrics_of(value, 0.1), **others)
+def _write(out: Path, arm: str, number: int, unit: str, split: int, value: float) -> None:
+    """Write the record of a configuration on `fold0` or of `seed1`, on a search split."""
+    name, stage = f"{arm}.c{number:02d}.split{split}.{unit}", "search" if unit.startswith("fold") else "replicate"
+    of, measured = {"trial": name, "search_split": split}, metrics_of(value, 0.1)
+    record = record_content(arm, configurations(arm)[number], number, stage, int(unit[-1]), measured, **of)
     write(out / "records" / f"{name}.json", record)
 
 

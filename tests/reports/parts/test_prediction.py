@@ -20,12 +20,11 @@ def test_a_prediction_is_compared_with_what_was_measured(out: Path) -> None:
     table = prediction_table(read_results(out))
     found = {row["what"]: row for row in rows(table)}
     assert float(found["Wall time"]["error"]) == pytest.approx(20.0)
-    for name in ("Trials", "Epochs", "Training images", "Device-seconds"):
-        assert float(found[name]["error"]) == 0.0, name
+    assert {float(found[name]["error"]) for name in ("Trials", "Epochs", "Training images", "Device-seconds")} == {0.0}
     assert float(found["Peak memory of a trial"]["error"]) == pytest.approx(20.0)
-    assert table.notes == [
-        "Predicted 16 min 40 s for 2 trials at once on the CPU (no GPU is used), measured 20 min 0 s (+20 %)."
-    ]
+    assert "16 min 40 s for 2 trials at once on the CPU (no GPU is used), measured 20 min 0 s (+20 %)" in table.notes[0]
+    write(out / "calibration.json", CALIBRATION | {"slots": 4})
+    assert prediction_table(read_results(out)).notes[1] == "The run had 2 trials at once."
 
 
 def test_a_run_that_is_not_over_is_not_compared(out: Path) -> None:
@@ -52,8 +51,3 @@ def test_without_a_prediction_of_this_plan_the_report_says_so(out: Path, content
         (out / "calibration.json").write_text(content)
     table = prediction_table(read_results(out))
     assert (len(table.rows), said in table.empty) == (0, True)
-
-
-def test_other_slots_than_predicted_are_named(out: Path) -> None:
-    write(out / "calibration.json", CALIBRATION | {"slots": 4})
-    assert prediction_table(read_results(out)).notes[1] == "The run had 2 trials at once."
