@@ -19,19 +19,15 @@ from fmim_reports.stats import (
 from tests.oracles import statistics as oracles
 
 
-def test_expected_best_by_hand() -> None:
-    found = expected_best([0.5, 0.9, 0.4], [1, 2, 3])
-    assert found.expected == pytest.approx((0.6, (0.5 + 0.9 + 0.9) / 3, 0.9))
-    assert found.variance == pytest.approx((0.14 / 3, 2 * 0.4**2 / 9, 0.0))
-    assert (found.budgets, found.n, found.costs, found.note) == ((1, 2, 3), 3, (), "")
-
-
 @pytest.mark.parametrize("scores", [[0.5], [0.2, 0.5, 0.5, 0.7], [0.9, 0.1, 0.4, 0.9, 0.3]])
 def test_expected_best_is_that_of_every_subset(scores: list[float]) -> None:
     found = expected_best(scores, range(1, len(scores) + 1))
     for budget, mean, variance in zip(found.budgets, found.expected, found.variance, strict=True):
         assert (mean, variance) == pytest.approx(oracles.best_of_draws(scores, budget), abs=1e-10)
     assert (found.expected[-1], found.variance[-1]) == (max(scores), 0.0)
+    lowest = expected_best(scores, range(1, len(scores) + 1), higher_is_better=False)
+    for budget, mean in zip(lowest.budgets, lowest.expected, strict=True):
+        assert mean == pytest.approx(np.mean([min(draw) for draw in combinations(scores, budget)]), abs=1e-10)
 
 
 def test_expected_best_over_cost_pays_the_mean_cost_for_each_draw() -> None:
@@ -45,11 +41,12 @@ def test_expected_best_refuses_what_it_cannot_answer() -> None:
     unknown = expected_best([0.5, math.nan], 1, [1.0, math.nan])
     assert math.isnan(unknown.expected[0])
     assert unknown.note == "1 of 2 scores are not a number; 1 of 2 costs are not a number"
-    for budgets in ([0], [], [1.5], [math.nan], [math.inf], [3]):
-        with pytest.raises(ValueError, match="from 1 to the number of scores, 2, got"):
-            expected_best([0.5, 0.9], budgets)
-    with pytest.raises(ValueError, match="empty"):
-        expected_best([], 1)
+    for scores, budgets, why in (
+        *(([0.5, 0.9], budgets, "from 1 to the number of scores, 2") for budgets in ([0], [], [1.5], [math.nan], [3])),
+        ([], 1, "empty"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            expected_best(scores, budgets)
 
 
 def test_best_so_far_keeps_the_order_and_what_failed_is_not_the_best() -> None:
@@ -114,27 +111,20 @@ def test_a_slow_fold_of_both_arms_does_not_widen_the_interval_of_their_ratio() -
     assert (uneven.high or 0) - (uneven.low or 0) == pytest.approx((even.high or 0) - (even.low or 0), rel=0.2)
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "ratio", "note"),
-    [
+def test_ratios_without_an_interval_are_named_and_negative_costs_refused() -> None:
+    for a, b, ratio, note in (
         ({}, {0: 1}, None, "no replicate that both completed; without a partner: replicate 0"),
-        ({0: 4.0}, {0: 1.0}, 4.0, "fewer than two pairs (1): no interval"),
-        (
-            {0: 4.0, 1: 8.0},
-            {0: 1.0, 1: 2.0},
-            4.0,
-            "no variance: the ratio is 4 in all 2 pairs, so there is no interval",
-        ),
+        ({0: 4.0}, {0: 1.0}, 4.0, "fewer than two pairs (1)"),
+        ({0: 4.0, 1: 8.0}, {0: 1.0, 1: 2.0}, 4.0, "no variance: the ratio is 4 in all 2 pairs"),
         ({0: 4.0, 1: 8.0}, {0: 0.0, 1: 0.0}, None, "b cost nothing: no ratio"),
         ({0: 4.0, 1: math.nan}, {0: 1.0, 1: 2.0}, None, "1 of 2 pairs have a cost that is not known"),
-        ({0: 4.0, 1: 5.0}, {0: 0.0, 1: 9.0}, 1.0, "the divisor varies too much for an interval of the ratio"),
-    ],
-)
-def test_ratios_without_an_interval_are_named(
-    a: dict[int, float], b: dict[int, float], ratio: float | None, note: str
-) -> None:
-    found = cost_ratio(a, b)
-    assert (found.value, found.low, found.high, found.note) == (ratio, None, None, note)
+        ({0: 4.0, 1: 5.0}, {0: 0.0, 1: 9.0}, 1.0, "the divisor varies too much"),
+    ):
+        found = cost_ratio(a, b)
+        assert (found.value, found.low, found.high) == (ratio, None, None)
+        assert found.note.startswith(note)
+    with pytest.raises(ValueError, match="negative"):
+        cost_ratio([1.0, -1.0], [1.0, 1.0])
 
 
 @pytest.mark.parametrize("n", [3, 5, 10])
@@ -147,11 +137,6 @@ def test_ratios_of_costs_cover(n: int) -> None:
     assert 0.93 <= covered / runs <= 0.97
 
 
-def test_negative_costs_are_refused() -> None:
-    with pytest.raises(ValueError, match="negative"):
-        cost_ratio([1.0, -1.0], [1.0, 1.0])
-
-
 def test_optimism_is_welchs_difference() -> None:
     rng = np.random.default_rng(6)
     for folds, seeds in ((2, 2), (3, 5), (5, 5), (10, 3)):
@@ -162,18 +147,16 @@ def test_optimism_is_welchs_difference() -> None:
         assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-10)
 
 
-@pytest.mark.parametrize(
-    ("validation", "fresh", "note"),
-    [
-        ([0.8], [0.7, 0.72], "fewer than two folds (1): no interval"),
-        ([0.8, 0.81], [], "fewer than two seeds (0): no interval"),
+def test_optimism_without_an_interval_is_named() -> None:
+    for validation, fresh, note in (
+        ([0.8], [0.7, 0.72], "fewer than two folds (1)"),
+        ([0.8, 0.81], [], "fewer than two seeds (0)"),
         ([0.8, math.nan], [0.7, 0.72], "1 of 2 folds are not a number"),
-        ([0.8, 0.8], [0.7, 0.7], "no variance, over folds or over seeds: no interval"),
-    ],
-)
-def test_optimism_without_an_interval_is_named(validation: list[float], fresh: list[float], note: str) -> None:
-    found = optimism(validation, fresh)
-    assert (found.low, found.high, found.note) == (None, None, note)
+        ([0.8, 0.8], [0.7, 0.7], "no variance, over folds or over seeds"),
+    ):
+        found = optimism(validation, fresh)
+        assert (found.low, found.high) == (None, None)
+        assert found.note.startswith(note)
 
 
 @pytest.mark.parametrize(("folds", "seeds"), [(3, 3), (3, 5), (5, 5), (10, 10)])
@@ -203,16 +186,6 @@ def test_optimism_after_a_selection_is_unbiased_and_covers(spread: float) -> Non
     each = np.array([one.value for one in found])
     assert abs(each.mean() - true) < 2 * each.std(ddof=1) / math.sqrt(runs)
     assert np.mean([(one.low or 0) <= true <= (one.high or 0) for one in found]) >= 0.93
-
-
-def test_the_expected_best_is_the_expected_minimum_where_lower_is_better() -> None:
-    scores = [0.5, 0.2, 0.9]
-    for b in (1, 2, 3):
-        draws = [min(draw) for draw in combinations(scores, b)]
-        found = expected_best(scores, b, higher_is_better=False)
-        mean = sum(draws) / len(draws)
-        assert found.expected == pytest.approx((mean,))
-        assert found.variance == pytest.approx((sum((draw - mean) ** 2 for draw in draws) / len(draws),))
 
 
 def test_optimism_is_positive_where_the_winner_looked_too_good() -> None:
