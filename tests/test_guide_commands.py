@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 import tomllib
 from dataclasses import replace
 from importlib.metadata import EntryPoint
@@ -125,6 +127,13 @@ def test_every_python_block_runs(code: str, place: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(place)
     matplotlib.use("agg")
     exec(compile(code, "guide", "exec"), {"__name__": "guide"})
+
+
+@pytest.mark.parametrize("code", [pytest.param(code, id=where) for where, code in PYTHON])
+def test_every_python_block_passes_ruff(code: str) -> None:
+    for command in (["check", "--quiet"], ["format", "--check", "--quiet"]):
+        run = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(ROOT / "guide.py"), "-"]
+        assert subprocess.run(run, input=code, capture_output=True, text=True).returncode == 0
 
 
 def test_every_table_and_its_settings_can_be_read(tmp_path: Path) -> None:

@@ -123,6 +123,13 @@ def test_no_package_has_a_name_that_a_folder_of_ones_own_project_has() -> None:
     assert [name for name in PACKAGES if not name.startswith("fmim")] == []
 
 
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_file_can_bring_code_of_its_own(package: str) -> None:
+    """ruff refuses pickles; torch and NumPy refuse them in files unless they are told otherwise."""
+    told_otherwise = re.compile(r"weights_only=False|allow_pickle=True|load_state_dict_from_url|get_state_dict\(")
+    assert [path for path in files(package) if told_otherwise.search(path.read_text(encoding="utf-8"))] == []
+
+
 def test_files_stay_small() -> None:
     long = {
         str(path.relative_to(ROOT)): lines
