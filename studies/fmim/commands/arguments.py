@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fmim.commands.completion import complete_out, complete_study
+from fmim.commands.completion import complete_study
 from fmim.commands.options import Options
 
 StudyName = Annotated[
@@ -18,10 +18,7 @@ StudyName = Annotated[
         metavar="STUDY", help="One of `fmim list`, or a Python file of your own.", autocompletion=complete_study
     ),
 ]
-StudyFolder = Annotated[
-    Path,
-    typer.Argument(metavar="OUT", help="A study's folder, e.g. runs/automargin_vs_grid.", autocompletion=complete_out),
-]
+StudyFolder = Annotated[Path, typer.Argument(metavar="OUT", help="A study's folder, e.g. runs/automargin_vs_grid.")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output, and nothing else.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything and print the plan only.")]
 
