@@ -151,7 +151,7 @@ class Plan:
     @property
     def reference_trials(self) -> int:
         """Trials of the reference stage."""
-        return sum(planned.replicates for planned in self.references)
+        return sum(planned.entry.replicates for planned in self.references)
 
     @property
     def trials(self) -> int:
@@ -188,8 +188,8 @@ class Plan:
 
     def reference(self, planned: PlannedReference, bank: BankOfTrials) -> list[TrialSpec]:
         """Return the trials of a reference, to be run once every arm's winner is known: they read the test set."""
-        parts = {"arm": planned.name, "number": 0, "configuration": {}, "reference": planned.reference}
-        return self._specs("reference", range(planned.replicates), planned.train, bank, **parts)
+        parts = {"arm": planned.entry.name, "number": 0, "configuration": {}, "reference": planned.reference}
+        return self._specs("reference", range(planned.entry.replicates), planned.train, bank, **parts)
 
     def possible(self, bank: BankOfTrials, proposed: Callable[[str, int], Sequence[Configuration]]) -> list[TrialSpec]:
         """Return every trial there can be, whichever configurations win.

@@ -16,35 +16,23 @@ from fmim_core.training.config import TrainConfig
 class PlannedReference:
     """A reference of a study.
 
-    Args:
-        name: what its records have as `arm`; it has a dot, so that no arm has such a name.
-        train: a training of one of the arms that it stands beside, which are alike in all that its numbers need.
-        replicates: as many as the arms beside it have at most where it depends on the seed, else one.
+    entry: as study.json holds it. Its records have its name as `arm`, with a dot, so that no arm has such a name.
+    train: a training of one of the arms that it stands beside, which are alike in all that its numbers need.
     """
 
-    name: str
-    label: str
+    entry: ReferenceEntry
     reference: Reference
     train: TrainConfig
-    arms: tuple[Arm, ...]
-    replicates: int
-
-    def entry(self) -> ReferenceEntry:
-        """The reference as study.json holds it."""
-        return ReferenceEntry(
-            name=self.name,
-            label=self.label,
-            about=self.reference.about(self.train),
-            arms=[arm.name for arm in self.arms],
-            replicates=self.replicates,
-        )
 
 
 Training = tuple[Arm, TrainConfig]
 
 
 def references_of(trainings: Iterable[Training], replicates_of: Callable[[Arm], int]) -> list[PlannedReference]:
-    """Every kind of reference, once for trainings that are alike in all that it depends on, of arms with replicates."""
+    """Return every kind of reference, once for trainings of tested arms that are alike in all that it depends on.
+
+    One that depends on the seed has as many replicates as the arms beside it have at most, any other has one.
+    """
     tested = [(arm, config) for arm, config in trainings if replicates_of(arm)]
     return [planned for kind in REFERENCES.kinds() for planned in _of_kind(kind, tested, replicates_of)]
 
@@ -54,19 +42,19 @@ def _of_kind(kind: str, trainings: Iterable[Training], replicates_of: Callable[[
     alike: dict[str, list[Training]] = {}
     for arm, config in trainings:
         alike.setdefault(fingerprint(reference.settings(config)), []).append((arm, config))
-    found = [(tuple(dict.fromkeys(arm for arm, _ in of_it)), of_it[0][1]) for of_it in alike.values()]
-    endings = [""] if len(found) == 1 else [f" ({text})" for text in _told_apart([arms for arms, _ in found])]
-    return [
-        PlannedReference(
-            name=f"reference.{kind}" + (f".{number}" if len(found) > 1 else ""),
-            label=reference.label(config) + ending,
-            reference=reference,
-            train=config,
-            arms=arms,
+    arms_of = [list(dict.fromkeys(arm for arm, _ in group)) for group in alike.values()]
+    several, words, found = len(alike) > 1, _told_apart(arms_of), []
+    for number, (group, arms) in enumerate(zip(alike.values(), arms_of, strict=True), start=1):
+        _, train = group[0]
+        entry = ReferenceEntry(
+            name=f"reference.{kind}.{number}" if several else f"reference.{kind}",
+            label=f"{reference.label(train)} ({words[number - 1]})" if several else reference.label(train),
+            about=reference.about(train),
+            arms=[arm.name for arm in arms],
             replicates=max(map(replicates_of, arms)) if reference.seeded else 1,
         )
-        for number, ((arms, config), ending) in enumerate(zip(found, endings, strict=True), start=1)
-    ]
+        found.append(PlannedReference(entry, reference, train))
+    return found
 
 
 def _told_apart(found: Sequence[Sequence[Arm]]) -> list[str]:

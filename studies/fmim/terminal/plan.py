@@ -129,7 +129,7 @@ def _trials(plan: Plan, work: Workload) -> Iterator[str]:
             after = f"after {' or '.join(map(str, rungs))} of {training.epochs} epochs"
             yield f"{arm.label}: trials of fold 0 may stop {after}{outlook and f'; {outlook}'}"
     for planned in plan.references:
-        yield f"reference {planned.label}: {planned.entry().about}"
+        yield f"reference {planned.entry.label}: {planned.entry.about}"
     most = "" if plan.exact else "at most "
     yield (
         f"{most}{plan.trials} trials: {most}{plan.search_trials} in the search, {plan.replicate_trials} replicates and "

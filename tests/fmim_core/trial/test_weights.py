@@ -55,7 +55,7 @@ def test_a_trial_without_weights_says_nothing_of_them(tiny_bank: Bank) -> None:
 def test_references_are_of_the_weights_file_only_if_they_use_the_network(tiny_bank: Bank, tmp_path: Path) -> None:
     def fingerprints() -> dict[str, str]:
         plan = plan_with(tmp_path / "a.pt")
-        return {planned.name: plan.reference(planned, tiny_bank)[0].fingerprint for planned in plan.references}
+        return {planned.entry.name: plan.reference(planned, tiny_bank)[0].fingerprint for planned in plan.references}
 
     write_weights(tmp_path / "a.pt", seed=0)
     before = fingerprints()
@@ -68,7 +68,7 @@ def test_references_are_of_the_weights_file_only_if_they_use_the_network(tiny_ba
 def test_a_trial_whose_weights_are_others_than_planned_fails(tiny_bank: Bank, tmp_path: Path, reference: bool) -> None:
     write_weights(tmp_path / "a.pt", seed=0)
     plan = plan_with(tmp_path / "a.pt")
-    untrained = next(planned for planned in plan.references if planned.name == "reference.untrained_network")
+    untrained = next(planned for planned in plan.references if planned.entry.name == "reference.untrained_network")
     spec = plan.reference(untrained, tiny_bank)[0] if reference else first_search_trials(plan, tiny_bank)[0]
     write_weights(tmp_path / "a.pt", seed=1)
     record = Trial(spec, RunSettings(tmp_path / "out", device="cpu")).run()

@@ -33,7 +33,7 @@ def arm(name: str, *settings: tuple[str, object], group: str = "", space: Space 
 def planned(*arms: Arm, replicates: int = 3) -> list[tuple[str, str, list[str], int]]:
     """Name, label, arms and replicates of each reference."""
     study = Study(name="own", title="Own", question="Which?", presets=(MINI,), arms=arms, search=False)
-    entries = [one.entry() for one in Plan(study, MINI, 0, replicates).references]
+    entries = [one.entry for one in Plan(study, MINI, 0, replicates).references]
     return [(entry.name, entry.label, entry.arms, entry.replicates) for entry in entries]
 
 
@@ -62,7 +62,7 @@ def test_arms_that_differ_in_what_a_reference_depends_on_have_their_own() -> Non
 def test_one_arm_whose_space_has_several_networks_has_several_numbered_ones() -> None:
     space = Space(choices=(Choice(path="model.embedding_dim", values=(8, 16)),))
     study = Study(name="own", title="Own", question="?", presets=(MINI,), arms=(arm("a", space=space),))
-    labels = [one.label for one in Plan(study, MINI, 0, 1).references]
+    labels = [one.entry.label for one in Plan(study, MINI, 0, 1).references]
     assert labels[2:] == ["Untrained network (1)", "Untrained network (2)"]
 
 
@@ -80,7 +80,7 @@ def test_a_study_of_the_catalogue_has_one_of_each_for_what_its_arms_differ_in(na
     assert plan.trials == plan.search_trials + plan.replicate_trials + plan.reference_trials
     if name == "backbones":
         paper = Plan(study, study.preset("paper"), 0, 2).references
-        labels = [one.label for one in paper if one.reference.seeded]
+        labels = [one.entry.label for one in paper if one.reference.seeded]
         groups = ["ResNet-18", "ResNet-50", "ConvNeXt-Tiny"]
         assert labels == [*(f"Pretrained features ({group})" for group in groups), "Untrained network (ViT-S/16)"]
 

@@ -84,7 +84,7 @@ def new_study(plan: Plan, bank: Bank) -> StudyFile:
         baseline=study.baseline,
         comparisons=list(study.comparison_pairs),
         arms=[arm.entry(plan.replicates_of(arm)) for arm in plan.arms],
-        references=[planned.entry() for planned in plan.references],
+        references=[planned.entry for planned in plan.references],
         plan=PlannedTrials(
             search_trials=plan.search_trials,
             replicate_trials=plan.replicate_trials,
