@@ -24,7 +24,7 @@ from fmim.runner.reuse.earlier import earlier_trials
 from fmim.runner.reuse.preview import EqualTrials
 from fmim.runner.reuse.shared import SharedRecords
 from fmim.runner.schedule.dispatcher import Dispatcher
-from fmim.runner.schedule.progress import Progress
+from fmim.runner.schedule.progress import kept_current
 from fmim.runner.schedule.study_progress import StudyProgress
 from fmim.runner.search.selection import Outcome
 from fmim.runner.setup import Setup
@@ -143,20 +143,22 @@ class _Execution:
             observer.note(sentence)
         code, winners, study = DONE, dict[str, int](), self._study_progress(done, equal)
         shared = SharedRecords(out, earlier, bool(backend.gpus), observer.warn, done)
-        with Progress(study, out, self.setup.command, observer.progress, observer.warn) as progress:
 
-            def selected(arm: str, number: int) -> None:
-                winners[arm] = number
-                progress.expect(equal.by_arm(winners))
+        def selected(arm: str, number: int) -> None:
+            winners[arm] = number
+            study.reused = equal.by_arm(winners)
 
-            trials = Dispatcher(plan, self.bank, out, done, [progress, self.tracker], selected, shared)
-            try:
-                with announced(lambda: observer.note("stopping … (running trials keep their last checkpoint)")):
-                    backend.run(trials, out, plan.trials)
-            except KeyboardInterrupt:
-                code = INTERRUPTED
-            finally:
-                observer.trials_over()
+        trials = Dispatcher(plan, self.bank, out, done, [study, self.tracker], selected, shared)
+        try:
+            with (
+                kept_current(study, out, self.setup.command, observer.progress),
+                announced(lambda: observer.note("stopping … (running trials keep their last checkpoint)")),
+            ):
+                backend.run(trials, out, plan.trials)
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        finally:
+            observer.trials_over()
         if code == DONE and not trials.complete:
             code = SOME_FAILED
         end_execution(out, time.perf_counter() - self.begun, trials.handed_out, exit_code=code)
@@ -169,7 +171,7 @@ class _Execution:
     def _study_progress(self, done: Mapping[str, Outcome], equal: EqualTrials) -> StudyProgress:
         workload, test_images = Workload(self.plan, self.bank.development()), int(self.bank.summary["test"]["images"])
         lengths = {arm.name: workload.lengths(arm, test_images) for arm in self.plan.arms}
-        study = StudyProgress(self.study, lengths, self.backend.slots, equal.by_arm({}))
+        study = StudyProgress(self.study, lengths, self.backend.slots, equal.by_arm({}), self.observer.warn)
         for outcome in done.values():
             study.count(outcome)
         return study

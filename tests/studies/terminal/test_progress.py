@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fmim.printing.console import TextConsole
 from fmim.runner.folder.study_file import write_study
-from fmim.runner.schedule.progress import Progress
+from fmim.runner.schedule.progress import kept_current
 from fmim.runner.schedule.study_progress import StudyProgress
 from fmim.terminal.run_display import RunDisplay
 from fmim_core.data.bank.bank import Bank
@@ -22,14 +22,13 @@ def test_running_trials_are_shown_with_epoch_and_best_and_written_for_others(tin
     text = io.StringIO()
     display = RunDisplay(TextConsole(width=100, file=text))
     one, other = first_search_trials(plan, tiny_bank)
-    counted = StudyProgress(study, {}, slots=2)
-    with Progress(counted, tmp_path, "fmim run mine.py", display.progress, display.warn) as progress:
+    progress = StudyProgress(study, {}, slots=2, warn=display.warn)
+    with kept_current(progress, tmp_path, "fmim run mine.py", display.progress):
         progress.started(one)
         progress.started(other)
         for epoch, value in enumerate((0.5, 0.75, 0.625), start=1):
             progress.epoch(one, epoch_row(epoch, validation_mAP=value, seconds=2.0))
-        progress.write()
-        written = ProgressFile.read(progress_path(tmp_path))
+        written = progress.document("fmim run mine.py")
         TextConsole(width=100, file=text).print(display.shown())
         progress.finished(other, trial_record(other, "failed", None))
         TextConsole(width=100, file=text).print(display.shown())
@@ -47,11 +46,10 @@ def test_the_models_of_an_ensemble_count_on(tiny_bank: Bank, tmp_path: Path) -> 
     """Two models of three epochs each, which count from 1."""
     plan = ensemble_plan(mini_plan(epochs=3))
     study = StudyProgress(write_study(tmp_path, plan, tiny_bank, [], execution()), {}, slots=1)
-    progress = Progress(study, tmp_path, None, lambda study, left: None, list[str]().append)
     spec = first_replicates(plan, tiny_bank)[0]
-    progress.started(spec)
+    study.started(spec)
     counted = []
     for epoch in (1, 2, 3, 1, 2, 3):
-        progress.epoch(spec, epoch_row(epoch))
+        study.epoch(spec, epoch_row(epoch))
         counted.append(study.running[spec.id].epoch)
     assert (counted, study.running[spec.id].epochs) == ([1, 2, 3, 4, 5, 6], 6)

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from fmim.runner.schedule.durations import Durations, shared_out
 from fmim.runner.search.selection import Outcome, better
 from fmim_core.metric_names import METRICS
-from fmim_core.records import ArmEntry, ReferenceEntry, RunningTrial, Stage, StudyFile, TrialCounts, TrialLengths
+from fmim_core.records import (
+    EpochRow,
+    ProgressFile,
+    Record,
+    RunningTrial,
+    Stage,
+    StudyFile,
+    TrialCounts,
+    TrialError,
+    TrialLengths,
+    now,
+)
+
+if TYPE_CHECKING:  # `fmim status` needs no torch
+    from fmim_core.trial.spec import TrialSpec
 
 DECIDED = 5  # configurations that a search has stopped or not, before anything follows from their share
 NO_LENGTH = TrialLengths(search=0.0, replicate=0.0)  # of what trains nothing, or is not known
@@ -31,11 +47,10 @@ class ArmProgress:
 
     name: str
     label: str
-    search: int
     replicates: int
+    search: int = 0
     folds: int = 0
     screens: bool = False
-    n_s: int = 0
     reference: bool = False
     statuses: Counter[str] = field(default_factory=Counter)
     best: float | None = None
@@ -43,18 +58,8 @@ class ArmProgress:
     first_folds: list[float] = field(default_factory=list)  # share of its epochs that each trial of fold 0 has trained
     reused: Counter[Stage] = field(default_factory=Counter)  # trials that have taken the record of an equal one
 
-    @classmethod
-    def of_arm(cls, arm: ArmEntry, study: StudyFile) -> ArmProgress:
-        """An arm of which nothing is over."""
-        folds = len(study.folds)  # none where nothing is searched
-        search = arm.n_s * folds * study.search_splits
-        screens = arm.searcher_facts.screens
-        return cls(arm.name, arm.label, search, arm.replicates, folds, screens, arm.n_s * study.search_splits)
-
-    @classmethod
-    def of_reference(cls, reference: ReferenceEntry) -> ArmProgress:
-        """A reference of which nothing is over."""
-        return cls(reference.name, reference.label, 0, reference.replicates, reference=True)
+    def __post_init__(self) -> None:
+        self.configurations = self.search // self.folds if self.folds else 0
 
     @property
     def total(self) -> int:
@@ -71,6 +76,11 @@ class ArmProgress:
         """Those that came to no end."""
         return self.done - self.statuses["completed"] - self.statuses["stopped"]
 
+    @property
+    def predictable(self) -> bool:
+        """Whether it is known how long its search is; where it stops trials, once it has decided on a few."""
+        return not self.screens or len(self.first_folds) >= min(DECIDED, self.configurations)
+
     def count(self, outcome: Outcome, share: float) -> None:
         """Take in a trial that is over, after this share of its epochs."""
         self.statuses[outcome.status] += 1
@@ -81,27 +91,25 @@ class ArmProgress:
             self.first_folds.append(share)
             self.search -= 0 if outcome.status == "completed" else self.folds - 1
 
-    @property
-    def predictable(self) -> bool:
-        """Whether it is known how long its search is; where it stops trials, once it has decided on a few."""
-        return not self.screens or len(self.first_folds) >= min(DECIDED, self.n_s)
-
     def waiting_in_search(self, running: int) -> int:
-        """Trials of its search that have not begun; where it stops trials, as many whole ones as their epochs make."""
+        """Count trials of its search that have not begun; of one that stops trials, as many as their epochs make."""
         left = self.search - self.searched - running
         if not self.first_folds:
             return left
-        undecided = self.n_s - len(self.first_folds)  # configurations, of each of which all folds count so far
+        undecided = self.configurations - len(self.first_folds)  # of each of them all folds count so far
         surviving = sum(share == 1 for share in self.first_folds) / len(self.first_folds)
         expected = sum(self.first_folds) / len(self.first_folds) + surviving * (self.folds - 1)
         return max(0, math.ceil(left - undecided * (self.folds - expected)))
 
 
 class StudyProgress:
-    """How far a study is.
+    """How far a study is; it can watch its trials, and be asked meanwhile by another thread.
 
-    lengths: of trials, by arm. slots: trials at once. reused: by arm or reference, as far as is known, how many trials
-    take the record of an equal one in the whole study.
+    Args:
+        lengths: of trials, by arm.
+        slots: trials at once.
+        reused: by arm or reference, as far as is known, how many trials take the record of an equal one in all.
+        warn: is told of a bad trial, at once.
     """
 
     def __init__(
@@ -110,17 +118,20 @@ class StudyProgress:
         lengths: Mapping[str, TrialLengths],
         slots: int,
         reused: Mapping[str, TrialCounts] | None = None,
+        warn: Callable[[str], None] = lambda problem: None,
     ) -> None:
         self.metric, self.slots, self.lengths, self.reused = METRICS[study.metric], slots, lengths, dict(reused or {})
-        self._epochs, self._models = int(study.train["epochs"]), study.models_per_replicate
-        self.arms = {arm.name: ArmProgress.of_arm(arm, study) for arm in study.arms}
-        self.arms |= {one.name: ArmProgress.of_reference(one) for one in study.references}
+        self._epochs, self._models, self._warn = int(study.train["epochs"]), study.models_per_replicate, warn
+        folds = len(study.folds)  # none where nothing is searched
+        of_arms = [
+            ArmProgress(one.name, one.label, one.replicates, one.n_s * n, folds, one.searcher_facts.screens)
+            for n in [folds * study.search_splits]
+            for one in study.arms
+        ]
+        references = [ArmProgress(one.name, one.label, one.replicates, reference=True) for one in study.references]
+        self.arms = {one.name: one for one in of_arms + references}
         self.running: dict[str, RunningTrial] = {}
-        self._durations = Durations()
-
-    def models(self, stage: Stage) -> int:
-        """How many models a trial trains."""
-        return self._models if stage == "replicate" else 1
+        self._durations, self._lock = Durations(), threading.Lock()
 
     @property
     def done(self) -> int:
@@ -142,9 +153,31 @@ class StudyProgress:
         """Trials that will, as far as is known."""
         return sum(self._to_reuse(arm, stage) for arm in self.arms.values() for stage in STAGES)
 
-    def _to_reuse(self, arm: ArmProgress, stage: Stage) -> int:
-        known = self.reused.get(arm.name, NONE_REUSED)
-        return max(0, (known.search if stage == "search" else known.replicate) - arm.reused[stage])
+    def started(self, spec: TrialSpec) -> None:
+        """Take note that a trial begins; where it is tried again, anew."""
+        epochs = spec.epochs * (self._models if spec.stage == "replicate" else 1)
+        running = RunningTrial(trial=spec.id, arm=spec.arm, stage=spec.stage, started_at=now(), epochs=epochs)
+        with self._lock:
+            self.running[spec.id] = running
+
+    def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
+        """Take note of an epoch that a trial has run, which is perhaps its best one."""
+        with self._lock:
+            one = self.running[spec.id]
+            best = better(one.best, row.validation_mAP, METRICS["mAP"])
+            over = one.epoch // spec.epochs * spec.epochs + row.epoch  # each model of several counts from 1
+            changes = {"epoch": over, "epoch_s": row.seconds, "best": best}
+            self.running[spec.id] = one.model_copy(update=changes)
+
+    def finished(self, spec: TrialSpec, record: Record) -> None:
+        """Count a trial; a bad one is named at once."""
+        with self._lock:
+            self.running.pop(spec.id, None)
+            self.count(Outcome.of(record))
+        if record.status not in ("completed", "stopped"):
+            error = record.error or TrialError(kind="unknown")
+            message = ((error.message or "").splitlines() or [""])[0][:200]
+            self._warn(f"{spec.id} {record.status}: {error.kind}: {message}")
 
     def count(self, outcome: Outcome) -> None:
         """Take in a trial that is over; one of another plan does not count."""
@@ -159,12 +192,24 @@ class StudyProgress:
             self._durations.add(arm.name, stage, share * self._length(arm.name, stage), outcome.startup_s, seconds)
         arm.best = better(arm.best, (outcome.validation or {}).get(self.metric.name), self.metric)
 
+    def document(self, command: str | None) -> ProgressFile:
+        """Return it as progress.json has it; `command` goes on with the study."""
+        with self._lock:
+            running = list(self.running.values())
+        return ProgressFile(
+            at=now(), command=command, running=running, lengths=dict(self.lengths), reused=dict(self.reused)
+        )
+
     def seconds_left(self, now: datetime) -> float | None:
         """Return about how long the rest takes; None while there is nothing to go by.
 
         That is all trials shared out over the slots, or the longest chain of trials that wait for each other (an arm's
         search, then a replicate; references behind every search), whichever is longer.
         """
+        with self._lock:
+            return self._seconds_left(now)
+
+    def _seconds_left(self, now: datetime) -> float | None:
         durations = deepcopy(self._durations)
         for one in self.running.values():
             if one.epoch > 1 and one.epoch_s is not None and not durations.knows(one.arm, one.stage):
@@ -176,30 +221,30 @@ class StudyProgress:
             running = [one for one in self.running.values() if one.arm == arm.name]
             searching = [self._left(one, durations, now) for one in running if one.stage == "search"]
             testing = [self._left(one, durations, now) for one in running if one.stage != "search"]
-            search, replicates = self._waiting(arm, len(searching), len(testing))
+            search = arm.waiting_in_search(len(searching)) - self._to_reuse(arm, "search")
+            over = arm.done - arm.searched + len(testing)
+            replicates = arm.replicates - over - self._to_reuse(arm, "replicate")
             search_s, replicate_s = (durations.of(arm.name, stage, self._length(arm.name, stage)) for stage in STAGES)
             busy += searching + testing
             waiting += [search_s] * search + [replicate_s] * replicates
-            chain = search_s if search else max(searching, default=0.0)
+            chain = search_s if search > 0 else max(searching, default=0.0)
             behind = searches if arm.reference else chain
-            chains += [chain, behind + replicate_s if replicates else 0.0]
+            chains += [chain, behind + replicate_s if replicates > 0 else 0.0]
             searches = max(searches, chain)
         return max(shared_out(waiting, busy, self.slots), *chains)
 
-    def _waiting(self, arm: ArmProgress, searching: int, testing: int) -> tuple[int, int]:
-        """Count an arm's trials that have not begun and need training: of the search, and replicates."""
-        tested = arm.done - arm.searched
-        search = arm.waiting_in_search(searching) - self._to_reuse(arm, "search")
-        return max(0, search), max(0, arm.replicates - tested - testing - self._to_reuse(arm, "replicate"))
-
     def _left(self, one: RunningTrial, durations: Durations, now: datetime) -> float:
-        """Seconds of a running trial that are left: by the clock, as far as the epochs that are over allow."""
+        """Return the seconds that a running trial has left: by the clock, as far as its epochs allow."""
         whole = durations.of(one.arm, one.stage, self._length(one.arm, one.stage))
         by_clock = whole - (now - datetime.fromisoformat(one.started_at)).total_seconds()
         if not one.epochs:
             return max(0.0, by_clock)
         most, least = (whole * max(0, one.epochs - over) / one.epochs for over in (one.epoch, one.epoch + 1))
         return min(most, max(least, by_clock))
+
+    def _to_reuse(self, arm: ArmProgress, stage: Stage) -> int:
+        known = self.reused.get(arm.name, NONE_REUSED)
+        return max(0, (known.search if stage == "search" else known.replicate) - arm.reused[stage])
 
     def _length(self, arm: str, stage: Stage) -> float:
         lengths = self.lengths.get(arm, NO_LENGTH)
