@@ -1,4 +1,4 @@
-"""What a trial says it cost: parts, wall time, energy, and the attempts at it that failed or were interrupted."""
+"""The cost of a trial: its parts, wall time, energy, and the attempts at it that failed or were interrupted."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import Attempt, Cost, TrialError, read_record
-from fmim_core.trial.checkpoint import read_checkpoint
+from fmim_core.records import Attempt, Cost, Record, TrialError, read_record
+from fmim_core.trial.checkpoint import checkpoint_path, read_checkpoint
 from fmim_core.trial.cost import SUMS, Meter, cut_off, earlier_attempts
 from fmim_core.trial.hardware import energy_counter
 from fmim_core.trial.spec import TrialSpec
@@ -26,25 +26,21 @@ def bank(tiny_bank: Bank, tmp_path: Path) -> Path:
     return Path(shutil.copytree(tiny_bank.path, tmp_path / "bank"))
 
 
+@pytest.fixture
+def settings(tmp_path: Path) -> RunSettings:
+    return RunSettings(tmp_path / "out", "cpu", 0.5, checkpoint_every_s=0.0)
+
+
 def replicate(tiny_bank: Bank, bank: Path, epochs: int) -> TrialSpec:
     """A trial that opens the test set when it has trained."""
-    plan = mini_plan(epochs=epochs)
-    return first_replicates(plan, tiny_bank)[1].model_copy(update={"bank": bank})
+    return first_replicates(mini_plan(epochs=epochs), tiny_bank)[1].model_copy(update={"bank": bank})
 
 
-def test_wall_time_holds_the_parts_and_energy_is_null_where_nothing_tells_it(tiny_bank: Bank, tmp_path: Path) -> None:
-    plan = mini_plan()
-    cost = Trial(first_search_trials(plan, tiny_bank)[0], RunSettings(tmp_path, "cpu", 0.5)).run().cost
-    assert 0 < cost.parts_s <= cost.wall_s
-    assert (cost.lost_s, cost.resumed, cost.device_share) == (0.0, 0, 0.5)
-    assert cost.energy_j is None
-
-
-def test_a_failed_attempt_is_kept_when_the_trial_runs_again(tiny_bank: Bank, bank: Path, tmp_path: Path) -> None:
-    spec, settings = replicate(tiny_bank, bank, 2), RunSettings(tmp_path / "out", "cpu")
-    hidden = bank.rename(tmp_path / "hidden")
-    first = Trial(spec, settings).run()
-    second = Trial(spec, settings).run()
+def test_a_failed_attempt_is_kept_when_the_trial_runs_again(
+    tiny_bank: Bank, bank: Path, tmp_path: Path, settings: RunSettings
+) -> None:
+    spec, hidden = replicate(tiny_bank, bank, 2), bank.rename(tmp_path / "hidden")
+    first, second = Trial(spec, settings).run(), Trial(spec, settings).run()
     hidden.rename(bank)
     third = Trial(spec, settings).run()
     assert [record.status for record in (first, second, third)] == ["failed", "failed", "completed"]
@@ -54,15 +50,19 @@ def test_a_failed_attempt_is_kept_when_the_trial_runs_again(tiny_bank: Bank, ban
         assert (attempt.status, attempt.error.kind) == ("failed", "ValueError")
         assert attempt.error == TrialError(kind=record.error.kind, message=record.error.message)
         assert (attempt.started_at, attempt.ended_at) == (record.started_at, record.ended_at)
-    assert read_record(tmp_path / "out", spec.id) == third
+    assert read_record(settings.out, spec.id) == third
+    assert 0 < third.cost.parts_s <= third.cost.wall_s
+    assert (third.cost.lost_s, third.cost.resumed, third.cost.device_share) == (0.0, 0, 0.5)
+    assert third.cost.energy_j is None
 
 
-def test_what_a_later_attempt_goes_on_from_is_paid_once(tiny_bank: Bank, bank: Path, tmp_path: Path) -> None:
+def test_a_later_attempt_that_goes_on_from_a_checkpoint_costs_its_part_once(
+    tiny_bank: Bank, bank: Path, tmp_path: Path, settings: RunSettings
+) -> None:
     """Three epochs, then the test set cannot be opened: the checkpoint after two of them is resumed from."""
-    spec, settings = replicate(tiny_bank, bank, 3), RunSettings(tmp_path / "out", "cpu", checkpoint_every_s=0.0)
-    hidden = (bank / "test.csv").rename(tmp_path / "test.csv")
+    spec, hidden = replicate(tiny_bank, bank, 3), (bank / "test.csv").rename(tmp_path / "test.csv")
     failed = Trial(spec, settings).run()
-    content = read_checkpoint(tmp_path / "out" / "checkpoints" / f"{spec.id}.pt", torch.device("cpu"))
+    content = read_checkpoint(checkpoint_path(settings.out, spec.id), torch.device("cpu"))
     assert content is not None
     carried = Cost.model_validate(content["so_far"]["cost"])
     hidden.rename(bank / "test.csv")
@@ -72,63 +72,48 @@ def test_what_a_later_attempt_goes_on_from_is_paid_once(tiny_bank: Bank, bank: P
     assert (done.cost.epochs, done.cost.resumed) == (3, 0)  # it failed, and was not interrupted
     assert attempt.cost.images == failed.cost.images / 3 == done.cost.images / 3
     for name in SUMS:
-        paid, before, total = (getattr(cost, name) for cost in (attempt.cost, carried, failed.cost))
-        assert paid == pytest.approx(total - before)
+        own, before, total = (getattr(cost, name) for cost in (attempt.cost, carried, failed.cost))
+        assert own == pytest.approx(total - before)
         assert getattr(done.cost, name) >= before
     assert done.cost.startup_s > carried.startup_s > 0  # of both processes
 
 
-def test_a_failed_attempt_survives_an_interruption_of_the_next(tiny_bank: Bank, bank: Path, tmp_path: Path) -> None:
+def test_a_failed_attempt_survives_an_interruption_of_the_next_which_loses_no_second(
+    tiny_bank: Bank, bank: Path, tmp_path: Path, settings: RunSettings
+) -> None:
     """The interrupted attempt leaves a checkpoint that is further than the failed attempt got."""
-    spec, settings = replicate(tiny_bank, bank, 4), RunSettings(tmp_path / "out", "cpu", checkpoint_every_s=0.0)
-    broken = Trial(spec, settings)
-    broken.step()
+    spec = replicate(tiny_bank, bank, 4)
+    Trial(spec, settings).step()
     hidden = bank.rename(tmp_path / "hidden")
     failed = Trial(spec, settings).run()  # it goes on from one epoch, and finds no bank
     hidden.rename(bank)
     interrupted = Trial(spec, settings)
     interrupted.step()
     interrupted.step()
-    listed = interrupted.so_far.attempts
+    listed, before = interrupted.so_far.attempts, interrupted.so_far.cost
     done = Trial(spec, settings).run()
     assert done.attempts == listed
     assert [(one.error.kind, one.error.message) for one in listed] == [(failed.error.kind, failed.error.message)]
-    assert (listed[0].cost.epochs, done.cost.epochs, done.cost.resumed) == (0, 4, 1)
-    # The failed attempt was itself a resumption; what it paid beyond the checkpoint is its start-up.
+    assert (listed[0].cost.epochs, before.resumed, done.cost.epochs, done.cost.resumed) == (0, 0, 4, 1)
+    # The failed attempt was itself a resumption; beyond the checkpoint it cost its start-up.
     assert listed[0].cost.resumed == 1
     assert listed[0].cost.wall_s == pytest.approx(listed[0].cost.startup_s, abs=1e-3)
-
-
-def test_an_interruption_loses_no_second_before_the_checkpoint(tiny_bank: Bank, bank: Path, tmp_path: Path) -> None:
-    spec, settings = replicate(tiny_bank, bank, 4), RunSettings(tmp_path / "out", "cpu", checkpoint_every_s=0.0)
-    stopped = Trial(spec, settings)
-    stopped.step()
-    stopped.step()
-    before = stopped.so_far.cost
-    resumed = Trial(spec, settings)
-    resumed.step()
-    after = resumed.so_far.cost
-    assert (before.resumed, after.resumed, resumed.so_far.attempts) == (0, 1, ())
     for name in ("startup_s", "data_s", "train_s"):
-        assert getattr(after, name) > getattr(before, name) * 0.999  # the checkpoint was written just before
-    assert after.wall_s > after.parts_s
+        assert getattr(done.cost, name) > getattr(before, name) * 0.999  # the checkpoint was written just before
 
 
-def test_only_failed_records_of_the_same_training_become_attempts(tiny_bank: Bank) -> None:
-    record = first_search_trials(mini_plan(), tiny_bank)[0].record("2026-01-01T00:00:00.000Z")
-    fingerprint = record.fingerprint
-    (attempt,) = earlier_attempts(record, fingerprint)
-    at = record.started_at
+@pytest.fixture
+def failed(tiny_bank: Bank) -> Record:
+    return first_search_trials(mini_plan(), tiny_bank)[0].record("2026-01-01T00:00:00.000Z")
+
+
+def test_only_failed_records_of_the_same_training_become_attempts(failed: Record) -> None:
+    at, fingerprint = failed.started_at, failed.fingerprint
+    (attempt,) = earlier_attempts(failed, fingerprint)
     assert attempt == Attempt(status="failed", cost=Cost(), error=TrialError(), started_at=at, ended_at=at)
-    assert earlier_attempts(record, fingerprint, Cost(), [attempt]) == (attempt,)
-    assert earlier_attempts(record, "other") == ()
-    assert earlier_attempts(record.changed({"status": "diverged"}), fingerprint) == ()
-    assert earlier_attempts(None, fingerprint) == ()
-
-
-def test_a_worker_that_died_leaves_seconds_that_nobody_can_assign() -> None:
-    cost = cut_off(Cost(train_s=3.0, wall_s=4.0, energy_j=9.0), 2.5)
-    assert (cost.train_s, cost.lost_s, cost.wall_s, cost.energy_j) == (3.0, 2.5, 6.5, None)
+    assert earlier_attempts(failed, fingerprint, Cost(), [attempt]) == (attempt,)
+    assert earlier_attempts(failed, "other") == earlier_attempts(None, fingerprint) == ()
+    assert earlier_attempts(failed.changed({"status": "diverged"}), fingerprint) == ()
 
 
 @pytest.mark.parametrize(
@@ -138,40 +123,29 @@ def test_a_worker_that_died_leaves_seconds_that_nobody_can_assign() -> None:
         (Cost(train_s=2.0, wall_s=3.0), (0.0, 1.0, 1.0)),  # it is newer: the worker died before it told of it
     ],
 )
-def test_seconds_of_a_dead_worker_that_are_in_the_checkpoint_are_not_lost(
-    tiny_bank: Bank, carried: Cost, left: tuple[float, float, float]
+def test_seconds_of_a_dead_worker_are_lost_unless_they_are_in_the_checkpoint(
+    failed: Record, carried: Cost, left: tuple[float, float, float]
 ) -> None:
-    record = first_search_trials(mini_plan(), tiny_bank)[0].record("2026-01-01T00:00:00.000Z")
-    record = record.changed({"cost": cut_off(Cost(train_s=1.0, wall_s=1.5), 2.5)})
-    (attempt,) = earlier_attempts(record, record.fingerprint, carried)
+    dead = cut_off(Cost(train_s=1.0, wall_s=1.5, energy_j=9.0), 2.5)
+    assert (dead.train_s, dead.lost_s, dead.wall_s, dead.energy_j) == (1.0, 2.5, 4.0, None)
+    (attempt,) = earlier_attempts(failed.changed({"cost": dead}), failed.fingerprint, carried)
     assert (attempt.cost.train_s, attempt.cost.lost_s, attempt.cost.wall_s) == left
-    assert attempt.cost.wall_s + carried.wall_s == record.cost.wall_s
-
-
-class Card(ModuleType):
-    """NVML's package where every reading of a card gives the next number of millijoules."""
-
-    NVMLError = StopIteration
-
-    def __init__(self, *readings: int) -> None:
-        super().__init__("pynvml")
-        self.left = iter(readings)
-        self.nvmlInit = lambda: None
-        self.nvmlDeviceGetHandleByUUID = str
-        self.nvmlDeviceGetTotalEnergyConsumption = lambda card: next(self.left)
+    assert attempt.cost.wall_s + carried.wall_s == dead.wall_s
 
 
 def test_energy_is_what_the_card_drew_times_the_share_on_top_of_what_was_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", Card(100_000, 130_000))
+    readings, nvml, cuda = iter([100_000, 130_000]), ModuleType("pynvml"), torch.device("cuda")
+    nvml.NVMLError, nvml.nvmlInit, nvml.nvmlDeviceGetHandleByUUID = StopIteration, lambda: None, str
+    nvml.nvmlDeviceGetTotalEnergyConsumption = lambda card: next(readings)  # millijoules
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(uuid="0-1"))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "card")
     meter = Meter(0.25)
     meter.resume_from(Cost(energy_j=2.0), interrupted=True)
-    meter.on(torch.device("cuda"))
+    meter.on(cuda)
     assert meter.cost(None).energy_j == 2.0 + 30 * 0.25
-    assert energy_counter(torch.device("cuda")) is None  # it tells no more
-    assert meter.cost(None).energy_j is None
+    assert meter.cost(None).energy_j is None  # it tells no more
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert energy_counter(torch.device("cuda")) is energy_counter(torch.device("cpu")) is None
+    assert energy_counter(cuda) is energy_counter(torch.device("cpu")) is None

@@ -40,16 +40,13 @@ def test_a_plan_changes_with_the_content_of_a_weights_file_and_not_with_its_plac
     sha256 = write_weights(tmp_path / "a.pt", seed=0)
     spec = first_trial(tmp_path / "a.pt", tiny_bank)
     assert spec.record("2026-01-01T00:00:00+00:00").environment["weights_sha256"] == sha256
+    without = first_search_trials(mini_plan(), tiny_bank)[0]
+    assert "weights_sha256" not in without.record("2026-01-01T00:00:00+00:00").environment
+    assert without.model_copy(update={"weights_sha256": "0" * 64}).fingerprint == without.fingerprint
     (tmp_path / "a.pt").rename(tmp_path / "b.pt")
     assert first_trial(tmp_path / "b.pt", tiny_bank).fingerprint == spec.fingerprint
     write_weights(tmp_path / "b.pt", seed=1)
     assert first_trial(tmp_path / "b.pt", tiny_bank).fingerprint != spec.fingerprint
-
-
-def test_a_trial_without_weights_says_nothing_of_them(tiny_bank: Bank) -> None:
-    spec = first_search_trials(mini_plan(), tiny_bank)[0]
-    assert "weights_sha256" not in spec.record("2026-01-01T00:00:00+00:00").environment
-    assert spec.model_copy(update={"weights_sha256": "0" * 64}).fingerprint == spec.fingerprint
 
 
 def test_references_are_of_the_weights_file_only_if_they_use_the_network(tiny_bank: Bank, tmp_path: Path) -> None:
@@ -73,7 +70,4 @@ def test_a_trial_whose_weights_are_others_than_planned_fails(tiny_bank: Bank, tm
     write_weights(tmp_path / "a.pt", seed=1)
     record = Trial(spec, RunSettings(tmp_path / "out", device="cpu")).run()
     assert record.status == "failed"
-    assert record.error is not None
-    assert record.error.message == (
-        "the file of the model's weights has changed since the study was planned: use --fresh"
-    )
+    assert "weights has changed since the study was planned" in record.error.message
