@@ -10,8 +10,8 @@ from fmim_core.metrics import retrieval
 from tests.support.embeddings import ranked
 
 
-def test_metric_names_need_no_torch():
-    code = "import sys, fmim_core.metric_names; sys.exit('torch' in sys.modules)"
+def test_metric_names_and_records_need_no_torch() -> None:
+    code = "import sys, fmim_core.metric_names, fmim_core.records; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -79,7 +79,6 @@ def test_every_configuration_prints_hashes_pickles_and_survives_json(entry: Kind
         assert hash(again) == hash(entry)
         assert fingerprint(again) == fingerprint(entry)
     assert repr(entry).startswith(type(entry).__name__)
-    assert entry.model_dump()["kind"] == entry.kind
     with pytest.raises(ValueError, match="frozen"):
         entry.kind = "other"
     with pytest.raises(ValueError, match="no_such_field"):
@@ -96,6 +95,10 @@ def test_every_loss_has_finite_gradients_and_nothing_to_say_of_an_empty_batch(en
     assert output.value.isfinite()
     assert raw.grad.isfinite().all()
     assert all(weights.grad.isfinite().all() for weights in module.parameters())
+
+    same = torch.ones(4, 5).requires_grad_()
+    module(Similarities.of_labels(unit(same), torch.tensor([0, 0, 1, 1])), Margins(0.25, 0.5)).value.backward()
+    assert same.grad.isfinite().all()
 
     raw, batch = batch_of([0])  # no pair and no triplet
     output = module(batch, Margins(0.25, 0.5))
@@ -140,20 +143,6 @@ def test_every_schedule_says_whether_its_margins_change_during_a_training(entry:
     schedule.observe(1, statistics)
     second, _ = statistics_of(schedule, 2)
     assert (repr(first) != repr(second)) == entry.vary
-
-
-@examples(MARGINS)
-def test_every_schedule_fits_a_loss_or_says_why_not(entry: MarginConfig) -> None:
-    def refusal(loss: str) -> str:
-        try:
-            TrainConfig.model_validate({"loss": {"kind": loss} | EXAMPLES.get(loss, {}), "margins": entry})
-        except ValueError as error:
-            return str(error)
-        return ""
-
-    refusals = [refusal(loss) for loss in ("triplet", "adatriplet", "sct")]
-    assert "" in refusals
-    assert all("margins" in text for text in refusals if text)
 
 
 @examples(BACKBONES)

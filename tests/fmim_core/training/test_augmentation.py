@@ -69,13 +69,6 @@ def test_gamma_and_noise_stay_in_their_ranges() -> None:
     assert 0.04 < spread.mean() < 0.06  # sd uniform in [0, 0.1]
 
 
-def test_same_seed_same_images_other_epoch_other_images() -> None:
-    augmentation = Augmentation(crop=16)
-    first, again, other = (augmentation.train(images(8), torch_generator(0, "augment", e)) for e in (1, 1, 2))
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
-
-
 @pytest.mark.parametrize(("field", "value"), [("noise_p", 1.5), ("gamma", (0.0, 1.0)), ("crop", 0), ("std", 0.0)])
 def test_bad_values_are_refused_by_name(field: str, value: object) -> None:
     with pytest.raises(ValueError, match=field):

@@ -37,34 +37,22 @@ def test_subjects_with_few_images_are_repeated_and_counted() -> None:
         assert counts == {0: [2, 2], 1: [1, 1, 1, 1], 2: [4]}
 
 
-def test_all_subjects_come_before_any_comes_again() -> None:
-    labels = identities(*[4] * 12)
-    sampler = SubjectSampler(labels, Batches(subjects_per_batch=4, images_per_subject=2))
-    batches, _ = sampler.epoch(torch_generator("order"))
-    first_round = labels[batches[:3]].unique()
-    assert len(first_round) == 12
-
-
-def test_an_epoch_is_the_same_for_the_same_seed_only() -> None:
-    sampler = SubjectSampler(identities(*[5] * 9), Batches(subjects_per_batch=4, images_per_subject=2))
-    first, again, other = (sampler.epoch(torch_generator(0, "batches", e))[0] for e in (1, 1, 2))
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
-
-
-def test_too_few_subjects_are_refused_with_both_numbers() -> None:
-    with pytest.raises(ValueError, match="3 training subjects, but each batch needs 4"):
-        SubjectSampler(identities(5, 5, 5), Batches(subjects_per_batch=4, images_per_subject=2))
-
-
-@pytest.mark.parametrize("field", ["subjects_per_batch", "images_per_subject"])
-def test_a_batch_without_triplets_cannot_be_asked_for(field: str) -> None:
-    with pytest.raises(ValueError, match=field):
-        Batches(**{field: 1})
-
-
 def test_the_length_of_an_epoch_can_be_given() -> None:
     batches = Batches(subjects_per_batch=4, images_per_subject=2, per_epoch=7)
     positions, seen = SubjectSampler(identities(*[5] * 9), batches).epoch(torch_generator("given"))
     assert positions.shape == (7, 8)
     assert seen == 1.0
+
+
+def test_all_subjects_come_before_any_comes_again_by_a_seed() -> None:
+    labels, size = identities(*[4] * 12), Batches(subjects_per_batch=4, images_per_subject=2)
+    sampler = SubjectSampler(labels, size)
+    first, again, other = (sampler.epoch(torch_generator(0, "batches", epoch))[0] for epoch in (1, 1, 2))
+    assert len(labels[first[:3]].unique()) == 12
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    with pytest.raises(ValueError, match="3 training subjects, but each batch needs 4"):
+        SubjectSampler(identities(5, 5, 5), size)
+    for field in ("subjects_per_batch", "images_per_subject"):  # without triplets
+        with pytest.raises(ValueError, match=field):
+            Batches(**{field: 1})

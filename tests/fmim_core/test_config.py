@@ -31,24 +31,24 @@ class ByNumber(Document):
 
 
 @pytest.mark.parametrize(
-    ("field", "given"),
+    ("field", "refused"),
     [
-        *(("whole", given) for given in ("5", True, 5.0, 5.5, None, [5])),
-        *(("number", given) for given in ("0.5", "nan", True, [0.5])),
-        *(("truth", given) for given in (0, 1, "yes", "1", "True", None)),
-        *(("text", given) for given in (5, True, None, ["a"])),
-        *(("numbers", given) for given in (["0.5"], [True], 0.5, "55")),
-        ("either", True),
+        ("whole", ("5", True, 5.0, 5.5, None, [5])),
+        ("number", ("0.5", "nan", True, [0.5])),
+        ("truth", (0, 1, "yes", "1", "True", None)),
+        ("text", (5, True, None, ["a"])),
+        ("numbers", (["0.5"], [True], 0.5, "55")),
+        ("either", (True,)),
     ],
 )
-def test_another_type_is_refused(field: str, given: Any) -> None:
-    with pytest.raises(ValidationError, match=field):
-        Fields.model_validate({field: given})
+def test_another_type_is_refused(field: str, refused: tuple[Any, ...]) -> None:
+    for given in refused:
+        with pytest.raises(ValidationError, match=field):
+            Fields.model_validate({field: given})
 
 
-@pytest.mark.parametrize(
-    ("field", "given", "made"),
-    [
+def test_what_says_the_same_is_taken() -> None:
+    for field, given, made in (
         ("number", 5, 5.0),
         ("truth", "true", True),
         ("truth", "false", False),
@@ -56,11 +56,9 @@ def test_another_type_is_refused(field: str, given: Any) -> None:
         ("either", 5, 5),
         ("either", 5.0, 5.0),
         ("either", "5", "5"),
-    ],
-)
-def test_what_says_the_same_is_taken(field: str, given: Any, made: Any) -> None:
-    found = getattr(Fields.model_validate({field: given}), field)
-    assert (found, type(found)) == (made, type(made))
+    ):
+        found = getattr(Fields.model_validate({field: given}), field)
+        assert (found, type(found)) == (made, type(made))
 
 
 def test_documents_are_as_strict_and_their_keys_are_text() -> None:
@@ -70,19 +68,9 @@ def test_documents_are_as_strict_and_their_keys_are_text() -> None:
             Cost.model_validate(given)
 
 
-@pytest.mark.parametrize(
-    ("text", "meant"),
-    [
-        ("1e3", 1000),
-        ("2.0", 2.0),
-        ("5e-1", 0.5),
-        *((word, word) for word in ("1_000", "nan", "inf", "1e999", "٣", "0x1")),
-    ],
-)
-def test_text_is_a_number_where_it_is_written_as_one(text: str, meant: Any) -> None:
-    found = as_meant(text)
-    assert (found, type(found)) == (meant, type(meant))
-
-
-def test_the_command_line_can_switch_a_field_off() -> None:
+def test_text_is_a_number_where_it_is_written_as_one() -> None:
+    meant = {"1e3": 1000, "2.0": 2.0, "5e-1": 0.5}
+    meant |= {word: word for word in ("1_000", "nan", "inf", "1e999", "٣", "0x1")}
+    for text, value in meant.items():
+        assert (as_meant(text), type(as_meant(text))) == (value, type(value))
     assert PhantomConfig.model_validate({"mirror_right": as_meant("false")}).mirror_right is False
