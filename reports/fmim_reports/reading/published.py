@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -37,10 +37,6 @@ _LOSS_NAMES = {
 _NAMED_BY_MARGINS = {"wat": "WAT"}  # the triplet loss with these margins has a name of its own
 _PARAMETER_NAMES = {"lam": "lambda"}
 _SEARCH_NAMES = {"automargin": "automargin"}  # by kind of margins; everything else is the search "grid"
-
-
-PublishedRow = tuple[str, str]
-"""A row of Tables 1a to 1c by the names printed there: (loss, setting), e.g. ("Triplet", "Q1")."""
 
 
 @cache
@@ -78,22 +74,23 @@ def footnotes(losses: Iterable[str | None], metrics: Iterable[str] = ()) -> list
 
 
 @cache  # a report asks for each value several times, and a selection from a table takes milliseconds
-def ablation_value(row: PublishedRow | None, metric: str, suffix: str = "") -> float | None:
-    """Return a value of Tables 1a to 1c in percent, by row and a record's metric; None where the paper has none."""
-    if row is None or metric not in METRIC_NAMES:
-        return None
-    rows = _rows("ablation", method=row[0], setting=row[1], metric=METRIC_NAMES[metric] + suffix)
+def _ablation_value(method: str, setting: str, metric: str) -> float | None:
+    rows = _rows("ablation", method=method, setting=setting, metric=metric)
     return float(rows["value_percent"].iloc[0]) if len(rows) else None
+
+
+def ablation_value(arm: ArmEntry, metric: str, time: int | None = None) -> float | None:
+    """Return a value of Tables 1b and 1c in percent, whose rows are named after losses and searches as arms are.
+
+    None where the paper has none, as at a single time.
+    """
+    known = time is None and metric in METRIC_NAMES
+    return _ablation_value(arm.loss, arm.search, METRIC_NAMES[metric]) if known else None
 
 
 def lambda_value(lam: float, metric: str, apart: bool) -> float | None:
     """Return a value of Table 1a in percent, by λ and a record's metric; if `apart`, over queries 6 years or more."""
-    return ablation_value(("AdaTriplet", f"lambda={lam:g}"), metric, "_6y" if apart else "")
-
-
-def of_rows(rows: Mapping[str, PublishedRow]) -> Callable[[ArmEntry, str, int | None], float | None]:
-    """Return the values of Tables 1b and 1c by arm, metric and time: over all times, of arms whose row is named."""
-    return lambda arm, metric, time: None if time is not None else ablation_value(rows.get(arm.name), metric)
+    return _ablation_value("AdaTriplet", f"lambda={lam:g}", METRIC_NAMES[metric] + ("_6y" if apart else ""))
 
 
 def grid_value(search: str, configuration: Mapping[str, Any], dataset: str) -> float | None:

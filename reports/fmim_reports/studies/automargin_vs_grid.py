@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,18 +38,6 @@ from fmim_reports.writing.formats import configuration_text, in_percent
 from fmim_reports.writing.references import reference_rows, references_note
 from fmim_reports.writing.tables import Column, Table
 
-# The rows of Tables 1(b) and 1(c) in which the paper has our arms.
-PUBLISHED = {
-    "triplet_q1": ("Triplet", "Q1"),
-    "triplet_q2": ("Triplet", "Q2"),
-    "triplet_wat": ("Triplet", "WAT"),
-    "triplet_grid": ("Triplet", "Grid search"),
-    "triplet_automargin": ("Triplet", "AutoMargin"),
-    "adatriplet_q1": ("AdaTriplet", "Q1"),
-    "adatriplet_q2": ("AdaTriplet", "Q2"),
-    "adatriplet_grid": ("AdaTriplet", "Grid search"),
-    "adatriplet_automargin": ("AdaTriplet", "AutoMargin"),
-}
 GRID, AUTOMARGIN = "adatriplet_grid", "adatriplet_automargin"
 _SYMBOLS = {"epsilon": "ε", "beta": "β", "k_delta": "$K_Δ$", "k_an": "$K_{an}$"}
 METRICS = {"mAP": "mAP", "CMC_1_all_shots": "CMC top-1"}
@@ -93,7 +82,7 @@ def _row(results: Results, arm: ArmSummary) -> dict[str, Any]:
     for metric in METRICS:
         row[f"validation_{metric}"] = on_validation(results, arm.name, arm.configuration, metric)
         row[f"test_{metric}"] = on_test(results, arm.name, metric)
-        row[f"published_{metric}_percent"] = published.ablation_value(PUBLISHED.get(arm.name), metric)
+        row[f"published_{metric}_percent"] = published.ablation_value(results.arm(arm.name), metric)
     return row
 
 
@@ -239,13 +228,8 @@ def _describe(panel: Panel) -> str:
     return f"{panel.title}: {', '.join(said)}."
 
 
-def tidy_table(results: Results) -> Table:
-    """Return every value, beside Tables 1(b) and 1(c)."""
-    return every_value_table(results, published=published.of_rows(PUBLISHED))
-
-
 CONTENTS = Contents(
     tables=(triplet_table, adatriplet_table, grid_table),
     figures=(heat_plot, varying_margins_plot),
-    every_value=tidy_table,
+    every_value=partial(every_value_table, published=published.ablation_value),
 )

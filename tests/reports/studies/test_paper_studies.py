@@ -19,7 +19,6 @@ from fmim_reports.reading import published
 from fmim_reports.reading.results import read_results
 from fmim_reports.reading.summary import from_time
 from fmim_reports.studies import contents_of, lambda_sweep
-from fmim_reports.writing.formats import configuration_text, to_tex
 from tests.support.declared import make_declared_out
 from tests.support.drawn import lines
 from tests.support.file_contents import YEARS, edit, spoil
@@ -57,6 +56,11 @@ def tidy(out: Path) -> dict[tuple[str, str, str, str], dict[str, str]]:
     return found
 
 
+def numbers_of(sentence: str) -> list[float]:
+    """The numbers that a sentence says."""
+    return [float(number) for number in re.findall(r"(?<![\w.])\d+(?:\.\d+)?", sentence)]
+
+
 def numbers(row: Mapping[str, str]) -> list[float]:
     return [float(row[name]) for name in ("mean", "se", "n")]
 
@@ -86,17 +90,10 @@ def test_lambda_table_has_validation_and_test_and_the_verdict_answers(tmp_path: 
     assert float(found["mAP_6y_mean"]) == pytest.approx(0.80 + APART)
     assert float(found["mAP_6y_se"]) == pytest.approx(FOLD_SE)
     assert (found["n_6y"], found["published_mAP_6y"], found["published_CMC_1_all_shots"]) == ("3", "95.6", "93.6")
-    said = contents_of(read_results(out)).verdict(read_results(out)).findings[3:]  # after a sentence a comparison
-    assert said[0] == (
-        "Validation prefers λ = 0.5 for images at least 6 years apart, with an mAP of 77.32 ± 0.58 % (n = 3 folds), "
-        "and also over all years, with 85.00 ± 0.58 % (n = 3 folds). On the test set λ = 0.5 reaches 72.32 ± 0.71 % "
-        "(n = 5 seeds) at ≥ 6 years and 80.00 ± 0.71 % (n = 5 seeds) over all years."
-    )
-    assert said[1].startswith("Paired by seed, λ = 0.5 minus λ = 0 is +5.00 percentage points of mAP at ≥ 6 years")
-    assert said[2] == (
-        "For reference, published (OAI, 5-fold CV), on other images: highest mAP at ≥ 6 years with λ = 1 (96.3 %), "
-        "lowest with λ = 2 (94.5 %)."
-    )
+    preferred, gain, paper = contents_of(read_results(out)).verdict(read_results(out)).findings[3:]
+    assert numbers_of(preferred) == [0.5, 6, 77.32, 0.58, 3, 85.0, 0.58, 3, 0.5, 72.32, 0.71, 5, 6, 80.0, 0.71, 5]
+    assert "λ = 0.5 minus λ = 0 is +5.00 percentage points of mAP at ≥ 6 years" in gain
+    assert numbers_of(paper)[1:] == [6, 1, 96.3, 2, 94.5]
 
 
 def test_a_weight_that_breaks_training_stands_at_the_edge_of_the_figure(tmp_path: Path) -> None:
@@ -143,15 +140,10 @@ def test_margins_have_a_row_an_epsilon_and_the_verdict_names_the_break(tmp_path:
     assert (by_epsilon[0]["active_share"], by_epsilon[0.3]["to_best"]) == ("0.0", "0.0")
     assert by_epsilon[0.9]["published_mAP_percent"] == "61"
     said = contents_of(read_results(out)).verdict(read_results(out)).findings
-    assert said[0] == (
-        "Validation mAP is highest at ε = 0.3: 85.00 ± 0.58 % (n = 3 folds). At ε ≥ 1 it lies between 20.00 and "
-        "17.00 %, 65.00 to 68.00 percentage points below the best. Above 0.3 it first falls below half of the best at "
-        "ε = 1."
-    )
-    assert said[1].startswith(
-        "At ε = 0 it is 30.00 ± 0.58 % (n = 3 folds), 55.00 percentage points below the best: semi-hard"
-    )
-    assert said[2].endswith("96 % at ε = 0.2 to 0.4, 28 to 10 % at ε ≥ 1, and 6 % at ε = 0.")
+    assert numbers_of(said[0]) == [0.3, 85.0, 0.58, 3, 1, 20.0, 17.0, 65.0, 68.0, 0.3, 1]
+    assert numbers_of(said[1])[:5] == [0, 30.0, 0.58, 3, 55.0]
+    assert "semi-hard" in said[1]
+    assert numbers_of(said[2]) == [96, 0.2, 0.4, 28, 10, 1, 6, 0]
 
 
 def test_selected_values_stand_beside_the_published_ones(tmp_path: Path) -> None:
@@ -210,10 +202,8 @@ def test_baselines_have_every_loss_metric_and_year_without_a_search(tmp_path: Pa
     assert list(theirs[0]) == ["arm", "arm_label", "metric", "loss", *values]
     assert (theirs[0]["year_8"], theirs[0]["year_8_se"]) == ("71.3", "1.4")
     said = contents_of(read_results(out)).verdict(read_results(out)).findings[6:]  # after a sentence a comparison
-    assert said[0] == (
-        "Over all years test mAP is highest with Contrastive, 85.00 ± 0.71 % (n = 5 seeds), and lowest with "
-        "SoftTriple, 55.00 ± 0.71 % (n = 5 seeds)."
-    )
+    assert numbers_of(said[0]) == [85.0, 0.71, 5, 55.0, 0.71, 5]
+    assert re.search("highest with Contrastive.*lowest with SoftTriple", said[0])
     assert "(96.9 ± 0.1 %), lowest SoftTriple (83.2 ± 0.7 %)" in said[2]
 
 
@@ -266,26 +256,3 @@ def test_a_run_that_has_just_begun_or_lost_trials_is_reported(tmp_path: Path, na
     assert "figure not drawn" in page
     rows = tidy(out)
     assert {(row["mean"], row["se"], row["n"]) for row in rows.values()} == {("", "", "0")}
-
-
-@pytest.mark.parametrize("name", STUDIES)
-def test_one_fold_and_one_seed_have_no_se(tmp_path: Path, name: str) -> None:
-    rows = tidy(make(tmp_path, name, folds=1, replicates=1))
-    assert {(row["se"], row["n"]) for row in rows.values()} == {("", "1")}
-
-
-@pytest.mark.parametrize("name", STUDIES)
-def test_pages_name_their_data_and_label_the_published(tmp_path: Path, name: str) -> None:
-    out = with_queries(make(tmp_path, name))
-    text = build_report(out).read_text(encoding="utf-8")
-    captions = re.findall(r"<caption>.*?</caption>|<figcaption>.*?</figcaption>", text, flags=re.DOTALL)
-    assert all("phantom images - synthetic, not radiographs" in caption for caption in captions)
-    assert "on other images" in text
-    ids = re.findall(r'<(?:section|figure)[^>]* id="([^"]+)"', text)
-    assert len(ids) == len(set(ids))
-
-
-def test_hyperparameters_are_written_as_the_paper_does() -> None:
-    assert configuration_text({"lam": 1.0, "m_neg": 0.25}) == "λ = 1, m_neg = 0.25"
-    assert configuration_text({"margin_degrees": 43.0}) == "margin = 43°"
-    assert to_tex("m_neg = 1, 43°") == r"$m_{\mathrm{neg}}$ = 1, 43$^{\circ}$"

@@ -17,9 +17,8 @@ from fmim_reports.parts.training.margins import margins_plot, varying_margins_pl
 from fmim_reports.reading.histories import at, density, histories, milestones
 from fmim_reports.reading.results import read_results
 from fmim_reports.studies import training_dynamics as dynamics
-from fmim_reports.writing.tables import to_csv
 from tests.support.file_contents import arm_content, edit, spoil, write
-from tests.support.replicate_studies import COLUMNS, SEEDS, assert_drawn, record, rows, write_study
+from tests.support.replicate_studies import SEEDS, assert_drawn, record, rows, write_study
 
 BINS = 80
 LOSS = {"adatriplet_automargin": "AdaTriplet", "triplet_automargin": "Triplet", "triplet_fixed": "Triplet"}
@@ -84,20 +83,6 @@ def training(tmp_path: Path) -> Path:
     out = write_study(tmp_path / "out", "training_dynamics", arms, made)
     write(out / "surfaces.json", {"surfaces": [surface("Triplet", None), surface("AdaTriplet", 1.0)]})
     return out
-
-
-def test_the_tidy_table_of_training_dynamics(training: Path) -> None:
-    table = every_value_table(read_results(training))
-    assert table.name == "training_dynamics"
-    assert to_csv(table).splitlines()[0] == COLUMNS
-    found = {(row["arm"], row["metric"], row["year"]): row for row in rows(table)}
-    assert len(found) == 3 * 4 * 3
-    row = found["adatriplet_automargin", "mAP", "all"]
-    assert (float(row["mean"]), float(row["se"]), row["n"]) == (pytest.approx(0.7), pytest.approx(0.1 / 3**0.5), "3")
-    assert row["setting"] == "K_Δ = 2, K_an = 2"
-    assert (row["published_mean"], row["published_se"]) == ("", "")
-    assert float(found["triplet_fixed", "CMC_1", "4"]["mean"]) == pytest.approx(0.7 - 0.1 - 0.04)
-    assert float(found["triplet_fixed", "mAP_at_R", "1"]["mean"]) == pytest.approx(0.7 - 0.05 - 0.01)
 
 
 def test_epochs_are_means_over_seeds(training: Path) -> None:
@@ -194,7 +179,12 @@ def test_a_partial_training_is_reported_as_far_as_it_goes(training: Path) -> Non
         assert_drawn(plot)
 
 
-def test_a_training_that_has_not_begun(training: Path) -> None:
+def test_what_has_no_histograms_or_has_not_begun_is_not_drawn(training: Path) -> None:
+    for path in (training / "records").iterdir():
+        history = json.loads(path.read_text(encoding="utf-8"))["history"]
+        edit(path, history=[{k: v for k, v in row.items() if not k.endswith("histogram")} for row in history])
+    with pytest.raises(NothingToDraw, match="no completed replicate recorded histograms"):
+        distributions.distributions_plot(read_results(training))
     for path in (training / "records").iterdir():
         path.unlink()
     results = read_results(training)
@@ -202,11 +192,3 @@ def test_a_training_that_has_not_begun(training: Path) -> None:
     for make in (margins_plot, distributions.distributions_plot):
         with pytest.raises(NothingToDraw, match="no replicate is completed yet"):
             make(results)
-
-
-def test_records_without_histograms_have_no_distributions(training: Path) -> None:
-    for path in (training / "records").iterdir():
-        history = json.loads(path.read_text(encoding="utf-8"))["history"]
-        edit(path, history=[{k: v for k, v in row.items() if not k.endswith("histogram")} for row in history])
-    with pytest.raises(NothingToDraw, match="no completed replicate recorded histograms"):
-        distributions.distributions_plot(read_results(training))
