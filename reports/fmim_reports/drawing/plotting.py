@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import matplotlib
@@ -27,7 +28,14 @@ from fmim_reports.writing.formats import to_figure, to_html
 _FREE_ROWS, _LEGEND_ROW = 3, 0.145  # rows of a legend that a plot has room for, and inches of each further one
 COLUMN_INCHES = 3.5  # a column of a two-column paper
 PNG_DPI = 200
-INK, QUIET, LINE = "#1b1f24", "#5b6470", "#d5dae0"
+
+# A user's matplotlibrc must not change a report; the backend is left alone, since figures here have their own canvas.
+_LOOK: dict[Any, Any] = {
+    name: value
+    for name, value in matplotlib.rc_params_from_file(Path(__file__).with_name("report.mplstyle")).items()
+    if not name.startswith("backend")
+}
+INK, QUIET, LINE = (str(_LOOK[name]) for name in ("text.color", "axes.edgecolor", "grid.color"))
 
 # Okabe and Ito's colours tell apart for every kind of colour vision; markers and dashes repeat the difference.
 BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9"
@@ -43,49 +51,13 @@ FURTHER_FONTS = (
 )
 """Fonts with Chinese, Japanese or Korean letters, as systems have them."""
 
-STYLE: dict[str, Any] = {
-    "font.size": 7.5,
-    "axes.titlesize": 8,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.labelsize": 7.5,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7,
-    "legend.frameon": False,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": QUIET,
-    "axes.linewidth": 0.6,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": LINE,
-    "grid.linewidth": 0.5,
-    "xtick.color": QUIET,
-    "ytick.color": QUIET,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "lines.linewidth": 1.3,
-    "lines.markersize": 4.2,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "fmim",
-    "savefig.facecolor": "white",
-}
-
-# A user's matplotlibrc must not change a report; the backend is left alone, since figures here have their own canvas.
-_DEFAULTS: dict[Any, Any] = {
-    key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith("backend")
-}
-
 
 @contextmanager
 def _style() -> Iterator[None]:
     """Set the look of a report's figures; letters that its font lacks come from those of `FURTHER_FONTS` there are."""
     there = font_manager.get_font_names()
     fonts = [FONT, *(font for font in FURTHER_FONTS if font in there)]
-    with matplotlib.rc_context(_DEFAULTS | STYLE | {"font.family": fonts}):
+    with matplotlib.rc_context(_LOOK | {"font.family": fonts}):
         yield
 
 
@@ -124,9 +96,10 @@ class Plot:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class DrawnFigure:
     """A drawn figure: PNG and SVG as files, and the SVG as it goes into the page."""
 
+    plot: Plot
     png: bytes
     svg: bytes
     inline: str
@@ -205,7 +178,7 @@ def _as_text(names: FuncFormatter) -> Callable[[float, int | None], str]:
     return lambda value, place: to_figure(names(value, place))
 
 
-def render(plot: Plot, source: str) -> Drawing:
+def render(plot: Plot, source: str) -> DrawnFigure:
     """Return the files of a figure."""
     with _style(), _quiet():
         figure = _figure(plot, source)
@@ -213,7 +186,8 @@ def render(plot: Plot, source: str) -> Drawing:
         FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
         figure.set_layout_engine("none")  # the SVG keeps the positions that the PNG was laid out with
         FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})
-    return Drawing(png.getvalue(), svg.getvalue(), _inline_svg(svg.getvalue().decode(), plot.name, plot.alt))
+    page = _inline_svg(svg.getvalue().decode(), plot.name, plot.alt)
+    return DrawnFigure(plot, png.getvalue(), svg.getvalue(), page)
 
 
 def _inline_svg(svg: str, name: str, alt: str) -> str:

@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from fmim_core.records import write_bytes
-from fmim_reports.drawing.plotting import NothingToDraw, Plot, render
+from fmim_reports.drawing.plotting import DrawnFigure, NothingToDraw, Plot, render
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.captions import source_line
-from fmim_reports.writing.formats import to_md
 from fmim_reports.writing.latex import latex
 from fmim_reports.writing.markdown import markdown
 from fmim_reports.writing.tables import Table, to_csv
 
 Name = TypeVar("Name", str, int)
-
-
-@dataclass(frozen=True)
-class DrawnFigure:
-    """A figure with its drawing as it goes into the page."""
-
-    plot: Plot
-    svg: str
-
-    @property
-    def markdown(self) -> str:
-        """The figure's file with its title and caption."""
-        plot = self.plot
-        image = f"![{to_md(plot.alt)}](figures/{plot.name}.png)"
-        return f"{image}\n\n**{to_md(plot.title)}.** {to_md(plot.caption)}"
 
 
 def write_figures(
@@ -46,10 +29,10 @@ def write_figures(
         except NothingToDraw as nothing:
             not_drawn[name] = str(nothing)
             continue
-        drawing = render(plot, source_line(results))
-        write_bytes(report / "figures" / f"{plot.name}.png", drawing.png)
-        write_bytes(report / "figures" / f"{plot.name}.svg", drawing.svg)
-        figures.append(DrawnFigure(plot, drawing.inline))
+        figure = render(plot, source_line(results))
+        write_bytes(report / "figures" / f"{plot.name}.png", figure.png)
+        write_bytes(report / "figures" / f"{plot.name}.svg", figure.svg)
+        figures.append(figure)
     return figures, not_drawn
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from fmim_core.records import study_path, write_bytes
 from fmim_reports.build import status_lines
+from fmim_reports.drawing.plotting import DrawnFigure
 from fmim_reports.page.environment import filled
-from fmim_reports.page.files import DrawnFigure, write_figures, write_table
+from fmim_reports.page.files import write_figures, write_table
 from fmim_reports.reading.cost import cost_of, trained_here
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.whole_paper.differences import (
