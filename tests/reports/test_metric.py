@@ -16,7 +16,7 @@ from fmim_core.metric_names import METRICS, Metric
 from fmim_reports.build import build_report, status_lines
 from fmim_reports.parts.budget import CONFIGURATIONS, area, curves
 from fmim_reports.parts.comparisons.comparison import comparisons
-from fmim_reports.parts.comparisons.plain import plain_sentence
+from fmim_reports.parts.comparisons.words import plain_sentence
 from fmim_reports.parts.verdict import verdict_of_comparisons
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import expected_best

@@ -8,7 +8,7 @@ import pytest
 
 from fmim_core.records import Member, Record
 from fmim_reports.build import provenance
-from fmim_reports.parts.cautions import cautions, epochs_caution
+from fmim_reports.parts.verdict import cautions, epochs_caution
 from fmim_reports.reading import published
 from fmim_reports.reading.results import read_results
 from fmim_reports.writing.captions import curve_model, protocol_sentence

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from fmim_reports.parts.cautions import cautions
 from fmim_reports.parts.comparisons.comparison import comparisons
-from fmim_reports.parts.comparisons.plain import plain_sentences
-from fmim_reports.parts.comparisons.words import Facts, comparison_cautions, comparison_details, estimate_text
+from fmim_reports.parts.comparisons.words import (
+    Facts,
+    comparison_cautions,
+    comparison_details,
+    estimate_text,
+    plain_sentences,
+)
+from fmim_reports.parts.pipelines import selection_caution
 from fmim_reports.parts.training.learning_curves import trailing_cautions
+from fmim_reports.parts.training.triplet_terms import empty_batches_caution
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, chance_name, test_fact
-from fmim_reports.writing.captions import data_phrase
-from fmim_reports.writing.formats import configuration_text, in_percent
+from fmim_reports.writing.captions import data_phrase, protocol_sentence
+from fmim_reports.writing.formats import configuration_text, decimal, in_percent
+from fmim_reports.writing.references import sentences_on_references
+
+FEW_SUBJECTS = 100
+FEW_SEEDS = 4  # of so few an SE is hardly known
+PAPER_EPOCHS = 100
 
 
 @dataclass(frozen=True)
@@ -57,3 +68,95 @@ def lead(results: Results) -> str:
 def details(results: Results) -> tuple[tuple[str, Facts], ...]:
     """Return all numbers of each comparison that the study declared, under its heading."""
     return tuple((one.heading, comparison_details(one)) for one in comparisons(results))
+
+
+def cautions(results: Results) -> list[str]:
+    """Return what any reader should know before using the numbers, each with its number."""
+    return [
+        *sentences_on_references(results),
+        *_on_the_run(results),
+        *selection_caution(results),
+        *_on_matches(results),
+        *empty_batches_caution(results),
+        *_below_chance(results),
+        *_in_development(results),
+        *(f"Another run with the same seed: {note}." for note in dict.fromkeys(a.note for a in results.arms if a.note)),
+        *_on_seeds(results),
+    ]
+
+
+def _on_the_run(results: Results) -> Iterator[str]:
+    study, subjects = results.study, results.study.data.test.subjects
+    if study.preset == "smoke":
+        yield "The preset smoke only checks that everything runs: its numbers are no results."
+    if study.changed:
+        said = ", ".join(f"{name} = {value}" for name, value in study.changed.items())
+        yield f"This is not the preset {study.preset} as it is declared: the run set {said}."
+    if study.data.synthetic:
+        shows = "they show how the methods behave here, not how they do on radiographs"
+        yield f"The images are synthetic phantoms: {shows}."
+    if subjects < FEW_SUBJECTS:
+        yield (
+            f"The test set has only {subjects} subjects: one subject more or less matched moves "
+            f"{results.metric.label} by about {decimal(100 / max(subjects, 1), 1)} percentage points, which a ± over "
+            "seeds does not cover."
+        )
+    yield protocol_sentence(results)
+    folds = "A validation ± is over folds, which differ in subjects but share training data; the two do not compare."
+    yield (
+        "A test ± is the SE over seeds on one fixed set of subjects: it covers training noise, not the choice of "
+        f"subjects. The interval of a difference says what it is over.{f' {folds}' if results.searched else ''}"
+    )
+
+
+def _on_matches(results: Results) -> Iterator[str]:
+    without, queries = (test_fact(results, name) for name in ("queries_without_match", "queries"))
+    if without is not None and queries is not None:
+        some = f"{int(without)} of {int(queries)} test queries have no match in the gallery."
+        yield some if without else f"Each of the {int(queries)} test queries has a match in the gallery."
+
+
+def _below_chance(results: Results) -> Iterator[str]:
+    """Name arms whose model tells nobody apart: a collapsed embedding, not a bad margin, is the usual reason."""
+    chance, sign = test_fact(results, chance_name(results)), 1 if results.metric.higher_is_better else -1
+    if chance is None:
+        return
+    if collapsed := [arm.label for arm in arm_summaries(results) if sign * arm.test.stat.mean < sign * chance]:
+        yield (
+            f"Worse than a random ranking: {', '.join(collapsed)}. Among equal similarities the non-matching images "
+            "rank first, so embeddings that have collapsed to one point score like this."
+        )
+
+
+def _in_development(results: Results) -> Iterator[str]:
+    """Say which validation queries were left out, and what replicates warn of."""
+    folds = results.study.folds
+    without = sum(fold.validation_queries_without_match for fold in folds)
+    if without:
+        yield (
+            f"{without} of {without + sum(fold.validation_queries for fold in folds)} validation queries have no match "
+            "in their gallery: they are left out, not scored 0."
+        )
+    final = [t.record for t in results.trials if t.record and t.stage == "replicate"]
+    yield from (f"{warning}." for warning in sorted({warning for record in final for warning in record.warnings}))
+
+
+def _on_seeds(results: Results) -> Iterator[str]:
+    """Name the arms that have so few seeds that their SE says little."""
+    few = [arm for arm in results.arms if arm.replicates <= FEW_SEEDS]
+    counts = sorted({arm.replicates for arm in few})
+    if few:
+        n = f"{' or '.join(map(str, counts))} seed{'' if counts == [1] else 's'}"
+        which = "" if len(few) == len(results.arms) else f" for {', '.join(arm.label for arm in few)}"
+        yield f"{n} planned{which}: intervals from so few are wide or do not exist."
+
+
+def epochs_caution(results: Results, why: str) -> list[str]:
+    """Say that trials trained for fewer epochs than the paper's, and why this matters; nothing if they did not."""
+    completed = [t.record for t in results.trials if t.record and t.status == "completed"]
+    trained = [record.cost.epochs // max(len(record.members), 1) for record in completed]
+    epochs = {number for number in trained if number > 0}
+    if not epochs or min(epochs) >= PAPER_EPOCHS:
+        return []
+    given = " or ".join(map(str, sorted(epochs)))
+    return [f"Models trained for {given} epochs, the paper's for {PAPER_EPOCHS}. {why}"]

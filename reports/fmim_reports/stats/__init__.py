@@ -5,7 +5,6 @@ twice is not counted twice and two arms are compared seed by seed. What cannot b
 why; a value that is not a number stays visible.
 """
 
-from fmim_reports.stats.budget import ExpectedBest, area_under, best_so_far, expected_best
 from fmim_reports.stats.crossed import Crossed, Variances, crossed_difference, crossed_mean
 from fmim_reports.stats.differences import (
     UNKNOWN,
@@ -16,13 +15,13 @@ from fmim_reports.stats.differences import (
     equivalence,
     holm,
     paired_difference,
+    superiority,
     unpaired_difference,
 )
 from fmim_reports.stats.means import MeanSE, mean_se
 from fmim_reports.stats.pairs import Interval
 from fmim_reports.stats.power import ENOUGH_POWER, Power, power_of, smallest_difference
-from fmim_reports.stats.ratios import cost_ratio, superiority
-from fmim_reports.stats.selection import optimism
+from fmim_reports.stats.search import ExpectedBest, area_under, best_so_far, cost_ratio, expected_best, optimism
 from fmim_reports.stats.variances import SelectionVariance, score_variance, selection_variance
 
 __all__ = [

@@ -19,12 +19,10 @@ from fmim_reports.drawing.axes import scale_y
 from fmim_reports.drawing.lines import draw_line
 from fmim_reports.drawing.plotting import INK, NothingToDraw, Plot
 from fmim_reports.drawing.styles import ArmStyle, shared_legend
-from fmim_reports.parts.cautions import epochs_caution
 from fmim_reports.parts.comparisons.comparison import comparisons
-from fmim_reports.parts.comparisons.plain import plain_sentences
-from fmim_reports.parts.comparisons.words import comparison_cautions, estimate_text
+from fmim_reports.parts.comparisons.words import comparison_cautions, estimate_text, plain_sentences
 from fmim_reports.parts.tidy import every_value_table
-from fmim_reports.parts.verdict import Verdict, verdict_of
+from fmim_reports.parts.verdict import Verdict, epochs_caution, verdict_of
 from fmim_reports.parts.years import (
     by_year_table,
     draw_by_time,

@@ -14,9 +14,8 @@ from fmim_core.metric_names import METRICS
 from fmim_core.records import ArmEntry
 from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_x
 from fmim_reports.drawing.plotting import BLUE, INK, VERMILLION, NothingToDraw, Plot
-from fmim_reports.parts.cautions import epochs_caution
 from fmim_reports.parts.tidy import tidy_row, tidy_table
-from fmim_reports.parts.verdict import Verdict, verdict_of
+from fmim_reports.parts.verdict import Verdict, epochs_caution, verdict_of
 from fmim_reports.reading import published
 from fmim_reports.reading.plan import key_of
 from fmim_reports.reading.results import Results

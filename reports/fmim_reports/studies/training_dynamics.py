@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from fmim_reports.parts.cautions import cautions, epochs_caution
 from fmim_reports.parts.training.distributions import distributions_plot, movement
 from fmim_reports.parts.training.margins import margins_plot
 from fmim_reports.parts.training.surfaces import surfaces_plot
-from fmim_reports.parts.verdict import Verdict, lead
+from fmim_reports.parts.verdict import Verdict, cautions, epochs_caution, lead
 from fmim_reports.reading import published
 from fmim_reports.reading.histories import Histories, at, epochs_of, histories_by_arm, milestones
 from fmim_reports.reading.results import Results

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fmim.printing.console import TextConsole
 from fmim.printing.table import TextTable
-from fmim_reports.parts.comparisons.plain import plain_sentences
+from fmim_reports.parts.comparisons.words import plain_sentences
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, Estimate, arm_summaries
 from fmim_reports.writing.captions import chosen_word

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from fmim_reports.parts.cautions import cautions
 from fmim_reports.parts.pipelines import (
     pipelines_plot,
     pipelines_table,
@@ -19,6 +18,7 @@ from fmim_reports.parts.pipelines import (
     winner_of_each_split_table,
     winners_table,
 )
+from fmim_reports.parts.verdict import cautions
 from fmim_reports.reading.pipelines import pipelines
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import paired_difference, selection_variance, superiority

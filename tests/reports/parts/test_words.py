@@ -12,8 +12,7 @@ import pytest
 
 from fmim_core.metric_names import Metric
 from fmim_reports.parts.comparisons.comparison import comparisons
-from fmim_reports.parts.comparisons.plain import plain_sentence, plain_sentences
-from fmim_reports.parts.comparisons.words import comparison_details
+from fmim_reports.parts.comparisons.words import comparison_details, plain_sentence, plain_sentences
 from fmim_reports.reading.results import read_results
 from tests.support.declared import make_declared_out
 from tests.support.factories import make_out

@@ -13,7 +13,7 @@ from fmim.declare.changes import read_changes, with_changes
 from fmim.declare.presets import QUICK
 from fmim.runner.ending.exit_codes import DONE
 from fmim_core.records import StudyFile, read_records
-from fmim_reports.parts.cautions import cautions
+from fmim_reports.parts.verdict import cautions
 from fmim_reports.reading.results import read_results
 from tests.support.mini_study import MINI, mini_plan, options_in, run_here
 from tests.support.program import Program

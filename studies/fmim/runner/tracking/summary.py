@@ -32,7 +32,7 @@ class Summary:
         """Return the results in a study's folder, as far as they go."""
         from mlflow.entities import Metric
 
-        from fmim_reports.parts.comparisons.plain import plain_sentences
+        from fmim_reports.parts.comparisons.words import plain_sentences
         from fmim_reports.reading.results import read_results
         from fmim_reports.reading.summary import arm_summaries
         from fmim_reports.studies import contents_of

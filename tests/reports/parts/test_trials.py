@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fmim_core.records import SCHEMA, json_text
-from fmim_reports.parts.prediction import prediction_table
+from fmim_reports.parts.trials import prediction_table
 from fmim_reports.reading.results import read_results
 from tests.support.calibration import CALIBRATION
 from tests.support.file_contents import write
