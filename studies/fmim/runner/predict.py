@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 
 from fmim.plan.workload import Workload
@@ -12,28 +12,19 @@ from fmim.runner.backends.opening import open_backend
 from fmim.runner.backends.ray_cluster import RayCluster
 from fmim.runner.checked import CheckedPlan
 from fmim.runner.folder.outcomes import set_damaged_forecast_aside
-from fmim.runner.forecast.calibrate import Calibration, calibrate
-from fmim.runner.forecast.forecast import Forecast, forecast
+from fmim.runner.forecast.calibrate import calibrate
+from fmim.runner.forecast.forecast import forecast
 from fmim.runner.observer import RunObserver
 from fmim.runner.reuse.earlier import earlier_trials
 from fmim.runner.setup import Setup
 from fmim_core.data.bank.building import build_bank
-from fmim_core.records import CalibrationFile, ForecastEntry, calibration_path, now
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What a whole plan would take with so many trials at once, and what that follows from."""
-
-    forecast: Forecast
-    calibration: Calibration
-    slots: int
+from fmim_core.records import CalibrationFile, calibration_path, now
 
 
 def predict(
     checked: CheckedPlan, setup: Setup, observer: RunObserver, cluster: RayCluster | None, checking_s: float
-) -> Prediction:
-    """Run short trials, write OUT/calibration.json, and return what the whole plan would take.
+) -> CalibrationFile:
+    """Run short trials, write OUT/calibration.json, and return it.
 
     Args:
         checking_s: seconds that checking the plan took.
@@ -55,8 +46,7 @@ def predict(
     calibration = calibrate(plan, workload.development, bank, backend)
     set_damaged_forecast_aside(setup.folder, observer.warn)
     earlier = earlier_trials(setup.studies, bank.fingerprint, plan.seed, setup.folder, setup.reuse)
-    found = forecast(plan, workload, bank, calibration, backend.slots, backend.share, preparation, earlier)
-    CalibrationFile(
+    file = CalibrationFile(
         made_at=now(),
         study=plan.study.name,
         preset=plan.preset.name,
@@ -69,8 +59,9 @@ def predict(
         device=backend.device,
         slots=backend.slots,
         device_share=backend.share,
-        forecast=ForecastEntry(**asdict(found)),
+        forecast=forecast(plan, workload, bank, calibration, backend.slots, backend.share, preparation, earlier),
         preparation_s=preparation,
         calibration=asdict(calibration),
-    ).write(calibration_path(setup.folder))
-    return Prediction(found, calibration, backend.slots)
+    )
+    file.write(calibration_path(setup.folder))
+    return file

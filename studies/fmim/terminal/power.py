@@ -29,7 +29,7 @@ def power_lines(plan: Plan, out: Path) -> list[str]:
 
 
 def _measured(plan: Plan, out: Path) -> list[str]:
-    """One line a comparison that an earlier run of the study and preset has measured."""
+    """Say it for each comparison that an earlier run of the study and preset has measured."""
     if not study_path(out).is_file():
         return []
     results = read_results(out)

@@ -41,7 +41,7 @@ def check_arms(out: Path, study: StudyFile | None, plan: Plan, proposals: Propos
 
 
 def differences(old: StudyFile, new: StudyFile) -> str:
-    """Of all that decides a trial's result, what is otherwise: `seed was 0, is 1, epochs was 50, is 100`."""
+    """Name what differs of all that decides a trial's result: `seed was 0, is 1, epochs was 50, is 100`."""
     found = _changes(_deciding(old), _deciding(new))
     return ", ".join([*found[:NAMED], *([f"and {len(found) - NAMED} more"] if len(found) > NAMED else [])])
 

@@ -30,7 +30,7 @@ def write_overview(folder: Path) -> Path:
 
 
 def update_overview(folder: Path, warn: Callable[[str], None]) -> None:
-    """As `write_overview`, for those to whom it is not the main thing: what stands in its way is told to `warn`."""
+    """Write the overview beside some other work: what stands in its way is told to `warn`."""
     try:
         write_overview(folder)
     except (ValueError, OSError) as error:

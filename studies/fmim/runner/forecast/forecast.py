@@ -13,28 +13,9 @@ from fmim.runner.reuse.earlier import EarlierTrials
 from fmim.runner.reuse.preview import EqualTrials
 from fmim.runner.schedule.durations import shared_out
 from fmim_core.data.bank.bank import Bank
+from fmim_core.records import ForecastEntry
 from fmim_core.seeding import derive_seed
 from fmim_core.trial.spec import TrialSpec
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """A prediction of a whole plan, in the words of the report.
-
-    Args:
-        trials: to train. reused: those besides that take the record of an equal one.
-        wall_s: from the start of the program's work to the end of the last trial.
-        device_seconds: start-up, data, training and evaluation of all trials × the share of a device.
-        peak_memory: bytes of the trial that needs most.
-    """
-
-    trials: int
-    reused: int
-    epochs: int
-    images: int
-    wall_s: float
-    device_seconds: float
-    peak_memory: float
 
 
 @dataclass(frozen=True)
@@ -56,7 +37,7 @@ def forecast(
     device_share: float,
     preparation: float,
     earlier: EarlierTrials,
-) -> Forecast:
+) -> ForecastEntry:
     """Predict a plan, whose trials are shared out over the slots unless a chain of them is longer.
 
     A search that stops trials stops as many as it would if all configurations were equally good.
@@ -73,7 +54,7 @@ def forecast(
     trials, work = len(timed), sum((one.work for one in timed), Work())
     before = [calibration.first - calibration.gap] * min(slots, trials)  # each slot's first trial has no gap before it
     makespan = shared_out((calibration.gap + one.whole for one in timed), before, slots)
-    return Forecast(
+    return ForecastEntry(
         trials=trials,
         reused=len(planned) - trials,
         epochs=work.epochs,

@@ -108,7 +108,7 @@ class ArmSearch:
         return missing
 
     def _screen(self, spec: TrialSpec) -> None:
-        """Where the first fold screens: if this is it, and it has come to its end, the others are due, and first."""
+        """Make the other folds due, and first, if this is the first fold, which screens, and it has come to its end."""
         outcome = self._outcomes.get(spec.id)
         if not self.arm.searcher.screens or spec.fold != 0 or outcome is None:
             return

@@ -10,7 +10,7 @@ from fmim_spaces.domain import Configuration
 
 
 def proposals_path(out: Path) -> Path:
-    """Where proposals lie in a study's folder."""
+    """Return where proposals lie in a study's folder."""
     return out / "proposals.json"
 
 
@@ -26,7 +26,7 @@ class Proposals:
         self._splits = (ProposalsFile.read(self._path) if self._path.exists() else ProposalsFile()).by_split
 
     def of(self, arm: str, search_split: int) -> list[Configuration]:
-        """An arm's configurations so far."""
+        """Return an arm's configurations so far."""
         return [proposal.configuration for proposal in self._splits.get(search_split, {}).get(arm, [])]
 
     def add(self, arm: str, search_split: int, configuration: Configuration, values: Sequence[float | None]) -> None:

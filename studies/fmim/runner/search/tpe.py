@@ -37,16 +37,16 @@ class TPE(Sampled):
         return f"{super().__str__()}, {self.startup} random, {self.in_flight} at once"
 
     def results_needed(self, number: int) -> int:
-        """All but those that may be at work."""
+        """Return all but those that may be at work."""
         return max(0, number - self.in_flight + 1)
 
     def warnings(self, space: Space) -> list[str]:
-        """An estimator that never takes over."""
+        """Warn of an estimator that never takes over."""
         adapted = self.results_needed(self.budget(space)) - self.startup
         return [] if adapted > 0 else [f"TPE(samples={self.samples}, startup={self.startup}) is a random search"]
 
     def suggest(self, history: History) -> Iterator[Configuration]:
-        """What the estimator asks for, with a new seed each time."""
+        """Yield what the estimator asks for, with a new seed each time."""
         import optuna
 
         logging.getLogger("optuna").setLevel(logging.WARNING)
@@ -76,7 +76,7 @@ class TPE(Sampled):
 
 
 def _distributions(space: Space) -> dict[str, Any]:
-    """A space's parameters as Optuna has them, by name."""
+    """Return a space's parameters as Optuna has them, by name."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution
 
     choices = {choice.name: CategoricalDistribution(choice.values) for choice in space.choices}

@@ -21,7 +21,6 @@ from fmim.runner.backends.backend import Resources
 from fmim.runner.backends.ray_backend import RayBackend
 from fmim.runner.backends.ray_cluster import RayCluster, cluster_for
 from fmim.runner.ending.exit_codes import DONE
-from fmim.runner.forecast.forecast import Forecast
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim_core.data.bank.bank import Bank
 from fmim_core.machine import cores
@@ -213,7 +212,7 @@ def test_the_command_predicts(running: RayCluster, tmp_path: Path, fmim_here: Pr
     assert done.returncode == 0, done.stderr
     content = CalibrationFile.read(tmp_path / "out" / "calibration.json")
     assert (content.backend, len(content.calibration["timings"])) == ("ray", 1)
-    check_prediction(content, Forecast(**content.forecast.model_dump()), Work(20, 32, 7680))
+    check_prediction(content.forecast, Work(20, 32, 7680))
     assert "for 20 trials" in done.stdout
 
 

@@ -14,12 +14,12 @@ from fmim.plan.workload import Work, Workload
 from fmim.printing.console import TextConsole
 from fmim.runner.forecast import calibrate as calibration_module
 from fmim.runner.forecast.calibrate import Calibration, Probes, Timing, timing_of, training_key
-from fmim.runner.forecast.forecast import Forecast, forecast
+from fmim.runner.forecast.forecast import forecast
 from fmim.runner.reuse.earlier import EarlierTrials
 from fmim.runner.search.tpe import TPE
 from fmim.terminal.predicting import predict_here
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import CalibrationFile, Cost, EpochRow, Record, TrialError, record_path
+from fmim_core.records import CalibrationFile, Cost, EpochRow, ForecastEntry, Record, TrialError, record_path
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial
 from fmim_spaces.domain import Space, Uniform
@@ -46,7 +46,7 @@ def invented(plan: Plan, timing: Timing = TIMING, **around: float) -> Calibratio
     return Calibration(timings=dict.fromkeys(keys, timing), trials=0, **seconds)
 
 
-def predicted(plan: Plan, bank: Bank, slots: int, calibration: Calibration, preparation: float = 0.0) -> Forecast:
+def predicted(plan: Plan, bank: Bank, slots: int, calibration: Calibration, preparation: float = 0.0) -> ForecastEntry:
     workload = Workload(plan, bank.development())
     return forecast(plan, workload, bank, calibration, slots, 0.5, preparation, EarlierTrials(Path()))
 
@@ -232,13 +232,12 @@ def few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration_module, "MEASURED_S", 0.1)
 
 
-def check_prediction(content: CalibrationFile, found: Forecast, total: Work) -> None:
+def check_prediction(found: ForecastEntry, total: Work) -> None:
     """Counts are exact; seconds are some."""
     assert Work(found.trials, found.epochs, found.images) == total
     for value in (found.wall_s, found.device_seconds, found.peak_memory):
         assert math.isfinite(value)
         assert value > 0
-    assert content.forecast.model_dump() == vars(found)
 
 
 @pytest.mark.slow
@@ -247,11 +246,13 @@ def test_a_small_plan_is_predicted_and_nothing_but_the_prediction_is_left(tmp_pa
     plan = mini_plan()
     options = options_in(tmp_path, out=tmp_path / "out")
     with (tmp_path / "screen.txt").open("w") as file:
-        found = predict_here(plan, options, TextConsole(file=file, width=200))
+        predicted = predict_here(plan, options, TextConsole(file=file, width=200))
     content = CalibrationFile.read(tmp_path / "out" / "calibration.json")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["calibration.json"]
     assert not record_path(tmp_path / "out", "x").parent.exists()
-    check_prediction(content, found, Work(14, 20, found.images))
+    assert content == predicted
+    found = content.forecast
+    check_prediction(found, Work(14, 20, found.images))
     assert (content.study, content.preset, content.seed) == ("automargin_vs_grid", "mini", 0)
     assert (content.replicates, content.epochs, content.slots, content.backend) == (4, 2, 1, "inline")
     screen = (tmp_path / "screen.txt").read_text()
