@@ -10,6 +10,7 @@ import typer
 
 from fmim.commands.completion import complete_data, complete_preset
 from fmim.printing.console import TextConsole
+from fmim.printing.progress_bar import ProgressBar
 from fmim.runner.ending.exit_codes import BAD_INPUT
 
 app = typer.Typer(
@@ -117,10 +118,10 @@ def prepare(
 ) -> None:
     """Check a data set's tables and make the bank that `fmim run` would. Exit code 2 where it cannot be used."""
     from fmim.commands.options import STUDIES, banks_beside
-    from fmim.data.banks import bank_of
     from fmim.data.inspection import inspect_data
     from fmim.data.show import show_bank, show_description, show_findings
     from fmim.declare.presets import find_preset
+    from fmim_core.data.bank.building import build_bank
 
     console = TextConsole()
     inspection = inspect_data(data, data_root, preset, seed, metadata_only)
@@ -133,8 +134,9 @@ def prepare(
         console.say(hint)
         raise typer.Exit(BAD_INPUT)
     begun, source, size = time.perf_counter(), inspection.source(), find_preset(preset).image_size
-    bank, made = bank_of(source, size, banks or banks_beside(STUDIES), console)
-    show_bank(bank, made, time.perf_counter() - begun, console)
+    with ProgressBar(f"decoding {source.description.name}", console) as bar:
+        bank = build_bank(source, size, banks or banks_beside(STUDIES), bar, console.warn)
+    show_bank(bank, bar.called, time.perf_counter() - begun, console)
 
 
 @app.command()

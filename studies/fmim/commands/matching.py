@@ -10,6 +10,7 @@ import typer
 
 from fmim.commands.arguments import StudyFolder, new_folder
 from fmim.printing.console import TextConsole
+from fmim.printing.progress_bar import ProgressBar
 
 if TYPE_CHECKING:
     from fmim.matching.images import GivenImages, Side, Split
@@ -51,11 +52,10 @@ def embed(
     images = images_at(table, replicate.study, data_root, side or "")
     images = images if split is None else images.of_split(split)
     console = TextConsole()
-    from fmim.data.banks import progress_bar
     from fmim.matching.model import load_replicate
 
     model = load_replicate(replicate, device)
-    with progress_bar(f"embedding {images.origin}", console) as progress:
+    with ProgressBar(f"embedding {images.origin}", console) as progress:
         embeddings = model.embed(images, progress=progress)
     write_embeddings(to, images.about, embeddings, replicate.sentence)
     say = f"{len(images):,} embeddings of {embeddings.shape[1]} numbers: {to}\n{replicate.sentence}"
@@ -97,12 +97,11 @@ def match(
     if split is not None:
         asked, searched = _of_split(asked, searched, split)
     console = TextConsole()
-    from fmim.data.banks import progress_bar
     from fmim.matching.model import load_replicate
     from fmim.matching.show import show_ranking
 
     model = load_replicate(replicate, device)
-    with progress_bar(f"embedding queries and {gallery}", console) as progress:
+    with ProgressBar(f"embedding queries and {gallery}", console) as progress:
         ranking = model.ranking(asked, searched, top, progress)
     show_ranking(ranking, console)
     console.say(replicate.sentence)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from fmim.data.banks import progress_bar
 from fmim.data.sources import find_listing
 from fmim.declare.presets import find_preset
 from fmim.printing.console import TextConsole
+from fmim.printing.progress_bar import ProgressBar
 from fmim_core.data.listings.check import Read, check_images, unnamed_images
 from fmim_core.data.listings.contact_sheet import contact_rows, contact_sheet
 from fmim_core.data.listings.listing import FileSource, Listing
@@ -72,7 +72,7 @@ def inspect_data(data: str, root: Path | None, preset: str, seed: int, metadata_
 
 def check_files(inspection: Inspection, console: TextConsole) -> None:
     """Add to the findings what the images themselves tell, and which image files beside a manifest it does not name."""
-    with progress_bar(f"checking {inspection.description.name}", console) as progress:
+    with ProgressBar(f"checking {inspection.description.name}", console) as progress:
         check_images(inspection.index, inspection.rows, inspection.read, inspection.findings, progress)
     if inspection.listing and inspection.listing.written_by_user:
         unnamed_images(inspection.listing.root, inspection.listing.paths, inspection.findings)

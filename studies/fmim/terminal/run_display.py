@@ -7,12 +7,11 @@ from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.live import Live
-from rich.progress import MofNCompleteColumn
-from rich.progress import Progress as Bar
 from rich.text import Text
 
 from fmim.plan import Plan
 from fmim.printing.console import TextConsole
+from fmim.printing.progress_bar import ProgressBar
 from fmim.runner.schedule.study_progress import StudyProgress
 from fmim.terminal.ending import show_next, show_results
 from fmim.terminal.progress import arms_of, in_one_line, running_of
@@ -31,7 +30,7 @@ class RunDisplay:
         self._console = console
         self._redraws = console.is_terminal and not console.is_dumb_terminal
         self._live: Live | None = None
-        self._bar: Bar | None = None
+        self._bar = ProgressBar("decoding", console)
         self._study: StudyProgress | None = None
         self._left: tuple[float, float] | None = None  # seconds, and when that was known
         self._line: tuple[float, int] = (0.0, 0)  # when it was printed last, and with how many trials
@@ -41,7 +40,7 @@ class RunDisplay:
 
     def __exit__(self, *error: object) -> None:
         self.trials_over()
-        self._end_bar()
+        self._bar.__exit__()
 
     def stage(self, what: str) -> None:
         """Say what begins now, and may take seconds."""
@@ -61,15 +60,7 @@ class RunDisplay:
 
     def decoded(self, done: int, images: int) -> None:
         """Draw a bar, where there is a terminal, until all images are decoded."""
-        if self._bar is None and self._console.is_terminal:
-            columns = (*Bar.get_default_columns(), MofNCompleteColumn())
-            self._bar = Bar(*columns, console=self._console, transient=True)
-            self._bar.add_task("decoding", total=images)
-            self._bar.start()
-        if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=done)
-        if done == images:
-            self._end_bar()
+        self._bar(done, images)
 
     def planned(self, plan: Plan, slots: int, device: str) -> None:
         """Say what will run."""
@@ -126,8 +117,3 @@ class RunDisplay:
     def _in_one_line(self, study: StudyProgress) -> str:
         left = None if self._left is None else max(0.0, self._left[0] - (time.monotonic() - self._left[1]))
         return in_one_line(study, left)
-
-    def _end_bar(self) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from fmim.data.banks import bank_of
-from fmim.printing.console import TextConsole
 from fmim.runner.backends.ray_cluster import cluster_for
 from fmim.runner.backends.ray_nodes import check_on_nodes, fault_of_bank
 from fmim_core.data.bank.bank import Bank
@@ -52,13 +49,10 @@ def test_what_is_wrong_on_a_node_is_said_in_words(banks: tuple[Bank, Bank]) -> N
 
 
 def test_a_spoilt_bank_is_told_and_built_again(tmp_path: Path) -> None:
-    source, told = PhantomSource(MINI.phantom), io.StringIO()
+    source, told = PhantomSource(MINI.phantom), list[str]()
     spoil(build_bank(source, MINI.image_size, tmp_path / "banks"))
-    bank, made = bank_of(source, MINI.image_size, tmp_path / "banks", TextConsole(file=told, width=1000))
-    assert made
-    assert re.search(
-        r"images\.u8 \(rows 0 to .*\) changed after the bank was built: moved to .*\.damaged-", told.getvalue()
-    )
+    bank = build_bank(source, MINI.image_size, tmp_path / "banks", tell=told.append)
+    assert re.search(r"images\.u8 \(rows 0 to .*\) changed after the bank was built: moved to .*\.damaged-", told[0])
     assert fault_of_bank(str(bank.path), bank.fingerprint) is None
 
 
