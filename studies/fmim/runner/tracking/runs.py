@@ -18,7 +18,7 @@ from fmim.runner.tracking.address import ARTIFACTS, TrackingAddress
 from fmim.runner.tracking.database import prepare
 from fmim.runner.tracking.summary import Summary
 from fmim.runner.tracking.trial_run import milliseconds
-from fmim_core.records import DataEntry, EpochRow, Record, StudyFile, flat, study_path
+from fmim_core.records import DataEntry, Record, StudyFile, flat, study_path
 
 # A stopped trial ended as it was meant to; the tag fmim.status tells it from a completed one.
 STATUS = {"completed": "FINISHED", "stopped": "FINISHED", "diverged": "FAILED", "failed": "FAILED"}
@@ -72,19 +72,6 @@ class Identity:
         return cls(study.study, study.id, study.preset, parameters, study.created_at, labels, study.data)
 
 
-@dataclass
-class TrialUpdate:
-    """What is to be written of one trial.
-
-    beginning: as much of its record as is known when it begins, if it has. rows: of new epochs. record: if it is over.
-    """
-
-    trial: str
-    beginning: Record | None = None
-    rows: list[EpochRow] = field(default_factory=list)
-    record: Record | None = None
-
-
 class Runs:
     """The runs of one study folder.
 
@@ -126,7 +113,7 @@ class Runs:
         if found is not None and (found.status, found.end_time) == end:  # which is what is written last
             self.caught_up["unchanged"] += 1
         else:
-            self.write(TrialUpdate(record.trial, record, record=record))
+            self.write(record, over=True)
             self.caught_up["created" if found is None else "updated"] += 1
 
     def close_left_running(self) -> None:
@@ -176,44 +163,42 @@ class Runs:
             self._log_data(run.info.run_id, "development, test")
         return str(run.info.run_id)
 
-    def write(self, update: TrialUpdate) -> None:
-        """Write what is new of a trial."""
-        trial, record, beginning = update.trial, update.record, update.beginning
-        if trial not in self._logged:  # a worker may die before its trial begins
-            beginning = beginning or record
-        parameters = {} if beginning is None else self._open(trial, beginning)
+    def write(self, record: Record, over: bool) -> None:
+        """Write what is new of a trial: of its record so far, or of the record with which it is over."""
+        trial = record.trial
+        parameters = self._open(record) if trial not in self._logged else {}
         run, logged = self._runs[trial], self._logged[trial]
-        rows = update.rows if record is None else record.history
-        metrics = trial_run.metrics_of_epochs(rows, after=logged)
-        if record is None:
+        metrics = trial_run.metrics_of_epochs(record.history, after=logged)
+        if not over:
             self._log(run.run_id, metrics, parameters)
         else:
             metrics += trial_run.metrics_of_the_end(record)
             self._log(run.run_id, metrics, parameters, trial_run.tags_of_the_end(record))
             self._write_record(record, run.artifact_uri)
             self._client.set_terminated(run.run_id, STATUS[record.status], milliseconds(record.ended_at))
-        self._logged[trial] = max([logged, *(row.epoch for row in rows)])
+        self._logged[trial] = max([logged, *(row.epoch for row in record.history)])
 
-    def _open(self, trial: str, beginning: Record) -> dict[str, Any]:
+    def _open(self, record: Record) -> dict[str, Any]:
         """Make a trial's run, or open it again; return those of its parameters that it has not got.
 
         A killed process may not have written them, and none can be written over, though a field that decides no result
         may have changed since.
         """
-        parameters, found = trial_run.parameters_of(beginning), self._runs.get(trial)
+        parameters, found = trial_run.parameters_of(record), self._runs.get(record.trial)
+        self._logged[record.trial] = 0
         if found is not None:
             self._client.update_run(found.run_id, "RUNNING")
             history = self._client.get_metric_history(found.run_id, "loss")
-            self._logged[trial] = max((metric.step for metric in history), default=0)
+            self._logged[record.trial] = max((metric.step for metric in history), default=0)
             known = self._client.get_run(found.run_id).data.params
             parameters = {name: value for name, value in parameters.items() if name not in known}
         else:
             tags = {"fmim.study_id": self._identity.study_id, "mlflow.parentRunId": self._parent}
-            name, began = trial_run.run_name(beginning, self._identity.labels), milliseconds(beginning.started_at)
-            tags |= trial_run.tags_of(beginning)
+            name, began = trial_run.run_name(record, self._identity.labels), milliseconds(record.started_at)
+            tags |= trial_run.tags_of(record)
             found = self._client.create_run(self._experiment, start_time=began, tags=tags, run_name=name).info
-            self._runs[trial], self._logged[trial] = found, 0
-        self._log_data(found.run_id, trial_run.context_of(beginning))
+            self._runs[record.trial] = found
+        self._log_data(found.run_id, trial_run.context_of(record))
         return parameters
 
     def _log_data(self, run: str, context: str) -> None:
@@ -264,11 +249,11 @@ class Runs:
         self._log(self._parent, summary.metrics, tags=tags)
         yield
         for path in (out / name for name in ("report", "study.json", "selection.json")):
-            for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-                if file.is_file():
-                    folder = file.parent.relative_to(out).as_posix()
-                    self._client.log_artifact(self._parent, str(file), None if folder == "." else folder)
-                    yield
+            if path.is_dir():
+                self._client.log_artifacts(self._parent, str(path), path.name)
+            elif path.exists():
+                self._client.log_artifact(self._parent, str(path))
+            yield
         runs = {trial: run.run_id for trial, run in self._runs.items()}
         yield from write_winners(self._client, self._experiment, runs, out, summary.study)
 

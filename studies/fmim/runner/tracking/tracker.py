@@ -7,11 +7,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.runs import Identity, Runs, TrialUpdate
+from fmim.runner.tracking.runs import Identity, Runs
 from fmim_core.records import EpochRow, Record, now
 from fmim_core.trial.spec import TrialSpec
 
@@ -45,7 +44,8 @@ class Tracker:
     ) -> None:
         self._address, self._records, self._tell = address, records, tell
         self._runs = Runs(address, identity, tell)
-        self._waiting: dict[str, TrialUpdate] = {}  # by trial, the one that waits longest first
+        self._running: dict[str, Record] = {}  # by trial: what is known of it so far
+        self._waiting: dict[str, tuple[Record, bool]] = {}  # and whether it is over; the one that waits longest first
         self._changed = threading.Condition()  # of all of these
         self._busy_since: float | None = time.monotonic()
         self._off = self._told = self._closing = False
@@ -63,25 +63,25 @@ class Tracker:
 
     def started(self, spec: TrialSpec) -> None:
         """Make a trial's run, or open it again."""
-        with self._update_of(spec) as update:
-            update.beginning = spec.record(now())
+        self._take(spec.record(now()))
 
     def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
         """Write an epoch's row, with the epoch as the step."""
-        with self._update_of(spec) as update:
-            update.rows.append(row)
+        so_far = self._running.get(spec.id) or spec.record(now())
+        self._take(so_far.model_copy(update={"history": (*so_far.history, row)}))
 
     def finished(self, spec: TrialSpec, record: Record) -> None:
         """Write what is still missing of a trial, final metrics, cost, the record itself, and the status."""
-        with self._update_of(spec) as update:
-            update.record = record
+        self._take(record, over=True)
 
-    @contextmanager
-    def _update_of(self, spec: TrialSpec) -> Iterator[TrialUpdate]:
+    def _take(self, record: Record, over: bool = False) -> None:
         with self._changed:
+            self._running[record.trial] = record
+            if over:
+                del self._running[record.trial]
             self._lose_patience()
-            update = TrialUpdate(spec.id)
-            yield update if self._off else self._waiting.setdefault(spec.id, update)
+            if not self._off:
+                self._waiting[record.trial] = record, over
             self._changed.notify_all()
 
     def settle(self, timeout_s: float = 120.0) -> bool:
@@ -162,10 +162,10 @@ class Tracker:
 
     def _follow(self) -> Iterator[None]:
         while (update := self._next()) is not None:
-            self._runs.write(update)
+            self._runs.write(*update)
             yield
 
-    def _next(self) -> TrialUpdate | None:
+    def _next(self) -> tuple[Record, bool] | None:
         """Return what has waited longest, once there is something; None at the end."""
         with self._changed:
             self._busy_since = None

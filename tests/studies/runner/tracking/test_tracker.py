@@ -11,7 +11,7 @@ from mlflow import MlflowClient
 
 from fmim.plan import Plan
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.runs import Identity, Runs, TrialUpdate
+from fmim.runner.tracking.runs import Identity, Runs
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Member, Record, flat
@@ -43,7 +43,7 @@ def test_a_trial_that_is_over_is_written_whole_with_its_own_times(tiny_bank: Ban
     record = record.changed({"started_at": "2026-01-02T03:04:05.678Z", "ended_at": "2026-01-02T04:04:05.678Z"})
     runs = Runs(address(tmp_path), IDENTITY, print)
     list(runs.connect())
-    runs.write(TrialUpdate(spec.id, beginning=record, record=record))
+    runs.write(record, over=True)
     client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
     (run,) = client.search_runs(["1"], f"tags.`fmim.trial` = '{spec.id}'")
     assert (run.info.start_time, run.info.end_time) == tuple(map(milliseconds, (record.started_at, record.ended_at)))
@@ -67,8 +67,8 @@ def test_a_fold_ensemble_shows_the_first_curve_and_each_members_validation(tiny_
     )
     runs = Runs(address(tmp_path), IDENTITY, print)
     list(runs.connect())
-    runs.write(TrialUpdate(spec.id, beginning=record, rows=[*rows, *rows[:2]]))  # the second member has begun
-    runs.write(TrialUpdate(spec.id, record=record.changed({"history": rows, "members": members})))
+    runs.write(record.model_copy(update={"history": (*rows, *rows[:2])}), over=False)  # the second member has begun
+    runs.write(record.changed({"history": rows, "members": members}), over=True)
     client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
     (run,) = client.search_runs(["1"], f"tags.`fmim.trial` = '{spec.id}'")
     assert [metric.step for metric in client.get_metric_history(run.info.run_id, "loss")] == [1, 2, 3]
