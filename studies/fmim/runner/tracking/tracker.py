@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -27,8 +26,9 @@ class Tracker:
     It begins with the records that MLflow has not got. What happens to a trial while the thread is busy with others is
     put together and written in one go, so that a slow server or disk costs details of time and not memory.
 
-    At the first trouble, or when something takes longer than `PATIENCE_S`, the mirror is off and `tell` is told so,
-    once: records are the truth. If MLflow had worked before, the mirror catches up with the records when it is closed.
+    At the first trouble, or where the end waits longer than `PATIENCE_S` for one thing to be written, the mirror is off
+    and `tell` is told so, once: records are the truth. If MLflow had worked before, the mirror catches up with the
+    records when it is closed.
 
     Args:
         records: reads those of trials that are over; called by the thread.
@@ -47,8 +47,7 @@ class Tracker:
         self._running: dict[str, Record] = {}  # by trial: what is known of it so far
         self._waiting: dict[str, tuple[Record, bool]] = {}  # and whether it is over; the one that waits longest first
         self._changed = threading.Condition()  # of all of these
-        self._busy_since: float | None = time.monotonic()
-        self._off = self._told = self._closing = False
+        self._busy, self._off, self._told = True, False, False
         self.written = 0  # how many things the thread has written
         self._ending: tuple[str, Path, str | None] | None = None
         self._thread = threading.Thread(target=self._work, name="mlflow-mirror", daemon=True)
@@ -79,7 +78,6 @@ class Tracker:
             self._running[record.trial] = record
             if over:
                 del self._running[record.trial]
-            self._lose_patience()
             if not self._off:
                 self._waiting[record.trial] = record, over
             self._changed.notify_all()
@@ -87,7 +85,7 @@ class Tracker:
     def settle(self, timeout_s: float = 120.0) -> bool:
         """Wait until what there is so far is mirrored, or has failed; return whether it is within the time."""
         with self._changed:
-            return self._changed.wait_for(lambda: not self._waiting and self._busy_since is None, timeout_s)
+            return self._changed.wait_for(lambda: not self._waiting and not self._busy, timeout_s)
 
     def close(self, status: str, out: Path, ended_at: str | None = None) -> bool:
         """Mirror the study's results, and end the parent run with `status`; return whether all is mirrored.
@@ -97,23 +95,15 @@ class Tracker:
             ended_at: when the parent run has ended; now if nothing is said.
         """
         with self._changed:
-            self._ending, self._closing = (status, out, ended_at), True
-            self._busy_since = self._busy_since or time.monotonic()
+            self._ending = status, out, ended_at
             self._changed.notify_all()
-        while self._thread.is_alive() and (left := self._patience_left()) > 0:
-            self._thread.join(left)
-        with self._changed:
-            if self._thread.is_alive():
-                self._lose_patience()
-            return not self._off
-
-    def _patience_left(self) -> float:
-        with self._changed:
-            return PATIENCE_S - (time.monotonic() - (self._busy_since or time.monotonic()))
-
-    def _lose_patience(self) -> None:
-        if not self._off and self._patience_left() <= 0:
+        before = -1
+        while self._thread.is_alive() and self.written > before:
+            before = self.written
+            self._thread.join(PATIENCE_S)
+        if self._thread.is_alive():
             self._switch_off(f"no answer for {PATIENCE_S:.0f} s")
+        return not self._off
 
     def _switch_off(self, trouble: str) -> None:
         with self._changed:
@@ -128,26 +118,28 @@ class Tracker:
 
     def _work(self) -> None:
         works = self._attempt(self._catch_up()) and self._attempt(self._follow())
-        with self._changed:
-            self._busy_since = None
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: self._closing)
-            self._busy_since = time.monotonic()
+        self._wait_for(lambda: self._ending)
         if self.written and not works:  # it may have been away for a while only
             self._off = False
             works = self._attempt(self._catch_up())
         if works:
             self._attempt(self._end())
 
+    def _wait_for(self, something: Callable[[], object]) -> None:
+        """Wait for something to do."""
+        with self._changed:
+            self._busy = False
+            self._changed.notify_all()
+            self._changed.wait_for(something)
+            self._busy = True
+
     def _attempt(self, steps: Iterator[None]) -> bool:
-        """Take steps, each of which writes something, as long as the mirror is on."""
+        """Take steps, each of which writes something, as long as the mirror is on; return whether it still is."""
         try:
             for _ in steps:
-                with self._changed:
-                    self.written += 1
-                    self._busy_since = time.monotonic()
-                    if self._off:  # that came too late, and what followed was not kept
-                        break
+                self.written += 1
+                if self._off:  # that came too late
+                    break
         except Exception as error:
             self._switch_off(f"{type(error).__name__}: {error}")
         return not self._off
@@ -161,18 +153,14 @@ class Tracker:
         yield
 
     def _follow(self) -> Iterator[None]:
-        while (update := self._next()) is not None:
-            self._runs.write(*update)
+        while True:
+            self._wait_for(lambda: self._waiting or self._ending)
+            with self._changed:
+                if not self._waiting:
+                    return
+                record, over = self._waiting.pop(next(iter(self._waiting)))
+            self._runs.write(record, over)
             yield
-
-    def _next(self) -> tuple[Record, bool] | None:
-        """Return what has waited longest, once there is something; None at the end."""
-        with self._changed:
-            self._busy_since = None
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: self._waiting or self._closing)
-            self._busy_since = time.monotonic()
-            return self._waiting.pop(next(iter(self._waiting))) if self._waiting else None
 
     def _end(self) -> Iterator[None]:
         assert self._ending is not None
