@@ -14,7 +14,6 @@ from fmim.runner.backends.opening import open_backend
 from fmim.runner.backends.ray_cluster import RayCluster, cluster_for
 from fmim.runner.checked import CheckedPlan, check_plan
 from fmim.runner.ending.exit_codes import DONE, INTERRUPTED, SOME_FAILED
-from fmim.runner.ending.signals import announced
 from fmim.runner.folder.locks import locked, move_aside
 from fmim.runner.folder.outcomes import outcomes_of_plan, set_damaged_forecast_aside
 from fmim.runner.folder.overview import update_overview
@@ -150,13 +149,11 @@ class _Execution:
 
         trials = Dispatcher(plan, self.bank, out, done, [study, self.tracker], selected, shared)
         try:
-            with (
-                kept_current(study, out, self.setup.command, observer.progress),
-                announced(lambda: observer.note("stopping … (running trials keep their last checkpoint)")),
-            ):
+            with kept_current(study, out, self.setup.command, observer.progress):
                 backend.run(trials, out, plan.trials)
         except KeyboardInterrupt:
             code = INTERRUPTED
+            observer.note("stopping … (running trials keep their last checkpoint)")
         finally:
             observer.trials_over()
         if code == DONE and not trials.complete:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -15,7 +14,7 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def ends_as_by_ctrl_c() -> Iterator[None]:
-    """SIGTERM, and SIGHUP of a terminal that is closed, end the block as Ctrl-C does.
+    """Let SIGTERM, and SIGHUP of a terminal that is closed, end the block as Ctrl-C does.
 
     Then the tracker says KILLED, the report is built, and the same command goes on with the study.
     """
@@ -36,29 +35,8 @@ def ends_as_by_ctrl_c() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-@contextmanager
-def announced(tell: Callable[[], None]) -> Iterator[None]:
-    """Where Ctrl-C or SIGTERM ends the block, `tell` is called at once, before anything is waited for."""
-
-    def handler(number: int, frame: FrameType | None) -> None:
-        signal.signal(number, before[number])  # the next one finds what is there without us
-        tell()
-        signal.raise_signal(number)
-
-    main = threading.current_thread() is threading.main_thread()  # another one can set none
-    found = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM) if main}
-    before = {number: one for number, one in found.items() if callable(one)}  # not where it is ignored
-    for number in before:
-        signal.signal(number, handler)
-    try:
-        yield
-    finally:
-        for number, one in before.items():
-            signal.signal(number, one)
-
-
 def _leave(terminals: Iterable[int]) -> None:
-    """Nothing can be written to a terminal that has gone: what would be told goes nowhere, instead of failing."""
+    """Send what would be told nowhere: writing to a terminal that has gone would fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for terminal in terminals:
         os.dup2(nowhere, terminal)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from fmim.commands.program import Program
 from fmim.runner.ending.exit_codes import INTERRUPTED
-from fmim.runner.ending.signals import announced, ends_as_by_ctrl_c
+from fmim.runner.ending.signals import ends_as_by_ctrl_c
 from fmim_core.records import StudyFile
 from tests.stress import processes
 from tests.support.own_files import ONE_ARM, write_files
@@ -78,33 +78,6 @@ def test_a_program_under_nohup_does_not_end_with_its_terminal() -> None:
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_what_ends_a_block_is_announced_at_once(number: signal.Signals) -> None:
-    said: list[str] = []
-    as_found = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has it ignored in the background
-    try:
-        with ends_as_by_ctrl_c():
-            before = signal.getsignal(number)
-            with pytest.raises(KeyboardInterrupt), announced(lambda: said.append("stopping")):
-                signal.raise_signal(number)
-            said.append("over")
-            assert signal.getsignal(number) is before
-    finally:
-        signal.signal(signal.SIGINT, as_found)
-    assert said == ["stopping", "over"]
-
-
-def test_what_is_ignored_is_not_announced() -> None:
-    said: list[str] = []
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with announced(lambda: said.append("stopping")):
-            signal.raise_signal(signal.SIGINT)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert said == []
 
 
 @pytest.mark.parametrize(("context", "code"), [(KeyboardInterrupt(), INTERRUPTED), (KeyError(), None)])
