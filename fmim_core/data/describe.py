@@ -13,7 +13,7 @@ from fmim_core.metric_names import Interval
 
 @dataclass(frozen=True)
 class Counts:
-    """What is in one split.
+    """Numbers of one split.
 
     male_percent: of the images whose sex is known; None where it is known of none.
     with_disease: images said to show one; None where no image says yes or no.
@@ -38,7 +38,7 @@ class Counts:
 
 
 def describe(index: pd.DataFrame, interval: Interval) -> dict[str, Counts]:
-    """The counts of "train" and "test", queries by the interval; in neither are rows that lack what is counted by."""
+    """Count "train" and "test", queries by the interval; rows that lack what is counted by are in neither."""
     usable = index.dropna(subset=["image", "subject", "split"])
     return {split: _counts(usable[usable["split"] == split], interval) for split in ("train", "test")}
 
@@ -49,25 +49,24 @@ def _counts(part: pd.DataFrame, interval: Interval) -> Counts:
     diseased, known = _share(part, "disease", "yes", "no")
     asked = images.times[images.query_mask]
     times, queries = np.unique(asked[asked >= 0], return_counts=True)
+    summary = images.summary()
     return Counts(
-        images=len(images),
-        subjects=len(np.unique(images.subjects)),
+        images=summary["images"],
+        subjects=summary["subjects"],
         sex_known=sexes,
         male_percent=100 * males / sexes if sexes else None,
         disease_known=known,
         with_disease=diseased if known else None,
-        gallery=int(images.gallery_mask.sum()),
+        gallery=summary["gallery"],
         queries=dict(zip(times.tolist(), queries.tolist(), strict=True)),
         queries_undated=int((asked < 0).sum()),
-        queries_without_match=int((images.query_mask & ~images.matched_query_mask()).sum()),
+        queries_without_match=summary["queries_without_match"],
         months_unknown=int(np.isnan(images.months).sum()),
         not_evaluated=int((~images.query_mask & ~images.gallery_mask).sum()),
     )
 
 
 def _share(part: pd.DataFrame, name: str, value: str, other: str) -> tuple[int, int]:
-    """Images with `value` in a column, and those with either value; none where there is no such column."""
-    if name not in part:
-        return 0, 0
-    count = int((part[name] == value).sum())
-    return count, count + int((part[name] == other).sum())
+    """Count the images with `value` in a column, and those with either value; none where there is no such column."""
+    counts = part[name].value_counts() if name in part else {}
+    return int(counts.get(value, 0)), int(counts.get(value, 0) + counts.get(other, 0))

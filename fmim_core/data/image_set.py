@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ class ImageSet:
 
     @classmethod
     def of(cls, index: pd.DataFrame, images: np.ndarray, interval: Interval = YEAR) -> ImageSet:
-        """The images of the rows of `index` (`source.INDEX_COLUMNS`, `row`, perhaps `role`) in the bank `images`."""
+        """Return the rows of `index` (`source.INDEX_COLUMNS`, `row`, perhaps `role`) as images of the bank `images`."""
         return cls(
             images,
             rows=index["row"].astype(np.int64).to_numpy(copy=True),
@@ -47,33 +47,19 @@ class ImageSet:
         return len(self.rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles a memory-mapped bank as its path: a worker must never be sent the images themselves."""
+        """Pickle a memory-mapped bank as its path: a worker must never be sent the images themselves."""
         images: Any = self.images
         if isinstance(images, np.memmap):
             images = (str(images.filename), images.shape)
-        return _unpickle_image_set, (
-            images,
-            self.rows,
-            self.subjects,
-            self.sides,
-            self.months,
-            self.roles,
-            self.interval,
-        )
+        return _unpickle_image_set, (images, *(getattr(self, part.name) for part in fields(self)[1:]))
 
     def select(self, mask: np.ndarray) -> ImageSet:
-        """The images where `mask` (booleans `(n,)`, or positions) holds; the bank itself is shared, not copied."""
-        return replace(
-            self,
-            rows=self.rows[mask],
-            subjects=self.subjects[mask],
-            sides=self.sides[mask],
-            months=self.months[mask],
-            roles=self.roles[mask],
-        )
+        """Return the images where `mask` (booleans `(n,)`, or positions) holds; the bank itself is not copied."""
+        parts = ("rows", "subjects", "sides", "months", "roles")
+        return replace(self, **{part: getattr(self, part)[mask] for part in parts})
 
     def identities(self, per_side: bool = False) -> np.ndarray:
-        """Identity of each image, int64 `(n,)`: 0, 1, ... in the sorted order of subject (or of subject/side)."""
+        """Return identities, int64 `(n,)`: 0, 1, ... in the sorted order of subject (or of subject/side)."""
         names = self.subjects
         if per_side:
             names = np.array([f"{a}/{b}" for a, b in zip(self.subjects, self.sides, strict=True)], dtype=str)
@@ -81,33 +67,33 @@ class ImageSet:
 
     @property
     def gallery_mask(self) -> np.ndarray:
-        """Images that are searched, bool `(n,)`."""
+        """Tell which images are searched, bool `(n,)`."""
         return is_gallery(self.roles)
 
     @property
     def query_mask(self) -> np.ndarray:
-        """Images that are searched for, bool `(n,)`."""
+        """Tell which images are searched for, bool `(n,)`."""
         return is_query(self.roles)
 
     @property
     def same_set(self) -> bool:
-        """Whether the queries are the gallery: each is then left out of its own ranking."""
+        """Tell whether the queries are the gallery: each is then left out of its own ranking."""
         return BOTH in self.roles
 
     def matched_query_mask(self, per_side: bool = False) -> np.ndarray:
-        """Queries with another image of their identity in this set's gallery, bool `(n,)`: only these can be scored."""
+        """Tell which queries have another image of their identity in this gallery, bool `(n,)`: these can be scored."""
         return is_matched(self.identities(per_side), self.roles)
 
     @property
     def times(self) -> np.ndarray:
-        """Intervals after baseline, int64 `(n,)`: floor(t/interval + 1/2), at least 1 for any query; −1 unknown."""
+        """Return intervals after baseline, int64 `(n,)`: floor(t/interval + 1/2), at least 1 of queries; −1 unknown."""
         known = np.nan_to_num(self.months, nan=0.0)
         times = np.floor(known / self.interval.months + 0.5).astype(np.int64)
         times = np.where(self.query_mask, np.maximum(times, 1), times)
         return np.where(np.isnan(self.months), -1, times)
 
     def summary(self) -> dict[str, Any]:
-        """Counts for a report: images, subjects, queries, those without a match (of the same subject, whatever the
+        """Count for a report: images, subjects, queries, those without a match (of the same subject, whatever the
         side), gallery, and images by time ("unknown" where NaN), under the name of the interval, e.g. "years".
         """
         times, counts = np.unique(self.times, return_counts=True)

@@ -57,7 +57,7 @@ class DeviceImages:
         return len(self._rows)
 
     def batches(self, positions: Tensor, size: int) -> Iterator[Tensor]:
-        """The images at positions `(N,)` (on the CPU), `size` at a time, uint8 `(size, H, W)` on the device.
+        """Return the images at positions `(N,)` (on the CPU), `size` at a time, uint8 `(size, H, W)` on the device.
 
         A batch is good until the next one is asked for.
         """
@@ -88,7 +88,7 @@ class Streamed:
         self._used = [torch.cuda.Event() for _ in range(BATCHES_AHEAD)]
 
     def batches(self, rows: Sequence[Tensor]) -> Iterator[Tensor]:
-        """The images of those rows of the bank, batch by batch."""
+        """Yield the images of those rows of the bank, batch by batch."""
         self._stream.wait_stream(torch.cuda.current_stream(self._device))  # the memory may still be in use there
         try:
             for number, images in enumerate(fetched_ahead(lambda number: self._fetch(number, rows[number]), len(rows))):
@@ -112,7 +112,7 @@ class Streamed:
 
 
 def fetched_ahead(fetch: Callable[[int], T], count: int) -> Iterator[T]:
-    """`fetch(0)` to `fetch(count - 1)`, in order, by a thread that is at most `BATCHES_AHEAD` of what has been used up.
+    """Yield `fetch(0)` to `fetch(count - 1)`, in order, by a thread that is at most `BATCHES_AHEAD` of what has been used up.
 
     A result is used up when the next one is asked for; fetch(n + BATCHES_AHEAD) starts after that of n. What `fetch`
     raises is raised here, in its turn.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -121,45 +121,37 @@ def manifest(
 
 
 def _index(path: Path, table: TextTable, findings: Findings) -> pd.DataFrame:
-    def column(name: str, known: CellParser, what: str, fallback: str | None = None) -> list[Any]:
-        """Return the column through `known`, whose None marks a mistake: an error, or a warning and `fallback`."""
-        cells = table.column(name)
-        missing = MISSING_NAMES if name == "subject" else MISSING
+    """Return the index with None for cells that cannot be used, of which an error tells."""
+    roles = {role: role for role in ROLES}
+    parsers: dict[str, tuple[CellParser, str, str | None]] = {  # what is told of mistakes, and what stands instead
+        "image": (lambda cell: _inside(path.parent, cell), f"images not inside {path.parent}", None),
+        "subject": (lambda cell: cell or None, "rows without a subject", None),
+        "months": (
+            months_of,
+            f"months that are not a number from 0 to {MAX_MONTHS} (12.5; not 12,5, nor a date), or blank",
+            None,
+        ),
+        "side": (one_of(SIDES), "sides other than L, R, left, right, blank", None),
+        "split": (one_of(SPLITS), f"splits other than {', '.join(SPLITS)}", None),
+        "role": (one_of(roles), f"roles other than {', '.join(ROLES[1:])}, blank", None),
+        "sex": (one_of(SEXES), "sexes other than M, F, male, female, taken as unknown", ""),
+        "age": (age_of, f"ages that are not a number from 0 to {MAX_AGE}, taken as unknown", ""),
+        "view": (str, "", ""),
+        "disease": (one_of(ANSWERS), "diseases other than yes, no, true, false, 1, 0, taken as unknown", ""),
+        "grade": (one_spelling, "", ""),
+        "tkr": (one_of(ANSWERS), "tkr other than yes, no, true, false, 1, 0, taken as unknown", ""),
+    }
+    columns: dict[str, list[Any]] = {"split": ["train"] * len(table)}
+    for name, (known, what, instead) in parsers.items():
+        if name not in table.cells and name not in ("months", "side"):
+            continue
+        cells, missing = table.column(name), MISSING_NAMES if name == "subject" else MISSING
         blank = [cell.lower() in missing for cell in cells]
         values = [known("" if is_blank else cell) for cell, is_blank in zip(cells, blank, strict=True)]
-
         findings.note(f"{name} taken as blank", table.where(blank, name))
         wrong = table.where((value is None for value in values), name)
-        if fallback is None:
-            findings.error(what, wrong)
-            return values
-        findings.warning(what, wrong)
-        return [fallback if value is None else value for value in values]
-
-    what_months = f"months that are not a number from 0 to {MAX_MONTHS} (12.5; not 12,5, nor a date), or blank"
-    columns = {
-        "image": column("image", lambda cell: _inside(path.parent, cell), f"images not inside {path.parent}"),
-        "subject": column("subject", lambda cell: cell or None, "rows without a subject"),
-        "months": column("months", months_of, what_months),
-        "side": column("side", one_of(SIDES), "sides other than L, R, left, right, blank"),
-        "split": ["train"] * len(table),
-    }
-    if "split" in table.cells:
-        columns["split"] = column("split", one_of(SPLITS), f"splits other than {', '.join(SPLITS)}")
-    if "role" in table.cells:
-        known_roles = {role: role for role in ROLES}
-        columns["role"] = column("role", one_of(known_roles), f"roles other than {', '.join(ROLES[1:])}, blank")
-    about: dict[str, tuple[CellParser, str]] = {
-        "sex": (one_of(SEXES), "sexes other than M, F, male, female, taken as unknown"),
-        "age": (age_of, f"ages that are not a number from 0 to {MAX_AGE}, taken as unknown"),
-        "view": (str, ""),
-        "disease": (one_of(ANSWERS), "diseases other than yes, no, true, false, 1, 0, taken as unknown"),
-        "grade": (one_spelling, ""),
-        "tkr": (one_of(ANSWERS), "tkr other than yes, no, true, false, 1, 0, taken as unknown"),
-    }
-    for name, (known, what) in about.items():
-        if name in table.cells:
-            columns[name] = column(name, known, what, fallback="")
+        (findings.error if instead is None else findings.warning)(what, wrong)
+        columns[name] = [instead if value is None else value for value in values]
     return pd.DataFrame({name: columns[name] for name in EVERY_COLUMN if name in columns})
 
 
@@ -175,10 +167,12 @@ def _check_files(root: Path, images: Sequence[str | None], places: Sequence[str]
     other = {image: other_than_file(root / image) for image in missing if os.path.exists(root / image)}
     findings.error("missing image files", [shortened(image) for image in missing if image not in other])
     findings.error("images that are no files", [f"{shortened(image)} ({kind})" for image, kind in other.items()])
-    findings.error("missing files whose names are written otherwise on disk", _written_otherwise(root, missing))
+    on_disk = cache(lambda folder: {caseless(path.name): path.name for path in folder.glob("*")})  # none if unreadable
+    there = [(image, on_disk((root / image).parent).get(caseless(Path(image).name))) for image in missing]
+    otherwise = [f"{image} ({name!r} is there)" for image, name in there if name and name != Path(image).name]
+    findings.error("missing files whose names are written otherwise on disk", otherwise)
     what = f"images that links lead out of {root}: copy the files into it, or put the table into a folder above them"
-    real_folder = cache(os.path.realpath)
-    inside, led_out = os.path.join(root, ""), []
+    real_folder, inside, led_out = cache(os.path.realpath), os.path.join(root, ""), []
     for place, image in zip(places, images, strict=True):
         if image:
             folder, name = os.path.split(inside + image)
@@ -188,35 +182,19 @@ def _check_files(root: Path, images: Sequence[str | None], places: Sequence[str]
     findings.error(what, led_out)
 
 
-def _written_otherwise(root: Path, missing: Iterable[str]) -> list[str]:
-    """Find the images whose folder has a file instead that differs in case or in how accents are made."""
-
-    @cache
-    def by_form(folder: Path) -> dict[str, str]:
-        try:
-            return {caseless(name): name for name in os.listdir(folder)}
-        except OSError:
-            return {}
-
-    there = [(image, by_form((root / image).parent).get(caseless(Path(image).name))) for image in missing]
-    return [f"{image} ({name!r} is there)" for image, name in there if name and name != Path(image).name]
-
-
 def _check_subjects(subjects: Iterable[str], findings: Findings) -> None:
     """Add subjects that are hardly two people: one person under two names could be on both sides of a split."""
-    same: dict[str, set[str]] = defaultdict(set)
-    alike: dict[str, set[str]] = defaultdict(set)
-    for subject in sorted(subjects):
-        same[one_spelling(subject)].add(subject)
-        alike[caseless(subject)].add(subject)
 
-    def groups(by: dict[str, set[str]]) -> list[str]:
-        return [" = ".join(repr(shortened(name)) for name in sorted(names)) for names in by.values() if len(names) > 1]
+    def alike(by: Callable[[str], str]) -> list[str]:
+        groups: dict[str, list[str]] = defaultdict(list)
+        for subject in sorted(subjects):
+            groups[by(subject)].append(subject)
+        return [" = ".join(repr(shortened(name)) for name in names) for names in groups.values() if len(names) > 1]
 
     what = "subjects written in several ways, by number or letters the same: write each in one way"
-    findings.error(what, groups(same))
-    findings.warning("subjects that differ in case alone, taken as different people", groups(alike))
-    called_na = [repr(subject) for subject in alike[caseless("NA")]]
+    findings.error(what, alike(one_spelling))
+    findings.warning("subjects that differ in case alone, taken as different people", alike(caseless))
+    called_na = sorted(repr(subject) for subject in subjects if caseless(subject) == "na")
     findings.warning("subjects called NA, taken as one person of that name", called_na)
 
 
