@@ -112,7 +112,7 @@ class Streamed:
 
 
 def fetched_ahead(fetch: Callable[[int], T], count: int) -> Iterator[T]:
-    """Yield `fetch(0)` to `fetch(count - 1)`, in order, by a thread that is at most `BATCHES_AHEAD` of what has been used up.
+    """Yield `fetch(0)` to `fetch(count - 1)`, in order, by a thread at most `BATCHES_AHEAD` of what is used up.
 
     A result is used up when the next one is asked for; fetch(n + BATCHES_AHEAD) starts after that of n. What `fetch`
     raises is raised here, in its turn.

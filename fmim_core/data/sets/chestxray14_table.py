@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from fmim_core.data.tables.findings import Findings
-from fmim_core.data.tables.reading import TextTable
+from fmim_core.data.tables.reading import ReadTable
 
 COLUMNS = ("image index", "finding labels", "patient id", "patient age", "view position")
 SEX, GENDER, FOLLOW_UP = "patient sex", "patient gender", "follow-up #"
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"\d{1,12}", re.ASCII)
 _FIRST_IMAGE, _FIRST_AGES = "00000001_000.png", {58.0: "v2017", 57.0: "v2020"}
 
 
-def years_of_age(table: TextTable) -> list[float]:
+def years_of_age(table: ReadTable) -> list[float]:
     """Return each row's age in whole years, from `57`, `058Y`, `013M` or `005D`; NaN where it is none from 0 to 120."""
     cells = table.column("patient age")
     known = {cell: _years(cell) for cell in set(cells)}
@@ -39,7 +39,7 @@ def _years(cell: str) -> float:
 
 
 def listed_index(
-    table: TextTable, ages: Sequence[float], lists: Mapping[str, Sequence[str]], findings: Findings
+    table: ReadTable, ages: Sequence[float], lists: Mapping[str, Sequence[str]], findings: Findings
 ) -> pd.DataFrame:
     """Return the index of all rows of `table`; what is wrong with them is added to `findings`.
 
@@ -67,7 +67,7 @@ def listed_index(
     return pd.DataFrame(columns)
 
 
-def release_of(table: TextTable, ages: Sequence[float]) -> tuple[str, str]:
+def release_of(table: ReadTable, ages: Sequence[float]) -> tuple[str, str]:
     """Return the release a table is of, "v2017", "v2020" or "unknown", from what it holds, and the evidence in words.
 
     v2020 corrected the ages and put the follow-up numbers into the order of the ages. Signs of v2017 are thus ages
@@ -100,7 +100,7 @@ def _is_of_v2017(age: str) -> bool:
     return match is not None and (match[2] != "" or int(match[1]) > MAX_AGE)
 
 
-def _follow_ups(table: TextTable, ages: Sequence[float]) -> tuple[int, int]:
+def _follow_ups(table: ReadTable, ages: Sequence[float]) -> tuple[int, int]:
     """Count the ages that are below that of the subject's follow-up before, and the follow-ups that are renumbered."""
     cells, images = table.column(FOLLOW_UP), table.column("image index")
     number = {cell: float(cell) if _NUMBER.fullmatch(cell) else math.nan for cell in set(cells)}
@@ -115,7 +115,7 @@ def _follow_ups(table: TextTable, ages: Sequence[float]) -> tuple[int, int]:
     return int((rows.groupby("subject")["age"].diff() < 0).sum()), renumbered
 
 
-def _subjects(table: TextTable, findings: Findings) -> list[str | None]:
+def _subjects(table: ReadTable, findings: Findings) -> list[str | None]:
     """Return patient IDs without the leading zeros that v2017 has; an image's name must begin with the same number."""
     cells, images = table.column("patient id"), table.column("image index")
     subject = {cell: str(int(cell)) if _NUMBER.fullmatch(cell) else cell or None for cell in set(cells)}
@@ -130,7 +130,7 @@ def _subjects(table: TextTable, findings: Findings) -> list[str | None]:
 
 
 def _months(
-    table: TextTable, subjects: Sequence[str | None], ages: Sequence[float], findings: Findings
+    table: ReadTable, subjects: Sequence[str | None], ages: Sequence[float], findings: Findings
 ) -> Sequence[float]:
     """Return 12 × (age − the subject's smallest age); NaN for all images of a subject with an age that is unknown.
 
@@ -163,7 +163,7 @@ def _splits(images: Sequence[str | None], lists: Mapping[str, Sequence[str]], fi
     return [None if image in both else split_of.get(image or "") for image in images]
 
 
-def _sexes(table: TextTable, findings: Findings) -> list[str]:
+def _sexes(table: ReadTable, findings: Findings) -> list[str]:
     named = [name for name in (SEX, GENDER) if name in table.cells]
     if len(named) != 1:
         raise ValueError(f"{table.path} has {len(named)} of the columns Patient Sex and Patient Gender: keep one")
@@ -172,7 +172,7 @@ def _sexes(table: TextTable, findings: Findings) -> list[str]:
     return sexes
 
 
-def _diseases(table: TextTable, findings: Findings) -> list[str]:
+def _diseases(table: ReadTable, findings: Findings) -> list[str]:
     labels = table.column("finding labels")
     without = table.where(not label for label in labels)
     findings.warning("rows without a finding label, their disease taken as unknown", without)

@@ -37,7 +37,7 @@ from fmim_core.data.tables.cells import (
 from fmim_core.data.tables.findings import Findings
 from fmim_core.data.tables.formats import shortened
 from fmim_core.data.tables.identifiers import check_identifiers
-from fmim_core.data.tables.reading import TextTable, read_table
+from fmim_core.data.tables.reading import ReadTable, read_table
 
 REQUIRED = ("image", "subject", "months")
 OPTIONAL = ("role", "side", "split", *ABOUT_COLUMNS)
@@ -120,7 +120,7 @@ def manifest(
     )
 
 
-def _index(path: Path, table: TextTable, findings: Findings) -> pd.DataFrame:
+def _index(path: Path, table: ReadTable, findings: Findings) -> pd.DataFrame:
     """Return the index with None for cells that cannot be used, of which an error tells."""
     roles = {role: role for role in ROLES}
     parsers: dict[str, tuple[CellParser, str, str | None]] = {  # what is told of mistakes, and what stands instead

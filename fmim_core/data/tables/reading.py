@@ -23,7 +23,7 @@ from fmim_core.data.tables.formats import (
 
 
 @dataclass(frozen=True, eq=False)
-class TextTable:
+class ReadTable:
     """A table's cells as stripped text.
 
     cells: columns by their names in lower case. places: where each row stands, e.g. "line 7".
@@ -57,7 +57,7 @@ def read_table(
     same: Mapping[str, str] | None = None,
     fallback: str | None = None,
     instead: Mapping[str, str] | None = None,
-) -> TextTable:
+) -> ReadTable:
     """Read the columns `required` and, where there, `optional` (lower case) of the table in `path`.
 
     Names of columns count without case, surrounding blanks and what has no width. The separator is the one of
@@ -97,7 +97,7 @@ def read_table(
     cells = pd.DataFrame([[cell.strip() for cell in row] for _, row in rows], columns=used, dtype=object)
     _check_cells(path, used, rows)
     unused = tuple(shortened(name) for name in names if name and name not in used)
-    return TextTable(path, sha256, cells, [place for place, _ in rows], unused)
+    return ReadTable(path, sha256, cells, [place for place, _ in rows], unused)
 
 
 def _check_cells(path: Path, names: Sequence[str], rows: Sequence[TextRow]) -> None:
