@@ -1,4 +1,4 @@
-"""What every data set offers: one description, one index, and one image at a time."""
+"""Base of every data set: one description, one index, and one image at a time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class SourceDescription:
-    """What a report says about where its images came from; `settings` and `details` must survive JSON.
+    """Where images come from, as reports say it; `settings` and `details` must survive JSON.
 
     Args:
         kind: "phantom", "manifest", or that of a named data set.
@@ -54,12 +54,12 @@ class SourceDescription:
 
     @property
     def grouping(self) -> dict[str, str]:
-        """What fingerprints have of the interval: of a year nothing, as before there was a choice."""
+        """Return what fingerprints have of the interval: of a year nothing, as before there was a choice."""
         return {} if self.interval == YEAR.unit else {"interval": self.interval}
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """What every record says of its data: name, release, and the tables' checksums."""
+        """Return what every record says of its data: name, release, and the tables' checksums."""
         return {"name": self.name, "release": self.release, "files": self.files}
 
 
@@ -82,4 +82,4 @@ class Source(ABC):
 
     @abstractmethod
     def read(self, row_number: int, size: int) -> np.ndarray:
-        """Image of that row as grey uint8 `(size, size)`; raises `images.ImageProblem` where it cannot be read."""
+        """Return the image of that row as grey uint8 `(size, size)`; raise `images.ImageProblem` if it cannot be read."""

@@ -21,7 +21,7 @@ class Fold:
 
 
 def subject_folds(images: ImageSet, k: int, seed: int, per_side: bool = False) -> list[Fold]:
-    """`k` folds by subject; each subject is in the validation part of exactly one.
+    """Return `k` folds by subject; each subject is in the validation part of exactly one.
 
     Subjects with a query that has a match are dealt out first and the others after them, each kind in a shuffled
     order, so that folds differ by at most one subject in either kind and in all. The split depends on `seed` and
@@ -39,7 +39,7 @@ def subject_folds(images: ImageSet, k: int, seed: int, per_side: bool = False) -
 
 
 def shuffled_subjects(subjects: Iterable[str], role: str, seed: int) -> list[str]:
-    """The distinct subjects in an order drawn by `seed` and `role`: that of SHA-256("role/seed/subject").
+    """Return the distinct subjects in an order drawn by `seed` and `role`: that of SHA-256("role/seed/subject").
 
     A hash rather than a generator, since the order of two subjects then depends on no third one, nor on a
     library's version: a study that gains subjects keeps the order of the old ones.

@@ -136,13 +136,13 @@ class Bank:
 
     @property
     def images(self) -> np.ndarray:
-        """All images, uint8 `(N, H, W)`, memory-mapped and read-only."""
+        """Return all images, uint8 `(N, H, W)`, memory-mapped and read-only."""
         shape = (self.count, self.size, self.size)
         return np.memmap(self.path / "images.u8", dtype=np.uint8, mode="r", shape=shape)
 
     @property
     def interval(self) -> Interval:
-        """By which queries are grouped."""
+        """Return the unit of time by which queries are grouped."""
         return INTERVALS[self.description.interval]
 
     def development(self) -> ImageSet:

@@ -98,7 +98,7 @@ class Partial:
 
     @property
     def bytes_on_disk(self) -> int:
-        """Bytes of the disk that the images have already."""
+        """Return the bytes of the disk that the images have already."""
         return os.fstat(self._images).st_blocks * 512
 
     def kept(self, start: int) -> Block | None:

@@ -16,7 +16,7 @@ _PROBE = b"\0" + _NOISE + _RESTARTS  # the zero completes a 0xFF at which the da
 
 
 def is_cut_short(path: str | Path, image: Image.Image) -> bool:
-    """Whether the decoded JPEG `image` of the file lacks the end of its data, up to its last block.
+    """Tell whether the decoded JPEG `image` of the file lacks the end of its data, up to its last block.
 
     The decoder fills what is missing with mid-grey and says nothing, if only the file ends in an end marker, as
     repaired downloads do. It ignores what stands between complete data and that marker, and takes it as data where

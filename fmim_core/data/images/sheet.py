@@ -30,7 +30,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Row:
-    """What is on the left, and the tiles beside it, in as many lines as they need."""
+    """Something on the left, and the tiles beside it, in as many lines as they need."""
 
     head: Tile
     tiles: Sequence[Tile]

@@ -1,4 +1,4 @@
-"""What a named data set is: it reads the tables of the folder that it was downloaded to."""
+"""Base of named data sets, which read the tables of the folder that they were downloaded to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class DataSet(KindConfig):
 
     @abstractmethod
     def listing(self, root: Path, metadata_only: bool) -> Listing:
-        """Every image of the folder `root`, usable or not, with all that was found wrong.
+        """List every image of the folder `root`, usable or not, with all that was found wrong.
 
         Args:
             metadata_only: read the tables and look for no image; such a listing describes, and cannot be read.
@@ -26,7 +26,7 @@ class DataSet(KindConfig):
 
     @classmethod
     def about(cls) -> str:
-        """The first line of its docstring."""
+        """Return the first line of its docstring."""
         return (inspect.getdoc(cls) or "").partition("\n")[0]
 
 

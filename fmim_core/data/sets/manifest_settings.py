@@ -1,4 +1,4 @@
-"""What a TOML file beside a user's table says of its images: their normalisation, and how queries are grouped."""
+"""Settings in a TOML file beside a user's table of images: their normalisation, and how queries are grouped."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class ManifestSettings(Config):
 
     @property
     def training(self) -> dict[str, float]:
-        """The training fields that are given, by their dotted names."""
+        """Return the training fields that are given, by their dotted names."""
         given = self.model_dump(include={"mean", "std"}, exclude_none=True)
         return {f"augmentation.{name}": value for name, value in given.items()}
 
 
 def read_settings(path: Path) -> tuple[ManifestSettings, dict[str, str]]:
-    """The settings in a file, and its name → the SHA-256 of its bytes; without a file the defaults, and nothing.
+    """Read the settings in a file, and its name → the SHA-256 of its bytes; without a file the defaults, and nothing.
 
     Raises:
         ValueError: it cannot be read, is not TOML, or has a key or a value that is not allowed; says what is.

@@ -72,12 +72,12 @@ _WAVES = 60  # plane waves that make the trabecular texture
 
 
 def _stream(*key: object) -> np.random.Generator:
-    """A generator of its own for `key`: equal keys give equal numbers, whatever else was drawn before."""
+    """Return a generator of its own for `key`: equal keys give equal numbers, whatever else was drawn before."""
     return np.random.default_rng(derive_seed("phantom", *key))
 
 
 class PhantomSource(Source):
-    """Draws its images; its index has sex, age, grade and disease (a grade above 1, as for the OAI)."""
+    """A source that draws its images; its index has sex, age, grade and disease (a grade above 1, as for the OAI)."""
 
     threads = 1  # many small array operations: several threads would only take turns, and lose time by that
 
@@ -96,14 +96,14 @@ class PhantomSource(Source):
         self._keys = list(zip(*(self.index[name] for name in ("subject", "side", "months")), strict=True))
 
     def read(self, row_number: int, size: int) -> NDArray[np.uint8]:
-        """Image of that row of the index, drawn as grey uint8 `(size, size)`."""
+        """Return the image of that row of the index, drawn as grey uint8 `(size, size)`."""
         subject, side, months = self._keys[row_number]
         image = _film(self.config, subject, side, months, size)
         return image if side == "L" or self.config.mirror_right else image[:, ::-1]
 
 
 def _cohort(config: PhantomConfig) -> pd.DataFrame:
-    """One row an image: subject by subject, side by side, visit by visit."""
+    """Return one row an image: subject by subject, side by side, visit by visit."""
     rows = []
     for split, count in (("train", config.train_subjects), ("test", config.test_subjects)):
         for subject in (f"{split}-{k:04d}" for k in range(count)):
@@ -122,7 +122,7 @@ def _cohort(config: PhantomConfig) -> pd.DataFrame:
 
 
 def _course(config: PhantomConfig, subject: str, side: str) -> tuple[float, float]:
-    """Osteoarthritis of a knee: grade at baseline and grades per year, on a Kellgren-Lawrence-like scale of 0 to 4."""
+    """Return the osteoarthritis of a knee: grade at baseline and grades per year, on a scale of 0 to 4."""
     both, own = _stream(config.seed, subject, "course"), _stream(config.seed, subject, side, "course")
     onset = 0.5 + 0.9 * both.normal() + 0.5 * own.normal()
     rate = 0.22 * max(0.0, 0.8 * both.normal() + 0.6 * own.normal() - 0.2)
@@ -130,7 +130,7 @@ def _course(config: PhantomConfig, subject: str, side: str) -> tuple[float, floa
 
 
 def _anatomy(config: PhantomConfig, subject: str, side: str, years: float) -> SimpleNamespace:
-    """The traits of one knee `years` after baseline, its texture waves and its warp, all moving with sqrt(years)."""
+    """Return the traits of a knee `years` after baseline, its texture waves and its warp, all moving with sqrt(years)."""
     person, knee = _stream(config.seed, subject, "anatomy"), _stream(config.seed, subject, side, "anatomy")
     moved = config.ageing * float(np.sqrt(years))
 
@@ -179,7 +179,7 @@ def _film(config: PhantomConfig, subject: str, side: str, months: float, size: i
 
 
 def _attenuation(a: SimpleNamespace, x: Array, y: Array, pixel: float, soft: float, leg: float) -> Array:
-    """Sum of the layers that the rays pass at `(x, y)`: flesh and four bones; `leg` turns the leg inward."""
+    """Sum up the layers that the rays pass at `(x, y)`: flesh and four bones; `leg` turns the leg inward."""
     (wa, wb, wc), (wd, we, wf) = a.warp.tolist()
     x = x + wa * np.sin(2.2 * y + 0.5) + wb * np.sin(3.1 * x - 1) + wc * np.sin(2.5 * (x + y))
     y = y + wd * np.sin(2.2 * x + 0.5) + we * np.sin(3.1 * y - 1) + wf * np.sin(2.5 * (x - y))
@@ -209,7 +209,7 @@ def _attenuation(a: SimpleNamespace, x: Array, y: Array, pixel: float, soft: flo
 
 
 def _femur(a: SimpleNamespace, x: Array, y: Array) -> Array:
-    """Depth below the femur's surface, positive inside: a flaring shaft above two condyles and the notch."""
+    """Return the depth below the femur's surface, positive inside: a flaring shaft above two condyles and the notch."""
     x = x + a.valgus * (y + 0.1)
     flare = 0.5 + 0.5 * np.tanh(0.5 * (y - a.femur_flare) / a.femur_slope)
     half = a.femur_shaft + (a.femur_width - a.femur_shaft) * flare
@@ -220,7 +220,7 @@ def _femur(a: SimpleNamespace, x: Array, y: Array) -> Array:
 
 
 def _tibia(a: SimpleNamespace, x: Array, y: Array) -> Array:
-    """Depth below the tibia's surface: a plateau with two spines; lost cartilage lifts it, the medial side first."""
+    """Return the depth below the tibia's surface: a plateau with two spines; lost cartilage lifts it, medially first."""
     x = x - a.tibia_bow * (y - 0.1)
     flare = 0.5 + 0.5 * np.tanh(0.5 * (a.tibia_flare - y) / a.tibia_slope)
     half = a.tibia_shaft + (a.tibia_width - a.tibia_shaft) * flare
@@ -233,14 +233,14 @@ def _tibia(a: SimpleNamespace, x: Array, y: Array) -> Array:
 
 
 def _fibula(a: SimpleNamespace, x: Array, y: Array) -> Array:
-    """Depth below the fibula's surface: a thin shaft under a thicker head."""
+    """Return the depth below the fibula's surface: a thin shaft under a thicker head."""
     x = x - a.fibula_x - 0.05 * (y - 0.3)
     half = a.fibula_width * (1 + 0.5 * np.exp(-(((y - a.fibula_top - 0.1) / 0.13) ** 2)))
     return _least(half - np.abs(x), y - a.fibula_top - 2 * np.abs(x + 0.03) ** 1.5, 0.06)
 
 
 def _texture(a: SimpleNamespace, x: Array, y: Array, soft: float) -> Array:
-    """Trabeculae: a sum of plane waves `(cycles in x, cycles in y, phase, height)`; waves the film blurs fade out."""
+    """Return trabeculae: a sum of plane waves `(cycles in x, cycles in y, phase, height)`; blurred ones fade out."""
     waves = a.waves.copy()
     waves[3] *= np.exp(-(waves[0] ** 2 + waves[1] ** 2) * (0.9 * soft) ** 2) * np.sqrt(6 / _WAVES)
     waves[:2] *= np.pi  # an image is two units wide
@@ -251,21 +251,21 @@ def _texture(a: SimpleNamespace, x: Array, y: Array, soft: float) -> Array:
 
 
 def _distance(depth: Array, pixel: float) -> Array:
-    """`depth` made a distance in image units: divided by the length of its gradient."""
+    """Return `depth` made a distance in image units: divided by the length of its gradient."""
     down, right = np.gradient(depth, pixel)
     return depth / np.sqrt(down**2 + right**2 + 0.05)
 
 
 def _rim(depth: Array, thickness: Array | float, soft: float) -> Array:
-    """A bright line of the given thickness just below the surface."""
+    """Return a bright line of the given thickness just below the surface."""
     return np.exp(-(((depth - thickness) / (thickness + 0.4 * soft)) ** 2))
 
 
 def _inside(depth: Array, soft: float) -> Array:
-    """0 outside, 1 inside, a straight ramp of width `soft` between."""
+    """Return 0 outside, 1 inside, a straight ramp of width `soft` between."""
     return (depth / soft + 0.5).clip(0, 1)
 
 
 def _least(a: Array, b: Array, radius: float) -> Array:
-    """min(a, b) with the corner rounded off."""
+    """Return min(a, b) with the corner rounded off."""
     return 0.5 * (a + b - np.sqrt((a - b) ** 2 + radius * radius))

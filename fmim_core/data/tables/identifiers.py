@@ -58,7 +58,7 @@ def check_identifiers(names: Sequence[str], images: Sequence[str], places: Seque
 
 
 def _padded_otherwise(names: Sequence[str], images: Sequence[str], numbers: set[str]) -> list[str]:
-    """Subjects with two images whose paths hold their number, but no way to write it in common."""
+    """Find subjects with two images whose paths hold their number, but no way to write it in common."""
     ways: dict[str, list[set[str]]] = defaultdict(list)
     for name, image in zip(names, images, strict=True):
         if name in numbers:

@@ -1,4 +1,4 @@
-"""What the `fmim data` commands look at: any data set, usable or not, with its images one at a time."""
+"""Data as the `fmim data` commands look at it: any data set, usable or not, with its images one at a time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Inspection:
 
     @cached_property
     def rows(self) -> Sequence[int]:
-        """Row numbers of the images that are there; the others have been told as missing."""
+        """Return row numbers of the images that are there; the others have been told as missing."""
         if self.listing is None:
             return range(len(self.index))
         root, paths = self.listing.root, self.listing.paths
@@ -52,7 +52,7 @@ class Inspection:
 
 
 def inspect_data(data: str, root: Path | None, preset: str, seed: int, metadata_only: bool) -> Inspection:
-    """The data set that `fmim run` takes with the same options, usable or not.
+    """Find the data set that `fmim run` takes with the same options, usable or not.
 
     Raises:
         ValueError: no such data set or preset, or tables that cannot be read.
@@ -85,7 +85,7 @@ def refuse_existing(option: str, path: Path | None) -> None:
 
 
 def write_findings(findings: Findings, path: Path) -> None:
-    """A CSV table with one row for each place of each finding: severity, problem, place."""
+    """Write a CSV table with one row for each place of each finding: severity, problem, place."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("severity", "problem", "place"))

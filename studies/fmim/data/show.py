@@ -1,4 +1,4 @@
-"""What the `fmim data` commands print."""
+"""Output of the `fmim data` commands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLORS = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
 def show_data_sets(console: TextConsole) -> None:
-    """The names there are, each with the first line of what it says of itself."""
+    """Show the names there are, each with the first line of what it says of itself."""
     rows = [(PHANTOM, "Synthetic knees drawn by a program: needs no download.")]
     rows += [(kind, DATA_SETS.find(kind).about()) for kind in DATA_SETS.kinds()]
     rows.append(("FILE", "Your own images: a CSV or Parquet table with the columns image, subject, months or role."))
@@ -30,7 +30,7 @@ def show_data_sets(console: TextConsole) -> None:
 
 
 def as_json(inspection: Inspection) -> str:
-    """The description as JSON; of each finding the first places."""
+    """Return the description as JSON; of each finding the first places."""
     about = inspection.description
     content = {
         "name": about.name,
@@ -52,7 +52,7 @@ def as_json(inspection: Inspection) -> str:
 
 
 def show_description(inspection: Inspection, console: TextConsole) -> None:
-    """The paper's two tables, where they come from, and all that was noticed."""
+    """Show the paper's two tables, where they come from, and all that was noticed."""
     about = inspection.description
     console.say(about.about, lead=f"{about.name}:", style="bold")
     if about.release:
@@ -89,17 +89,17 @@ def _overview(splits: dict[str, Counts]) -> TextTable:
 
 
 def _of(known: int, images: int) -> str:
-    """How many images a value is of, where it is some of them only."""
+    """Say how many images a value is of, where it is some of them only."""
     return f" (of {known:,})" if 0 < known < images else ""
 
 
 def _times(splits: dict[str, Counts]) -> list[int]:
-    """After baseline, at which any split has queries."""
+    """Return the times after baseline at which any split has queries."""
     return sorted({time for counts in splits.values() for time in counts.queries})
 
 
 def _by_time(splits: dict[str, Counts], protocol: Protocol, interval: Interval) -> TextTable:
-    """A row a year rather than a column a year, as the paper has it: any number of years fits any terminal."""
+    """Return a row a year rather than a column a year, as the paper has it: any number of years fits any terminal."""
     every, unit = splits.values(), interval.unit
     rows = {protocol.gallery: [counts.gallery for counts in every]}
     rows |= {f"queries: {unit} {time}": [counts.queries.get(time, 0) for counts in every] for time in _times(splits)}
@@ -112,7 +112,7 @@ def _by_time(splits: dict[str, Counts], protocol: Protocol, interval: Interval) 
 
 
 def show_findings(findings: Findings, console: TextConsole) -> None:
-    """All findings, the worst first: severity, problem, how many places, and below it the first of them."""
+    """Show all findings, the worst first: severity, problem, how many places, and below it the first of them."""
     found = sorted(findings, key=lambda finding: tuple(COLORS).index(finding.severity))
     for finding in found:
         said = f"{finding.what}: {len(finding.places):,}"
@@ -130,7 +130,7 @@ def show_findings(findings: Findings, console: TextConsole) -> None:
 
 
 def show_bank(bank: Bank, made: bool, seconds: float, console: TextConsole) -> None:
-    """Where a bank is and what is in it."""
+    """Show where a bank is and what is in it."""
     sides = ", ".join(f"{bank.summary[side]['images']:,} {side}" for side in ("development", "test"))
     said = f"made in {seconds:.1f} s ({bank.count / seconds:.0f} images/s)" if made else "was there already"
     console.say(
@@ -144,7 +144,7 @@ def show_bank(bank: Bank, made: bool, seconds: float, console: TextConsole) -> N
 
 
 def show_manifest(listing: Listing, out: Path, count: int, console: TextConsole) -> None:
-    """What was written, what is not in it, and what does not come with it."""
+    """Show what was written, what is not in it, and what does not come with it."""
     description = listing.description
     console.say(f"{out}: {count:,} of {len(listing.index):,} images")
     if count < len(listing.index):

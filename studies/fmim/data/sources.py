@@ -16,7 +16,7 @@ from fmim_core.suggestions import did_you_mean, did_you_mean_path
 
 
 def find_source(data: str, root: Path | None, preset: Preset, seed: int) -> Source:
-    """The data set of that name, or the manifest of that path, in `root` if that is given.
+    """Find the data set of that name, or the manifest of that path, in `root` if that is given.
 
     Raises:
         ValueError: neither a known name nor a file, or a data set that cannot be used.
@@ -53,7 +53,7 @@ def check_data(data: str, root: Path | None) -> None:
 def find_listing(
     data: str, root: Path | None, seed: int = 0, metadata_only: bool = False, for_study: bool = True
 ) -> Listing:
-    """A data set in files, usable or not, with all that was found wrong with it.
+    """List a data set in files, usable or not, with all that was found wrong with it.
 
     Args:
         seed: draws the test subjects of a manifest that does not say.
