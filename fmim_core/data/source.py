@@ -82,4 +82,4 @@ class Source(ABC):
 
     @abstractmethod
     def read(self, row_number: int, size: int) -> np.ndarray:
-        """Return the image of that row as grey uint8 `(size, size)`; raise `images.ImageProblem` if it cannot be read."""
+        """Return the image of that row as grey uint8 `(size, size)`; raise `images.ImageProblem` if it is unusable."""

@@ -130,7 +130,7 @@ def _course(config: PhantomConfig, subject: str, side: str) -> tuple[float, floa
 
 
 def _anatomy(config: PhantomConfig, subject: str, side: str, years: float) -> SimpleNamespace:
-    """Return the traits of a knee `years` after baseline, its texture waves and its warp, all moving with sqrt(years)."""
+    """Return the traits of a knee `years` after baseline, its texture waves and warp, all moving with sqrt(years)."""
     person, knee = _stream(config.seed, subject, "anatomy"), _stream(config.seed, subject, side, "anatomy")
     moved = config.ageing * float(np.sqrt(years))
 
@@ -220,7 +220,7 @@ def _femur(a: SimpleNamespace, x: Array, y: Array) -> Array:
 
 
 def _tibia(a: SimpleNamespace, x: Array, y: Array) -> Array:
-    """Return the depth below the tibia's surface: a plateau with two spines; lost cartilage lifts it, medially first."""
+    """Return the depth below the tibia's surface: a plateau with two spines, lifted where cartilage is lost."""
     x = x - a.tibia_bow * (y - 0.1)
     flare = 0.5 + 0.5 * np.tanh(0.5 * (a.tibia_flare - y) / a.tibia_slope)
     half = a.tibia_shaft + (a.tibia_width - a.tibia_shaft) * flare
