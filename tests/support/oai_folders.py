@@ -14,8 +14,6 @@ from PIL import Image
 
 from fmim_core.data.listings.listing import Listing
 from fmim_core.data.oai.files import VISITS
-from fmim_core.data.sets.phantom import PhantomSource
-from fmim_core.data.sets.phantom_config import PhantomConfig
 
 Columns = Mapping[str, Sequence[Any]]
 MISSING = ".: Missing Form/Incomplete Workbook"
@@ -124,25 +122,6 @@ def crops(folder: Path, subjects: Sequence[str], months: Sequence[int] = (0, 12)
         for month in months:
             for side in sides:
                 Image.fromarray(knee()).save(folder / f"{subject}_{month:02d}_1234_{side}.png")
-
-
-def phantom_folder(root: Path, train: int, test: int, size: int = 40) -> None:
-    """A folder whose knees are phantom images: a study that runs on it can tell participants apart."""
-    months = (0, 12, 48)
-    source = PhantomSource(PhantomConfig(train_subjects=train, test_subjects=test, months=months, seed=3))
-    index = source.index
-    numbers = {subject: str(9000000 + n) for n, subject in enumerate(dict.fromkeys(index["subject"]))}
-    sites = dict(zip(index["subject"], index["split"].map({"train": "A", "test": "C"}), strict=True))
-    people = [
-        (number, sites[subject], "1: Male" if n % 2 else "2: Female")
-        for n, (subject, number) in enumerate(numbers.items())
-    ]
-    tables(root / "metadata", people)
-    (root / "ResizedImages").mkdir()
-    for row, (subject, side, month) in enumerate(zip(index["subject"], index["side"], index["months"], strict=True)):
-        picture = source.read(row, size)
-        path = root / "ResizedImages" / f"{numbers[subject]}_{int(month)}_x_{side or 'L'}.png"
-        Image.fromarray(picture[:, ::-1] if side == "R" else picture).save(path)
 
 
 def film_path(root: Path, subject: str, months: int, name: str = "001") -> Path:

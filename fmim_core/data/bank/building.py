@@ -205,20 +205,17 @@ def _decode(source: Source, partial: Partial, row: int, out: np.ndarray) -> Imag
 
 def _checked(index: pd.DataFrame) -> pd.DataFrame:
     """Return the index with its `row`; raise where a source broke its promise, above all subjects on both sides."""
-    if missing := [column for column in INDEX_COLUMNS if column not in index]:
-        raise ValueError(f"the index lacks the columns {missing}; it must have {list(INDEX_COLUMNS)}")
-    if unknown := sorted(set(index["split"]) - {"train", "test"}):
-        raise ValueError(f"split {unknown} is not known: only 'train' and 'test' are")
+    assert {*INDEX_COLUMNS} <= {*index}, list(index)
+    assert index["split"].isin(["train", "test"]).all(), set(index["split"])
     by_split = {split: set(index["subject"][index["split"] == split]) for split in ("train", "test")}
     if empty := [split for split, subjects in by_split.items() if not subjects]:
         raise ValueError(f"no image has the split {empty[0]!r}: both 'train' and 'test' need some")
     if both := sorted(by_split["train"] & by_split["test"]):
         raise ValueError(_listed(f"{len(both)} subjects are on both sides of the train/test split", both))
-    if not index["side"].isin(["", "L", "R"]).all() or (index["months"] < 0).any():
-        raise ValueError("sides must be '', 'L' or 'R', and months 0 or more (NaN where unknown)")
-    roles = roles_of(index)
-    if not np.isin(roles, ROLES).all() or mixed_roles(roles):
-        raise ValueError(f"roles must be {', '.join(ROLES[1:])} or blank, and 'both' beside neither of the others")
+    assert index["side"].isin(["", "L", "R"]).all(), set(index["side"])
+    assert not (index["months"] < 0).any()
+    assert np.isin(roles := roles_of(index), ROLES).all(), set(roles)
+    assert not mixed_roles(roles)
     columns = [name for name in EVERY_COLUMN if name in index]
     return index[columns].assign(row=np.arange(len(index)))
 

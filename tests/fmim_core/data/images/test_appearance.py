@@ -21,19 +21,6 @@ def test_square_keeps_an_image_that_fits_and_scales_one_that_does_not() -> None:
     assert (square(np.full((3, 60), 200, np.uint8), 20) > 0).sum() == 20  # at least one line is left
 
 
-def test_appearance_looks_inside_the_black_border() -> None:
-    assert appearance(np.zeros((8, 8), np.uint8)) == "blank"
-    assert appearance(square(np.full((10, 40), 77, np.uint8), 40)) == "blank"
-    dark = np.full((40, 40), 20, np.uint8)
-    dark[0, :10] = 255  # a bright letter does not make a dark film readable
-    assert appearance(dark) == "nearly black"
-    dark[0] = 255
-    assert appearance(dark) is None
-    flat = np.tile(np.arange(120, 145, dtype=np.uint8), (40, 1))
-    assert appearance(flat) == "hardly any contrast"
-    assert appearance(np.tile(np.arange(120, 150, dtype=np.uint8), (40, 1))) is None
-
-
 def slow_appearance(image: np.ndarray) -> str | None:
     """The definition, pixel by pixel."""
     bright = np.argwhere(image)

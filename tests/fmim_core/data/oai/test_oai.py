@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +14,6 @@ from fmim_core.data.listings.listing import FileSource
 from fmim_core.data.oai.files import VISITS
 from fmim_core.data.oai.listing import oai
 from fmim_core.data.oai.paper import PARTS, QUERIES, differences_from_paper
-from fmim_core.records import StudyFile
-from tests.support.mini_study import NO_TRACKER
 from tests.support.oai_folders import (
     IDS,
     WRITERS,
@@ -25,10 +22,8 @@ from tests.support.oai_folders import (
     found,
     knee,
     people_folder,
-    phantom_folder,
     pipes,
 )
-from tests.support.program import Program
 
 
 @pytest.fixture
@@ -187,24 +182,3 @@ def test_differences_from_the_paper() -> None:
         "test images with disease: 5,410 here, 5,409 in the paper",
         "1 images of visits without an age in their clinical table are used here; the paper's authors leave such out",
     ]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("no_figures")
-def test_a_study_runs_on_a_folder(tmp_path: Path, fmim_here: Program) -> None:
-    phantom_folder(tmp_path / "oai", train=20, test=12)
-    arguments = ("--data", "oai", "--data-root", "oai", "--preset", "smoke", "--backend", "inline", "--epochs", "1")
-    arguments = (*arguments, "--replicates", "1", "--tracking-uri", NO_TRACKER)
-    done = fmim_here("lambda_sweep", *arguments, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    records = [json.loads(path.read_text()) for path in (tmp_path / "out" / "records").glob("*.json")]
-    assert {record["status"] for record in records} == {"completed"}
-    checksum = hashlib.sha256((tmp_path / "oai" / "metadata" / "Enrollees.txt").read_bytes()).hexdigest()
-    for record in records:
-        assert record["data"]["files"]["metadata/Enrollees.txt"] == checksum
-        assert record["data"]["release"] == "clinical 1.2; enrollees 25"
-        if record["stage"] != "reference":
-            augmentation = record["config"]["augmentation"]
-            assert (augmentation["mean"], augmentation["std"]) == (0.5, 0.3)
-    data = StudyFile.read(tmp_path / "out" / "study.json").data
-    assert (data.kind, data.test.subjects, data.details["split"]["test"]) == ("oai", 12, "C")
