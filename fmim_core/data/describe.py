@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -68,5 +69,5 @@ def _counts(part: pd.DataFrame, interval: Interval) -> Counts:
 
 def _share(part: pd.DataFrame, name: str, value: str, other: str) -> tuple[int, int]:
     """Count the images with `value` in a column, and those with either value; none where there is no such column."""
-    counts = part[name].value_counts() if name in part else {}
+    counts: Any = part[name].value_counts() if name in part else {}
     return int(counts.get(value, 0)), int(counts.get(value, 0) + counts.get(other, 0))
