@@ -91,6 +91,19 @@ def test_folders_import_one_way() -> None:
     TopologicalSorter(by_folder).prepare()
 
 
+def test_a_plan_passes_few_functions_on_its_way() -> None:
+    """Whoever follows a plan from `run_plan` reads each of those that take one."""
+    passed = [
+        f"{path.name}: {node.name}"
+        for path in files("fmim")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+        for argument in node.args.args
+        if isinstance(argument.annotation, ast.Name) and argument.annotation.id == "Plan"
+    ]
+    assert len(passed) <= 35, passed
+
+
 def test_spaces_need_what_a_configuration_is_and_nothing_else_of_the_core() -> None:
     names = {name for path in files("fmim_spaces") for name in imports(path) if name.startswith("fmim_core")}
     assert names == {"fmim_core.config", "fmim_core.seeding"}

@@ -1,4 +1,4 @@
-"""What a loss, a margin schedule, a backbone and a data set of one's own are derived from, and where they register.
+"""The bases from which a loss, a margin schedule, a backbone and a data set of one's own derive, and their registries.
 
 This imports torch.
 """

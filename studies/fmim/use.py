@@ -24,7 +24,7 @@ def run(
     quiet: bool = False,
     **options: Any,
 ) -> StudyResults:
-    """Run a study, or go on with it, as `fmim run` does; returns its results.
+    """Run a study, or go on with it, as `fmim run` does; return its results.
 
     Trials that fail are among them as such, and raise nothing.
 
@@ -64,7 +64,7 @@ def run(
 
 
 def load(out: str | Path) -> StudyResults:
-    """The results in a study's folder, as far as they go: tidy frames, and every table and figure of the report.
+    """Load the results in a study's folder, as far as they go: tidy frames, and every table and figure of the report.
 
     Raises:
         ValueError: `out` holds no readable study.json.
@@ -75,7 +75,7 @@ def load(out: str | Path) -> StudyResults:
 
 
 def load_model(out: str | Path, arm: str, seed: int = 0, device: str = "auto") -> EmbeddingModel:
-    """A model that a study trained: it embeds images as the study did, and ranks a gallery for each query.
+    """Load a model that a study trained: it embeds images as the study did, and ranks a gallery for each query.
 
     The files of a study that was declared in one of its own are run, as study.json has them: open folders you trust.
 

@@ -17,12 +17,12 @@ from fmim_core.suggestions import did_you_mean
 
 
 def names() -> list[str]:
-    """The names of all studies, sorted."""
+    """Return the names of all studies, sorted."""
     return sorted({*_modules(), *_installed()})
 
 
 def find(name: str) -> Study:
-    """The study of that name, or that of a file.
+    """Return the study of that name, or that of a file.
 
     Raises:
         ValueError: there is none, and the message lists those there are; or a file that declares none.

@@ -36,7 +36,7 @@ TRIPLET = ("loss.kind", "triplet")
 
 
 def backbones_study(name: str, backbones: Sequence[Backbone]) -> Study:
-    """A study of the triplet loss on each backbone: AutoMargin compared with a grid search over ε.
+    """Return a study of the triplet loss on each backbone: AutoMargin compared with a grid search over ε.
 
     `paper` starts from torchvision's `imagenet` weights: a backbone that has none of that name says its own
     ("model.weights", …).

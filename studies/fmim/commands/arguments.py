@@ -24,7 +24,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything and pr
 
 
 def new_folder(option: str, path: Path) -> Path:
-    """The folder that an option names, if there is nothing in it yet.
+    """Return the folder that an option names, if there is nothing in it yet.
 
     Raises:
         ValueError: it is a file, or something is in it.

@@ -37,7 +37,7 @@ STUDIES = Path("runs")
 
 
 class Options(Config):
-    """What is said of a run; None is the preset's or the study's own.
+    """All that is said of a run; None is the preset's or the study's own.
 
     A field with a `typer.Option` is an option of the commands that take these.
 
@@ -129,7 +129,7 @@ class Options(Config):
 
     @property
     def _changes(self) -> tuple[Assignment, ...]:
-        """What is given instead of the preset's values; --epochs is short for one of them."""
+        """Values that are given instead of the preset's values; --epochs is short for one of them."""
         of_epochs = () if self.epochs is None else (f"epochs={self.epochs}",)
         return read_changes((*of_epochs, *self.changes))
 
@@ -188,7 +188,7 @@ class Options(Config):
 
     @cached_property
     def setup(self) -> Setup:
-        """Where and with what the plan runs."""
+        """The place and means with which the plan runs."""
         folder = (self.out or STUDIES / self._named.name).absolute()
         studies = self.studies.absolute() if self.studies else folder.parent
         of_file = not isinstance(self.study, Study) and is_study_file(str(self.study))
@@ -228,5 +228,5 @@ def banks_beside(studies: Path) -> Path:
 
 
 def _infos() -> dict[str, OptionInfo]:
-    """What the command line says of each option."""
+    """The words of each option on the command line."""
     return {name: field.metadata[0] for name, field in Options.model_fields.items() if field.metadata}

@@ -1,4 +1,4 @@
-"""What a study is made of, as data: arms, presets and the study itself. This imports no torch."""
+"""The parts of a study, as data: arms, presets and the study itself. This imports no torch."""
 
 from fmim.declare.arm import Arm
 from fmim.declare.presets import Preset

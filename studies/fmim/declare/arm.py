@@ -68,7 +68,7 @@ class Arm(Config):
         return tuple(train.validate_every * k for k in self.searcher.stopping_points(train.validations))
 
     def entry(self, replicates: int) -> ArmEntry:
-        """The arm, with so many fresh seeds, as study.json holds it.
+        """Return the arm, with so many fresh seeds, as study.json holds it.
 
         Configurations that are not listed here are in proposals.json.
         """
@@ -97,7 +97,7 @@ class Arm(Config):
         )
 
     def with_winner(self, selection: SelectionFile) -> Arm:
-        """This arm at the configuration that another study selected for its arm `selected_from`.
+        """Return this arm at the configuration that another study selected for its arm `selected_from`.
 
         Raises:
             ValueError: that arm is not there, has no winner, or lacks one of this arm's parameters.
@@ -146,7 +146,7 @@ class Arm(Config):
         configuration: Configuration,
         data_settings: Iterable[Assignment] = (),
     ) -> TrainConfig:
-        """The training of one configuration under a preset, on images that come with settings of their own.
+        """Return the training of one configuration under a preset, on images that come with settings of their own.
 
         Raises:
             Refused: a field that does not exist, or a value that it does not allow.

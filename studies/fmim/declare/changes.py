@@ -1,4 +1,4 @@
-"""What a run changes of its preset, with `--set FIELD=VALUE`, and where that is refused."""
+"""Changes of a preset by a run, with `--set FIELD=VALUE`, and what of that is refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OF_PRESET = ("folds", "image_size", "phantom", "test_protocol")
 
 
 def read_changes(given: Iterable[str]) -> tuple[Assignment, ...]:
-    """`FIELD=VALUE` as assignments, e.g. `epochs=50` or `model.kind=resnet50`.
+    """Read `FIELD=VALUE` as assignments, e.g. `epochs=50` or `model.kind=resnet50`.
 
     Raises:
         ValueError: one is written otherwise, or a field is given twice.
@@ -33,7 +33,7 @@ def read_changes(given: Iterable[str]) -> tuple[Assignment, ...]:
 
 
 def with_changes(preset: Preset, changes: Sequence[Assignment]) -> Preset:
-    """The preset with other values, which it remembers as `changed`.
+    """Return the preset with other values, which it remembers as `changed`.
 
     Raises:
         ValueError: a field of the preset's own that does not exist, or a value that it does not allow.
@@ -68,5 +68,5 @@ def check_changes(study: Study, changes: Sequence[Assignment]) -> None:
 
 
 def _overlap(one: str, other: str) -> bool:
-    """Whether two dotted names are the same field, or one lies within the other."""
+    """Look whether two dotted names are the same field, or one lies within the other."""
     return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")

@@ -15,7 +15,7 @@ from fmim_spaces.domain import Assignment
 
 
 class Preset(Config):
-    """How big a study is: images, training, folds and replicates.
+    """The size of a study: images, training, folds and replicates.
 
     Args:
         settings: training fields, dotted.

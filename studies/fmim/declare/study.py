@@ -91,12 +91,12 @@ class Study(Config):
         return tuple((arm.name, self.baseline) for arm in self.arms if arm.name != self.baseline)
 
     def replicates(self, arm: Arm, preset: Preset) -> int:
-        """Fresh seeds of an arm's winner under a preset."""
+        """Count the fresh seeds of an arm's winner under a preset."""
         others = preset.replicates if preset.other_replicates is None else preset.other_replicates
         return preset.replicates if arm.name in chain(*self.comparison_pairs) else others
 
     def preset(self, name: str) -> Preset:
-        """The preset of that name.
+        """Return the preset of that name.
 
         Raises:
             ValueError: there is none; the message lists those there are.
@@ -104,7 +104,7 @@ class Study(Config):
         return find_preset(name, self.presets, f"study {self.name!r} has")
 
     def with_winners(self, selection: SelectionFile) -> Study:
-        """This study at the configurations that another study selected.
+        """Return this study at the configurations that another study selected.
 
         Raises:
             ValueError: an arm takes nothing from another study, or finds no winner there.
@@ -114,5 +114,5 @@ class Study(Config):
         return self.model_copy(update={"arms": tuple(arm.with_winner(selection) for arm in self.arms)})
 
     def corners(self) -> Iterator[tuple[Arm, Configuration]]:
-        """Every arm's configurations, with ranges at their bounds."""
+        """Yield every arm's configurations, with ranges at their bounds."""
         return ((arm, configuration) for arm in self.arms for configuration in arm.space.corners())

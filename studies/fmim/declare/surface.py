@@ -27,7 +27,7 @@ class Surface(Config):
     beta: float = 0.0
 
     def loss(self) -> Triplet | AdaTriplet:
-        """The loss.
+        """Return the loss.
 
         Raises:
             ValueError: settings that are no loss's, or those of a loss that has no surface.

@@ -12,7 +12,7 @@ from fmim_core.records import FoldEntry
 
 
 def fold_sizes(folds: Sequence[Fold], per_side: bool) -> list[FoldEntry]:
-    """Who is where in each fold; of its queries those that can be scored, by time, and those without a match.
+    """Count who is where in each fold; of its queries those that can be scored, by time, and those without a match.
 
     `validation_times_missing` are the times of all folds that one cannot score: it has no part in the mean over folds
     of such a time.

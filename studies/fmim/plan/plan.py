@@ -28,7 +28,7 @@ class BankOfTrials(Protocol):
 
     @property
     def path(self) -> Path:
-        """Where it lies."""
+        """Its folder."""
 
     @property
     def fingerprint(self) -> str:
@@ -36,7 +36,7 @@ class BankOfTrials(Protocol):
 
     @property
     def description(self) -> SourceDescription:
-        """What the data set is."""
+        """The data set."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How much there is to do: trials, epochs and images of a plan, counted on the index of its images alone."""
+"""The work that there is to do: trials, epochs and images of a plan, counted on the index of its images alone."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Workload:
         return of_arms + Work(trials=self.plan.reference_trials)
 
     def search(self, arm: Arm) -> Work:
-        """The search trials of an arm; none without a search."""
+        """Sum the search trials of an arm; none without a search."""
         return _sum(
             self.trial(self.plan.train_config(arm, configuration), fold.number, search_split)
             for search_split, folds in enumerate(self.splits)
@@ -55,32 +55,32 @@ class Workload:
         )
 
     def replicates(self, arm: Arm) -> Work:
-        """The replicates of an arm, whose configurations are all alike in what they cost; at most, of other splits."""
+        """Sum the replicates of an arm, whose configurations all cost alike; those of other splits at most."""
         config = self.plan.train_config(arm, _configurations(arm)[0])
         return _sum(self.trial(config, None) for _ in range(self.plan.replicates_of(arm) + self.plan.search_splits - 1))
 
     def trial(self, config: TrainConfig, fold: int | None, search_split: int = 0) -> Work:
-        """One trial: that of a fold, or a replicate with all its trainings."""
+        """Count one trial: that of a fold, or a replicate with all its trainings."""
         epochs = config.epochs * len(self.trainings(fold, search_split))
         return Work(1, epochs, config.epochs * self.batches(config, fold, search_split) * config.batches.size)
 
     def trainings(self, fold: int | None, search_split: int = 0) -> list[Fold | None]:
-        """For each training of a fold's trial, or else of a replicate, the fold held out; None: on all subjects."""
+        """Return the fold that each training of a fold's trial, or else of a replicate, holds out; None: of all."""
         if fold is not None:
             return [self.splits[search_split][fold]]
         return list(self.splits[0]) if self.plan.models_per_replicate > 1 else [None]
 
     def batches(self, config: TrainConfig, fold: int | None, search_split: int = 0) -> int:
-        """Batches of an epoch, of all trainings of the trial together."""
+        """Count the batches of an epoch, of all trainings of the trial together."""
         held_out = self.trainings(fold, search_split)
         return sum(config.batches.in_epoch(len(one.train if one else self.development)) for one in held_out)
 
     def validated(self, fold: int | None, search_split: int = 0) -> int:
-        """Images embedded at each validation, of all trainings of the trial together."""
+        """Count the images embedded at each validation, of all trainings of the trial together."""
         return sum(len(one.validation) if one else 0 for one in self.trainings(fold, search_split))
 
     def length(self, config: TrainConfig, fold: int | None, test_images: int, search_split: int = 0) -> int:
-        """About how long a trial is, in multiply-adds, since no time is known before anything has run.
+        """Estimate how long a trial is, in multiply-adds, since no time is known before anything has run.
 
         Images shown in training × forward and backward passes + images embedded × forward passes: those of the fold
         at each validation, and the `test_images` at the end of a replicate. Comparable within this plan alone.
@@ -92,7 +92,7 @@ class Workload:
         return passes * (multiply_adds(config.model, config.augmentation.crop) if self._networks_differ else 1)
 
     def lengths(self, arm: Arm, test_images: int) -> TrialLengths:
-        """The lengths of an arm's trials, whose configurations are all alike in what they cost."""
+        """Return the lengths of an arm's trials, whose configurations are all alike in what they cost."""
         config = self.plan.train_config(arm, _configurations(arm)[0])
         folds = range(self.plan.preset.folds if self.plan.study.search else 0)
         search = [self.length(config, fold, test_images) for fold in folds]
@@ -100,7 +100,7 @@ class Workload:
 
     @cached_property
     def _networks_differ(self) -> bool:
-        """Where all are one, its multiply-adds are a common factor, and counting them would take a second to import."""
+        """False where all are one: its multiply-adds are a common factor, and to count them takes a second to import."""
         return len({(config.model, config.augmentation.crop) for config in self.plan.train_configs()}) > 1
 
     @cached_property

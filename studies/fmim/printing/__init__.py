@@ -1,1 +1,1 @@
-"""How anything is printed: text as it is, and tables for any terminal."""
+"""Everything is printed by this: text as it is, and tables for any terminal."""

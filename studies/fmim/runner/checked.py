@@ -1,4 +1,4 @@
-"""What can be checked of a plan without decoding an image."""
+"""Checks of a plan that decode no image."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CheckedPlan:
 
     @property
     def warnings(self) -> list[str]:
-        """What is to be known of the data."""
+        """Oddities of the data that one should know of."""
         return data_warnings(self.source.description) + fold_warnings(self.folds, self.development.interval)
 
 

@@ -1,4 +1,4 @@
-"""Where and with what a plan runs. This imports no torch."""
+"""The place and means with which a plan runs. This imports no torch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fmim_core.records import StudyFile
 
 @dataclass(frozen=True)
 class Setup:
-    """Where and with what a plan runs; its folders are absolute.
+    """The place and means with which a plan runs; its folders are absolute.
 
     Args:
         folder: the study's. studies: of all studies, whose completed trials are reused. banks: of decoded images.

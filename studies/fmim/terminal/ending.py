@@ -1,4 +1,4 @@
-"""What is printed when a study ends: its arms as a table, the answer in plain sentences, and what can follow."""
+"""The end of a study as it is printed: its arms as a table, the answer in plain sentences, and what can follow."""
 
 from __future__ import annotations
 

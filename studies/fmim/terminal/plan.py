@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from fmim.plan import Plan
 from fmim.plan.workload import Workload
 from fmim.printing.console import TextConsole
 from fmim.printing.table import TextTable
@@ -24,13 +23,13 @@ def show_plan(checked: CheckedPlan, setup: Setup, console: TextConsole) -> None:
     for line in _about(checked):
         console.say(line)
     parts = " on all splits + replicates + other splits' winners" if plan.search_splits > 1 else " + replicates"
-    console.show(_arms(plan, work))
+    console.show(_arms(work))
     console.say(f"trials: search{parts}", style="dim")
     for line in _folds(checked):
         console.say(line)
     for warning in (*plan.warnings, *checked.warnings):
         console.warn(warning)
-    for line in _trials(plan, work):
+    for line in _trials(work):
         console.say(line)
     # An earlier run in the folder may have measured how differences vary.
     for line in (*_reused(checked, setup).sentences, *power_lines(plan, setup.folder)):
@@ -98,7 +97,8 @@ def _about(checked: CheckedPlan) -> Iterator[str]:
     yield f"data {data.name}: {data.about}"
 
 
-def _arms(plan: Plan, work: Workload) -> TextTable:
+def _arms(work: Workload) -> TextTable:
+    plan = work.plan
     rows, others = [], f" + ≤ {plan.search_splits - 1}" if plan.search_splits > 1 else ""
     for arm in plan.arms:
         stops = "≤ " if plan.rungs_of(arm) else ""
@@ -120,8 +120,9 @@ def _folds(checked: CheckedPlan) -> Iterator[str]:
         )
 
 
-def _trials(plan: Plan, work: Workload) -> Iterator[str]:
+def _trials(work: Workload) -> Iterator[str]:
     """Yield where searches stop trials, what stands beside the arms, and how much that is in all."""
+    plan = work.plan
     for arm in plan.arms:
         if (rule := arm.searcher.stopping_rule) and (rungs := plan.rungs_of(arm)):
             training = plan.training_of(arm)

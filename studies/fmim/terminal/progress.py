@@ -1,4 +1,4 @@
-"""How far a study is, in words and tables: for the process that runs it and for others; imports no torch."""
+"""The progress of a study, in words and tables: for the process that runs it and for others; imports no torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run shows on the terminal: what begins, how far it is, and what it has found."""
+"""A run as the terminal shows it: what begins, how far it is, and what it has found."""
 
 from __future__ import annotations
 

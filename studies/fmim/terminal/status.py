@@ -38,7 +38,7 @@ READING_SHARE = 5.0  # pauses are so many times as long as reading the records t
 
 @dataclass(frozen=True)
 class StudyStatus:
-    """How far a study is now.
+    """The progress of a study now.
 
     owner: the process that runs it; None where none does. command: goes on with it, where that is known.
     """
