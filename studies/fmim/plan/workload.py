@@ -100,7 +100,7 @@ class Workload:
 
     @cached_property
     def _networks_differ(self) -> bool:
-        """False where all are one: its multiply-adds are a common factor, and to count them takes a second to import."""
+        """False where all are one, whose multiply-adds are a common factor: to count them takes a second to import."""
         return len({(config.model, config.augmentation.crop) for config in self.plan.train_configs()}) > 1
 
     @cached_property
