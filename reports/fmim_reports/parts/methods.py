@@ -10,16 +10,16 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from fmim_core.records import ArmEntry, flat, without_controls
+from fmim_core.records import ArmEntry, flat
+from fmim_reports.page.environment import filled
 from fmim_reports.parts.comparisons.difference import ALPHA
 from fmim_reports.parts.comparisons.words import margin_text
-from fmim_reports.reading.once import once
 from fmim_reports.reading.plan import key_of
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.formats import SYMBOLS, to_md, to_tex, value_text
 
 _CITED = re.compile(r"\[@(\w+)\]")
-_LISTED = 12  # arms that a sentence can name
+_MOST_NAMED = 12  # arms that a sentence can name
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,35 @@ class Methods:
 
 
 def methods(results: Results) -> Methods:
-    """Say how data were split, arms searched, trained, tested and compared, and with which software."""
-    paragraphs = tuple(
-        " ".join(filter(None, map(without_controls, sentences)))
-        for sentences in (_data(results), _protocol(results), _training(results), _statistics(results))
-    )
+    """Say how data were split, arms searched, trained, tested and compared, and with which software.
+
+    The template has a sentence a line, and an empty line between paragraphs.
+    """
+    study, arms, environment = results.study, results.arms, results.study.environment
+    trained, versions = _settings(results), {"python": "Python", "torch": "PyTorch"}
+    losses = {arm.loss: cited("loss", arm.loss_kind) for arm in arms}
+    text = filled(
+        "methods.txt.j2",
+        results=results,
+        study=study,
+        data=study.data,
+        arms=arms,
+        metric=results.metric.label,
+        margin=margin_text(results.equivalence_margin),
+        level=f"{ALPHA:g}",
+        most_named=_MOST_NAMED,
+        searches=[_search(arm) for arm in arms if arm.n_s > 1],
+        losses=[" ".join(filter(None, both)) for both in losses.items()],
+        margins=[cited("margins", kind) for kind in dict.fromkeys(a.margins_kind for a in arms) if kind != "none"],
+        networks=[cited("model", str(kind)) for kind in trained["model.kind"]],
+        train={name.replace(".", "_"): _value(given) for name, given in trained.items()},
+        software=[f"{name} {environment[key]}" for key, name in versions.items() if key in environment],
+        commit=environment.get("git_commit", ""),
+        devices=list(dict.fromkeys(trial.record.cost.device for trial in results.trials if trial.record)),
+        listed=listed,
+        cited=cited,
+    ).decode()
+    paragraphs = tuple(" ".join(one.split("\n")) for one in text.strip().split("\n\n"))
     keys = dict.fromkeys(key for paragraph in paragraphs for key in _CITED.findall(paragraph))
     by_key = {source.key: source for source in _sources().values()}
     return Methods(paragraphs, tuple(by_key[key] for key in keys if key in by_key))
@@ -79,64 +103,21 @@ def _sources() -> Mapping[str, Citation]:
         return {row["what"]: Citation(row["name"], row["key"], row["source"]) for row in csv.DictReader(stream)}
 
 
-def _source(part: str, kind: str) -> Citation:
-    """Return what is known of a kind of loss, margins, model or searcher; a user's own has its name alone."""
-    return _sources().get(f"{part}.{kind}", Citation("" if part == "loss" else kind, "", ""))
+def cited(part: str, kind: str) -> str:
+    """Return how to cite a kind of loss, margins, model or searcher; a user's own has its name alone."""
+    return _sources().get(f"{part}.{kind}", Citation("" if part == "loss" else kind, "", "")).cited
 
 
-def _data(results: Results) -> Iterable[str]:
-    data = results.study.data
-    development, test = data.development, data.test
-    release = f", release {data.release}" if data.release else ""
-    yield f"The data ({data.name}{release}) are: {data.about.rstrip('.')}."
-    yield (
-        f"Of {data.images} images of {data.image_size} × {data.image_size} pixels, {development.images} of "
-        f"{development.subjects} subjects were used for development, and {test.images} of {test.subjects} other "
-        "subjects for the test alone."
-    )
-    without = f", {test.queries_without_match} of them without a match there" if test.queries_without_match else ""
-    yield f"The test set has {test.queries} queries and a gallery of {test.gallery} images{without}."
-    if results.dated:
-        yield f"Queries are grouped by {results.interval.after_baseline}."
+def listed(texts: Iterable[str], last: str = "and") -> str:
+    """Return `a, b and c`."""
+    *others, end = list(texts) or ["none"]
+    return f"{', '.join(others)} {last} {end}" if others else end
 
 
-def _protocol(results: Results) -> Iterable[str]:
-    study, arms = results.study, results.arms
-    yield f"{len(arms)} arms were compared" + (
-        f": {_listed([a.label for a in arms])}." if len(arms) <= _LISTED else "."
-    )
-    if not results.searched:
-        yield "Nothing was searched: each arm's configuration was given beforehand."
-    else:
-        yield (
-            f"An arm's configuration was selected by its mean validation {results.metric.label} in "
-            f"{len(study.folds)}-fold cross-validation on the development subjects; no subject was in two folds."
-        )
-        yield from _searches(arms)
-    if study.search_splits > 1:
-        yield f"The whole search was repeated on {study.search_splits} splits into folds."
-    chosen = "selected configuration" if results.searched else "configuration"
-    subjects = " on all development subjects"
-    if study.test_protocol == "fold_ensemble":
-        models = study.models_per_replicate
-        subjects = f", {models} models a seed, each without one fold's subjects, whose distances were averaged"
-    kept = _value(_settings(results)["keep"]).replace("best", "best validation")
-    seeds = f"{results.seeds_text} fresh seeds{subjects}"
-    yield f"Each arm's {chosen} was trained with {seeds}; the model of the {kept} epoch was tested, once."
-    if study.references:
-        yield f"Beside the arms stand, without any training: {_listed([one.label for one in study.references])}."
-
-
-def _searches(arms: Iterable[ArmEntry]) -> Iterable[str]:
-    """Say how each arm with something to select was searched."""
-    found = []
-    for arm in arms:
-        space = ", ".join(_range(name, values) for name, values in arm.space.items())
-        over = f" over {space}" if space else ""
-        if arm.n_s > 1:
-            found.append(f"{arm.label}: {_source('searcher', arm.searcher['kind']).cited}{over}, N_s = {arm.n_s}")
-    if found:
-        yield f"The searches, with N_s configurations each, were: {'; '.join(found)}."
+def _search(arm: ArmEntry) -> str:
+    """Say how an arm was searched."""
+    space = ", ".join(_range(name, values) for name, values in arm.space.items())
+    return f"{arm.label}: {cited('searcher', arm.searcher['kind'])}{f' over {space}' if space else ''}, N_s = {arm.n_s}"
 
 
 def _range(name: str, values: Any) -> str:
@@ -145,32 +126,9 @@ def _range(name: str, values: Any) -> str:
     if isinstance(values, Mapping):
         scale = ", logarithmically," if values["scale"] == "log" else ""
         return f"{symbol} from {value_text(name, values['low'])} to {value_text(name, values['high'])}{scale}"
-    return f"{symbol} of {_listed([value_text(name, value) for value in values])}"
+    return f"{symbol} of {listed([value_text(name, value) for value in values])}"
 
 
-def _training(results: Results) -> Iterable[str]:
-    losses = {arm.loss: _source("loss", arm.loss_kind) for arm in results.arms}
-    yield f"The losses were {_listed([' '.join(filter(None, (name, one.cited))) for name, one in losses.items()])}."
-    kinds = dict.fromkeys(arm.margins_kind for arm in results.arms if arm.margins_kind != "none")
-    if kinds:
-        yield f"Margins were set by {_listed([_source('margins', kind).cited for kind in kinds])}."
-    found = _settings(results)
-    networks = [_source("model", str(kind)).cited for kind in found["model.kind"]]
-    values = {name.replace(".", "_"): _value(given) for name, given in found.items()}
-    yield f"The network was {_listed(networks, 'or')}, with embeddings of {values['model_embedding_dim']} dimensions."
-    yield (
-        "It was trained by {adam} with a learning rate of {learning_rate} and a weight decay of {weight_decay}, for "
-        "{epochs} epochs of batches of {batches_subjects_per_batch} subjects × {batches_images_per_subject} images."
-    ).format(adam=_source("optimizer", "adam").cited, **values)
-    yield (
-        "Images were augmented by Gaussian noise (probability {augmentation_noise_p}, standard deviation up to "
-        "{augmentation_noise_std}), rotation by up to {augmentation_rotation}°, random crop to {augmentation_crop} "
-        "pixels, gamma of {augmentation_gamma} (probability {augmentation_gamma_p}); evaluated images had a "
-        "centre crop."
-    ).format(**values)
-
-
-@once
 def _settings(results: Results) -> Mapping[str, list[Any]]:
     """Return each field of the training with the values that it has in records; before that, those declared."""
     declared = {name: [value] for name, value in flat(results.study.train)}
@@ -185,39 +143,4 @@ def _settings(results: Results) -> Mapping[str, list[Any]]:
 def _value(given: list[Any]) -> str:
     """Return a field's value, or all of several; a pair of bounds as `0.5 to 1.5`."""
     texts = [" to ".join(map(str, one)) if isinstance(one, list | tuple) else str(one) for one in given]
-    return texts[0] if len(texts) == 1 else f"{_listed(texts, 'or')} (by arm)"
-
-
-def _statistics(results: Results) -> Iterable[str]:
-    validation = " and of the validation metric over folds" if results.searched else ""
-    yield (
-        f"We report means of the test {results.metric.label} over seeds{validation} with their standard errors "
-        "(s/√n, where s has n − 1 degrees of freedom)."
-    )
-    count = len(results.comparisons)
-    if count:
-        yield (
-            f"{'The difference' if count == 1 else f'Each of {count} differences'} declared before the study ran was "
-            "paired by seed and query; its 95 % t interval and two-sided test cover seeds and subjects as crossed "
-            "random factors, or seeds alone where values by query were not recorded. Equivalence within "
-            f"±{margin_text(results.equivalence_margin)} was tested by two one-sided tests "
-            f"{_source('test', 'tost').cited}."
-        )
-    if count > 1:
-        yield (
-            "P values were corrected by Holm's method over the differences and, separately, over the equivalences "
-            f"{_source('test', 'holm').cited}, at a level of {ALPHA:g}."
-        )
-    names, environment = {"python": "Python", "torch": "PyTorch"}, results.study.environment
-    used = [f"{name} {environment[key]}" for key, name in names.items() if key in environment]
-    commit = environment.get("git_commit", "")
-    code = f" (commit {commit[:12]} of this code)" if commit else ""
-    devices = dict.fromkeys(t.record.cost.device for t in results.trials if t.record)
-    on = f" on {_listed(list(devices))}" if devices else ""
-    if used:
-        yield f"Models were trained with {_listed(used)}{code}{on}."
-
-
-def _listed(texts: list[str], last: str = "and") -> str:
-    """Return `a, b and c`."""
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} {last} {texts[-1]}" if texts else "none"
+    return texts[0] if len(texts) == 1 else f"{listed(texts, 'or')} (by arm)"
