@@ -39,7 +39,7 @@ def summary_of(results: Results, sentences: Sequence[str], warnings: Sequence[st
 
 
 class State(Enum):
-    """How a study stands, in words."""
+    """The state of a study, in words."""
 
     COMPLETE = "complete"
     RUNNING = "running"

@@ -6,6 +6,7 @@ that was estimated from few seeds is itself uncertain, and so is all that is sai
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -25,7 +26,7 @@ _NODES = (32, 8, 4)  # of the mean squares of seeds, of which there are few, of 
 
 @dataclass(frozen=True)
 class Power:
-    """How often each test of a comparison with so many seeds says what is true, and the seeds it needs.
+    """The power of each test of a comparison with so many seeds, and the seeds it needs.
 
     Args:
         difference: of the t test, if the arms truly differ by the margin. equivalence: of the two one-sided tests, if
@@ -140,15 +141,8 @@ def _seeds_needed(variances: Variances, alpha: float, power: Callable[[_Tests], 
         tests = _Tests.of(variances, seeds, alpha)
         return tests is None or power(tests) >= ENOUGH_POWER
 
-    if not enough(_MANY_SEEDS):
-        return None
-    low, high = 1, 2
-    while not enough(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    seeds = range(2, _MANY_SEEDS)  # power rises with them
+    return seeds[bisect_left(seeds, True, key=enough)] if enough(_MANY_SEEDS) else None
 
 
 def _first(power: Callable[[float], float], se: float) -> float:

@@ -37,7 +37,7 @@ def compare(
 
         show_comparison(read, found, console)
     if folder is not None:
-        from fmim_reports.across.comparison_page import write_comparison
+        from fmim_reports.across.page import write_comparison
 
         page = write_comparison(folder, read, found)
         TextConsole(stderr=as_json).say(f"page: {page}")

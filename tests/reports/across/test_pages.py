@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Browser
 
 from fmim_core.records import summary_path
-from fmim_reports.across.comparison_page import write_comparison
 from fmim_reports.across.differences import differences
 from fmim_reports.across.overview import overview_page, read_overview, summary_of
+from fmim_reports.across.page import write_comparison
 from fmim_reports.across.studies import read_studies
 from fmim_reports.reading.results import read_results
 from tests.support.browser import DESK, PHONE, visited
