@@ -4,55 +4,35 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
-from dataclasses import dataclass
-
-
-@dataclass
-class Measured:
-    """Sums over trials that are over. length: in the units of a plan, comparable within it."""
-
-    trials: int = 0
-    startup: float = 0.0
-    length: float = 0.0
-    seconds: float = 0.0  # start-up not included
-
-    def of(self, length: float) -> float:
-        """Return the seconds of such a trial: start-up + length × seconds a unit; the mean where no length is known."""
-        whole = length * self.seconds / self.length if self.length else self.seconds / self.trials
-        return self.startup / self.trials + whole
 
 
 class Durations:
-    """What trials take: as those of the same arm and stage if any are over, else of the same arm, else all."""
+    """What trials take by their length: as those of the same arm and stage if any are over, else of the arm, else all.
+
+    A length is in the units of a plan, comparable within it.
+    """
 
     def __init__(self) -> None:
-        self._measured: dict[tuple[str, ...], Measured] = {}
+        self._trials: dict[tuple[str, ...], list[tuple[float, float, float]]] = {}  # length, start-up, seconds after it
+
+    def __contains__(self, group: tuple[str, str]) -> bool:
+        """Say whether a trial of the arm was over in this stage."""
+        return group in self._trials
 
     def __bool__(self) -> bool:
         """Say whether there is anything to go by."""
-        return bool(self._measured)
-
-    def knows(self, arm: str, stage: str) -> bool:
-        """Say whether a trial of the arm was over in this stage."""
-        return (arm, stage) in self._measured
+        return bool(self._trials)
 
     def add(self, arm: str, stage: str, length: float, startup: float, seconds: float) -> None:
-        """Take in a trial, of `seconds` after its start-up."""
-        for key in _groups(arm, stage):
-            group = self._measured.setdefault(key, Measured())
-            group.trials += 1
-            group.startup += startup
-            group.length += length
-            group.seconds += seconds
+        """Take in a trial, or a part of one, of `seconds` after its start-up."""
+        for group in ((arm, stage), (arm,), ()):
+            self._trials.setdefault(group, []).append((length, startup, seconds))
 
     def of(self, arm: str, stage: str, length: float) -> float:
-        """Return the seconds of such a trial."""
-        return next(self._measured[key] for key in _groups(arm, stage) if key in self._measured).of(length)
-
-
-def _groups(arm: str, stage: str) -> tuple[tuple[str, ...], ...]:
-    """Return the groups that a trial is in, the nearest first."""
-    return (arm, stage), (arm,), ()
+        """Return the seconds of such a trial: start-up + length × seconds a unit; the mean where no length is known."""
+        nearest = next(self._trials[group] for group in ((arm, stage), (arm,), ()) if group in self._trials)
+        lengths, startups, seconds = map(sum, zip(*nearest, strict=True))
+        return startups / len(nearest) + (length * seconds / lengths if lengths else seconds / len(nearest))
 
 
 def shared_out(waiting: Iterable[float], busy: Iterable[float], slots: int) -> float:

@@ -188,8 +188,8 @@ class StudyProgress:
         arm.count(outcome, share)
         if share and outcome.status in ("completed", "stopped"):
             stage: Stage = "replicate" if outcome.fold is None else "search"
-            seconds = max(0.0, outcome.wall_s - outcome.startup_s)
-            self._durations.add(arm.name, stage, share * self._length(arm.name, stage), outcome.startup_s, seconds)
+            startup, length = outcome.startup_s, share * self._length(arm.name, stage)
+            self._durations.add(arm.name, stage, length, startup, max(0.0, outcome.wall_s - startup))
         arm.best = better(arm.best, (outcome.validation or {}).get(self.metric.name), self.metric)
 
     def document(self, command: str | None) -> ProgressFile:
@@ -212,7 +212,7 @@ class StudyProgress:
     def _seconds_left(self, now: datetime) -> float | None:
         durations = deepcopy(self._durations)
         for one in self.running.values():
-            if one.epoch > 1 and one.epoch_s is not None and not durations.knows(one.arm, one.stage):
+            if one.epoch > 1 and one.epoch_s is not None and (one.arm, one.stage) not in durations:
                 durations.add(one.arm, one.stage, self._length(one.arm, one.stage) / one.epochs, 0.0, one.epoch_s)
         if not durations or not all(arm.predictable for arm in self.arms.values()):
             return None
