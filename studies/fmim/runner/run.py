@@ -67,53 +67,38 @@ def _run(plan: Plan, setup: Setup, observer: RunObserver, cluster: RayCluster | 
     with locked(setup.folder) as unlocked:
         if unlocked:
             observer.warn(unlocked)
-        return _begin(checked, setup, observer, backend, bank, begun).execute()
-
-
-def _begin(
-    checked: CheckedPlan, setup: Setup, observer: RunObserver, backend: Backend, bank: Bank, begun: float
-) -> _Execution:
-    """Read what is in the study's folder, and write there what runs now."""
-    plan, out = checked.plan, setup.folder
-    set_damaged_forecast_aside(out, observer.warn)
-    outcomes = outcomes_of_plan(out, plan, bank, observer.warn)
-    execution = Execution(
-        started_at=now(),
-        slots=backend.slots,
-        backend=setup.backend,
-        device=backend.device,
-        tracking_uri=setup.tracking.shown,
-    )
-    study = write_study(out, plan, bank, checked.folds, execution)
-    write_surfaces(out, plan)
-    update_overview(out.parent, observer.warn)
-    tracker = Tracker(setup.tracking, Identity.of(study), partial(read_records, out), observer.warn)
-    return _Execution(plan, setup, observer, backend, bank, study, outcomes, tracker, begun)
+        return _Execution(checked, setup, observer, backend, bank, begun).execute()
 
 
 @dataclass(frozen=True)
 class _Execution:
-    """One execution of a plan in its study's folder.
+    """One execution of a plan in its study's folder. begun: `time.perf_counter` when the program's work began."""
 
-    outcomes: of the plan's trials that have a record, by trial.
-    begun: `time.perf_counter` when the program's work began.
-    """
-
-    plan: Plan
+    checked: CheckedPlan
     setup: Setup
     observer: RunObserver
     backend: Backend
     bank: Bank
-    study: StudyFile
-    outcomes: Mapping[str, Outcome]
-    tracker: Tracker
     begun: float
 
     def execute(self) -> int:
         """Run all trials that are missing, and build the report; return the exit code."""
-        code = SOME_FAILED
+        plan, out, warn, code = self.checked.plan, self.setup.folder, self.observer.warn, SOME_FAILED
+        set_damaged_forecast_aside(out, warn)
+        outcomes = outcomes_of_plan(out, plan, self.bank, warn)
+        execution = Execution(
+            started_at=now(),
+            slots=self.backend.slots,
+            backend=self.setup.backend,
+            device=self.backend.device,
+            tracking_uri=self.setup.tracking.shown,
+        )
+        study = write_study(out, plan, self.bank, self.checked.folds, execution)
+        write_surfaces(out, plan)
+        update_overview(out.parent, warn)
+        tracker = Tracker(self.setup.tracking, Identity.of(study), partial(read_records, out), warn)
         try:
-            code = self._train()
+            code = self._train(study, outcomes, tracker)
             self._report(code)
         except KeyboardInterrupt:
             code = INTERRUPTED
@@ -123,33 +108,38 @@ class _Execution:
             self.observer.error(f"{error}. Records so far are safe: the same command resumes from them")
         finally:  # whatever becomes of trials and report, no run may stay RUNNING
             self.observer.stage("bringing MLflow up to date")
-            self.tracker.close(STATUS_OF_STUDY[code], self.setup.folder)
+            tracker.close(STATUS_OF_STUDY[code], out)
             if code == INTERRUPTED:
                 self.observer.note(f"interrupted; to go on: {self.setup.command or 'the same call'}")
         return code
 
-    def _train(self) -> int:
+    def _train(self, study: StudyFile, outcomes: Mapping[str, Outcome], tracker: Tracker) -> int:
         """Run the trials; wall_s in study.json counts from the start of the program's work to the last one's end."""
-        plan, out, observer, backend = self.plan, self.setup.folder, self.observer, self.backend
-        done = {trial: outcome for trial, outcome in self.outcomes.items() if outcome.final}
+        plan, out, observer, backend = self.checked.plan, self.setup.folder, self.observer, self.backend
+        done = {trial: outcome for trial, outcome in outcomes.items() if outcome.final}
         earlier = earlier_trials(self.setup.studies, self.bank.fingerprint, plan.seed, out, self.setup.reuse)
         equal = EqualTrials(plan, self.bank, earlier)
         observer.planned(plan, backend.slots, backend.device)
-        if self.outcomes:
-            failed = len(self.outcomes) - len(done)
+        if outcomes:
+            failed = len(outcomes) - len(done)
             observer.note(f"resuming: {len(done)} trials are done, {failed} failed and run again")
         for sentence in equal.reused(done).sentences:
             observer.note(sentence)
-        code, winners, study = DONE, dict[str, int](), self._study_progress(done, equal)
+        workload, test_images = Workload(plan, self.bank.development()), int(self.bank.summary["test"]["images"])
+        lengths = {arm.name: workload.lengths(arm, test_images) for arm in plan.arms}
+        progress = StudyProgress(study, lengths, backend.slots, equal.by_arm({}), observer.warn)
+        for outcome in done.values():
+            progress.count(outcome)
+        code, winners = DONE, dict[str, int]()
         shared = SharedRecords(out, earlier, bool(backend.gpus), observer.warn, done)
 
         def selected(arm: str, number: int) -> None:
             winners[arm] = number
-            study.reused = equal.by_arm(winners)
+            progress.reused = equal.by_arm(winners)
 
-        trials = Dispatcher(plan, self.bank, out, done, [study, self.tracker], selected, shared)
+        trials = Dispatcher(plan, self.bank, out, done, [progress, tracker], selected, shared)
         try:
-            with kept_current(study, out, self.setup.command, observer.progress):
+            with kept_current(progress, out, self.setup.command, observer.progress):
                 backend.run(trials, out, plan.trials)
         except KeyboardInterrupt:
             code = INTERRUPTED
@@ -164,14 +154,6 @@ class _Execution:
             trained = f"{trials.handed_out} trained here"
             observer.note(f"{shared.reused.total()} trials reused from {folders}; {trained}")
         return code
-
-    def _study_progress(self, done: Mapping[str, Outcome], equal: EqualTrials) -> StudyProgress:
-        workload, test_images = Workload(self.plan, self.bank.development()), int(self.bank.summary["test"]["images"])
-        lengths = {arm.name: workload.lengths(arm, test_images) for arm in self.plan.arms}
-        study = StudyProgress(self.study, lengths, self.backend.slots, equal.by_arm({}), self.observer.warn)
-        for outcome in done.values():
-            study.count(outcome)
-        return study
 
     def _report(self, code: int) -> None:
         from fmim_reports.build import build_report
