@@ -65,14 +65,3 @@ def test_what_is_fetched_ahead_comes_in_order_and_never_by_more_than_two(count: 
     assert list(results) == []
     assert len(overtaken) == count
     assert all(lead <= BATCHES_AHEAD for lead in overtaken)
-
-
-def test_what_a_fetch_raises_comes_in_its_turn_and_the_thread_ends() -> None:
-    def fetch(number: int) -> float:
-        return 1 / (2 - number)
-
-    results, before = fetched_ahead(fetch, 5), threading.active_count()
-    assert [next(results), next(results)] == [0.5, 1.0]
-    with pytest.raises(ZeroDivisionError):
-        next(results)
-    assert threading.active_count() == before

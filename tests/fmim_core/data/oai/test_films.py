@@ -131,6 +131,16 @@ def test_the_output_of_kneel_and_films_as_downloaded(tmp_path: Path) -> None:
     pixels[350, 150] = pixels[1049, 849] = 255
     part = listing.windows[0].cut(tmp_path / path, pixels)
     assert part.shape == (700, 700)  # 140 mm at 0.2 mm
+    for tags, message in (
+        ({}, "it does not state its pixel spacing: give"),
+        ({"PixelSpacing": [0.0, 0.0]}, "not state"),
+    ):
+        dicom(tmp_path / "001", **tags)
+        with pytest.raises(ImageProblem, match=message):
+            Window(3, 2).cut(tmp_path / "001", pixels)
+    (tmp_path / "001").write_bytes(b"no DICOM")
+    with pytest.raises(ImageProblem, match="no pixel spacing can be read from it, give the window's width in pixels"):
+        Window(3, 2).cut(tmp_path / "001", pixels)
     assert (part[0, 0], part[-1, -1]) == (255, 255)
 
 
@@ -149,23 +159,6 @@ def test_windows() -> None:
         Window(8, 2, 4).cut("x", image)
     with pytest.raises(ImageProblem, match="a window of 2 pixels is too small: at least 4"):
         Window(3, 2, 3).cut("x", image)
-
-
-@pytest.mark.parametrize(
-    ("tags", "message"),
-    [
-        ({}, "it does not state its pixel spacing: give the window's width in pixels"),
-        ({"PixelSpacing": [0.0, 0.0]}, "it does not state its pixel spacing"),
-        (
-            None,
-            "no pixel spacing can be read from it, give the window's width in pixels: File is missing DICOM File Meta",
-        ),
-    ],
-)
-def test_films_that_do_not_state_their_pixel_spacing(tmp_path: Path, tags: dict | None, message: str) -> None:
-    dicom(tmp_path / "001", **tags) if tags is not None else (tmp_path / "001").write_bytes(b"no DICOM")
-    with pytest.raises(ImageProblem, match=message):
-        Window(3, 2, None).cut(tmp_path / "001", np.zeros((9, 9), np.uint8))
 
 
 def test_what_is_wrong_with_films(films: Path) -> None:

@@ -74,14 +74,6 @@ def test_counts_say_what_is_evaluated(tmp_path: Path) -> None:
     assert (found["test"].queries, found["test"].queries_undated, found["test"].not_evaluated) == ({1: 1, 2: 1}, 0, 0)
 
 
-def test_a_drawn_test_has_subjects_that_can_be_scored(tmp_path: Path) -> None:
-    rows = [f"{name}{n}.png,{name},both" for name in "abcdef" for n in range(2)]
-    rows += [f"{name}.png,{name},both" for name in "uvwxyz"]
-    index = manifest(folder_of(tmp_path / "d", rows, "image,subject,role")).index
-    test = set(index["subject"][index["split"] == "test"])
-    assert (len(test & set("abcdef")), len(test & set("uvwxyz"))) == (2, 2)
-
-
 @pytest.mark.parametrize(
     ("header", "rows", "message"),
     [

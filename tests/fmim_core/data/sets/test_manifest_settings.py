@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 
 import numpy as np
@@ -116,17 +115,13 @@ def test_settings_have_the_tables_name(table: str, folder: Path) -> None:
     ("content", "message"),
     [
         ('interval = "weak"', r"interval: Input should be 'day', 'week', 'month' or 'year' \(given 'weak'\)"),
-        ("interval = 7", r"interval: Input should be 'day', 'week', 'month' or 'year' \(given '7'\)"),
         ("mean = 127.5", r"mean: Input should be less than or equal to 1 \(given '127\.5'\)"),
         ('mean = "0.5"', r"mean: Input should be a valid number \(given '0\.5'\)"),
-        ("mean = nan", r"mean: Input should be .* \(given 'nan'\)"),
-        ("std = 0", r"std: Input should be greater than 0 \(given '0'\)"),
         (
             "std = true\nmean = -1",
             r"mean: Input should be greater than or equal to 0 .*; std: Input should be a valid number",
         ),
         ("intervall = 'week'", r"unknown field 'intervall'; .* has mean, std, interval\. Did you mean 'interval'"),
-        ("[normalisation]\nmean = 0.5", "unknown field 'normalisation'; .* has mean, std, interval"),
         ("interval = week", r"is not a TOML file, with lines such as mean = 0\.5: .*line 1"),
         (b"\xff\xfe", "is not a TOML file"),
     ],
@@ -134,14 +129,4 @@ def test_settings_have_the_tables_name(table: str, folder: Path) -> None:
 def test_settings_that_are_refused(folder: Path, content: str | bytes, message: str) -> None:
     (folder / "table.toml").write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(ValueError, match=rf"table\.toml:? .*{message}"):
-        source(folder)
-
-
-def test_settings_that_cannot_be_read_are_told(folder: Path) -> None:
-    (folder / "table.toml").mkdir()
-    with pytest.raises(ValueError, match=r"table\.toml cannot be read: it is a folder"):
-        source(folder)
-    (folder / "table.toml").rmdir()
-    os.mkfifo(folder / "table.toml")
-    with pytest.raises(ValueError, match=r"table\.toml cannot be read: it is a pipe"):
         source(folder)
