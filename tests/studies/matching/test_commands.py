@@ -165,4 +165,4 @@ def test_real_radiographs_have_the_ranks_of_the_report(fmim_here: Program, tmp_p
     assert found.groupby("query").size().unique().tolist() == [112]
     assert f"for {(first == 1).sum()} of 198 queries" in done.stdout
     assert f"median rank of {first.median():g} among 112 images" in done.stdout
-    assert Image.open(tmp_path / "found/001_00000003_000.png").width == 1440
+    assert Image.open(tmp_path / "found/001_00000003_000.png").width > 1000

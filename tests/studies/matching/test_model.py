@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,6 @@ from PIL import Image
 
 from fmim import load_model
 from fmim.matching.model import EmbeddingModel
-from fmim.runner.folder.replicates import find_replicate
 from fmim_core.data.bank.bank import Bank
 from fmim_core.metrics import score_queries
 from fmim_core.records import read_queries
@@ -158,27 +158,19 @@ def test_weights_that_are_not_its_own_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("arm", "seed", "message"),
+    ("given", "message"),
     [
-        ("adatriplet_autmargin", 0, "its arms are .*, triplet_grid. Did you mean 'adatriplet_automargin'"),
-        (ARM, 2, "no completed replicate with seed 2; those with a model: 0, 1"),
-        ("triplet_grid", 0, "no completed replicate with seed 0; those with a model: none yet"),
+        ({"arm": "adatriplet_autmargin"}, "its arms are .*, triplet_grid. Did you mean 'adatriplet_automargin'"),
+        ({"seed": 2}, "no completed replicate with seed 2; those with a model: 0, 1"),
+        ({"arm": "triplet_grid"}, "no completed replicate with seed 0; those with a model: none yet"),
+        ({"out": "."}, r"is not a study's folder: it has no study\.json"),
+        ({"device": "nothing"}, "device"),
+        ({"device": "cuda:99"}, "device"),
     ],
 )
-def test_what_is_not_there_is_named_with_what_is(single: Path, arm: str, seed: int, message: str) -> None:
+def test_what_is_not_there_is_named_with_what_is(single: Path, given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        find_replicate(single, arm, seed)
-
-
-def test_a_folder_without_a_study_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"is not a study's folder: it has no study\.json"):
-        load_model(tmp_path, ARM)
-
-
-@pytest.mark.parametrize("device", ["nothing", "cuda:99"])
-def test_a_device_that_is_not_there_is_refused(single: Path, device: str) -> None:
-    with pytest.raises(ValueError, match="device"):
-        load_model(single, ARM, device=device)
+        load_model(**{"out": single, "arm": ARM} | given)
 
 
 @pytest.mark.parametrize(
