@@ -21,7 +21,7 @@ from fmim_reports.reading.summary import arm_summaries, completed, on_test
 from fmim_reports.stats import ENOUGH_POWER, mean_se, smallest_difference
 from fmim_reports.studies import Contents
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.columns import ARM
+from fmim_reports.writing.columns import ARM, under
 from fmim_reports.writing.formats import configuration_text, in_percent, p_text, points
 from fmim_reports.writing.tables import Column, Table
 
@@ -56,9 +56,7 @@ def ablation_table(results: Results) -> Table:
         Column("test_CMC_1", "CMC top-1", "estimate", group, "test_n"),
         Column("chance_mAP", "mAP", "percent", "Chance, %"),
         Column("n", "Pairs", "count", interval),
-        Column("difference", "Difference", "points", interval),
-        Column("low", "95 % CI, low", "points", interval),
-        Column("high", "high", "points", interval),
+        *under(interval, "points", difference="Difference", low="95 % CI, low", high="high"),
         Column("over", "over", "text", interval),
         Column("p_holm", "p (Holm)", "p", interval),
     ]

@@ -9,20 +9,20 @@ from typing import Any
 from fmim_reports.parts.training.distributions import distributions_plot, movement
 from fmim_reports.parts.training.margins import margins_plot
 from fmim_reports.parts.training.surfaces import surfaces_plot
-from fmim_reports.parts.verdict import Verdict, cautions, epochs_caution, lead
-from fmim_reports.reading import published
+from fmim_reports.parts.verdict import Verdict, epochs_caution, verdict_of
 from fmim_reports.reading.histories import Histories, at, epochs_of, histories_by_arm, milestones
 from fmim_reports.reading.results import Results
 from fmim_reports.stats import MeanSE
 from fmim_reports.studies import Contents
 from fmim_reports.writing.captions import caption, curve_model
-from fmim_reports.writing.columns import ARM
+from fmim_reports.writing.columns import ARM, under
 from fmim_reports.writing.formats import decimal
 from fmim_reports.writing.tables import Column, Table
 
 _WHY_EPOCHS_MATTER = (
     "Margins that are still moving have not ended anywhere, and the published end is no target for them."
 )
+PAPER = "Published, AdaTriplet + AutoMargin on OAI: ε = 0.419 and β = 0.491 after 100 epochs"
 _ENTRIES = ("epsilon", "beta", "loss", "delta_mean", "phi_an_mean", "active_share", "batches", "empty_batches")
 
 
@@ -48,11 +48,7 @@ def _epochs_table(results: Results, name: str, title: str, choose: Callable[[Ite
     columns = [
         ARM,
         Column("epoch", "Epoch", "count"),
-        Column("epsilon", "ε", "number", group),
-        Column("beta", "β", "number", group),
-        Column("loss", "Loss", "number", group),
-        Column("delta_mean", "Mean Δ", "number", group),
-        Column("phi_an_mean", "Mean φ_an", "number", group),
+        *under(group, "number", epsilon="ε", beta="β", loss="Loss", delta_mean="Mean Δ", phi_an_mean="Mean φ_an"),
         Column("active_share", "Active triplets, %", "percent", group),
         Column("batches", "Batches", "count", group),
         Column("empty_batches", "Of these empty", "number", group),
@@ -74,20 +70,19 @@ def _value(stat: MeanSE) -> float | None:
 
 def dynamics_verdict(results: Results) -> Verdict:
     """Say where the margins end and the published ones do, how Δ and φ_an moved, and of batches without a triplet."""
-    found, caveats = histories_by_arm(results), (*epochs_caution(results, _WHY_EPOCHS_MATTER), *cautions(results))
+    found, own = histories_by_arm(results), epochs_caution(results, _WHY_EPOCHS_MATTER)
     if not found:
-        return Verdict(lead(results), ("No replicate is completed yet.",), caveats)
-    labels = {arm.name: arm.label for arm in results.arms}
+        return verdict_of(results, ["No replicate is completed yet."], *own)
+
+    def each(describe: Callable[[Histories], str], after: str = "") -> str:
+        return "; ".join(f"{results.arm(arm).label}{after} {describe(seeds)}" for arm, seeds in found.items())
+
     findings = (
-        "Margins. " + "; ".join(f"{labels[arm]} {_margins(seeds)}" for arm, seeds in found.items()) + f". {_paper()}.",
-        "Similarities of training images, first to last epoch. "
-        + "; ".join(f"{labels[arm]}: {movement(seeds)}" for arm, seeds in found.items())
-        + ".",
-        "Batches without any active triplet, over all epochs and seeds: "
-        + "; ".join(f"{labels[arm]} {_empty(seeds)}" for arm, seeds in found.items())
-        + ".",
+        f"Margins. {each(_margins)}. {PAPER}.",
+        f"Similarities of training images, first to last epoch. {each(movement, ':')}.",
+        f"Batches without any active triplet, over all epochs and seeds: {each(_empty)}.",
     )
-    return Verdict(lead(results), findings, caveats)
+    return verdict_of(results, findings, *own)
 
 
 def _margins(seeds: Histories) -> str:
@@ -99,13 +94,6 @@ def _margins(seeds: Histories) -> str:
         if not math.isnan(stat.mean)
     )
     return f"ends at {listed or 'no margin that is a number'} (epoch {last}, n = {len(seeds)})"
-
-
-def _paper() -> str:
-    ends = {name: published.dynamics(name) for name in ("epsilon", "beta")}
-    epsilon, beta = (decimal(float(series.iloc[-1]), 3) for series in ends.values())
-    epochs = max(int(series.index[-1]) for series in ends.values()) + 1
-    return f"Published, AdaTriplet + AutoMargin on OAI: ε = {epsilon} and β = {beta} after {epochs} epochs"
 
 
 def _empty(seeds: Histories) -> str:

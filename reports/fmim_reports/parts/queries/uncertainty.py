@@ -11,22 +11,17 @@ from fmim_reports.reading.once import once
 from fmim_reports.reading.results import Results
 from fmim_reports.stats import crossed_mean
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.columns import ARM
+from fmim_reports.writing.columns import ARM, under
 from fmim_reports.writing.sections import Section, in_every_study, times_of_queries
 from fmim_reports.writing.tables import Column, Table
 
 NO_QUERIES = "No completed replicate has its queries beside its record."
 """What a table says instead of rows."""
 COLUMNS = (
-    Column("seeds", "Seeds", "count"),
-    Column("queries", "Queries", "count"),
-    Column("subjects", "Subjects", "count"),
+    *under("", "count", seeds="Seeds", queries="Queries", subjects="Subjects"),
     Column("mean", "Mean", "percent"),
-    Column("se_seeds", "seeds", "percent", "SE over"),
-    Column("se_subjects", "subjects", "percent", "SE over"),
-    Column("se_both", "both", "percent", "SE over"),
-    Column("low", "from", "percent", "95 % interval over both"),
-    Column("high", "to", "percent", "95 % interval over both"),
+    *under("SE over", "percent", se_seeds="seeds", se_subjects="subjects", se_both="both"),
+    *under("95 % interval over both", "percent", low="from", high="to"),
 )
 """The columns of `uncertainty_of`."""
 WHAT = (

@@ -10,7 +10,7 @@ from typing import Any
 from fmim_core.records import EpochRow
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.columns import ARM
+from fmim_reports.writing.columns import ARM, under
 from fmim_reports.writing.formats import in_percent
 from fmim_reports.writing.sections import Section, in_every_study
 from fmim_reports.writing.tables import Column, Table
@@ -70,12 +70,10 @@ def triplet_terms_table(results: Results) -> Table:
     columns = [
         ARM,
         Column("initial", "Initial margins", "text", first),
-        Column("epsilon", "ε", "number", first),
-        Column("beta", "β", "number", first),
+        *under(first, "number", epsilon="ε", beta="β"),
         Column("batches", "Batches", "count"),
         Column("empty", "All", "count", empty),
-        Column("empty_share", "%", "percent", empty),
-        Column("first_empty", "% of the first epoch", "percent", empty),
+        *under(empty, "percent", empty_share="%", first_empty="% of the first epoch"),
         Column("active_share", "Active triplets, %", "percent"),
     ]
     text = (
