@@ -18,11 +18,11 @@ from ray.tune.search import Searcher
 
 from fmim.own.code import run_code
 from fmim.runner.backends.backend import Backend, Resources, TrialSource, allot
-from fmim.runner.backends.dead_workers import LastReport, record_of_dead_worker
+from fmim.runner.backends.dead_workers import nothing_heard, record_of_dead_worker
 from fmim.runner.backends.ray_cluster import RayCluster
 from fmim.runner.backends.ray_nodes import WORKER_S, check_on_nodes, check_workers, last_words, resources_of_nodes
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import Code, Cost, EpochRow, Record, SoFar, now, read_record
+from fmim_core.records import Code, EpochRow, Record, SoFar, read_record
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
 
@@ -162,11 +162,19 @@ class PlanSearcher(Searcher):
 
 @dataclass
 class Given:
-    """A trial that Tune has. last: None until it begins. ended: its record, as soon as it is over."""
+    """A trial that Tune has.
+
+    so_far: the last that was heard of it, and when; None until it begins. ended: its record, as soon as it is over.
+    """
 
     spec: TrialSpec
-    last: LastReport | None = None
+    so_far: SoFar | None = None
+    heard_at: float = 0.0
     ended: Record | None = None
+
+    def heard(self, so_far: SoFar) -> None:
+        """Take note of what is known of it now."""
+        self.so_far, self.heard_at = so_far, time.monotonic()
 
 
 class Driver(tune.Callback):
@@ -216,7 +224,7 @@ class Driver(tune.Callback):
     def on_trial_start(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
         self._has_workers = True
         given = self._given[trial.trial_id]
-        given.last = self._nothing()
+        given.heard(self._nothing(given.spec))
         self._source.started(given.spec)
 
     def on_trial_result(
@@ -224,7 +232,7 @@ class Driver(tune.Callback):
     ) -> None:
         given, report = self._given[trial.trial_id], result.pop("report")  # Tune keeps the last result of every trial
         if report.so_far is not None:
-            given.last = LastReport.of(report.so_far)
+            given.heard(report.so_far)
         given.ended = report.record or given.ended
         if report.row is not None:
             self._source.epoch(given.spec, report.row)
@@ -245,25 +253,26 @@ class Driver(tune.Callback):
     def on_trial_recover(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
         if self._error is None:
             self._record_of_dead_worker(trial)  # the attempt that follows finds it
-            self._given[trial.trial_id].last = None
+            self._given[trial.trial_id].so_far = None
 
     def on_trial_error(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
         if self._error is None:
             record, given = self._record_of_dead_worker(trial), self._given.pop(trial.trial_id)
             # Tune recovers a trial that runs, but not one whose worker, used before, dies when it is to begin.
-            if given.last is None and self._given_again[given.spec.id] < RETRIES:
+            if given.so_far is None and self._given_again[given.spec.id] < RETRIES:
                 self._given_again[given.spec.id] += 1
                 self._again.append(given.spec)
             else:
                 self._source.finished(given.spec, record)
 
-    def _nothing(self) -> LastReport:
-        return LastReport(now(), Cost(device_share=self._settings.device_share))
+    def _nothing(self, spec: TrialSpec) -> SoFar:
+        return nothing_heard(spec, self._settings.out, self._settings.device_share)
 
     def _record_of_dead_worker(self, trial: RayTrial) -> Record:
         given = self._given[trial.trial_id]
-        last = given.last or self._nothing()  # a worker may die before its trial begins
-        return record_of_dead_worker(given.spec, _error_of(trial), self._settings.out, last)
+        silent_s = time.monotonic() - given.heard_at if given.so_far else 0.0
+        so_far = given.so_far or self._nothing(given.spec)  # a worker may die before its trial begins
+        return record_of_dead_worker(given.spec, _error_of(trial), self._settings.out, so_far, silent_s)
 
     @contextmanager
     def _own_errors(self) -> Iterator[None]:
