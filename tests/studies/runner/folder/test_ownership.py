@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
 import os
-import platform
-import re
 from pathlib import Path
 
 import pytest
@@ -22,9 +18,13 @@ from tests.support.calibration import CALIBRATION
 from tests.support.factories import make_out
 from tests.support.file_contents import edit, write
 from tests.support.mini_study import NO_TRACKER, run_here
-from tests.support.program import Program
 
-BOTH = "belongs to the study 'automargin_vs_grid', not to 'lambda_sweep': give another --out, or --fresh to move it"
+FOREIGN = {
+    **dict.fromkeys(("notes.txt", "photos/1.png", ".git/config", "records.zip", "records.old/x"), "mine"),
+    ".lock": "of another program",
+    "report/index.html": "names of ours, in a folder without a study",
+    **dict.fromkeys(("samples/1.png", "records/notes.json", "surfaces.json", "calibration.json"), '{"temperature": 3}'),
+}
 
 
 def content(folder: Path) -> dict[str, bytes | None]:
@@ -39,8 +39,7 @@ def options(root: Path, out: Path, **more: object) -> Options:
 
 def refused(root: Path, out: Path, message: str, **more: object) -> None:
     """Running, planning and calibrating are refused, and nothing is written anywhere."""
-    before = content(root)
-    given = options(root, out, **more)
+    before, given = content(root), options(root, out, **more)
     for how in (run_here, predict_here):
         with pytest.raises(ValueError, match=message):
             how(given.plan(), given.setup, TextConsole(quiet=True))
@@ -49,51 +48,34 @@ def refused(root: Path, out: Path, message: str, **more: object) -> None:
     assert content(root) == before
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("command", [["run"], ["run", "--dry-run"], ["plan", "--calibrate"]])
-def test_another_studys_folder_is_refused_with_both_names(
-    tmp_path: Path, command: list[str], fmim_here: Program
-) -> None:
-    make_out(tmp_path / "runs" / "x", arms=("triplet_q1",))
-    before = content(tmp_path)
-    arguments = ("lambda_sweep", "--preset", "smoke", "--backend", "inline", "--out", "runs/x")
-    done = fmim_here(command[0], *arguments, *command[1:], cwd=tmp_path)
-    assert done.returncode == 2
-    assert BOTH in done.stderr
-    assert content(tmp_path) == before
+def ours(out: Path) -> Path:
+    """A finished folder of the study that is asked for."""
+    make_out(out, arms=("triplet_q1",))
+    edit(out / "study.json", study="lambda_sweep")
+    return out
 
 
-def refused_by_name(tmp_path: Path, name: str, text: str, fresh: bool) -> None:
-    """Expects that a folder is refused in which this file alone is, with this text, and that it is named."""
+@pytest.mark.parametrize("forecast_alone", [False, True])
+def test_another_studys_folder_is_refused_with_both_names(tmp_path: Path, forecast_alone: bool) -> None:
+    if forecast_alone:
+        (tmp_path / "x").mkdir()
+        write(tmp_path / "x" / "calibration.json", CALIBRATION)
+    else:
+        make_out(tmp_path / "x", arms=("triplet_q1",))
+    refused(tmp_path, tmp_path / "x", "belongs to the study 'automargin_vs_grid', not to 'lambda_sweep': .* or --fresh")
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("fresh", [False, True])
+def test_what_no_study_writes_is_refused_by_name(tmp_path: Path, name: str, fresh: bool) -> None:
     path = tmp_path / "x" / name
     path.parent.mkdir(parents=True)
-    path.write_text(text)
+    path.write_text(FOREIGN[name])
     refused(tmp_path, tmp_path / "x", f"holds what no study writes: {name.partition('/')[0]}$", fresh=fresh)
 
 
-def test_a_folder_with_another_studys_forecast_alone_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "x").mkdir()
-    write(tmp_path / "x" / "calibration.json", CALIBRATION)
-    refused(tmp_path, tmp_path / "x", BOTH)
-
-
-@pytest.mark.parametrize("name", ["notes.txt", "photos/1.png", ".git/config", "records.zip", "records.old/x"])
-@pytest.mark.parametrize("fresh", [False, True])
-def test_what_no_study_writes_is_refused_by_name(tmp_path: Path, name: str, fresh: bool) -> None:
-    refused_by_name(tmp_path, name, "mine", fresh)
-
-
-@pytest.mark.parametrize(
-    "name", ["report/index.html", "samples/1.png", "records/notes.json", "surfaces.json", "calibration.json"]
-)
-@pytest.mark.parametrize("fresh", [False, True])
-def test_names_of_ours_in_a_folder_without_a_study_are_somebody_elses(tmp_path: Path, name: str, fresh: bool) -> None:
-    refused_by_name(tmp_path, name, '{"temperature": 3}', fresh)
-
-
 def test_a_folder_in_place_of_a_file_and_a_file_in_place_of_a_folder_are_refused(tmp_path: Path) -> None:
-    out = make_out(tmp_path / "x", arms=("triplet_q1",))
-    edit(out / "study.json", study="lambda_sweep")
+    out = ours(tmp_path / "x")
     (out / "selection.json").unlink()
     for name in ("selection.json", ".lock"):
         (out / name).mkdir()
@@ -108,8 +90,7 @@ def test_a_folder_in_place_of_a_file_and_a_file_in_place_of_a_folder_are_refused
 def test_a_damaged_decision_is_named_with_what_to_do_before_anything_is_written(
     tmp_path: Path, name: str, without: str
 ) -> None:
-    out = make_out(tmp_path / "x", arms=("triplet_q1",))
-    edit(out / "study.json", study="lambda_sweep")
+    out = ours(tmp_path / "x")
     whole = (out / name).read_bytes()
     for damaged in (b"", bytes(len(whole)), b"{}", b"null", b"[]", whole.replace(b"triplet_q1", b"triplet_q0")):
         (out / name).write_bytes(damaged)
@@ -123,8 +104,7 @@ def test_a_damaged_decision_is_named_with_what_to_do_before_anything_is_written(
 
 @pytest.mark.parametrize("damaged", [b"", b"\0\0", b"null", b'{"schema": %d}' % SCHEMA])
 def test_a_damaged_forecast_is_set_aside(tmp_path: Path, damaged: bytes) -> None:
-    out, told = make_out(tmp_path / "x", arms=("triplet_q1",)), list[str]()
-    edit(out / "study.json", study="lambda_sweep")
+    out, told = ours(tmp_path / "x"), list[str]()
     write(out / "calibration.json", CALIBRATION | {"study": "lambda_sweep"})
     set_damaged_forecast_aside(out, told.append)
     assert told == []
@@ -137,19 +117,13 @@ def test_a_damaged_forecast_is_set_aside(tmp_path: Path, damaged: bytes) -> None
     options(tmp_path, out).check()
 
 
-def test_a_folder_that_holds_the_folders_of_studies_is_refused(tmp_path: Path) -> None:
-    runs = tmp_path / "runs"
-    for name in ("banks", "automargin_vs_grid", "lambda_sweep", "mlflow-artifacts"):
-        (runs / name).mkdir(parents=True)
-    (runs / "mlflow.db").write_text("")
-    message = "holds what no study writes: automargin_vs_grid, banks, lambda_sweep and 2 more$"
-    refused(tmp_path, runs, message)
-
-
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
+def test_a_file_is_no_folder_for_a_study_or_for_banks(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("a file")
-    refused(tmp_path, tmp_path / "x", f"--out {tmp_path}/x: {tmp_path}/x is a file: give another folder")
-    refused(tmp_path, tmp_path / "x", f"--out {tmp_path}/x: {tmp_path}/x is a file: give another folder", fresh=True)
+    (tmp_path / "c").symlink_to(tmp_path / "nowhere")
+    for fresh in (False, True):
+        refused(tmp_path, tmp_path / "x", f"--out {tmp_path}/x: {tmp_path}/x is a file: give another", fresh=fresh)
+    for place in (tmp_path / "x", tmp_path / "c"):
+        refused(tmp_path, tmp_path / "y", f"--banks {place}/d: {place} is a file: give", banks=place / "d")
 
 
 def test_a_folder_of_another_version_is_refused_by_it_and_may_be_moved_aside(tmp_path: Path) -> None:
@@ -163,17 +137,8 @@ def test_a_folder_of_another_version_is_refused_by_it_and_may_be_moved_aside(tmp
     options(tmp_path, out, fresh=True).check()
 
 
-def test_banks_do_not_lie_in_a_file(tmp_path: Path) -> None:
-    (tmp_path / "b").write_text("a file")
-    (tmp_path / "c").symlink_to(tmp_path / "nowhere")
-    for name in ("b", "c"):
-        place = tmp_path / name
-        refused(tmp_path, tmp_path / "x", f"--banks {place}/d: {place} is a file: give", banks=place / "d")
-
-
 def test_ones_own_folder_is_accepted_with_all_that_a_study_writes(tmp_path: Path) -> None:
-    out = make_out(tmp_path / "x", arms=("triplet_q1",))
-    edit(out / "study.json", study="lambda_sweep")
+    out = ours(tmp_path / "x")
     for name in ("proposals.json", "surfaces.json", ".study.json.4711.part"):
         (out / name).write_text("{}")
     with locked(out):
@@ -184,54 +149,6 @@ def test_ones_own_folder_is_accepted_with_all_that_a_study_writes(tmp_path: Path
     options(tmp_path, out).check()
     (tmp_path / "empty").mkdir()
     options(tmp_path, tmp_path / "empty").check()
-
-
-def test_a_lock_of_somebody_else_is_foreign_and_stays_as_it_is(tmp_path: Path) -> None:
-    lock = tmp_path / "x" / ".lock"
-    lock.parent.mkdir()
-    lock.write_text("of another program")
-    refused(tmp_path, lock.parent, r"holds what no study writes: \.lock$")
-    assert lock.read_text() == "of another program"
-
-
-def test_who_holds_the_lock_is_told(tmp_path: Path) -> None:
-    holder = rf"^process {os.getpid()} on {re.escape(platform.node())}, since 20.*Z, is running in .*: wait for it"
-    with locked(tmp_path) as warning, pytest.raises(ValueError, match=holder), locked(tmp_path):
-        pass
-    assert warning == ""
-    with locked(tmp_path):  # the next one may be shorter than this one, and leaves nothing of it
-        text = (tmp_path / ".lock").read_text()
-    assert text.count("\n") == 1
-
-
-def test_a_lock_is_the_same_by_every_name_of_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out, link = tmp_path / "out", tmp_path / "link"
-    out.mkdir()
-    link.symlink_to(out)
-    monkeypatch.chdir(tmp_path)
-    with locked(out):
-        for spelling in (link, Path("out"), Path("link/../out"), tmp_path / "." / "link" / ".." / "out"):
-            with pytest.raises(ValueError, match=f"^process {os.getpid()} on .* is running in"), locked(spelling):
-                pass
-
-
-def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "mine").write_text("")
-    (tmp_path / ".lock").symlink_to(tmp_path / "mine")
-    with pytest.raises(OSError, match=r"\.lock"), locked(tmp_path):
-        pass
-    assert (tmp_path / "mine").read_text() == ""
-
-
-def test_a_file_system_without_locks_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a network drive answers; none can be mounted here."""
-
-    def refuse(*given: object) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    with locked(tmp_path) as warning:
-        assert warning.startswith(f"{tmp_path} cannot be locked (No locks available): see to it that nobody else")
 
 
 def test_the_mirrors_database_may_lie_in_the_folder_if_it_is_this_one(tmp_path: Path) -> None:
@@ -247,8 +164,7 @@ def test_the_mirrors_database_may_lie_in_the_folder_if_it_is_this_one(tmp_path: 
 @pytest.mark.usefixtures("no_figures")
 def test_fresh_moves_any_studys_folder_aside(tmp_path: Path) -> None:
     out = make_out(tmp_path / "x", arms=("triplet_q1",))
-    before = content(out)
-    given = options(tmp_path, out, fresh=True, replicates=1)
+    before, given = content(out), options(tmp_path, out, fresh=True, replicates=1)
     assert run_here(given.plan(), given.setup) == 0
     (aside,) = tmp_path.glob("x.until-*")
     assert {name: value for name, value in content(aside).items() if name != ".lock"} == before
