@@ -17,6 +17,8 @@ from fmim_core.data.source import EVERY_COLUMN, Source, SourceDescription
 from fmim_core.data.tables.findings import Findings
 from fmim_core.fingerprint import fingerprint
 
+DRAWN_SIDE = 128  # pixels of an image that is drawn, where no size is asked for
+
 
 @dataclass(frozen=True, eq=False)
 class Listing:
@@ -32,6 +34,7 @@ class Listing:
         mirror_right: whether images of the right side are mirrored, so that both sides look alike.
         metadata_only: whether files were not looked for: such a listing describes, and cannot be read.
         written_by_user: whether the user wrote the table, in which images of its folder may then be missing.
+        drawn: what draws the images where they are no files.
     """
 
     description: SourceDescription
@@ -44,6 +47,28 @@ class Listing:
     mirror_right: bool = True
     metadata_only: bool = False
     written_by_user: bool = False
+    drawn: Source | None = None
+
+    @classmethod
+    def of(cls, drawn: Source, mirror_right: bool) -> Listing:
+        """List the images of a source that draws them."""
+        paths = [None] * len(drawn.index)
+        origin = Path(drawn.description.name)
+        return cls(drawn.description, origin, Path(), drawn.index, paths, Findings(), {}, mirror_right, drawn=drawn)
+
+    def source(self) -> Source:
+        """Return what a bank is built from.
+
+        Raises:
+            ValueError: one error with everything that keeps the listing from being used.
+        """
+        return self.drawn or FileSource(self)
+
+    def rows(self) -> Sequence[int]:
+        """Return the row numbers of the images that are there; the others have been told as missing."""
+        if self.drawn:
+            return range(len(self.index))
+        return [row for row, path in enumerate(self.paths) if path and os.path.isfile(self.root / path)]
 
     def read(self, row_number: int, size: int | None = None) -> np.ndarray:
         """Read the image of a row as grey uint8 `(H, W)` or `(size, size)`, cut, mirrored and made square.
@@ -51,6 +76,8 @@ class Listing:
         Raises:
             ImageProblem: it cannot be read.
         """
+        if self.drawn:
+            return self.drawn.read(row_number, size or DRAWN_SIDE)
         path = self.path(row_number)
         if window := self.windows.get(row_number):
             image = window.cut(path, read_grey(path))

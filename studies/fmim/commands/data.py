@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from fmim.commands.completion import complete_data, complete_preset
 from fmim.printing.console import TextConsole
 from fmim.printing.progress_bar import ProgressBar
 from fmim.runner.ending.exit_codes import BAD_INPUT
+
+if TYPE_CHECKING:
+    from fmim_core.data.listings.listing import Listing
 
 app = typer.Typer(
     help="Data sets: describe, check, prepare, and write a manifest.",
@@ -32,6 +35,14 @@ PresetName = Annotated[
     typer.Option("--preset", help="Gives the bank's image size, and the phantom's.", autocompletion=complete_preset),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Draws the test subjects of a table that does not say.")]
+
+
+def _listing(data: str, root: Path | None, preset: str, seed: int, metadata_only: bool) -> Listing:
+    """List the data set that `fmim run` takes with the same options, usable or not."""
+    from fmim.data.sources import find_data_set
+    from fmim.declare.presets import find_preset
+
+    return find_data_set(data, root, find_preset(preset), seed, metadata_only)
 
 
 @app.callback()
@@ -57,7 +68,7 @@ def describe(
     seed: Seed = 0,
 ) -> None:
     """The paper's tables of a data set: images, subjects, gallery, queries by year; exit code 0 whatever it finds."""
-    from fmim.data.inspection import inspect_data, refuse_existing, write_sheet
+    from fmim.data.inspection import refuse_existing, write_sheet
     from fmim.data.show import as_json, show_description
 
     if sheet is not None and metadata_only:
@@ -65,13 +76,13 @@ def describe(
     if sheet is not None and sheet.suffix.lower() != ".png":
         raise ValueError(f"--sheet {sheet} is a PNG picture: call it {sheet.with_suffix('.png')}")
     refuse_existing("--sheet", sheet)
-    inspection = inspect_data(data, data_root, preset, seed, metadata_only)
+    listing = _listing(data, data_root, preset, seed, metadata_only)
     if json:
-        typer.echo(as_json(inspection))
+        typer.echo(as_json(listing))
     else:
-        show_description(inspection, TextConsole())
+        show_description(listing, TextConsole())
     if sheet is not None:
-        write_sheet(inspection, sheet)
+        write_sheet(listing, sheet)
         TextConsole(stderr=json).say(f"contact sheet: {sheet}")
 
 
@@ -85,25 +96,23 @@ def check(
     seed: Seed = 0,
 ) -> None:
     """Every problem at once, each image decoded and compared. Exit code 2 where an error is found, else 0."""
-    from fmim.data.inspection import check_files, inspect_data, refuse_existing, write_findings
+    from fmim.data.inspection import check_files, refuse_existing, write_findings
     from fmim.data.show import show_findings
 
     console = TextConsole()
     refuse_existing("--csv", csv)
-    inspection = inspect_data(data, data_root, preset, seed, metadata_only)
-    images = f"{len(inspection.index)} images; none was looked for"
+    listing = _listing(data, data_root, preset, seed, metadata_only)
+    images = f"{len(listing.index)} images; none was looked for"
     if not metadata_only:
         begun = time.perf_counter()
-        check_files(inspection, console)
-        images = (
-            f"{len(inspection.rows)} of {len(inspection.index)} images decoded in {time.perf_counter() - begun:.1f} s"
-        )
-    console.say(f"{inspection.description.name}: {images}")
-    show_findings(inspection.findings, console)
+        check_files(listing, console)
+        images = f"{len(listing.rows())} of {len(listing.index)} images decoded in {time.perf_counter() - begun:.1f} s"
+    console.say(f"{listing.description.name}: {images}")
+    show_findings(listing.findings, console)
     if csv is not None:
-        write_findings(inspection.findings, csv)
+        write_findings(listing.findings, csv)
         console.say(f"every place: {csv}")
-    if inspection.findings.errors:
+    if listing.findings.errors:
         raise typer.Exit(BAD_INPUT)
 
 
@@ -118,22 +127,21 @@ def prepare(
 ) -> None:
     """Check a data set's tables and make the bank that `fmim run` would. Exit code 2 where it cannot be used."""
     from fmim.commands.options import STUDIES, banks_beside
-    from fmim.data.inspection import inspect_data
     from fmim.data.show import show_bank, show_description, show_findings
     from fmim.declare.presets import find_preset
     from fmim_core.data.bank.building import build_bank
 
     console = TextConsole()
-    inspection = inspect_data(data, data_root, preset, seed, metadata_only)
+    listing = _listing(data, data_root, preset, seed, metadata_only)
     if metadata_only:
-        show_description(inspection, console)
+        show_description(listing, console)
         return
-    show_findings(inspection.findings, console)
-    if inspection.findings.errors:
+    show_findings(listing.findings, console)
+    if listing.findings.errors:
         hint = "no bank was made; `fmim data check` looks at the images too, and its --csv names every place"
         console.say(hint)
         raise typer.Exit(BAD_INPUT)
-    begun, source, size = time.perf_counter(), inspection.source(), find_preset(preset).image_size
+    begun, source, size = time.perf_counter(), listing.source(), find_preset(preset).image_size
     with ProgressBar(f"decoding {source.description.name}", console) as bar:
         bank = build_bank(source, size, banks or banks_beside(STUDIES), bar, console.warn)
     show_bank(bank, bar.called, time.perf_counter() - begun, console)

@@ -6,7 +6,6 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from fmim.data.inspection import Inspection
 from fmim.data.sources import PHANTOM
 from fmim.printing.console import TextConsole
 from fmim.printing.table import TextTable
@@ -29,9 +28,9 @@ def show_data_sets(console: TextConsole) -> None:
     console.show(TextTable(("data set", "what"), rows))
 
 
-def as_json(inspection: Inspection) -> str:
+def as_json(listing: Listing) -> str:
     """Return the description as JSON; of each finding the first places."""
-    about = inspection.description
+    about = listing.description
     content = {
         "name": about.name,
         "kind": about.kind,
@@ -40,20 +39,20 @@ def as_json(inspection: Inspection) -> str:
         "about": about.about,
         "interval": about.interval,
         "splits": {
-            split: asdict(counts) for split, counts in describe(inspection.index, INTERVALS[about.interval]).items()
+            split: asdict(counts) for split, counts in describe(listing.index, INTERVALS[about.interval]).items()
         },
         "differences_from_paper": about.details.get("differences_from_paper", []),
         "findings": [
             {"severity": f.severity, "what": f.what, "count": len(f.places), "places": f.places[:MAX_SHOWN]}
-            for f in inspection.findings
+            for f in listing.findings
         ],
     }
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
 
 
-def show_description(inspection: Inspection, console: TextConsole) -> None:
+def show_description(listing: Listing, console: TextConsole) -> None:
     """Show the paper's two tables, where they come from, and all that was noticed."""
-    about = inspection.description
+    about = listing.description
     console.say(about.about, lead=f"{about.name}:", style="bold")
     if about.release:
         console.say(f"release {about.release}")
@@ -62,13 +61,13 @@ def show_description(inspection: Inspection, console: TextConsole) -> None:
     for name, value in about.settings.items():
         console.say(f"{name} = {value:g}, unless a preset or an arm says otherwise")
     interval = INTERVALS[about.interval]
-    splits = describe(inspection.index, interval)
-    by_time = _by_time(splits, protocol_of(inspection.index), interval)
+    splits = describe(listing.index, interval)
+    by_time = _by_time(splits, protocol_of(listing.index), interval)
     title = f"Gallery and queries by {interval.unit} after baseline" if _times(splits) else "Gallery and queries"
     console.show("Images and subjects", _overview(splits), title, by_time)
     for difference in about.details.get("differences_from_paper", []):
         console.say(f"different from the paper: {difference}")
-    show_findings(inspection.findings, console)
+    show_findings(listing.findings, console)
 
 
 def _overview(splits: dict[str, Counts]) -> TextTable:

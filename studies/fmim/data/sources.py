@@ -6,22 +6,23 @@ import os
 from pathlib import Path
 
 from fmim.declare import Preset
-from fmim_core.data.listings.listing import FileSource, Listing
+from fmim_core.data.listings.listing import Listing
 from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PHANTOM
-from fmim_core.data.source import Source
 from fmim_core.suggestions import did_you_mean, did_you_mean_path
 
 
-def find_source(data: str, root: Path | None, preset: Preset, seed: int) -> Source:
-    """Find the data set of that name, or the manifest of that path, in `root` if that is given.
+def find_data_set(data: str, root: Path | None, preset: Preset, seed: int, metadata_only: bool = False) -> Listing:
+    """List the data set of that name, or the manifest of that path, in `root` if that is given, usable or not.
 
     Raises:
-        ValueError: neither a known name nor a file, or a data set that cannot be used.
+        ValueError: neither a known name nor a file, or tables that cannot be read.
     """
-    return PhantomSource(preset.phantom) if data == PHANTOM else FileSource(find_listing(data, root, seed))
+    if data == PHANTOM:
+        return Listing.of(PhantomSource(preset.phantom), preset.phantom.mirror_right)
+    return find_listing(data, root, seed, metadata_only)
 
 
 def check_data(data: str, root: Path | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from fmim.data.sources import find_source
+from fmim.data.sources import find_data_set
 from fmim.own.faults import located
 from fmim.plan import Plan
 from fmim.plan.checks import check_trainings
@@ -37,7 +37,7 @@ def check_plan(plan: Plan, setup: Setup) -> CheckedPlan:
     Raises:
         ValueError: whatever would stop a trial.
     """
-    source = find_source(setup.data, setup.data_root, plan.preset, plan.seed)
+    source = find_data_set(setup.data, setup.data_root, plan.preset, plan.seed).source()
     plan = replace(plan, data_settings=tuple(source.description.settings.items()))
     development = development_index(source, plan.preset.image_size)
     with located(setup.code):
