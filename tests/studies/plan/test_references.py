@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import pytest
 
-from fmim import catalogue
 from fmim.declare import Arm, Study
 from fmim.plan import Plan
 from fmim.runner.backends.inline import Inline
@@ -68,21 +67,6 @@ def test_one_arm_whose_space_has_several_networks_has_several_numbered_ones() ->
 
 def test_without_replicates_there_are_no_references() -> None:
     assert planned(arm("a"), replicates=0) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "references"), [("automargin_vs_grid", 3), ("baselines", 3), ("backbones", 6), ("automargin_ablation", 6)]
-)
-def test_a_study_of_the_catalogue_has_one_of_each_for_what_its_arms_differ_in(name: str, references: int) -> None:
-    study = catalogue.find(name)
-    plan = Plan(study, study.preset("smoke"), 0, 2)
-    assert len(plan.references) == references
-    assert plan.trials == plan.search_trials + plan.replicate_trials + plan.reference_trials
-    if name == "backbones":
-        paper = Plan(study, study.preset("paper"), 0, 2).references
-        labels = [one.entry.label for one in paper if one.reference.seeded]
-        groups = ["ResNet-18", "ResNet-50", "ConvNeXt-Tiny"]
-        assert labels == [*(f"Pretrained features ({group})" for group in groups), "Untrained network (ViT-S/16)"]
 
 
 class Broken(Pixels):

@@ -33,13 +33,12 @@ from fmim_core.records import (
     record_path,
     write_json,
 )
-from fmim_reports.build import build_report
 from fmim_reports.parts.queries.shown import shown_rows
 from fmim_reports.reading.results import read_results
 from tests.support.comparison import comparable_records
 from tests.support.mini_study import mini_plan, options_in, run_here
 from tests.support.mlflow_databases import tracked_in
-from tests.support.out_folders import table, without_figures
+from tests.support.out_folders import without_figures
 
 pytestmark = pytest.mark.slow
 
@@ -123,20 +122,6 @@ def test_replicates_leave_their_queries_and_the_report_shows_them(finished: Path
     assert {"retrieval_samples.png", "worst_queries.png"} <= figures
 
 
-def test_the_report_has_the_references_of_the_study_with_what_their_records_say(finished: Path) -> None:
-    out = finished / "study"
-    found = {row["arm_label"]: row for row in table(out, "test_metrics")}
-    by_label = {f"Reference: {one.label}": one.name for one in StudyFile.read(out / "study.json").references}
-    assert list(found)[-3:] == list(by_label)
-    tested = [record for record in read_records(out) if record.stage == "reference"]
-    for label, name in by_label.items():
-        values = [record.metrics.test["mAP"] for record in tested if record.arm == name]
-        assert float(found[label]["mAP_mean"]) == pytest.approx(fmean(values))
-        assert found[label]["test_n"] == str(len(values))
-    last_winner = max(one.selected_at for one in SelectionFile.read(out / "selection.json").arms.values())
-    assert all(record.test_opened_at >= last_winner for record in tested)
-
-
 def test_resuming_runs_what_is_missing_or_failed_and_gives_the_same_records_and_runs(copy: Path) -> None:
     out = copy / "study"
     before = comparable_records(out)
@@ -202,12 +187,6 @@ def test_fresh_moves_the_old_folder_aside(copy: Path) -> None:
     (aside,) = copy.glob("study.until-*")
     assert comparable_records(aside) == before
     assert comparable_records(copy / "study") != before
-
-
-def test_a_moved_folder_still_gives_its_report(copy: Path) -> None:
-    moved = copy.rename(copy.with_name("moved"))
-    page = build_report(moved / "study")
-    assert "A small study" in page.read_text(encoding="utf-8")
 
 
 def test_every_trial_is_a_child_run_with_parameters_steps_cost_and_its_record(finished: Path) -> None:

@@ -126,13 +126,6 @@ def test_with_a_slot_for_each_trial_the_stages_follow_each_other(tiny_bank: Bank
     assert found.wall_s == pytest.approx(search + replicate)
 
 
-def test_more_slots_are_never_slower_and_the_work_stays_the_same(tiny_bank: Bank) -> None:
-    plan = mini_plan(replicates=3)
-    found = [predicted(plan, tiny_bank, slots, invented(plan)) for slots in (1, 2, 3)]
-    assert found[0].wall_s > found[1].wall_s > found[2].wall_s > found[0].wall_s / 3
-    assert len({(one.trials, one.epochs, one.images, one.device_seconds) for one in found}) == 1
-
-
 def searched(searcher: ASHA | TPE) -> Plan:
     """A plan of one arm over a range, of nine epochs."""
     space = Space(ranges=(Uniform(path="margins.epsilon", low=0.1, high=0.9),))

@@ -81,15 +81,6 @@ def test_each_training_runs_once_with_the_results_of_training_all(
     assert sum(shared.values()) == 2 * 2 + 2 + 2 * 3
 
 
-def test_no_slot_is_idle_while_another_trial_is_due(tiny_bank: Bank, tmp_path: Path) -> None:
-    plan = plan_of(arm("wide", Grid(), grid(0.2, 0.4, 0.6)), arm("narrow", Grid(), grid(0.4, 0.8)), replicates=1)
-    simulation = Simulation(plan, tiny_bank, tmp_path, reuse=True)
-    simulation.run(slots=4)
-    searched = [spec for spec in simulation.started if spec.stage == "search"]
-    assert len(searched) == 2 * 8
-    assert min(simulation.idle_after) >= len(searched)
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_an_interrupted_study_goes_on_without_training_anything_twice(
     seed: int, tiny_bank: Bank, tmp_path: Path

@@ -84,18 +84,6 @@ def test_the_catalogue_is_what_is_tested() -> None:
     assert catalogue.names() == list(TRIALS)
 
 
-def test_without_a_search_replicates_start_at_once(tiny_bank: Bank, tmp_path: Path) -> None:
-    study = catalogue.find("baselines")
-    plan = Plan(study, study.preset("smoke"), seed=0, replicates=2)
-    dispatcher = Dispatcher(plan, tiny_bank, tmp_path, {})
-    order = run(dispatcher, slots=3)
-    assert [(spec.arm, spec.stage) for spec in order[:2]] == [("softtriple", "replicate")] * 2
-    assert len(order) == 14 + 4
-    assert dispatcher.complete
-    chosen = fixed(tmp_path)["arcface"]
-    assert (chosen.configuration, chosen.score) == ({"margin_degrees": 14.3}, None)
-
-
 def test_a_study_without_a_search_leaves_no_choice() -> None:
     study = catalogue.find("margin_sensitivity")
     with pytest.raises(ValueError, match="has no search, but triplet_epsilon leave a choice"):
@@ -120,19 +108,6 @@ def test_arms_share_seeds_and_every_trial_has_its_own_name_and_fingerprint(tiny_
         seeds.setdefault((spec.stage == "search", spec.replicate), set()).add(spec.seed)
     assert all(len(values) == 1 for values in seeds.values())
     assert len({min(values) for values in seeds.values()}) == len(seeds)
-
-
-@pytest.mark.parametrize("slots", [1, 2, 7])
-def test_every_trial_is_handed_out_once_and_replicates_are_the_winners(
-    tiny_bank: Bank, tmp_path: Path, slots: int
-) -> None:
-    plan = mini_plan()
-    dispatcher = Dispatcher(plan, tiny_bank, tmp_path, {})
-    order = run(dispatcher, slots, seed=slots)
-    assert len(order) == len({spec.id for spec in order}) == plan.trials
-    winners = {(spec.arm, spec.number) for spec in order if spec.stage == "replicate"}
-    assert winners == {("triplet_grid", 1), ("adatriplet_automargin", 0)}
-    assert dispatcher.complete
 
 
 def test_a_failed_trial_alone_is_started_again_and_then_nothing(tiny_bank: Bank, tmp_path: Path) -> None:

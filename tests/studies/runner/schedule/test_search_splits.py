@@ -10,7 +10,6 @@ import pytest
 
 from fmim import catalogue
 from fmim.plan import Plan
-from fmim.plan.workload import Workload
 from fmim.runner.folder.outcomes import outcomes_of_plan
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.schedule.dispatcher import Dispatcher
@@ -70,15 +69,6 @@ def test_the_last_trial_of_another_split_is_what_a_replicate_of_its_winner_would
     (last,) = plan.replicate(plan.arms[1], 1, configuration, tiny_bank, search_split=1)
     assert (last.id, own[1].id) == ("triplet_grid.c01.split1.seed1", "triplet_grid.c01.seed1")
     assert (last.seed, last.fingerprint, last.fold) == (own[1].seed, own[1].fingerprint, None)
-
-
-def test_splits_are_different_partitions_of_the_same_subjects(tiny_bank: Bank) -> None:
-    plan, development = replace(mini_plan(), search_splits=2), tiny_bank.development()
-    own, other = (plan.folds(development, split) for split in range(2))
-    subjects = [[frozenset(fold.validation.subjects) for fold in folds] for folds in (own, other)]
-    assert set(subjects[0]) != set(subjects[1])
-    assert frozenset.union(*subjects[0]) == frozenset.union(*subjects[1])
-    assert len(Workload(plan, development).splits) == 2
 
 
 def test_each_split_selects_and_ends_in_one_trial_where_it_selects_otherwise(tiny_bank: Bank, tmp_path: Path) -> None:

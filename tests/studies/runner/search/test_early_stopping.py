@@ -43,29 +43,21 @@ def test_who_goes_on_is_as_optunas_pruner_says(reduction: int) -> None:
     assert 0 < survived < 40
 
 
-def test_a_metric_that_is_not_a_number_never_goes_on_unless_it_is_alone() -> None:
-    rungs = Rungs([1], 2, higher_is_better=True)
-    assert not rungs.stops(0, [0.5])
-    assert rungs.stops(1, [math.nan])
-    assert not rungs.stops(2, [0.6])
-
-
-def test_where_lower_is_better_the_lowest_go_on() -> None:
-    rungs = Rungs([1], 2, higher_is_better=False)
-    assert [rungs.stops(number, [value]) for number, value in enumerate((0.5, 0.6, 0.4, math.nan))] == [
-        False,
-        True,
-        False,
-        True,
-    ]
-
-
-def test_a_trial_gone_on_with_from_a_checkpoint_is_judged_at_the_rungs_it_passed_unseen() -> None:
-    rungs = Rungs([1, 3], 2, higher_is_better=True)
-    rungs.stops(0, [0.5, 0.6, 0.7])
-    assert rungs.stops(1, [0.6, 0.6, 0.65, 0.9])
-    assert not rungs.stops(2, [0.7, 0.7, 0.75, 0.1])
-    assert not rungs.stops(2, [0.7, 0.7, 0.75, 0.1, 0.1])  # judged once
+@pytest.mark.parametrize(
+    ("points", "higher", "histories", "stopped"),
+    [
+        ([1], True, [[0.5], [math.nan], [0.6]], [False, True, False]),  # not-a-number goes on only if it is alone
+        ([1], False, [[0.5], [0.6], [0.4], [math.nan]], [False, True, False, True]),
+        # One gone on with from a checkpoint is judged at the rungs that it passed unseen, and once at each.
+        ([1, 3], True, [[0.5, 0.6, 0.7], [0.6, 0.6, 0.65, 0.9], [0.7, 0.7, 0.75, 0.1]], [False, True, False]),
+    ],
+)
+def test_who_goes_on_where_values_are_odd(
+    points: list[int], higher: bool, histories: list[list[float]], stopped: list[bool]
+) -> None:
+    rungs = Rungs(points, 2, higher_is_better=higher)
+    assert [rungs.stops(number, values) for number, values in enumerate(histories)] == stopped
+    assert not rungs.stops(2, [*histories[2], 0.1])
 
 
 @pytest.fixture(scope="module")
