@@ -75,7 +75,7 @@ def running(cluster: RayCluster, monkeypatch: pytest.MonkeyPatch) -> RayCluster:
     def started(kind: str, address: str | None) -> nullcontext[RayCluster | None]:
         return nullcontext(cluster if kind == "ray" else None)
 
-    for module in ("fmim.runner.backends.ray_cluster", "fmim.runner.predict"):
+    for module in ("fmim.runner.backends.ray_cluster", "fmim.terminal.predicting"):
         monkeypatch.setattr(f"{module}.cluster_for", started)
     return cluster
 
