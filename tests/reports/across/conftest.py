@@ -23,34 +23,31 @@ def of_study(out: Path, part: str, **changes: Any) -> dict[str, Any]:
     return content | changes
 
 
-def edit_replicates(out: Path, shifts: tuple[float, ...] = (0.0,) * 5, seed: int = 0) -> None:
-    """Shift the test mAP of each seed, and add so much to the seeds of training."""
+def edit_replicates(out: Path, shifts: tuple[float, ...] = (0.0,) * 5, seed: int = 0, **metrics: float) -> None:
+    """Shift the test mAP of each seed, add so much to the seeds of training, and set other test metrics."""
     for path in (out / "records").glob("*.seed*.json"):
         record = json.loads(path.read_text(encoding="utf-8"))
-        test = record["metrics"]["test"] | {"mAP": record["metrics"]["test"]["mAP"] + shifts[record["replicate"]]}
+        test = record["metrics"]["test"]
+        test |= {"mAP": test["mAP"] + shifts[record["replicate"]], **metrics}
         edit(path, metrics={"validation": None, "test": test}, seed=record["seed"] + seed)
 
 
 @pytest.fixture(scope="session")
 def studies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """By what is different from `first`: code and numbers, seeds, data, metric, or how well a random ranking scores."""
-    root = tmp_path_factory.mktemp("studies")
-    made = {
-        name: make_out(root / name, folds=1, arms=ARMS)
-        for name in ("first", "code", "seeds", "data", "metric", "knees")
+    root, names = tmp_path_factory.mktemp("studies"), ("first", "code", "seeds", "data", "metric", "knees")
+    made = {name: make_out(root / name, folds=1, arms=ARMS) for name in names}
+    changes = {
+        "code": {"environment": of_study(made["code"], "environment", git_commit="badc0de1" * 5 + "-dirty")},
+        "seeds": {"seed": 7},
+        "data": {"data": of_study(made["data"], "data", fingerprint="f" * 64, images=900)},
+        "metric": {"metric": "CMC_1"},
     }
+    for name, changed in changes.items():
+        edit(made[name] / "study.json", **changed)
     edit_replicates(made["code"], SHIFTS)
-    edit(
-        made["code"] / "study.json",
-        environment=of_study(made["code"], "environment", git_commit="badc0de1" * 5 + "-dirty"),
-    )
     edit_replicates(made["seeds"], seed=70)
-    edit(made["seeds"] / "study.json", seed=7)
-    edit(made["data"] / "study.json", data=of_study(made["data"], "data", fingerprint="f" * 64, images=900))
-    edit(made["metric"] / "study.json", metric="CMC_1")
-    for path in (made["knees"] / "records").glob("*.seed*.json"):
-        record = json.loads(path.read_text(encoding="utf-8"))
-        edit(path, metrics={"validation": None, "test": record["metrics"]["test"] | {"chance_mAP": 0.08}})
+    edit_replicates(made["knees"], chance_mAP=0.08)
     for name in ("first", "code", "seeds"):
         write_query_files(made[name])
     return made

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from fmim_reports.across.differences import differences, not_compared
+from fmim_reports.across.differences import StudyDifference, differences, not_compared
 from fmim_reports.across.studies import arm_groups, read_studies
 from tests.oracles import statistics as oracles
 from tests.reports.across.conftest import ARMS, SHIFTS
@@ -19,6 +19,10 @@ from tests.support.factories import SEEDS, make_out
 from tests.support.file_contents import edit
 
 Studies = dict[str, Path]
+
+
+def found_in(studies: Studies, *names: str) -> tuple[StudyDifference, ...]:
+    return differences(read_studies([studies[name] for name in ("first", *names)]))
 
 
 def aps(out: Path, arm: str) -> tuple[np.ndarray, list[str]]:
@@ -29,7 +33,7 @@ def aps(out: Path, arm: str) -> tuple[np.ndarray, list[str]]:
 
 
 def test_equal_seeds_and_data_are_paired_by_seed_and_query(studies: Studies) -> None:
-    found = differences(read_studies([studies["first"], studies["code"]]))
+    found = found_in(studies, "code")
     assert [(one.name, one.later.arm.name, one.pairing) for one in found] == [
         ("B − A", arm, "seed and query") for arm in ARMS
     ]
@@ -40,22 +44,20 @@ def test_equal_seeds_and_data_are_paired_by_seed_and_query(studies: Studies) -> 
         assert one.value == pytest.approx(mean, abs=1e-9)
         assert one.uncertainty.df is not None
         reach = float(stats.t.ppf(0.975, one.uncertainty.df)) * math.sqrt(both)
-        assert one.uncertainty.low == pytest.approx(mean - reach, rel=1e-9)
-        assert one.uncertainty.high == pytest.approx(mean + reach, rel=1e-9)
+        assert (one.uncertainty.low, one.uncertainty.high) == pytest.approx((mean - reach, mean + reach), rel=1e-9)
         assert one.sample == "5 seeds × 40 subjects"
 
 
 def test_holm_corrects_over_the_differences_that_are_shown(studies: Studies) -> None:
-    found = differences(read_studies([studies[name] for name in ("first", "code", "seeds", "data")]))
+    found = found_in(studies, "code", "seeds", "data")
     given = [one.p for one in found if one.p is not None]
     assert len(given) == 4
-    adjusted = [one.p_holm for one in found if one.p_holm is not None]
-    assert adjusted == pytest.approx(oracles.holm(given))
-    assert [one.answer for one in found if one.value is not None] == ["B better"] * 2 + ["inconclusive"] * 2
+    assert [one.p_holm for one in found if one.p_holm is not None] == pytest.approx(oracles.holm(given))
+    assert [one.answer for one in found] == ["B better"] * 2 + ["inconclusive"] * 2 + ["not compared"] * 2
 
 
 def test_other_seeds_on_the_same_data_are_not_paired(studies: Studies) -> None:
-    one, other = differences(read_studies([studies["first"], studies["seeds"]]))
+    one, other = found_in(studies, "seeds")
     se = math.sqrt(2 * np.var(SEEDS, ddof=1) / 5)
     assert (one.value, one.uncertainty.se) == (pytest.approx(0, abs=1e-12), pytest.approx(se))
     reach = float(stats.t.ppf(0.975, 8)) * se  # equal spreads and numbers: n_a + n_b − 2 degrees of freedom
@@ -75,7 +77,7 @@ def test_other_seeds_on_the_same_data_are_not_paired(studies: Studies) -> None:
 def test_where_a_difference_means_nothing_there_is_none_and_it_is_said_why(
     studies: Studies, name: str, why: str
 ) -> None:
-    found = differences(read_studies([studies["first"], studies[name]]))
+    found = found_in(studies, name)
     assert [(one.value, one.p, one.note) for one in found] == [(None, None, why)] * 2
     assert not_compared(found) == [f"B − A is not given: {why}."]
 
@@ -87,8 +89,7 @@ def test_seeds_of_one_study_alone_are_named_and_a_copy_is_the_same_in_every_seed
     (one,) = differences(read_studies([fewer, studies["first"]]))
     assert (one.value, one.pairing, one.sample) == (0, "seed", "3 seeds")
     assert "without a partner: replicate 3, 4" in one.note
-    found = differences(read_studies([fewer, studies["first"]]))
-    assert (found[0].answer, found[0].identical) == ("the same in every seed", True)
+    assert (one.answer, one.identical) == ("the same in every seed", True)
 
 
 def test_an_arm_of_another_name_stands_beside_one_that_was_trained_alike(tmp_path: Path) -> None:
@@ -101,11 +102,8 @@ def test_an_arm_of_another_name_stands_beside_one_that_was_trained_alike(tmp_pat
         text = (second / name).read_text(encoding="utf-8").replace(f'"{ARMS[1]}"', '"renamed"')
         edit(second / name, **{key: value for key, value in json.loads(text).items() if key != "sha256"})
     groups = arm_groups(read_studies([first, second]))
-    assert [[(one.study.key, one.arm.name) for one in group.members] for group in groups] == [
-        [("A", ARMS[0]), ("B", ARMS[0])],
-        [("A", ARMS[1]), ("B", "renamed")],
-    ]
+    names = [[(one.study.key, one.arm.name) for one in group.members] for group in groups]
+    assert names == [[("A", ARMS[0]), ("B", ARMS[0])], [("A", ARMS[1]), ("B", "renamed")]]
     for path in (second / "records").glob("triplet_automargin.*.json"):
         edit(path, config={"margins": "others"})
-    groups = arm_groups(read_studies([first, second]))
-    assert [len(group.members) for group in groups] == [2, 1, 1]
+    assert [len(group.members) for group in arm_groups(read_studies([first, second]))] == [2, 1, 1]

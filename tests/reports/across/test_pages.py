@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -33,22 +34,16 @@ def pages(studies: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) ->
     return [overview, write_comparison(folder / "comparison", read, differences(read))]
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(PHONE, "dark"), (DESK, "light")])
-def test_pages_fit_the_window_and_stop_nobody(browser: Browser, pages: list[Path], width: int, scheme: str) -> None:
-    for page in pages:
+def test_pages_fit_the_window_stop_nobody_and_unfold_by_keyboard(browser: Browser, pages: list[Path]) -> None:
+    for page, (width, scheme) in product(pages, ((PHONE, "dark"), (DESK, "light"))):
         with visited(browser, page.as_uri(), width, color_scheme=scheme) as visit:
             scrolled, shown = visit.widest()
             assert scrolled <= shown
             assert visit.barriers() == []
             assert visit.errors == []
-
-
-def test_further_sentences_unfold_by_keyboard(browser: Browser, pages: list[Path]) -> None:
     with visited(browser, pages[0].as_uri()) as visit:
-        more = visit.page.locator("details")
-        assert more.count() == 1
         last = visit.page.get_by_text("Sentence 5")
         assert not last.is_visible()
-        more.locator("summary").focus()
+        visit.page.locator("details summary").focus()
         visit.page.keyboard.press("Enter")
         assert last.is_visible()

@@ -105,12 +105,6 @@ def test_the_interval_of_a_ratio_is_every_ratio_that_a_paired_t_test_accepts(n: 
         assert (found.low, found.high) == pytest.approx(oracles.ratio_interval(a, b, 0.95), rel=1e-8)
 
 
-def test_a_slow_fold_of_both_arms_does_not_widen_the_interval_of_their_ratio() -> None:
-    even = cost_ratio([40.1, 39.8, 40.2], [10, 10, 10])
-    uneven = cost_ratio([48.12, 39.8, 40.2], [12, 10, 10])
-    assert (uneven.high or 0) - (uneven.low or 0) == pytest.approx((even.high or 0) - (even.low or 0), rel=0.2)
-
-
 def test_ratios_without_an_interval_are_named_and_negative_costs_refused() -> None:
     for a, b, ratio, note in (
         ({}, {0: 1}, None, "no replicate that both completed; without a partner: replicate 0"),
@@ -125,16 +119,6 @@ def test_ratios_without_an_interval_are_named_and_negative_costs_refused() -> No
         assert found.note.startswith(note)
     with pytest.raises(ValueError, match="negative"):
         cost_ratio([1.0, -1.0], [1.0, 1.0])
-
-
-@pytest.mark.parametrize("n", [3, 5, 10])
-def test_ratios_of_costs_cover(n: int) -> None:
-    rng, runs, covered = np.random.default_rng(11 + n), 1500, 0
-    for _ in range(runs):
-        slow = rng.normal(1, 0.1, n)  # a busy machine slows both arms
-        found = cost_ratio(400 * slow + rng.normal(0, 10, n), 100 * slow + rng.normal(0, 4, n))
-        covered += (found.low or 0) <= 4 <= (found.high or 0)
-    assert 0.93 <= covered / runs <= 0.97
 
 
 def test_optimism_is_welchs_difference() -> None:
@@ -157,15 +141,6 @@ def test_optimism_without_an_interval_is_named() -> None:
         found = optimism(validation, fresh)
         assert (found.low, found.high) == (None, None)
         assert found.note.startswith(note)
-
-
-@pytest.mark.parametrize(("folds", "seeds"), [(3, 3), (3, 5), (5, 5), (10, 10)])
-def test_optimism_covers(folds: int, seeds: int) -> None:
-    rng, runs, covered = np.random.default_rng(13 * folds + seeds), 1500, 0
-    for _ in range(runs):
-        found = optimism(rng.normal(0.8, 0.03, folds), rng.normal(0.75, 0.02, seeds))
-        covered += (found.low or 0) <= 0.05 <= (found.high or 0)
-    assert 0.93 <= covered / runs <= 0.97
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.02, 0.5])  # of the configurations: all equal, in between, one clear winner

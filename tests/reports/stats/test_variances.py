@@ -70,15 +70,3 @@ def test_parts_of_a_score_are_those_of_the_mean_squares() -> None:
     assert found.split == pytest.approx((split - rest) / 4, abs=1e-12)
     assert found.configuration == pytest.approx((configuration - rest) / 3, abs=1e-12)
     assert sum(found.shares) == pytest.approx(1, abs=1e-12)
-
-
-@pytest.mark.parametrize(("configuration", "split"), [(1.0, 2.0), (0.0, 0.0)])
-def test_parts_of_a_score_are_unbiased(configuration: float, split: float) -> None:
-    rng, found = np.random.default_rng([7, int(split)]), []
-    for _ in range(STUDIES):
-        y = math.sqrt(configuration) * rng.standard_normal((4, 1)) + math.sqrt(split) * rng.standard_normal((1, 5))
-        y = y + rng.standard_normal((4, 5))
-        one = score_variance({c: dict(enumerate(row)) for c, row in enumerate(y.tolist())})
-        found.append((one.configuration, one.split, one.rest))
-    mean, se = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / math.sqrt(STUDIES)
-    assert (np.abs(mean - [configuration, split, 1.0]) < 2 * se).all()
