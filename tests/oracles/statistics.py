@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 from scipy import stats
 from scipy.optimize import brentq
-
-
-def paired_t(a: Sequence[float], b: Sequence[float], level: float) -> tuple[float, float, float, float]:
-    """Mean of a − b, low, high, and two-sided p."""
-    d = [x - y for x, y in zip(a, b, strict=True)]
-    n, se = len(d), stdev(d) / math.sqrt(len(d))
-    reach = stats.t.ppf((1 + level) / 2, n - 1) * se
-    return mean(d), mean(d) - reach, mean(d) + reach, 2 * stats.t.sf(abs(mean(d)) / se, n - 1)
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Step by step: the smallest p times the number of tests left, never below the one before, never above 1."""
-    left, adjusted, before = list(range(len(p_values))), dict[int, float](), 0.0
-    while left:
-        smallest = min(left, key=lambda i: p_values[i])
-        before = adjusted[smallest] = min(1.0, max(before, len(left) * p_values[smallest]))
-        left.remove(smallest)
-    return [adjusted[i] for i in range(len(p_values))]
 
 
 def best_of_draws(scores: Sequence[float], budget: int) -> tuple[float, float]:

@@ -24,7 +24,6 @@ from fmim_reports.stats import (
 )
 from fmim_reports.stats.differences import hedges_correction
 from fmim_reports.writing.formats import p_text
-from tests.oracles import statistics as oracles
 
 MOVIES = ([9, 7, 8, 9, 8, 9, 9, 10, 9, 9], [9, 6, 7, 8, 7, 9, 8, 8, 8, 7])
 SIZES = (3, 5, 10)
@@ -32,14 +31,13 @@ OWN = 0.03
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 10, 40])
-def test_paired_tests_agree_with_scipy_and_with_the_slow_ones(n: int) -> None:
+def test_paired_tests_agree_with_scipy(n: int) -> None:
     rng = np.random.default_rng(n)
     for _ in range(20):
         a, b = rng.normal(0.7, 0.05, n), rng.normal(0.69, 0.05, n)
         level, margin = rng.uniform(0.5, 0.99), rng.uniform(0.001, 0.1)
         found, expected = paired_difference(a, b, level), stats.ttest_rel(a, b)
-        numbers = (found.difference, found.low, found.high, found.p)
-        assert numbers == pytest.approx(oracles.paired_t(a.tolist(), b.tolist(), level), abs=1e-10)
+        assert found.difference == pytest.approx(np.mean(a) - np.mean(b), abs=1e-10)
         assert found.p == pytest.approx(expected.pvalue, abs=1e-10)
         assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval(level)), abs=1e-10)
         assert found.sd == pytest.approx(np.std(a - b, ddof=1), abs=1e-10)
@@ -212,11 +210,10 @@ def test_nothing_of_this_warns() -> None:
                 power_of(Variances(found.sd**2), found.n, 0.01)
 
 
-def test_holm_agrees_with_statsmodels_and_with_the_slow_one_also_with_ties() -> None:
+def test_holm_agrees_with_statsmodels_also_with_ties() -> None:
     rng = np.random.default_rng(3)
     for size in (1, 2, 5, 12):
         p = np.round(rng.random(size) ** 3, 2)
-        assert holm(p.tolist()).adjusted == pytest.approx(oracles.holm(p.tolist()), abs=1e-10)
         rejected, adjusted, *_ = multipletests(p, method="holm")
         assert holm(p).adjusted == pytest.approx(adjusted, abs=1e-10)
         assert holm(p).rejected == tuple(rejected)
