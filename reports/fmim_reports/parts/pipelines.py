@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fmim_core.records import ArmEntry
 from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_x
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.drawing.styles import arm_styles
-from fmim_reports.reading.pipelines import Pipelines, choosing, pipelines, scores_by_split
-from fmim_reports.reading.results import Results, key_of
-from fmim_reports.stats import mean_se, paired_difference, score_variance, superiority
+from fmim_reports.reading.once import once
+from fmim_reports.reading.plan import key_of
+from fmim_reports.reading.results import Results
+from fmim_reports.reading.summary import completed
+from fmim_reports.stats import (
+    SelectionVariance,
+    mean_se,
+    paired_difference,
+    score_variance,
+    selection_variance,
+    superiority,
+)
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM, configuration_column, under
 from fmim_reports.writing.formats import decimal, in_percent
@@ -21,7 +34,74 @@ from fmim_reports.writing.tables import Column, Table
 
 FEWEST_SPLITS = 5  # of fewer, a share of the variance is hardly an estimate: a table shows it, no sentence does
 
-_SQUARED = "squared percentage points"
+
+@dataclass(frozen=True)
+class Pipelines:
+    """An arm's whole pipelines: by search split, the configuration it selected, and that one's test value.
+
+    The winner of split r has fresh seed r. `own` are the test values of the study's winner with all fresh seeds.
+    """
+
+    arm: ArmEntry
+    winners: Mapping[int, Mapping[str, Any]]
+    values: Mapping[int, float]
+    own: Mapping[int, float]
+
+    @cached_property
+    def keys(self) -> dict[int, Any]:
+        """Return the winner of each split as a key by which equal ones are found."""
+        return {split: key_of(winner) for split, winner in self.winners.items()}
+
+    @property
+    def same(self) -> list[int]:
+        """Return the splits that selected what the study's own did."""
+        return [split for split, key in self.keys.items() if key == self.keys[0]]
+
+    @property
+    def variance(self) -> SelectionVariance:
+        """Return the variance that selection and seed add, over the splits whose pipeline is complete."""
+        by_winner: dict[Any, list[float]] = {self.keys[0]: list(self.own.values())} if self.keys else {}
+        for split, value in self.values.items():
+            if split not in self.same:
+                by_winner.setdefault(self.keys[split], []).append(value)
+        return selection_variance([self.keys[split] for split in self.values], by_winner)
+
+
+@once
+def pipelines(results: Results) -> dict[str, Pipelines]:
+    """Return those of every arm by its name; an arm without its own winner has none."""
+    return {arm.name: _pipelines(results, arm) for arm in results.arms}
+
+
+def _pipelines(results: Results, arm: ArmEntry) -> Pipelines:
+    splits, by_split = range(results.study.search_splits), results.selection.by_split
+    fixed = {split: by_split.get(split, {}).get(arm.name) for split in splits}
+    winners = {split: one.configuration for split, one in fixed.items() if one and one.configuration is not None}
+    if 0 not in winners:
+        return Pipelines(arm, {}, {}, {})
+    own, metric = completed(results.of(arm.name, "replicate"), results.metric.name), results.metric.name
+    ends = [trial for trial in results.other_splits if (trial.arm, trial.stage) == (arm.name, "replicate")]
+    values = {trial.search_split: trial.metric(metric) for trial in ends if trial.status == "completed"}
+    found = Pipelines(arm, winners, {}, own)
+    values |= {split: own[split] for split in found.same if split in own and split not in values}
+    return replace(found, values=dict(sorted(values.items())))
+
+
+def choosing(results: Results) -> list[Pipelines]:
+    """Return those of the arms that have more than one configuration to select from."""
+    return [found for found in pipelines(results).values() if found.arm.n_s > 1]
+
+
+def scores_by_split(results: Results, arm: str) -> dict[Any, dict[int, float]]:
+    """Return configuration → search split → mean over folds of its validation metric, where every fold is completed."""
+    found: dict[tuple[Any, int], list[float]] = {}
+    others = [trial for trial in results.other_splits if (trial.arm, trial.stage) == (arm, "search")]
+    for trial in (*results.of(arm, "search"), *others):
+        if trial.status == "completed":
+            at = (key_of(trial.configuration), trial.search_split)
+            found.setdefault(at, []).append(trial.metric(results.metric.name))
+    whole = {at: mean_se(values).mean for at, values in found.items() if len(values) == len(results.study.folds)}
+    return {key: {split: mean for (of, split), mean in whole.items() if of == key} for key, _ in found}
 
 
 def selection_caution(results: Results) -> list[str]:
@@ -29,20 +109,16 @@ def selection_caution(results: Results) -> list[str]:
     if not several_search_splits(results):
         return []
     splits, shares = results.study.search_splits, []
-    for arm in choosing(results):
-        found = pipelines(results, arm.name)
+    for found in choosing(results):
         if found.variance.splits >= FEWEST_SPLITS and (share := found.variance.share) is not None:
-            same = f"the same winner on {sum(map(found.same, found.winners))} of {len(found.winners)} splits"
-            shares.append(f"{in_percent(share, 0)} % for {arm.label} ({same})")
-    known = (
-        f"Part of the variance of a test {results.metric.label} over whole pipelines that is the selection's: "
-        f"{', '.join(shares)}."
-        if shares
-        else f"What selection adds cannot be told from fewer than {FEWEST_SPLITS} finished splits ({splits} planned)."
-    )
-    return [
-        f"Intervals over seeds hold for the selected configurations only, not for the searches behind them. {known}"
-    ]
+            same = f"the same winner on {len(found.same)} of {len(found.winners)} splits"
+            shares.append(f"{in_percent(share, 0)} % for {found.arm.label} ({same})")
+    known = f"What selection adds cannot be told from fewer than {FEWEST_SPLITS} finished splits ({splits} planned)."
+    if shares:
+        of = f"a test {results.metric.label} over whole pipelines"
+        known = f"Part of the variance of {of} that is the selection's: {', '.join(shares)}."
+    hold = "Intervals over seeds hold for the selected configurations only, not for the searches behind them."
+    return [f"{hold} {known}"]
 
 
 @in_every_study(Section.TABLES, several_search_splits, declared_comparisons)
@@ -50,7 +126,7 @@ def pipelines_table(results: Results) -> Table:
     """Return each declared difference over whole pipelines, beside that of the selected configurations alone."""
     rows, notes = [], []
     for a, b in results.comparisons:
-        one, other = (pipelines(results, name) for name in (a, b))
+        one, other = (pipelines(results)[name] for name in (a, b))
         labels = {"a": results.arm(a), "b": results.arm(b)}
         both = {"selected configurations": (one.own, other.own), "whole pipelines": (one.values, other.values)}
         for over, (ours, theirs) in both.items():
@@ -64,8 +140,7 @@ def pipelines_table(results: Results) -> Table:
             notes += [f"{labels['a'].label} − {labels['b'].label}, {over}: {found.note}."] if found.note else []
     difference, better = f"a − b, {results.metric.label}, percentage points", "a beats b, % of pairs"
     columns = [
-        Column("a", "Arm a", "arm"),
-        Column("b", "Arm b", "arm"),
+        *under("", "arm", a="Arm a", b="Arm b"),
         Column("over", "Over"),
         Column("n", "Pairs", "count"),
         *under(difference, "points", difference="Difference", low="95 % CI, low", high="high"),
@@ -84,21 +159,21 @@ def pipelines_table(results: Results) -> Table:
 def variance_table(results: Results) -> Table:
     """Return the part of the variance of a test value over whole pipelines that is the selection's, and the seed's."""
     rows, notes = [], []
-    for arm in choosing(results):
-        found = pipelines(results, arm.name)
+    for found in choosing(results):
         variance = found.variance
+        parts = {"selection": variance.selection, "seed": variance.seed}
         rows.append(
-            {**vars(variance), "arm": arm, "same": sum(map(found.same, found.winners)), "sd": mean_se(found.values).sd}
-            | {"selection": _squared(variance.selection), "seed": _squared(variance.seed)}
+            {**vars(variance), "arm": found.arm, "same": len(found.same), "sd": mean_se(found.values).sd}
+            | {name: None if one is None else 1e4 * one for name, one in parts.items()}
         )
-        notes += [f"{arm.label}: {variance.note}."] if variance.note else []
-    variances = "Variance, squared points"
+        notes += [f"{found.arm.label}: {variance.note}."] if variance.note else []
+    variances, unit = "Variance, squared points", "squared percentage points"
     columns = [
         ARM,
         *under("", "count", splits="Splits", winners="Winners", same="As the study"),
         Column("sd", "SD, points", "percent"),
-        Column("selection", "Selection", "number", variances, unit=_SQUARED),
-        Column("seed", "Seed", "number", variances, unit=_SQUARED),
+        Column("selection", "Selection", "number", variances, unit=unit),
+        Column("seed", "Seed", "number", variances, unit=unit),
         Column("df", "df of seed", "count", variances),
         Column("share", "Selection’s share, %", "percent"),
     ]
@@ -116,7 +191,7 @@ def variance_table(results: Results) -> Table:
 def score_variance_table(results: Results) -> Table:
     """Return what a validation score, by which configurations are selected, varies by."""
     rows, notes = [], []
-    for arm in choosing(results):
+    for arm in [one.arm for one in choosing(results)]:
         found = score_variance(scores_by_split(results, arm.name))
         shares = dict(zip(("configuration", "split", "rest"), found.shares or (), strict=False))
         rows.append({"arm": arm, "n": found.configurations, "splits": found.splits, **shares})
@@ -140,14 +215,13 @@ def score_variance_table(results: Results) -> Table:
 def winners_table(results: Results) -> Table:
     """Return how often each configuration won."""
     rows: list[dict[str, Any]] = []
-    for arm in choosing(results):
-        found = pipelines(results, arm.name)
+    for found in choosing(results):
         splits_of: dict[Any, list[int]] = {}
-        for split, winner in found.winners.items():
-            splits_of.setdefault(key_of(winner), []).append(split)
+        for split, key in found.keys.items():
+            splits_of.setdefault(key, []).append(split)
         ranked = sorted(splits_of.values(), key=len, reverse=True)
         rows += [
-            {"arm": arm, "rule": splits is ranked[0], "configuration": found.winners[splits[-1]]}
+            {"arm": found.arm, "rule": splits is ranked[0], "configuration": found.winners[splits[-1]]}
             | {"wins": len(splits), "of": len(found.winners), "splits": ", ".join(map(str, splits))}
             | {"test": mean_se([found.values[split] for split in splits if split in found.values]).mean}
             for splits in ranked
@@ -170,9 +244,8 @@ def winners_table(results: Results) -> Table:
 def winner_of_each_split_table(results: Results) -> Table:
     """Return one row per arm and split: the configuration that won, and the test value of its pipeline."""
     rows = [
-        {"arm": arm, "search_split": split, "configuration": winner, "test": found.values.get(split)}
-        for arm in choosing(results)
-        for found in (pipelines(results, arm.name),)
+        {"arm": found.arm, "search_split": split, "configuration": winner, "test": found.values.get(split)}
+        for found in choosing(results)
         for split, winner in found.winners.items()
     ]
     columns = [
@@ -188,11 +261,10 @@ def winner_of_each_split_table(results: Results) -> Table:
 @in_every_study(Section.FIGURES, several_search_splits)
 def pipelines_plot(results: Results) -> Plot:
     """Draw the test value of every whole pipeline, by arm, with the study's winner told from others."""
-    found = {arm.name: pipelines(results, arm.name) for arm in results.arms}
-    found = {name: one for name, one in found.items() if one.values}
+    found = {name: one for name, one in pipelines(results).items() if one.values}
     if not found:
         raise NothingToDraw("no search has come to its end on any split yet")
-    labels, styles, metric = {arm.name: arm.label for arm in results.arms}, arm_styles(results), results.metric
+    styles, metric = arm_styles(results), results.metric.label
     values = {name: [100 * value for value in one.values.values()] for name, one in found.items()}
     scale = scale_of({name: Extent.over(each) for name, each in values.items()})
 
@@ -202,31 +274,27 @@ def pipelines_plot(results: Results) -> Plot:
             if name not in scale.beyond:
                 _row(axes, place, one, styles[name].line["color"])
             marks.append(Mark(name, place, range_text(values[name]), {**styles[name].line, "marker": "o"}))
-        axes.set_yticks(range(len(found)), [labels[name] for name in found])
+        axes.set_yticks(range(len(found)), [one.arm.label for one in found.values()])
         axes.set_ylim(len(found) - 0.4, -0.6)
-        axes.set(xlabel=f"test {metric.label} (%)")
+        axes.set(xlabel=f"test {metric} (%)")
         scale_x(axes, marks, scale)
 
-    listed = "; ".join(f"{labels[name]} {', '.join(decimal(value, 1) for value in values[name])} %" for name in found)
+    listed = "; ".join(
+        f"{one.arm.label} {', '.join(decimal(value, 1) for value in values[name])} %" for name, one in found.items()
+    )
     text = (
-        f"Test {metric.label} of each whole pipeline, one per split of the development subjects. Filled: it selected "
+        f"Test {metric} of each whole pipeline, one per split of the development subjects. Filled: it selected "
         "what the study did; open: another configuration. The ticks below are the study's own fresh seeds."
     )
-    text += scale.note
     height = 0.9 + 0.34 * len(found)
-    return Plot("whole_pipelines", "Whole pipelines", caption(results, text), listed, height, draw)
+    return Plot("whole_pipelines", "Whole pipelines", caption(results, text + scale.note), listed, height, draw)
 
 
 def _row(axes: Axes, place: int, one: Pipelines, colour: str) -> None:
     """Draw an arm's pipelines as points, those close together apart in height; its own seeds as ticks below."""
     for number, (split, value) in enumerate(one.values.items()):
         height = place - 0.12 + 0.05 * (number % 3 - 1)
-        face = colour if one.same(split) else "#fdfdfd"
+        face = colour if split in one.same else "#fdfdfd"
         axes.plot(100 * value, height, "o", markersize=4.5, markerfacecolor=face, markeredgecolor=colour)
     own = [100 * value for value in one.own.values()]
     axes.plot(own, [place + 0.25] * len(own), "|", color=colour, markersize=6, alpha=0.7)
-
-
-def _squared(variance: float | None) -> float | None:
-    """Return it in squared percentage points."""
-    return None if variance is None else 1e4 * variance

@@ -22,8 +22,8 @@ from fmim_reports.writing.captions import data_phrase, protocol_sentence
 from fmim_reports.writing.formats import configuration_text, decimal, in_percent
 from fmim_reports.writing.references import sentences_on_references
 
-FEW_SUBJECTS = 100
-FEW_SEEDS = 4  # of so few an SE is hardly known
+SMALL_TEST_SET = 100  # subjects
+SEEDS_OF_AN_SE = 5  # of fewer it is hardly known
 PAPER_EPOCHS = 100
 
 
@@ -95,7 +95,7 @@ def _on_the_run(results: Results) -> Iterator[str]:
     if study.data.synthetic:
         shows = "they show how the methods behave here, not how they do on radiographs"
         yield f"The images are synthetic phantoms: {shows}."
-    if subjects < FEW_SUBJECTS:
+    if subjects < SMALL_TEST_SET:
         yield (
             f"The test set has only {subjects} subjects: one subject more or less matched moves "
             f"{results.metric.label} by about {decimal(100 / max(subjects, 1), 1)} percentage points, which a ± over "
@@ -143,7 +143,7 @@ def _in_development(results: Results) -> Iterator[str]:
 
 def _on_seeds(results: Results) -> Iterator[str]:
     """Name the arms that have so few seeds that their SE says little."""
-    few = [arm for arm in results.arms if arm.replicates <= FEW_SEEDS]
+    few = [arm for arm in results.arms if arm.replicates < SEEDS_OF_AN_SE]
     counts = sorted({arm.replicates for arm in few})
     if few:
         n = f"{' or '.join(map(str, counts))} seed{'' if counts == [1] else 's'}"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fmim_reports.parts.pipelines import (
+    pipelines,
     pipelines_plot,
     pipelines_table,
     score_variance_table,
@@ -19,7 +20,6 @@ from fmim_reports.parts.pipelines import (
     winners_table,
 )
 from fmim_reports.parts.verdict import cautions
-from fmim_reports.reading.pipelines import pipelines
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import paired_difference, selection_variance, superiority
 from fmim_reports.studies import contents_of
@@ -64,7 +64,7 @@ def _write(out: Path, arm: str, number: int, unit: str, split: int, value: float
 def test_a_pipeline_is_the_studys_own_replicate_or_the_trial_that_ends_its_split(out: Path) -> None:
     results = read_results(out)
     assert results.problems == ()
-    grid, auto = (pipelines(results, arm) for arm in ("triplet_grid", "triplet_automargin"))
+    grid, auto = (pipelines(results)[arm] for arm in ("triplet_grid", "triplet_automargin"))
     assert dict(grid.values) == {0: grid.own[0], **ENDS}
     assert dict(auto.values) == {split: auto.own[split] for split in range(3)}
     assert (len(grid.own), len(auto.own)) == (5, 5)  # the means of the study have nothing of other splits in them
@@ -72,7 +72,7 @@ def test_a_pipeline_is_the_studys_own_replicate_or_the_trial_that_ends_its_split
 
 def test_differences_are_those_of_the_pipelines_beside_those_of_the_winners(out: Path) -> None:
     results = read_results(out)
-    grid, auto = (pipelines(results, arm) for arm in ("triplet_grid", "triplet_automargin"))
+    grid, auto = (pipelines(results)[arm] for arm in ("triplet_grid", "triplet_automargin"))
     fixed, row = rows(pipelines_table(results))
     whole, wins = paired_difference(auto.values, grid.values), superiority(auto.values, grid.values)
     assert float(row["difference"]) == whole.difference
@@ -86,7 +86,7 @@ def test_variances_winners_and_the_caution_are_those_of_the_pipelines(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     results = read_results(out)
-    grid = pipelines(results, "triplet_grid")
+    grid = pipelines(results)["triplet_grid"]
     by_hand = selection_variance(["own", "first", "first"], {"own": list(grid.own.values()), "first": [0.60, 0.71]})
     found = {row["arm_label"]: row for row in rows(variance_table(results))}
     row = found["Triplet + grid search"]
