@@ -64,4 +64,4 @@ from fmim_core.records.study import (
     study_path,
 )
 from fmim_core.records.summary import ReportSummary, summary_path
-from fmim_core.records.text import in_csv, in_terminal, without_controls
+from fmim_core.records.text import in_csv, without_controls

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from rich.markup import escape
-
 # Of C0 and C1 all but tab and line feed, what turns the direction of writing, line ends that few know, and halves of
 # characters, as file names that are no UTF-8 have them. A terminal obeys the first, a reader is deceived by the second.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -26,8 +24,3 @@ def in_csv(value: object) -> object:
     if not isinstance(value, str):
         return value
     return without_controls(f"'{value}" if value.startswith(_FORMULA) else value)
-
-
-def in_terminal(text: object) -> str:
-    """Return it as text of a rich console: neither markup nor a control character."""
-    return escape(without_controls(str(text)))

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser
 
 from fmim.printing.console import TextConsole
 from fmim.terminal.status import StudyStatus
-from fmim_core.records import in_csv, in_terminal, without_controls
+from fmim_core.records import in_csv, without_controls
 from fmim_reports.build import build_report
 from fmim_reports.drawing.plotting import Plot, drawn
 from fmim_reports.writing.formats import to_figure, to_md, to_tex
@@ -150,7 +150,6 @@ def test_each_form_of_a_text_is_inert() -> None:
     assert [in_csv(value) for value in (-0.5, -1, None, True)] == [-0.5, -1, None, True]
     numbers = Table("t", "", "", [Column("=x", "X", "points"), Column("y", "Y")], [{"=x": -0.5, "y": "-0.5"}])
     assert to_csv(numbers) == "'=x,y\n-0.5,'-0.5\n"
-    assert in_terminal("[red]\x1b") == "\\[red]�"
     assert (to_tex("[a]"), to_tex("*"), to_tex("a[b]")) == ("{}[a]", "{}*", "a[b]")
     assert to_md("\\<a> _b_ c_d $x$") == r"\\\<a\> \_b\_ c_d \$x\$"
     assert to_figure("$x$ $N_s$ $φ_{an} = β$ 5 $") == r"\$x\$ $N_s$ $φ_{an} = β$ 5 \$"

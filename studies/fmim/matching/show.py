@@ -7,11 +7,9 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from rich.table import Table
-
 from fmim.matching.ranking import Ranking
 from fmim.printing.console import TextConsole
-from fmim_core.records import in_terminal
+from fmim.printing.table import TextTable
 
 CANDIDATES, QUERIES = 5, 10
 CELLS: dict[str, Callable[[Any], str]] = {
@@ -23,7 +21,7 @@ CELLS: dict[str, Callable[[Any], str]] = {
     "similarity": lambda similarity: f"{similarity:.4f}",
     "match": lambda match: "yes" if match else "no",
 }
-NUMBERS = ("rank", "months", "similarity")
+NUMBERS = frozenset(("rank", "months", "similarity"))
 
 
 def show_ranking(ranking: Ranking, console: TextConsole) -> None:
@@ -31,14 +29,8 @@ def show_ranking(ranking: Ranking, console: TextConsole) -> None:
     rows = ranking.table()
     rows = rows[(ranking.candidates["query"] < QUERIES) & (rows["rank"] <= CANDIDATES)]
     names = [name for name in CELLS if name in rows]
-    table = Table(show_edge=False)
-    for name in names:
-        table.add_column(name, overflow="fold", justify="right" if name in NUMBERS else "left")
-    for _, found in rows[names].groupby(ranking.candidates["query"]):
-        for _, row in found.assign(query=found["query"].where(found["rank"] == 1, "")).iterrows():
-            last = row["rank"] == len(found)
-            table.add_row(*(in_terminal(CELLS[name](row[name])) for name in names), end_section=last)
-    console.show(table)
+    cells = [tuple(CELLS[name](row[name]) for name in names) for _, row in rows.iterrows()]
+    console.show(TextTable(names, cells, NUMBERS))
     if len(ranking.query) > QUERIES:
         console.say(f"and {len(ranking.query) - QUERIES:,} more queries")
     if ranking.known:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from rich.markup import escape
 from rich.progress import MofNCompleteColumn, Progress
 
 from fmim.printing.console import TextConsole
-from fmim_core.records import in_terminal
+from fmim_core.records import without_controls
 
 
 class ProgressBar:
@@ -17,7 +18,7 @@ class ProgressBar:
     def __init__(self, what: str, console: TextConsole) -> None:
         columns = (*Progress.get_default_columns(), MofNCompleteColumn())
         self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-        self._task = self._bar.add_task(in_terminal(what))
+        self._task = self._bar.add_task(escape(without_controls(what)))
         self.called, self._drawn = False, False
 
     def __enter__(self) -> ProgressBar:
