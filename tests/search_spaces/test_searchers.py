@@ -192,16 +192,6 @@ def test_a_late_proposal_looks_at_as_many_configurations_as_an_early_one(searche
         assert (len(proposed), len(looked)) == (number + 1, number + 1)
 
 
-def test_what_is_left_of_a_finite_space_is_looked_for_only_when_draws_are_in_vain(monkeypatch) -> None:
-    listed, configurations = [], Space.configurations
-    monkeypatch.setattr(Space, "configurations", lambda space: listed.append(1) or configurations(space))
-    draws, proposed = Draws((0, "arm")), []
-    for _ in range(GRID.size):
-        proposed.append(Random(samples=GRID.size).propose(History(GRID, proposed, (), True, draws)))
-    assert len(proposed) == GRID.size == len({tuple(one.items()) for one in proposed})
-    assert len(listed) <= 1
-
-
 def test_the_training_of_a_configuration_is_made_once_for_all_its_trials(monkeypatch) -> None:
     made, train_config = [], Arm.train_config
     monkeypatch.setattr(Arm, "train_config", lambda arm, *rest: made.append(arm.name) or train_config(arm, *rest))
