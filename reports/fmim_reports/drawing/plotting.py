@@ -76,7 +76,7 @@ def _quiet() -> Iterator[None]:
 
 
 class NothingToDraw(Exception):
-    """A figure's data do not exist yet; the message says what is missing."""
+    """Raised by a function that makes a figure while its data do not exist; the message says what is missing."""
 
 
 @dataclass(frozen=True)

@@ -75,11 +75,7 @@ def _configuration(results: Results) -> str:
 
 
 def forest_plot(results: Results) -> Plot:
-    """Draw the paired differences to the baseline with their intervals; arms of another task have their own scale.
-
-    Raises:
-        NothingToDraw: no seed is completed by the baseline and another arm.
-    """
+    """Draw the paired differences to the baseline with their intervals; arms of another task have their own scale."""
     drawn, label = [one for one in comparisons(results) if one.paired.n], results.metric.label
     if not drawn:
         raise NothingToDraw("no seed is completed by both the baseline and another arm yet")

@@ -145,11 +145,7 @@ class Panel:
 
 
 def heat_plot(results: Results) -> Plot:
-    """Draw validation mAP over ε × β, with AutoMargin's K_Δ × K_an beside it on the same colours.
-
-    Raises:
-        NothingToDraw: no AdaTriplet configuration has a completed fold.
-    """
+    """Draw validation mAP over ε × β, with AutoMargin's K_Δ × K_an beside it on the same colours."""
     panels = [
         _panel(results, arm, *({GRID: ("epsilon", "beta"), AUTOMARGIN: ("k_delta", "k_an")}[arm.name]))
         for arm in results.arms

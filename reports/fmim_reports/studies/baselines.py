@@ -159,11 +159,7 @@ def baselines_tidy(results: Results) -> Table:
 
 
 def years_plot(results: Results) -> Plot:
-    """Draw every loss by year with its SE band, a row per metric, the published curves beside ours: Figure 4.
-
-    Raises:
-        NothingToDraw: the data set has no times, or no query at any is tested.
-    """
+    """Draw every loss by year with its SE band, a row per metric, the published curves beside ours: Figure 4."""
     interval, times = results.interval, query_times(results)
     shared = [time for time in _shared_times(results) if time is not None]
     if not results.dated:

@@ -141,11 +141,7 @@ def selection_tidy(results: Results) -> Table:
 
 
 def selection_plot(results: Results) -> Plot:
-    """Draw the validation mAP of every configuration, one row per method, the selected one marked.
-
-    Raises:
-        NothingToDraw: no configuration has a completed fold.
-    """
+    """Draw the validation mAP of every configuration, one row per method, the selected one marked."""
     shown = [method for method in methods(results) if any(score.stat.n for _, score in method.scores)]
     if not shown:
         raise NothingToDraw("no configuration has a completed fold yet")

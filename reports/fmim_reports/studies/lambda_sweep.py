@@ -123,11 +123,7 @@ def lambda_tidy(results: Results) -> Table:
 
 
 def lambda_plot(results: Results) -> Plot:
-    """Draw test mAP and CMC top-1 by λ, over all years and at least 6; below, the published ones on their own scale.
-
-    Raises:
-        NothingToDraw: no λ has a completed test replicate.
-    """
+    """Draw test mAP and CMC top-1 by λ, over all years and at least 6; below, the published ones on their own scale."""
     if not any(value(results, arm, "replicate", "mAP", apart=False).stat.n for arm in results.arms):
         raise NothingToDraw("no λ has a completed test replicate yet")
     shown = {metric: _by_setting(results, metric) for metric in METRICS}

@@ -98,11 +98,7 @@ def margin_tidy(results: Results) -> Table:
 
 
 def margin_plot(results: Results) -> Plot:
-    """Draw validation mAP over ε, with the published curve as a thin line.
-
-    Raises:
-        NothingToDraw: no ε has a completed fold.
-    """
+    """Draw validation mAP over ε, with the published curve as a thin line."""
     shown = {epsilon: value for epsilon, value in by_epsilon(results, "mAP").items() if value.stat.n}
     if not shown:
         raise NothingToDraw("no ε has a completed fold yet")
