@@ -11,7 +11,6 @@ from typing import Any
 
 from PIL import Image
 
-from fmim.declare.surface import Surface
 from fmim.plan import Plan
 from fmim_core.data.bank.bank import Bank
 from fmim_core.fingerprint import fingerprint
@@ -129,15 +128,13 @@ def _fingerprint(plan: Plan, bank: Bank) -> str:
 
 def write_surfaces(out: Path, plan: Plan) -> None:
     """Write surfaces.json: for each surface of the study its label, margins, grid, values and gradients."""
-    if plan.study.surfaces:
-        write_json(out / "surfaces.json", {"surfaces": [_values(surface) for surface in plan.study.surfaces]})
-
-
-def _values(surface: Surface) -> dict[str, Any]:
-    loss = surface.loss()
-    about = {"label": surface.label, "epsilon": surface.epsilon, "beta": surface.beta}
-    values = loss_surface(loss, Margins(surface.epsilon, surface.beta))
-    return about | {"configuration": loss.model_dump(mode="json")} | values
+    found = []
+    for surface in plan.study.surfaces:
+        loss, about = surface.loss(), {"label": surface.label, "epsilon": surface.epsilon, "beta": surface.beta}
+        values = loss_surface(loss, Margins(surface.epsilon, surface.beta))
+        found.append(about | {"configuration": loss.model_dump(mode="json")} | values)
+    if found:
+        write_json(out / "surfaces.json", {"surfaces": found})
 
 
 def write_shown_images(out: Path, bank: Bank, rows: Iterable[int]) -> None:
@@ -162,14 +159,10 @@ def _git_commit() -> str:
     An environment may lie in another project's repository, whose commit says nothing of this code.
     """
     root = Path(__file__).resolve().parents[4]
+    describe = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40"]
+    if not (root / ".git").exists():
+        return "unknown"
     try:
-        if Path(_git(root, "rev-parse", "--show-toplevel")) != root:
-            return "unknown"
-        return _git(root, "describe", "--always", "--dirty", "--abbrev=40")
+        return subprocess.run(describe, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return "unknown"
-
-
-def _git(folder: Path, *command: str) -> str:
-    run = ["git", "-C", str(folder), *command]
-    return subprocess.run(run, capture_output=True, text=True, check=True, timeout=10).stdout.strip()

@@ -47,8 +47,8 @@ def forecast(
         earlier: what other studies have results of.
     """
     taken = EqualTrials(plan, bank, earlier).taken()
-    names = {one.spec.id for one in taken}
-    winners = {one.spec.arm: one.spec.number for one in taken if one.spec.stage == "replicate"}
+    names = {spec.id for spec, _ in taken}
+    winners = {spec.arm: spec.number for spec, _ in taken if spec.stage == "replicate"}
     planned = list(_planned(plan, bank, winners))
     timed = [_timed(workload, calibration, bank, *one) for one in planned if one[0].id not in names]
     trials, work = len(timed), sum((one.work for one in timed), Work())

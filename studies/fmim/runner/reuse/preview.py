@@ -27,12 +27,8 @@ class UnknownImages:
     fingerprint: str = ""
 
 
-@dataclass(frozen=True)
-class Taken:
-    """A trial that takes the record of an equal one, which ran, or will, in the study of this folder."""
-
-    spec: TrialSpec
-    folder: str
+Taken = tuple[TrialSpec, str]
+"""A trial that takes the record of an equal one, and the folder of the study in which that ran, or will."""
 
 
 @dataclass(frozen=True)
@@ -106,20 +102,20 @@ class EqualTrials:
                 continue
             others = [self._earlier.name(path) for path in self._earlier.of(spec)[:1]]
             if folder := others[0] if others else THIS_STUDY if fingerprint in seen else "":
-                found.append(Taken(spec, folder))
+                found.append((spec, folder))
             seen.add(fingerprint)
         return found if winners is not None else _of_one_winner(found)
 
     def by_arm(self, winners: Mapping[str, int]) -> dict[str, TrialCounts]:
         """Count those of each arm or reference in the whole study, as far as the winners are known."""
         known = {arm.name: 0 for arm in self._plan.arms if arm.listed and arm.budget == 1} | dict(winners)
-        found = Counter((one.spec.arm, one.spec.stage == "search") for one in self.taken(winners=known))
+        found = Counter((spec.arm, spec.stage == "search") for spec, _ in self.taken(winners=known))
         return {arm: TrialCounts(search=found[arm, True], replicate=found[arm, False]) for arm, _ in found}
 
     def reused(self, over: Collection[str] = (), others_known: bool = True) -> Reused:
         """Count those that will take the record of an equal trial, but for the trials that are `over`."""
         taken, plan = self.taken(over), self._plan
-        stages, folders = Counter(one.spec.stage for one in taken), Counter(one.folder for one in taken)
+        stages, folders = Counter(spec.stage for spec, _ in taken), Counter(folder for _, folder in taken)
         planned = dict(zip(UNITS, (plan.search_trials, plan.replicate_trials, plan.reference_trials), strict=True))
         return Reused({stage: stages[stage] for stage in UNITS}, planned, dict(sorted(folders.items())), others_known)
 
@@ -141,9 +137,9 @@ def reused_before(plan: Plan, source: Source, banks: Path, studies: Path, reuse:
 def _of_one_winner(found: Iterable[Taken]) -> list[Taken]:
     """Leave of each arm the replicates of the configuration that has most of them: only one can win."""
     others, by_winner = list[Taken](), dict[str, dict[int, list[Taken]]]()
-    for one in found:
-        if one.spec.stage != "replicate":
-            others.append(one)
-        elif not one.spec.search_split:
-            by_winner.setdefault(one.spec.arm, {}).setdefault(one.spec.number, []).append(one)
+    for spec, folder in found:
+        if spec.stage != "replicate":
+            others.append((spec, folder))
+        elif not spec.search_split:
+            by_winner.setdefault(spec.arm, {}).setdefault(spec.number, []).append((spec, folder))
     return others + [one for of_arm in by_winner.values() for one in max(of_arm.values(), key=len)]
