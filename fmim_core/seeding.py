@@ -64,7 +64,7 @@ class Draws:
 
 @contextmanager
 def scoped_torch_seed(*parts: object) -> Iterator[None]:
-    """Return seed torch's global CPU generator for the block only: torch's own layer initialisers know no other."""
+    """Seed torch's global CPU generator for the block only: torch's own layer initialisers know no other."""
     import torch
 
     with torch.random.fork_rng(devices=[]):

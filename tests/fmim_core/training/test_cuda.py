@@ -18,7 +18,6 @@ from fmim_core.data.bank.device import DeviceImages
 from fmim_core.data.splits import subject_folds
 from fmim_core.records import EpochRow
 from fmim_core.training.compiling import Captured
-from fmim_core.training.precision import float32_defined
 from fmim_core.training.trainer import Training
 from fmim_core.trial.checkpoint import read_checkpoint, write_checkpoint
 from tests.conftest import tiny_config
@@ -56,14 +55,6 @@ def test_every_batch_arrives_as_it_is_in_the_bank(tiny_bank: Bank, resident: boo
         seen.append((batch.clone(), work[0, 0].clone()))
     expected = images.images[images.rows[positions.numpy()]]
     assert torch.equal(torch.cat([batch for batch, _ in seen]).cpu(), torch.from_numpy(expected))
-
-
-def test_a_training_is_the_same_wherever_its_images_lie(tiny_bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
-    resident = training(tiny_bank, {}, "cuda")
-    monkeypatch.setattr(fmim_device, "RESIDENT_SHARE", 0.0)
-    streamed = training(tiny_bank, {}, "cuda")
-    assert (resident._images._whole is None, streamed._images._whole is None) == (False, True)
-    assert_same_course(run_all(resident), run_all(streamed), 1e-2)
 
 
 @cases
@@ -142,17 +133,3 @@ def test_a_compiled_and_captured_training_goes_on_from_its_checkpoint(tiny_bank:
         assert_same_course(run_all(whole), run_all(second), 2e-2)
     assert whole.seconds.startup > whole.seconds.train
     assert list(whole.model.state_dict()) == list(eager.model.state_dict())
-
-
-def test_products_are_float32_and_convolutions_tf32() -> None:
-    generator = torch.Generator("cuda").manual_seed(0)
-    a, b = (torch.randn(512, 512, device="cuda", generator=generator) for _ in range(2))
-    exact = (a.double() @ b.double()).float()
-    before = torch.get_float32_matmul_precision()
-    try:
-        torch.set_float32_matmul_precision("high")  # what a program around may have set
-        with float32_defined("float32"):
-            assert (a @ b - exact).abs().max() < 1e-3
-        assert (a @ b - exact).abs().max() > 1e-3  # TF32 again
-    finally:
-        torch.set_float32_matmul_precision(before)
