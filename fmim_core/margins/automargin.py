@@ -9,8 +9,7 @@ import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from fmim_core.margins.base import MARGINS, MarginConfig, Margins, MarginSchedule, check_beta
-from fmim_core.margins.initial import GIVEN, Initial
+from fmim_core.margins.base import GIVEN, MARGINS, Initial, MarginConfig, Margins, MarginSchedule, check_beta
 from fmim_core.triplets.similarities import Similarities
 from fmim_core.triplets.statistics import EpochStatistics, quantile
 
@@ -22,7 +21,7 @@ class AutoMargin(MarginConfig):
     k_an is needed by losses with a negative-pair term, and left out otherwise.
 
     Args:
-        initial: the margins until there are statistics of an epoch (`fmim_core.margins.initial`).
+        initial: the margins until there are statistics of an epoch (`fmim_core.margins.base`).
         statistic: μ is the `mean` (the paper), or the `median`.
         update: μ is taken over the `epoch` before (the paper), over each `batch` itself, or the margins are a moving
             `average` over batches, ε ← momentum·ε + (1 − momentum)·ε_batch, and β alike.

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 from torch import Tensor
@@ -19,6 +19,19 @@ Epsilon = Annotated[float, Field(ge=0, lt=2, allow_inf_nan=False)]
 """A margin ε of the triplet term, in [0, 2)."""
 Beta = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 """A margin β of the negative-pair term, in [0, 1]."""
+
+Initial = Literal["measured", "released", "paper"]
+"""How the first epoch's margins are found.
+
+measured: by the schedule's own formula, from the statistics of one pass over the first epoch's batches in which nothing
+is updated. It needs no value, and is the default for that reason.
+released: ε = 0.25, β = 0, as in the configuration that the authors released.
+paper: ε = 0, β = 0, as the paper's text and Fig. 3 have it. Semi-hard selection, 0 < Δ ≤ ε, then selects no triplet in
+the whole first epoch, and later margins follow from a network that the triplet term has not trained.
+"""
+
+GIVEN: Mapping[Initial, tuple[float, float]] = {"measured": (0.0, 0.0), "released": (0.25, 0.0), "paper": (0.0, 0.0)}
+"""ε and β of each choice; those of `measured` hold until the pass is done."""
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fmim_core.margins.base import MARGINS, MarginConfig, Margins, MarginSchedule
-from fmim_core.margins.initial import GIVEN, Initial
+from fmim_core.margins.base import GIVEN, MARGINS, Initial, MarginConfig, Margins, MarginSchedule
 from fmim_core.triplets.statistics import EpochStatistics, quantile
 
 
@@ -16,7 +15,7 @@ class Quartile(MarginConfig):
     As long as a quarter of all triplets have Δ ≤ 0, Q1 gives ε = 0, under which semi-hard selection selects nothing.
 
     Args:
-        initial: the margins until there are statistics of an epoch (`fmim_core.margins.initial`).
+        initial: the margins until there are statistics of an epoch (`fmim_core.margins.base`).
     """
 
     kind: Literal["quartile"] = "quartile"

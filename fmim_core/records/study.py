@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import Field
 
@@ -200,18 +200,25 @@ class FixedSelection(Selection):
     previous: tuple[FixedSelection, ...] = Field((), description="selections that it replaced, the latest last")
 
 
-class SelectionFile(Document):
-    """selection.json: by arm."""
+T = TypeVar("T")
 
-    arms: dict[str, FixedSelection] = Field({}, description="by the arm's name")
-    other_splits: dict[int, dict[str, FixedSelection]] = Field(
+
+class BySplit(Document, Generic[T]):
+    """The outcome of each arm's search, on each split into folds."""
+
+    arms: dict[str, T] = Field({}, description="by the arm's name")
+    other_splits: dict[int, dict[str, T]] = Field(
         {}, description="by search split, from 1, and the arm's name; the study's own is 0, under `arms`"
     )
 
     @property
-    def by_split(self) -> dict[int, dict[str, FixedSelection]]:
+    def by_split(self) -> dict[int, dict[str, T]]:
         """Those of all search splits, from 0, the study's own."""
         return {0: self.arms, **self.other_splits}
+
+
+class SelectionFile(BySplit[FixedSelection]):
+    """selection.json: by arm."""
 
     def winner(self, arm: str) -> Mapping[str, Any] | None:
         """Return the configuration selected for an arm; None while none is."""
@@ -239,18 +246,8 @@ class Proposal(DocumentPart):
     )
 
 
-class ProposalsFile(Document):
+class ProposalsFile(BySplit[list[Proposal]]):
     """proposals.json: by arm, in order."""
-
-    arms: dict[str, list[Proposal]] = Field({}, description="by the arm's name, in order")
-    other_splits: dict[int, dict[str, list[Proposal]]] = Field(
-        {}, description="by search split, from 1, and the arm's name; the study's own is 0, under `arms`"
-    )
-
-    @property
-    def by_split(self) -> dict[int, dict[str, list[Proposal]]]:
-        """Those of all search splits, from 0, the study's own."""
-        return {0: self.arms, **self.other_splits}
 
 
 class ForecastEntry(DocumentPart):
