@@ -73,6 +73,8 @@ class RayCluster:
         if self.address is not None:
             what, seconds = f"no Ray cluster can be reached at --address {self.address}", JOIN_S
         in_time = self._settled.wait(seconds)
+        if threading.current_thread() is threading.main_thread():  # which alone can: Ray's handler prints a stack
+            signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
         if in_time and self._error is None:
             return Path(self._session, "logs")
         why = str(self._error) if in_time else f"it has not let this program in for {seconds:g} s, see its logs"
