@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.data_columns import CONFIGURATION, DataColumn, Dtype
 from fmim_reports.writing.formats import configuration_text, decimal, in_percent, mean_se_text, points
-
-if TYPE_CHECKING:
-    from fmim_reports.writing.tables import Column
 
 KindName = Literal[
     "text", "listing", "metric", "arm", "configuration",
@@ -21,6 +18,26 @@ KindName = Literal[
     "published", "published_mean", "estimate",
 ]  # fmt: skip
 FRACTION, PRINTED = "fraction", "percent, as printed"
+
+
+class ShownColumn(Protocol):
+    """A table's column, as far as its columns in a CSV file follow from it."""
+
+    @property
+    def key(self) -> str:
+        """Its name in rows."""
+
+    @property
+    def about(self) -> str:
+        """Its heading."""
+
+    @property
+    def n_key(self) -> str:
+        """The column of the number of replicates that it shares with its neighbours, if it does."""
+
+    @property
+    def parameters(self) -> Sequence[DataColumn]:
+        """The hyperparameters of its configurations."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +51,7 @@ class Kind:
     """
 
     show: Callable[[Any, int], str]
-    stored: Callable[[Column], list[DataColumn]]
+    stored: Callable[[ShownColumn], list[DataColumn]]
     numeric: bool = True
 
 
@@ -47,11 +64,11 @@ def _one(show: Callable[[Any], str], dtype: Dtype = "float64", unit: str = "") -
     )
 
 
-def _metric(column: Column) -> list[DataColumn]:
+def _metric(column: ShownColumn) -> list[DataColumn]:
     return [DataColumn(column.key, "string", f"{column.about}: its name", of=attrgetter("name"))]
 
 
-def _arm(column: Column) -> list[DataColumn]:
+def _arm(column: ShownColumn) -> list[DataColumn]:
     name = f"{column.about}: its name in study.json, or the reference's; empty in a row of several arms"
     return [
         DataColumn(column.key, "string", name, of=lambda arm: arm.name or None),
@@ -59,7 +76,7 @@ def _arm(column: Column) -> list[DataColumn]:
     ]
 
 
-def _configuration(column: Column) -> list[DataColumn]:
+def _configuration(column: ShownColumn) -> list[DataColumn]:
     """Return the configuration as reports write it, then each hyperparameter in a column of its own."""
 
     def of(parameter: DataColumn) -> DataColumn:
@@ -72,7 +89,7 @@ def _configuration(column: Column) -> list[DataColumn]:
     return [text, *map(of, column.parameters)]
 
 
-def _published_mean(column: Column) -> list[DataColumn]:
+def _published_mean(column: ShownColumn) -> list[DataColumn]:
     def mean(value: MeanSE | float) -> float:
         return value.mean if isinstance(value, MeanSE) else value
 
@@ -85,7 +102,7 @@ def _published_mean(column: Column) -> list[DataColumn]:
     ]
 
 
-def _estimate(column: Column) -> list[DataColumn]:
+def _estimate(column: ShownColumn) -> list[DataColumn]:
     """Return mean, SE and the number of replicates, which neighbours of the same `n_key` share."""
 
     def mean(value: Any) -> float | None:
