@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from fmim_core.records import write_bytes
+from fmim_core.records import replacing, write_bytes
 from fmim_reports.drawing.plotting import DrawnFigure, NothingToDraw, Plot, render
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.captions import source_line
 from fmim_reports.writing.latex import latex
 from fmim_reports.writing.markdown import markdown
-from fmim_reports.writing.tables import Table, to_csv
+from fmim_reports.writing.tables import Table, csv_parts
 
 Name = TypeVar("Name", str, int)
 
@@ -38,7 +38,8 @@ def write_figures(
 
 def write_table(table: Table, folder: Path, csv_alone: bool = False) -> None:
     """Write a table into `folder`/tables as CSV, Markdown and LaTeX; or as CSV alone, which programs read."""
-    write_bytes(folder / "tables" / f"{table.name}.csv", to_csv(table).encode())
+    with replacing(folder / "tables" / f"{table.name}.csv") as file:
+        file.writelines(part.encode() for part in csv_parts(table))
     if not csv_alone:
         write_bytes(folder / "tables" / f"{table.name}.md", markdown(table).encode())
         write_bytes(folder / "tables" / f"{table.name}.tex", latex(table).encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -16,7 +17,7 @@ from fmim_reports.writing.columns import ALL_TIMES, ARM, Named, configuration_co
 from fmim_reports.writing.formats import configuration_text
 from fmim_reports.writing.references import reference_row, row_name
 from fmim_reports.writing.sections import Section, in_every_study
-from fmim_reports.writing.tables import Column, Table
+from fmim_reports.writing.tables import Column, Generated, Table
 
 METRICS = ("mAP", "mAP_at_R", "CMC_1", "CMC_1_all_shots")
 Published = Callable[[ArmEntry, str, int | None], MeanSE | float | None]
@@ -128,7 +129,7 @@ def per_replicate_table(results: Results) -> Table:
     ]
     times = " and by the time after baseline" if results.dated else ""
     text = f"Every metric of every trial that measured one, over all queries{times}."
-    rows = list(_values(results))
+    rows = Generated(partial(_values, results))
     return Table("per_replicate", "Every metric of every trial", caption(results, text), columns, rows)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 import pandas as pd
@@ -18,6 +18,8 @@ from fmim_reports.stats import MeanSE
 from fmim_reports.writing.data_columns import DataColumn
 from fmim_reports.writing.formats import NOTHING
 from fmim_reports.writing.kinds import KINDS, KindName
+
+_PART_ROWS = 20_000  # of a CSV file that are made at once
 
 
 @dataclass(frozen=True)
@@ -195,10 +197,27 @@ def _number(value: Any) -> float:
     return float(number) if isinstance(number, int | float) else math.nan
 
 
-def values_of(table: Table) -> dict[str, list[Any]]:
-    """Return the values of each column of the table's CSV file; what does not exist is None."""
+class Generated(Sequence[Mapping[str, Any]]):
+    """Rows that are made each time they are read, since all of them together would take GiBs."""
+
+    def __init__(self, make: Callable[[], Iterator[Mapping[str, Any]]]) -> None:
+        self._make = make
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        return self._make()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __getitem__(self, number: Any) -> Any:
+        return list(self)[number]
+
+
+def _values(table: Table, rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the values of rows in each column of the table's CSV file; what does not exist is None."""
+    listed = list(rows)
     return {
-        name: [None if (value := row.get(key)) is None or value == "" else column.of(value) for row in table.rows]
+        name: [None if (value := row.get(key)) is None or value == "" else column.of(value) for row in listed]
         for name, (key, column) in table.stored.items()
     }
 
@@ -210,17 +229,25 @@ def to_frame(table: Table) -> pd.DataFrame:
         known = any(value is not None for value in values)
         return pd.Series(values, dtype="string" if column.type == "text" else None if known else "float64")
 
-    values = values_of(table)
+    values = _values(table, table.rows)
     return pd.DataFrame({name: series(column, values[name]) for name, (_, column) in table.stored.items()})
 
 
-def to_csv(table: Table) -> str:
-    """Return CSV at full precision: fractions stay fractions, not-a-number is `nan`, what does not exist is empty.
+def csv_parts(table: Table) -> Iterator[str]:
+    """Yield CSV at full precision: fractions stay fractions, not-a-number is `nan`, what does not exist is empty.
 
     No text is a formula of a spreadsheet (`in_csv`).
     """
-    texts = {in_csv(name): list(map(_csv_text, values)) for name, values in values_of(table).items()}
-    return pd.DataFrame(texts, dtype=object).to_csv(index=False, lineterminator="\n")
+    rows, header = iter(table.rows), True
+    while (part := list(islice(rows, _PART_ROWS))) or header:
+        texts = {in_csv(name): list(map(_csv_text, values)) for name, values in _values(table, part).items()}
+        yield pd.DataFrame(texts, dtype=object).to_csv(index=False, header=header, lineterminator="\n")
+        header = False
+
+
+def to_csv(table: Table) -> str:
+    """Return the whole of `csv_parts`."""
+    return "".join(csv_parts(table))
 
 
 def _csv_text(value: Any) -> str:
