@@ -50,7 +50,7 @@ def _rows(name: str, **values: Any) -> pd.DataFrame:
     """Return the rows of a published table that have these values in the columns of these names."""
     table = paper_table(name)
     for column, value in values.items():
-        table = table[table[column] == value]
+        table = table[table[column].astype(object) == value]  # a name of others may be no UTF-8
     return table
 
 

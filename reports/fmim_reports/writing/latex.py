@@ -14,67 +14,49 @@ _FLOAT_ROWS = 45
 _COLUMN_CHARACTERS = 50  # of a row that a column of a paper of two holds; a longer one goes across the page
 _LONG = 40  # characters of a text that is broken over lines
 _SHORT = 12  # characters of a heading that is not
+_END = (r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}")
 
 
 def latex(table: Table) -> str:
     r"""Return a `table`, or a `table*` where a column of a page has no room for it, with \caption and \label.
 
-    A table of more rows than a page holds goes on in further floats.
+    A table of more rows than a page holds goes on in further floats, the last of which has the notes.
     """
     rows = [row for group in table.row_groups for row in group]
-    begins = range(0, max(len(rows), 1), _FLOAT_ROWS)
-    floats = [_float(table, rows[begin : begin + _FLOAT_ROWS], begin == 0, begin == begins[-1]) for begin in begins]
-    return "\n".join([_NEEDS, *floats, ""])
-
-
-def _float(table: Table, rows: Sequence[Row], first: bool, last: bool) -> str:
-    """Return one of the floats that a table takes, with the notes in the last."""
-    kind = "table*" if _characters(table) > _COLUMN_CHARACTERS else "table"
-    title = to_tex(table.title)
-    again = [r"\addtocounter{table}{-1}", rf"\caption{{{title} (continued).}}"]
-    caption = [rf"\caption{{{title}. {to_tex(table.caption)}}}", rf"\label{{tab:{table.name.replace('_', '-')}}}"]
-    notes = [rf"\par\smallskip\raggedright {to_tex(note)}\par" for note in table.all_notes if last]
-    return "\n".join(
-        [
-            rf"\begin{{{kind}}}[t]",
-            *(caption if first else again),
-            r"\centering\footnotesize",
-            *(_tabular(table, rows) if rows else [rf"\par\smallskip {to_tex(table.empty)}\par"]),
-            *notes,
-            rf"\end{{{kind}}}",
-        ]
-    )
-
-
-def _tabular(table: Table, rows: Sequence[Row]) -> list[str]:
-    widths = _widths(table)
+    widths = [max((len(_text(row.cells[at])) for row in rows), default=0) for at in range(len(table.columns))]
     broken = [width > _LONG and not column.numeric for column, width in zip(table.columns, widths, strict=True)]
-    alignment = [_alignment(column, each) for column, each in zip(table.columns, broken, strict=True)]
+    kind = "table*" if sum(widths) + 2 * len(widths) > _COLUMN_CHARACTERS else "table"
+    head, body = _head(table, widths, broken), [_row(row, broken) for row in rows]
+    title = to_tex(table.title)
+    begins = [rf"\caption{{{title}. {to_tex(table.caption)}}}", rf"\label{{tab:{table.name.replace('_', '-')}}}"]
+    lines = [_NEEDS]
+    for begin in range(0, max(len(body), 1), _FLOAT_ROWS):
+        lines += [rf"\begin{{{kind}}}[t]", *begins, r"\centering\footnotesize"]
+        part = body[begin : begin + _FLOAT_ROWS]
+        lines += [*head, *part, *_END] if part else [rf"\par\smallskip {to_tex(table.empty)}\par"]
+        if begin + _FLOAT_ROWS >= len(body):
+            lines += [rf"\par\smallskip\raggedright {to_tex(note)}\par" for note in table.all_notes]
+        lines.append(rf"\end{{{kind}}}")
+        begins = [r"\addtocounter{table}{-1}", rf"\caption{{{title} (continued).}}"]
+    return "\n".join([*lines, ""])
+
+
+def _head(table: Table, widths: Sequence[int], broken: Sequence[bool]) -> list[str]:
+    """Return the lines of a tabular down to the headings; `widths` are the characters of the longest cells."""
+    alignment = "".join(map(_alignment, table.columns, broken))
     heads = [_stacked(column.header, width, _side(column)) for column, width in zip(table.columns, widths, strict=True)]
-    body = [("\\midrule\n" if row.rule else "") + _line(list(map(_cell, row.cells, broken))) for row in rows]
     return [
         r"\begin{adjustbox}{max totalsize={\linewidth}{0.8\textheight}}",
-        rf"\begin{{tabular}}{{@{{}}{''.join(alignment)}@{{}}}}",
+        rf"\begin{{tabular}}{{@{{}}{alignment}@{{}}}}",
         r"\toprule",
         *_groups(table, widths),
         _line(heads),
         r"\midrule",
-        *body,
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{adjustbox}",
     ]
 
 
-def _characters(table: Table) -> int:
-    """Return how many characters a row takes in one line."""
-    return sum(_widths(table)) + 2 * len(table.columns)
-
-
-def _widths(table: Table) -> list[int]:
-    """Return of each column the characters of its longest cell."""
-    rows = [row.cells for rows in table.row_groups for row in rows]
-    return [max((len(_text(row[at])) for row in rows), default=0) for at in range(len(table.columns))]
+def _row(row: Row, broken: Sequence[bool]) -> str:
+    return ("\\midrule\n" if row.rule else "") + _line(list(map(_cell, row.cells, broken)))
 
 
 def _text(cell: Cell) -> str:

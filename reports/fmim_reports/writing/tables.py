@@ -19,7 +19,7 @@ from fmim_reports.writing.data_columns import DataColumn
 from fmim_reports.writing.formats import NOTHING
 from fmim_reports.writing.kinds import KINDS, KindName
 
-_PART_ROWS = 20_000  # of a CSV file that are made at once
+_PART_ROWS = 2_000  # of a CSV file that are made at once
 
 
 @dataclass(frozen=True)
