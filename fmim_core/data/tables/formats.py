@@ -14,7 +14,6 @@ from fmim_core.data.tables.cells import one_form
 from fmim_core.data.tables.findings import Findings
 
 SEPARATORS = (",", ";", "\t", "|")
-MAX_ROWS = 10_000_000
 MAX_EXACT_INTEGER = 2**53  # up to here every whole number has a floating-point number of its own
 SAS7BDAT = bytes(12) + b"\xc2\xea\x81\x60"
 XPORT = b"HEADER RECORD*******LIB"
@@ -40,7 +39,7 @@ def open_csv(path: Path, text: str, wanted: Sequence[str]) -> tuple[list[str], R
     """Return a CSV's header, and what reads its rows, once.
 
     Raises:
-        ValueError: not a table, too many rows, or rows of another length than the header.
+        ValueError: not a table, or rows of another length than the header.
     """
     lines = _rows(path, text, wanted)
     _, header = next(lines, ("", []))
@@ -59,7 +58,6 @@ def open_csv(path: Path, text: str, wanted: Sequence[str]) -> tuple[list[str], R
                 rows.append((place, [row[position] for position in positions]))
             else:
                 odd.append(f"{place} has {len(row)}")
-            _check_count(path, len(rows))
         findings = Findings()
         findings.error(f"rows without the {len(header)} cells of the header", odd)
         findings.refuse_errors(path)
@@ -97,7 +95,7 @@ def open_parquet(path: Path, content: bytes) -> tuple[list[str], ReadColumns]:
     """Return a Parquet file's header, and what reads its rows.
 
     Raises:
-        ValueError: a file that cannot be read, of too many rows, or with cells that are no text or number.
+        ValueError: a file that cannot be read, or with cells that are no text or number.
     """
     import pyarrow.parquet
 
@@ -106,7 +104,6 @@ def open_parquet(path: Path, content: bytes) -> tuple[list[str], ReadColumns]:
         header = list(file.schema_arrow.names)
     except Exception as error:  # a reader fed damaged bytes raises nearly anything
         raise ValueError(f"{path} cannot be read as Parquet: {error}") from None
-    _check_count(path, file.metadata.num_rows)
 
     def column(number: int) -> list[str]:
         try:
@@ -148,7 +145,7 @@ def open_sas(path: Path, content: bytes) -> tuple[list[str], ReadColumns]:
     """Return the header of a SAS table, `.sas7bdat` or `.xpt`, and what reads its rows; text is taken as Latin-1.
 
     Raises:
-        ValueError: not a SAS table, a damaged one, one of too many rows, or pyreadstat is not installed.
+        ValueError: not a SAS table, a damaged one, or pyreadstat is not installed.
     """
     try:
         import pyreadstat
@@ -159,11 +156,10 @@ def open_sas(path: Path, content: bytes) -> tuple[list[str], ReadColumns]:
     try:
         if xport and len(content) % 80:  # a card; blanks fill up the last one
             raise ValueError("it is cut off: not a multiple of 80 bytes")
-        options = {"encoding": "latin1", "disable_datetime_conversion": True, "row_limit": MAX_ROWS + 1}
+        options = {"encoding": "latin1", "disable_datetime_conversion": True}
         frame, _ = read(io.BytesIO(content), **options)
     except Exception as error:  # a decoder fed damaged bytes raises nearly anything
         raise ValueError(f"{path} cannot be read as SAS: {error}") from None
-    _check_count(path, len(frame))
 
     def text(value: Any) -> str:
         return f"{value:.15g}" if isinstance(value, float) else str(value)
@@ -174,8 +170,3 @@ def open_sas(path: Path, content: bytes) -> tuple[list[str], ReadColumns]:
         return [(f"row {n + 1}", row) for n, row in enumerate(cells.to_numpy().tolist())]
 
     return [str(name) for name in frame.columns], take
-
-
-def _check_count(path: Path, rows: int) -> None:
-    if rows > MAX_ROWS:
-        raise ValueError(f"{path} has more than {MAX_ROWS} rows, the limit of a table: split it")
