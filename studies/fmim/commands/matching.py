@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from fmim.commands.arguments import StudyFolder, new_folder
 from fmim.printing.console import TextConsole
 from fmim.printing.progress_bar import ProgressBar
-
-if TYPE_CHECKING:
-    from fmim.matching.images import GivenImages, Side, Split
-    from fmim.matching.ranking import Ranking
-    from fmim.runner.folder.replicates import Replicate
 
 Arm = Annotated[str, typer.Option("--arm", help="Whose model, e.g. adatriplet_automargin.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Which replicate's model.")]
@@ -92,12 +86,12 @@ def match(
 
     replicate = find_replicate(out, arm, seed)
     folder = None if to is None else new_folder("--to", to)
-    asked = _query(query, replicate, data_root, side or "")
-    searched = _gallery(gallery, replicate, data_root, side or "", all_images)
-    if split is not None:
-        asked, searched = _of_split(asked, searched, split)
+    from fmim.matching.images import matched_images
+
+    asked, searched = matched_images(query, gallery, replicate.study, data_root, side or "", split, all_images)
     console = TextConsole()
     from fmim.matching.model import load_replicate
+    from fmim.matching.sheet import write_matches
     from fmim.matching.show import show_ranking
 
     model = load_replicate(replicate, device)
@@ -106,46 +100,5 @@ def match(
     show_ranking(ranking, console)
     console.say(replicate.sentence)
     if folder is not None:
-        _write(folder, ranking, sheets, replicate.sentence)
+        write_matches(folder, ranking, sheets, replicate.sentence)
         console.say(f"candidates, and pictures of the first queries: {folder}")
-
-
-def _query(places: list[str], replicate: Replicate, root: Path | None, side: Side) -> GivenImages:
-    """Several places are image files; of a table the later visits are asked for."""
-    from fmim.matching.images import images_at, images_of_files
-
-    if len(places) > 1:
-        return images_of_files(places, side)
-    images = images_at(places[0], replicate.study, root, side)
-    return images.queries if images.known else images
-
-
-def _gallery(place: str, replicate: Replicate, root: Path | None, side: Side, all_images: bool) -> GivenImages:
-    """Of a table the baseline images, unless all are to be searched."""
-    from fmim.matching.images import images_at
-
-    images = images_at(place, replicate.study, root, side)
-    if all_images and not images.known:
-        raise ValueError(f"--all-images is of a gallery's table, and of {place} all are searched anyway: leave it out")
-    return images.gallery if images.known and not all_images else images
-
-
-def _of_split(query: GivenImages, gallery: GivenImages, split: Split) -> tuple[GivenImages, GivenImages]:
-    """Those on one side of the split, of what comes from a table."""
-    if not (query.known or gallery.known):
-        raise ValueError(f"--split {split} is of tables, and neither QUERY nor --gallery is one: leave it out")
-    asked, searched = (images.of_split(split) if images.known else images for images in (query, gallery))
-    return asked, searched
-
-
-def _write(folder: Path, ranking: Ranking, sheets: int, sentence: str) -> None:
-    """The candidates, the sentence on their model, and the first queries' pictures, named by number and query."""
-    from fmim.matching.files import as_csv
-    from fmim.matching.sheet import write_match_sheet
-    from fmim_core.records import write_text
-
-    write_text(folder / "matches.csv", as_csv(ranking.table()))
-    write_text(folder / "model.txt", sentence + "\n")
-    for number, name in enumerate(ranking.query.about["image"].iloc[:sheets]):
-        called = re.sub(r"[^\w.-]+", "_", Path(name).stem)[:60]
-        write_match_sheet(folder / f"{number + 1:03d}_{called}.png", ranking, number, sentence)

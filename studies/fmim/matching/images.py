@@ -148,6 +148,33 @@ def images_at(place: str, study: StudyFile, root: Path | None = None, side: Side
     return replace(images_of_files(files, side), origin=place)
 
 
+def matched_images(
+    query: Sequence[str],
+    gallery: str,
+    study: StudyFile,
+    root: Path | None,
+    side: Side,
+    split: Split | None,
+    all_images: bool,
+) -> tuple[GivenImages, GivenImages]:
+    """Return the images to find and those to look in: a table's later visits and baselines, of one side of the split.
+
+    Several queries are image files. A gallery's table is looked in whole if `all_images`. Raises as `images_at`.
+    """
+    asked = images_of_files(query, side) if len(query) > 1 else images_at(query[0], study, root, side)
+    asked, searched = asked.queries if asked.known else asked, images_at(gallery, study, root, side)
+    if all_images and not searched.known:
+        raise ValueError(
+            f"--all-images is of a gallery's table, and of {gallery} all are searched anyway: leave it out"
+        )
+    if split and not (asked.known or searched.known):
+        raise ValueError(f"--split {split} is of tables, and neither QUERY nor --gallery is one: leave it out")
+    searched = searched.gallery if searched.known and not all_images else searched
+    if split:
+        asked, searched = (each.of_split(split) if each.known else each for each in (asked, searched))
+    return asked, searched
+
+
 def images_of_files(paths: Sequence[str | Path], side: Side = "") -> GivenImages:
     """Return image files, whatever their endings; raises as `images_at`."""
     if side not in ("", "L", "R"):

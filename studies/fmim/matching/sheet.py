@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Hashable, Mapping
 from functools import partial
 from pathlib import Path
@@ -10,21 +11,26 @@ from typing import Any
 
 from PIL import Image
 
+from fmim.matching.files import as_csv
 from fmim.matching.images import GivenImages
 from fmim.matching.ranking import Ranking
 from fmim_core.data.images.sheet import INK, MATCH, QUIET, TILE, Row, Text, Tile, picture_sheet
 from fmim_core.data.listings.contact_sheet import SIDES, visit_name
-from fmim_core.records import write_bytes
+from fmim_core.records import write_bytes, write_text
 
 COLUMNS, SHOWN = 5, 20  # candidates in a line, and at most
 QUERY = 320  # pixels
 
 
-def write_match_sheet(path: Path, ranking: Ranking, number: int, sentence: str) -> None:
-    """Draw query `number` of a ranking and its first candidates as a PNG file, with the `sentence` on their model."""
-    content = io.BytesIO()
-    match_sheet(ranking, number, sentence).save(content, "PNG")
-    write_bytes(path, content.getvalue())
+def write_matches(folder: Path, ranking: Ranking, sheets: int, sentence: str) -> None:
+    """Write the candidates, the sentence on their model, and the first queries' pictures, named by number and query."""
+    write_text(folder / "matches.csv", as_csv(ranking.table()))
+    write_text(folder / "model.txt", sentence + "\n")
+    for number, name in enumerate(ranking.query.about["image"].iloc[:sheets]):
+        called = re.sub(r"[^\w.-]+", "_", Path(name).stem)[:60]
+        content = io.BytesIO()
+        match_sheet(ranking, number, sentence).save(content, "PNG")
+        write_bytes(folder / f"{number + 1:03d}_{called}.png", content.getvalue())
 
 
 def match_sheet(ranking: Ranking, number: int, sentence: str) -> Image.Image:
