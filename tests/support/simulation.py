@@ -127,8 +127,11 @@ class Simulation:
         return trials
 
     def _check_on_disk(self, spec: TrialSpec) -> None:
-        """What led to a trial is on disk before it begins: its proposal, or its arm's winner on its split."""
-        if spec.stage == "replicate":
+        """Assert that what led to a trial is on disk before it begins: its proposal, or its arm's winner, or all."""
+        if spec.stage == "reference":
+            chosen = SelectionFile.read(self.out / "selection.json").arms
+            assert chosen.keys() == {arm.name for arm in self.plan.arms}
+        elif spec.stage == "replicate":
             fixed = SelectionFile.read(self.out / "selection.json").by_split[spec.search_split]
             assert fixed[spec.arm].configuration == spec.configuration
         elif spec.stage == "search" and next(arm for arm in self.plan.arms if arm.name == spec.arm).listed is None:

@@ -11,16 +11,15 @@ from fmim.declare import Arm, Study
 from fmim.plan import Plan
 from fmim.runner.backends.inline import Inline
 from fmim.runner.schedule.dispatcher import Dispatcher
-from fmim.runner.search.selection import Outcome
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import read_records
 from fmim_core.references.base import REFERENCES
 from fmim_core.references.pixels import Pixels
 from fmim_core.training.evaluation import Evaluator
 from fmim_spaces.domain import Choice, Space
-from tests.support.documents import trial_record
-from tests.support.mini_study import MINI, MINI_STUDY, mini_plan, with_epochs
+from tests.support.mini_study import MINI, mini_plan, with_epochs
 from tests.support.registering import register_for_a_test
+from tests.support.simulation import Simulation
 
 TRIPLET = (("loss.kind", "triplet"), ("margins.kind", "fixed"), ("margins.epsilon", 0.25))
 
@@ -93,26 +92,16 @@ def test_one_that_fails_is_a_failed_trial_and_stops_nothing(
     assert not dispatcher.complete
 
 
-def test_they_are_handed_out_last_and_not_before_every_arm_has_its_winner(tiny_bank: Bank, tmp_path: Path) -> None:
-    plan = mini_plan()
-    dispatcher, order = Dispatcher(plan, tiny_bank, tmp_path, {}), []
-    outcomes: dict[str, Outcome] = {}
-    while (spec := dispatcher.next()) is not None:
-        order.append(spec)
-        if spec.stage == "reference":
-            assert set(dispatcher.selections) == {one.name for one in MINI_STUDY.arms}
-        record = trial_record(spec, "completed", {"mAP": 0.5})
-        outcomes[spec.id] = Outcome.of(record)
-        dispatcher.finished(spec, record)
-    assert len(order) == plan.trials
-    assert [spec.id for spec in order[-4:]] == [
+def test_they_are_handed_out_last_and_one_that_is_missing_again(tiny_bank: Bank, tmp_path: Path) -> None:
+    simulation = Simulation(mini_plan(), tiny_bank, tmp_path)  # which checks that every arm has its winner before
+    assert simulation.run().complete
+    assert [spec.id for spec in simulation.started[-4:]] == [
         "reference.pixels.c00.seed0",
         "reference.pixels_less_mean.c00.seed0",
         "reference.untrained_network.c00.seed0",
         "reference.untrained_network.c00.seed1",
     ]
-    assert dispatcher.complete
-    assert Dispatcher(plan, tiny_bank, tmp_path, outcomes).next() is None
-    del outcomes["reference.pixels.c00.seed0"]
-    resumed = Dispatcher(plan, tiny_bank, tmp_path, outcomes)
-    assert [spec.id for spec in iter(resumed.next, None)] == ["reference.pixels.c00.seed0"]
+    assert len(simulation.started) == mini_plan().trials
+    del simulation.records["reference.pixels.c00.seed0"]
+    assert simulation.run().complete
+    assert [spec.id for spec in simulation.started[mini_plan().trials :]] == ["reference.pixels.c00.seed0"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,47 +11,17 @@ import pytest
 from fmim import catalogue
 from fmim.declare import Arm, Preset, Study
 from fmim.plan import Plan
-from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.search.selection import Outcome, select
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import Configuration, FixedSelection, Record, SelectionFile, Status
-from fmim_core.trial.spec import TrialSpec
-from tests.support.documents import AT, trial_record
+from fmim_core.records import Configuration, FixedSelection, SelectionFile
+from tests.support.documents import AT
 from tests.support.mini_study import mini_plan
-
-
-def made_record(spec: TrialSpec, value: float, status: Status = "completed") -> Record:
-    """A record as a trial would leave it; `value` is its mAP."""
-    return trial_record(spec, status, {"mAP": value})
-
-
-def outcomes(records: Mapping[str, Record]) -> dict[str, Outcome]:
-    """What a run finds of them."""
-    return {trial: Outcome.of(record) for trial, record in records.items()}
+from tests.support.simulation import Simulation
 
 
 def fixed(folder: Path) -> dict[str, FixedSelection]:
     """The selections on disk, by arm."""
     return SelectionFile.read(folder / "selection.json").arms
-
-
-def score(spec: TrialSpec) -> float:
-    """An invented mAP: the second configuration of each arm is the best."""
-    return 0.5 + 0.1 * (spec.number == 1) + 0.01 * spec.replicate
-
-
-def run(dispatcher: Dispatcher, slots: int = 1, bad: dict[str, Status] | None = None, seed: int = 0) -> list[TrialSpec]:
-    """Run everything with `slots` trials at once that end in random order; returns the order of starts."""
-    rng, running, order = random.Random(seed), [], []
-    while True:
-        while len(running) < slots and (spec := dispatcher.next()) is not None:
-            running.append(spec)
-            order.append(spec)
-        if not running:
-            assert dispatcher.exhausted
-            return order
-        spec = running.pop(rng.randrange(len(running)))
-        dispatcher.finished(spec, made_record(spec, score(spec), (bad or {}).get(spec.id, "completed")))
 
 
 TRIALS = {  # of quick: search, and replicates of five seeds
@@ -110,26 +79,30 @@ def test_arms_share_seeds_and_every_trial_has_its_own_name_and_fingerprint(tiny_
     assert len({min(values) for values in seeds.values()}) == len(seeds)
 
 
-def test_a_failed_trial_alone_is_started_again_and_then_nothing(tiny_bank: Bank, tmp_path: Path) -> None:
-    """One of an arm's 4 search trials fails once: 4 are started, then 1, then none."""
-    plan = mini_plan()
-    records: dict[str, Record] = {}
-    starts = []
-    for broken in ({"triplet_grid.c00.fold1": "failed"}, {}, {}):
-        dispatcher = Dispatcher(plan, tiny_bank, tmp_path, outcomes(records))
-        order = []
-        while (spec := dispatcher.next()) is not None:
-            order.append(spec)
-            records[spec.id] = made_record(spec, score(spec), broken.get(spec.id, "completed"))
-            dispatcher.finished(spec, records[spec.id])
-        starts.append([spec.id for spec in order if spec.arm == "triplet_grid" and spec.stage == "search"])
-    assert [len(ids) for ids in starts] == [4, 1, 0]
-    assert starts[1] == ["triplet_grid.c00.fold1"]
+def test_a_failed_trial_alone_runs_again_and_a_winner_that_changes_by_it_keeps_the_one_before_in_sight(
+    tiny_bank: Bank, tmp_path: Path
+) -> None:
+    """The second margin is the better one, but one of its folds fails once."""
+    simulation = Simulation(mini_plan(), tiny_bank, tmp_path)
+    assert not simulation.run(slots=2, bad={"triplet_grid.c01.fold0": "failed"}).complete
+    before, started = fixed(tmp_path), len(simulation.started)
+    assert before["triplet_grid"].configuration == {"epsilon": 0.25}
+    assert simulation.run(slots=2).complete
+    assert [spec.id for spec in simulation.started[started:]] == [
+        "triplet_grid.c01.fold0",
+        "triplet_grid.c01.seed0",
+        "triplet_grid.c01.seed1",
+    ]
+    after = fixed(tmp_path)
+    assert after["adatriplet_automargin"] == before["adatriplet_automargin"]
+    assert after["triplet_grid"].configuration == {"epsilon": 0.5}
+    assert [old.configuration for old in after["triplet_grid"].previous] == [{"epsilon": 0.25}]
+    assert simulation.run().complete
+    assert len(simulation.started) == started + 3
 
 
 def test_a_configuration_that_lost_a_fold_is_not_selected_and_says_why(tiny_bank: Bank, tmp_path: Path) -> None:
-    dispatcher = Dispatcher(mini_plan(), tiny_bank, tmp_path, {})
-    run(dispatcher, bad={"triplet_grid.c01.fold0": "diverged"})
+    dispatcher = Simulation(mini_plan(), tiny_bank, tmp_path).run(bad={"triplet_grid.c01.fold0": "diverged"})
     selection = dispatcher.selections["triplet_grid"]
     assert selection.configuration == {"epsilon": 0.25}
     assert selection.scores[1].mean is None
@@ -140,28 +113,11 @@ def test_a_configuration_that_lost_a_fold_is_not_selected_and_says_why(tiny_bank
 def test_an_arm_without_a_winner_has_no_replicates_and_the_study_is_not_complete(
     tiny_bank: Bank, tmp_path: Path
 ) -> None:
-    dispatcher = Dispatcher(mini_plan(), tiny_bank, tmp_path, {})
-    order = run(dispatcher, bad={f"triplet_grid.c0{c}.fold1": "diverged" for c in (0, 1)})
-    assert not [spec for spec in order if spec.arm == "triplet_grid" and spec.stage == "replicate"]
+    simulation = Simulation(mini_plan(), tiny_bank, tmp_path)
+    dispatcher = simulation.run(bad={f"triplet_grid.c0{c}.fold1": "diverged" for c in (0, 1)})
+    assert not [spec for spec in simulation.started if (spec.arm, spec.stage) == ("triplet_grid", "replicate")]
     assert dispatcher.selections["triplet_grid"].configuration is None
     assert not dispatcher.complete
-
-
-def test_a_winner_keeps_its_time_and_a_changed_one_stays_in_sight(tiny_bank: Bank, tmp_path: Path) -> None:
-    plan = mini_plan()
-    broken = Dispatcher(plan, tiny_bank, tmp_path, {})
-    run(broken, bad={"triplet_grid.c01.fold0": "failed"})
-    before = fixed(tmp_path)
-    records = {
-        spec.id: made_record(spec, score(spec))
-        for spec in plan.possible(tiny_bank, lambda arm, search_split: ())
-        if spec.stage == "search"
-    }
-    run(Dispatcher(plan, tiny_bank, tmp_path, outcomes(records)))
-    after = fixed(tmp_path)
-    assert after["adatriplet_automargin"] == before["adatriplet_automargin"]
-    assert after["triplet_grid"].configuration == {"epsilon": 0.5}
-    assert [old.configuration for old in after["triplet_grid"].previous] == [{"epsilon": 0.25}]
 
 
 def test_selection_is_the_best_mean_and_the_first_among_equals() -> None:
