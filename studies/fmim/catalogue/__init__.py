@@ -28,13 +28,21 @@ def find(name: str) -> Study:
         ValueError: there is none, and the message lists those there are; or a file that declares none.
     """
     if is_study_file(name):
-        return _own(Path(name))
-    if name in _modules():  # looked for first: finding entry points reads every installed package
-        study: Study = importlib.import_module(f"{__name__}.{name}").STUDY
-        assert study.name == name, f"{name}.py declares the study {study.name!r}: call both alike"
+        study = read_study_file(Path(name))
+        if study.name in names():
+            raise ValueError(
+                f"{name}: the study is called {study.name!r}, as one of `fmim list` is: choose another name"
+            )
         return study
+    if name in _modules():  # looked for first: finding entry points reads every installed package
+        of_module: Study = importlib.import_module(f"{__name__}.{name}").STUDY
+        assert of_module.name == name, f"{name}.py declares the study {of_module.name!r}: call both alike"
+        return of_module
     if entry := _installed().get(name):
-        return _load(entry)
+        loaded = entry.load()
+        if not isinstance(loaded, Study) or loaded.name != name:
+            raise ValueError(f"the entry point {name} = {entry.value} must be a study of that name; it is {loaded!r}")
+        return loaded
     known = names()
     raise ValueError(
         f"unknown study {name!r}; there are {', '.join(known)}, or a file of your own, such as my_study.py"
@@ -48,17 +56,3 @@ def _modules() -> list[str]:
 
 def _installed() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group="fmim.studies")}
-
-
-def _load(entry: EntryPoint) -> Study:
-    study = entry.load()
-    if not isinstance(study, Study) or study.name != entry.name:
-        raise ValueError(f"the entry point {entry.name} = {entry.value} must be a study of that name; it is {study!r}")
-    return study
-
-
-def _own(path: Path) -> Study:
-    study = read_study_file(path)
-    if study.name in names():
-        raise ValueError(f"{path}: the study is called {study.name!r}, as one of `fmim list` is: choose another name")
-    return study
