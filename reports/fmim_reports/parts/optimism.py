@@ -10,7 +10,7 @@ from fmim_reports.drawing.styles import arm_styles, aside, marker_legend
 from fmim_reports.parts.costs import scale_n_s
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
-from fmim_reports.stats import Interval, optimism
+from fmim_reports.stats import Bounded, optimism
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM, under
 from fmim_reports.writing.formats import points
@@ -18,7 +18,7 @@ from fmim_reports.writing.sections import Section, a_choice, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
 
-def optimisms(results: Results) -> list[tuple[ArmSummary, Interval]]:
+def optimisms(results: Results) -> list[tuple[ArmSummary, Bounded]]:
     """Return that of each arm with a selected configuration that completed every fold, in plan order."""
     return [
         (arm, optimism(arm.validation.values, arm.test.values, results.metric.higher_is_better))

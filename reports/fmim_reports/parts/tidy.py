@@ -7,7 +7,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from fmim_core.metric_names import METRICS as EVERY_METRIC
+from fmim_core.metric_names import METRICS
 from fmim_core.records import ArmEntry
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import Estimate, on_reference, on_test, query_times
@@ -19,7 +19,7 @@ from fmim_reports.writing.references import reference_row, row_name
 from fmim_reports.writing.sections import Section, in_every_study
 from fmim_reports.writing.tables import Column, Generated, Table
 
-METRICS = ("mAP", "mAP_at_R", "CMC_1", "CMC_1_all_shots")
+TIDY_METRICS = ("mAP", "mAP_at_R", "CMC_1", "CMC_1_all_shots")
 Published = Callable[[ArmEntry, str, int | None], MeanSE | float | None]
 
 
@@ -40,7 +40,7 @@ def every_value_table(
     of_arm: Published = published or (lambda arm, metric, time: None)
     keys = [
         (metric, time)
-        for metric in dict.fromkeys(metrics or (*METRICS, results.metric.name))
+        for metric in dict.fromkeys(metrics or (*TIDY_METRICS, results.metric.name))
         for time in (*query_times(results), None)
     ]
     rows = [
@@ -139,7 +139,7 @@ def _values(results: Results) -> Iterator[dict[str, Any]]:
             continue
         own = {"arm": row_name(results, trial.arm), "seed": trial.record.seed, "record": trial.file}
         of_trial = {**vars(trial), **own}
-        for metric, time in product(EVERY_METRIC.values(), (*trial.times, None)):
+        for metric, time in product(METRICS.values(), (*trial.times, None)):
             queries = trial.metric("queries", time)
             yield {
                 **of_trial,

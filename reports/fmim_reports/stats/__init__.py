@@ -19,7 +19,7 @@ from fmim_reports.stats.differences import (
     unpaired_difference,
 )
 from fmim_reports.stats.means import MeanSE, mean_se
-from fmim_reports.stats.pairs import Interval
+from fmim_reports.stats.pairs import Bounded
 from fmim_reports.stats.power import ENOUGH_POWER, Power, power_of, smallest_difference
 from fmim_reports.stats.search import ExpectedBest, area_under, best_so_far, cost_ratio, expected_best, optimism
 from fmim_reports.stats.variances import SelectionVariance, score_variance, selection_variance
@@ -31,7 +31,7 @@ __all__ = [
     "Equivalence",
     "ExpectedBest",
     "Holm",
-    "Interval",
+    "Bounded",
     "MeanSE",
     "PairedDifference",
     "Power",

@@ -14,7 +14,7 @@ from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import DescrStatsW
 
 from fmim_reports.stats.means import Values, by_replicate
-from fmim_reports.stats.pairs import ROUNDING, Interval, above_zero, check_share, no_variance, pair, smallest_note
+from fmim_reports.stats.pairs import ROUNDING, Bounded, above_zero, check_share, no_variance, pair, smallest_note
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def unpaired_difference(a: Values, b: Values) -> UnpairedDifference:
     return UnpairedDifference(difference, uncertainty, smallest_note(found.pvalue))
 
 
-def superiority(a: Values, b: Values) -> Interval:
+def superiority(a: Values, b: Values) -> Bounded:
     """Return P(a > b) + P(a = b)/2 over pairs of equal replicate (Bouthillier et al. 2021), with Clopper and Pearson's.
 
     It asks nothing of the values but their order, so it exists without variance too; with ties, which count half, the
@@ -196,13 +196,13 @@ def superiority(a: Values, b: Values) -> Interval:
     pairs = pair(a, b)
     if pairs.n == 0 or not np.isfinite(pairs.d).all():
         why = pairs.unusable if pairs.n > 1 else "no pair that both completed: no probability of superiority"
-        return Interval(None, note=pairs.note(why), n=pairs.n)
+        return Bounded(None, note=pairs.note(why), n=pairs.n)
     near = ROUNDING * np.maximum(np.abs(pairs.a), np.abs(pairs.b))
     better, ties = int((pairs.d > near).sum()), int((np.abs(pairs.d) <= near).sum())
     counted = better + ties / 2
     low, high = proportion_confint(counted, pairs.n, alpha=1 - 0.95, method="beta")
     note = pairs.note(f"{ties} of {pairs.n} pairs are ties and count half" if ties else "")
-    return Interval(counted / pairs.n, float(low), float(high), note, pairs.n)
+    return Bounded(counted / pairs.n, float(low), float(high), note, pairs.n)
 
 
 def equivalence(a: Values, b: Values, margin: float, alpha: float = 0.05) -> Equivalence:

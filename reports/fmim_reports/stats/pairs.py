@@ -16,7 +16,7 @@ SMALLEST_P = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True)
-class Interval:
+class Bounded:
     """A value with its 95 % interval [low, high], over `n` pairs if of pairs; `note` says why one is not there."""
 
     value: float | None

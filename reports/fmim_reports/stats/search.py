@@ -20,7 +20,7 @@ from scipy import stats
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
 from fmim_reports.stats.means import Values, by_replicate
-from fmim_reports.stats.pairs import Interval, join, no_variance, pair
+from fmim_reports.stats.pairs import Bounded, join, no_variance, pair
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def area_under(budget: Sequence[float], best: Sequence[float], low: float, high:
     return float(np.trapezoid(np.interp(at, x, y), at) / (high - low))
 
 
-def cost_ratio(a: Values, b: Values) -> Interval:
+def cost_ratio(a: Values, b: Values) -> Bounded:
     """Return Σa / Σb over the replicates both have (folds of a search, or seeds), with Fieller's (1954) interval.
 
     The interval is every ρ that the paired t test of a − ρb does not reject, |ā − ρb̄| ≤ t sd(a − ρb)/√n. It so
@@ -140,10 +140,10 @@ def cost_ratio(a: Values, b: Values) -> Interval:
     if n == 0 or unknown or total == 0:
         why = "no replicate that both completed" if n == 0 else "b cost nothing: no ratio"
         why = f"{unknown} of {n} pairs have a cost that is not known" if unknown else why
-        return Interval(None, note=pairs.note(why), n=n)
+        return Bounded(None, note=pairs.note(why), n=n)
     ratio = float(x.sum()) / total
     low, high, found = _fieller(x, y, ratio)
-    return Interval(ratio, low, high, pairs.note(found), n)
+    return Bounded(ratio, low, high, pairs.note(found), n)
 
 
 def _fieller(x: np.ndarray, y: np.ndarray, ratio: float) -> tuple[float | None, float | None, str]:
@@ -162,7 +162,7 @@ def _fieller(x: np.ndarray, y: np.ndarray, ratio: float) -> tuple[float | None, 
     return float((linear - root) / squared), float((linear + root) / squared), ""
 
 
-def optimism(validation: Values, fresh: Values, higher_is_better: bool = True) -> Interval:
+def optimism(validation: Values, fresh: Values, higher_is_better: bool = True) -> Bounded:
     """Return the mean of `validation` (the winner's score by fold) minus that of `fresh` (its result by fresh seed).
 
     Where lower is better it is the mean of `fresh` minus that of `validation`: positive where the winner looked too
@@ -176,10 +176,10 @@ def optimism(validation: Values, fresh: Values, higher_is_better: bool = True) -
     first, second = groups.values() if higher_is_better else reversed(groups.values())
     lead = float(first.mean() - second.mean()) if len(first) and len(second) else None
     if note := _trouble(groups):
-        return Interval(lead, note=note)
+        return Bounded(lead, note=note)
     compared = CompareMeans(DescrStatsW(first), DescrStatsW(second))
     low, high = compared.tconfint_diff(alpha=1 - 0.95, usevar="unequal")
-    return Interval(lead, float(low), float(high))
+    return Bounded(lead, float(low), float(high))
 
 
 def _trouble(groups: dict[str, np.ndarray]) -> str:

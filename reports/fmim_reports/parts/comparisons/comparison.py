@@ -11,7 +11,7 @@ from fmim_reports.parts.comparisons.difference import Difference, TestedArm, cor
 from fmim_reports.reading.once import once
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
-from fmim_reports.stats import Interval, PairedDifference, Power, Variances, cost_ratio, power_of
+from fmim_reports.stats import Bounded, PairedDifference, Power, Variances, cost_ratio, power_of
 from fmim_reports.writing.formats import in_percent
 
 
@@ -30,7 +30,7 @@ class Comparison(Difference):
     b: ArmSummary
     paired: PairedDifference
     chance: float
-    seconds: Interval | None
+    seconds: Bounded | None
 
     @property
     def group(self) -> str:
@@ -92,7 +92,7 @@ def _comparison(results: Results, a: TestedArm, b: TestedArm) -> Comparison:
     )
 
 
-def device_ratio(results: Results, a: str, b: str) -> Interval:
+def device_ratio(results: Results, a: str, b: str) -> Bounded:
     """Return the search device-seconds of arm a over those of b, by fold; no interval where folds differ by design."""
     found = cost_ratio(_seconds_by_fold(results, a), _seconds_by_fold(results, b))
     screening = [sign for sign, name in (("a", a), ("b", b)) if results.arm(name).searcher_facts.screens]

@@ -9,7 +9,7 @@ from fractions import Fraction
 from fmim_reports.parts.comparisons.comparison import Comparison, comparisons, different_tasks_note
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, Estimate
-from fmim_reports.stats import ENOUGH_POWER, Interval, Power
+from fmim_reports.stats import ENOUGH_POWER, Bounded, Power
 from fmim_reports.writing.formats import decimal, in_percent, mean_se_text, p_text, points
 
 Facts = tuple[tuple[str, str], ...]
@@ -244,7 +244,7 @@ def _costs(one: Comparison) -> str:
     )
 
 
-def _seconds(found: Interval) -> str:
+def _seconds(found: Bounded) -> str:
     """Return a ratio of device-seconds with its interval, or say why there is none."""
     if found.value is None:
         return f"an unknown multiple of its device-seconds ({found.note})"
