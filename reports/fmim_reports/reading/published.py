@@ -36,6 +36,9 @@ _LOSS_NAMES = {
 }
 _NAMED_BY_MARGINS = {"wat": "WAT"}  # the triplet loss with these margins has a name of its own
 _PARAMETER_NAMES = {"lam": "lambda"}
+# What Tables 1b and 1c call the losses, by their kind, and ways to set a margin, by the end of an arm's name.
+_METHODS = {"triplet": "Triplet", "adatriplet": "AdaTriplet"}
+_SETTINGS = {"q1": "Q1", "q2": "Q2", "wat": "WAT", "grid": "Grid search", "automargin": "AutoMargin"}
 _SEARCH_NAMES = {"automargin": "automargin"}  # by kind of margins; everything else is the search "grid"
 
 
@@ -80,12 +83,11 @@ def _ablation_value(method: str, setting: str, metric: str) -> float | None:
 
 
 def ablation_value(arm: ArmEntry, metric: str, time: int | None = None) -> float | None:
-    """Return a value of Tables 1b and 1c in percent, whose rows are named after losses and searches as arms are.
-
-    None where the paper has none, as at a single time.
-    """
-    known = time is None and metric in METRIC_NAMES
-    return _ablation_value(arm.loss, arm.search, METRIC_NAMES[metric]) if known else None
+    """Return a value of Tables 1b and 1c in percent; None where the paper has none, as at a single time."""
+    method, setting = _METHODS.get(arm.loss_kind), _SETTINGS.get(arm.name.rpartition("_")[2])
+    if time is not None or method is None or setting is None or metric not in METRIC_NAMES:
+        return None
+    return _ablation_value(method, setting, METRIC_NAMES[metric])
 
 
 def lambda_value(lam: float, metric: str, apart: bool) -> float | None:
