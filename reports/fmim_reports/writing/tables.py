@@ -74,7 +74,7 @@ class Column:
         return value if isinstance(value, str) else KINDS[self.kind].show(value, self.digits)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Cell:
     """A cell as it is read.
 
@@ -91,7 +91,7 @@ class Cell:
     best: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """A row as it is read: one with a `rule` has a line above it; one of totals stays below those that it sums up."""
 
