@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from fmim_reports.drawing.plotting import Plot, drawn
 from fmim_reports.writing.formats import to_figure, to_md, to_tex
 from fmim_reports.writing.tables import Column, Table, to_csv
 from tests.support.browser import visited
+from tests.support.elements import elements
 from tests.support.factories import make_out
 from tests.support.file_contents import edit, spoil, write
 from tests.support.out_folders import record
@@ -57,27 +57,13 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-class Tags(HTMLParser):
-    """What a page has of elements and attributes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        self.attributes: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append(tag)
-        self.attributes |= {name for name, _ in attrs}
-
-
 @pytest.mark.slow
 def test_nothing_of_a_name_is_more_than_text_in_the_report(nasty: Path) -> None:
     page = nasty / "report" / "index.html"
     text = page.read_text(encoding="utf-8")
-    tags = Tags()
-    tags.feed(text)
-    assert tags.found.count("script") == 1  # the page's own
-    assert not [name for name in tags.attributes if name.startswith("on")]
+    found = elements(text)
+    assert [tag for tag, _ in found].count("script") == 1  # the page's own
+    assert not [name for _, given in found for name in given if name.startswith("on")]
     assert "&lt;script&gt;document.title=" in text
     for path in (nasty / "report").rglob("*"):
         if path.suffix in (".html", ".md", ".csv", ".tex", ".svg"):

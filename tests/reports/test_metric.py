@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -76,15 +75,6 @@ def test_captions_figures_and_sentences_say_the_metric_and_no_other(out: Path) -
     assert "mAP" not in " ".join((said.lead, *said.findings, *said.cautions, *dict(facts).values()))
     assert {"cmc_1_by_year", "cmc_1_vs_search_cost"} <= {path.stem for path in (out / "report/figures").iterdir()}
     assert status_lines(read_results(out)) == []  # the recorded selection scores are of this metric
-
-
-def test_values_that_are_not_a_number_are_those_of_the_metric(out: Path) -> None:
-    path = out / "records" / "triplet_q2.c00.seed0.json"
-    metrics = json.loads(path.read_text())["metrics"]
-    edit(path, metrics={**metrics, "test": {**metrics["test"], "CMC_1": math.nan}})
-    assert status_lines(read_results(out)) == [
-        "The CMC top-1 of 1 completed trials is not a number: triplet_q2.c00.seed0."
-    ]
 
 
 def test_an_unknown_metric_is_refused(out: Path) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 from fmim_reports.build import build_report
 from fmim_reports.parts.verdict import verdict_of_comparisons
 from fmim_reports.reading.results import read_results
+from tests.support.elements import elements
 from tests.support.factories import make_out
 from tests.support.file_contents import edit
 from tests.support.out_folders import record
@@ -42,39 +42,20 @@ def test_verdict_says_numbers_data_and_what_is_not_shown(out: Path) -> None:
     assert "2 of 146 test queries have no match" in cautions
 
 
-class Page(HTMLParser):
-    """Collects what a check of the page needs: links and loads, ids, and tables without a caption."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.loads: list[str] = []
-        self.ids: list[str] = []
-        self.tags: list[str] = []
-        self.svg: list[dict[str, str | None]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        self.tags.append(tag)
-        self.loads += [str(given[name]) for name in ("src", "href", "xlink:href", "srcset") if name in given]
-        self.ids += [str(given["id"])] if "id" in given else []
-        if tag == "svg":
-            self.svg.append(given)
-
-
 def test_page_is_self_contained_and_accessible(reported: Path) -> None:
     text = (reported / "report" / "index.html").read_text(encoding="utf-8")
-    page = Page()
-    page.feed(text)
-    assert not [load for load in page.loads if re.match(r"(https?:)?//", load)]
+    found = elements(text)
+    tags = [tag for tag, _ in found]
+    loads = [given[name] for _, given in found for name in ("src", "href", "xlink:href", "srcset") if name in given]
+    assert not [load for load in loads if re.match(r"(https?:)?//", load)]
     assert not re.search(r"@import|url\(\s*['\"]?https?:", text)
     assert '<html lang="en">' in text
     assert "prefers-color-scheme: dark" in text
-    assert page.tags.count("table") == page.tags.count("caption")
-    assert len(page.svg) == 9
-    assert all(svg["role"] == "img" and svg["aria-label"] for svg in page.svg)
-    ids = [one for one in page.ids if not re.search(r"-DejaVu", one)]
+    assert tags.count("table") == tags.count("caption")
+    assert [bool(given["role"] == "img" and given["aria-label"]) for tag, given in found if tag == "svg"] == [True] * 9
+    ids = [given["id"] for _, given in found if "id" in given and not re.search(r"-DejaVu", given["id"])]
     assert len(ids) == len(set(ids))
-    inside = [load for load in page.loads if not load.startswith(("#", "data:"))]
+    inside = [load for load in loads if not load.startswith(("#", "data:"))]
     assert inside
     assert all((reported / "report" / load).exists() for load in inside)
 
