@@ -38,12 +38,10 @@ ROWS = [f"{n}_{month}.png,s{n},{month},{'test' if n < 6 else 'train'}" for n in 
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Two folders: one was stood in, with relative paths; the other was given whole, from a third one."""
     here, there, elsewhere, temporary = (tmp_path_factory.mktemp(name) for name in ("here", "there", "else", "temp"))
-    absolute = HERE.model_copy(
-        update={
-            "data_root": there / "data",
-            "out": there / "results" / "study",
-            "tracking_uri": f"sqlite:///{there}/results/tracked.db",
-        }
+    absolute = HERE.but(
+        data_root=there / "data",
+        out=there / "results" / "study",
+        tracking_uri=f"sqlite:///{there}/results/tracked.db",
     )
     before, default = Path.cwd(), tempfile.gettempdir()
     tempfile.tempdir = str(temporary)

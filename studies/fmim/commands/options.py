@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 from typer import Option
@@ -132,6 +132,10 @@ class Options(Config):
         """Values that are given instead of the preset's values; --epochs is short for one of them."""
         of_epochs = () if self.epochs is None else (f"epochs={self.epochs}",)
         return read_changes((*of_epochs, *self.changes))
+
+    def but(self, **changes: Any) -> Options:
+        """Return these options with other values."""
+        return Options(**{name: getattr(self, name) for name in Options.model_fields} | changes)
 
     def check(self) -> None:
         """Look up every name and file.

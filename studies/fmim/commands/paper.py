@@ -55,7 +55,7 @@ def paper(
     Each study has a folder in OUT, in which it can be looked at and gone on with as any other. What studies beside OUT
     have trained is reused. Ctrl-C is safe: the same command goes on.
     """
-    whole = Paper(out, each.model_copy(update={"fresh": fresh}), TextConsole())
+    whole = Paper(out, each.but(fresh=fresh), TextConsole())
     whole.check()
     if dry_run:
         whole.show()
@@ -78,13 +78,12 @@ class Paper:
         """Return the options of one study; with the winners of another one as soon as that has any."""
         selected = self.out / study.selected_from
         takes = bool(study.selected_from) and (selected / "selection.json").is_file()
-        changes = {
-            "study": study.name,
-            "out": self.out / study.name,
-            "studies": self.out.absolute().parent,
-            "selected": selected if takes else None,
-        }
-        return self.each.model_copy(update=changes)
+        return self.each.but(
+            study=study.name,
+            out=self.out / study.name,
+            studies=self.out.absolute().parent,
+            selected=selected if takes else None,
+        )
 
     def check(self) -> None:
         """Look up every name and file of every study.
