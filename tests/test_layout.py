@@ -72,7 +72,7 @@ def offenders(paths: list[Path], banned: set[str], top_only: bool = False) -> li
 @pytest.mark.parametrize(
     ("package", "banned"),
     [
-        ("fmim_core", {"ray", "optuna", "mlflow", "fmim", "fmim_reports", "fmim_spaces"}),
+        ("fmim_core", {"ray", "optuna", "mlflow", "fmim", "fmim_reports", "fmim_spaces", "seaborn"}),
         ("fmim_spaces", {"torch", "ray", "optuna", "mlflow", "fmim", "fmim_reports"}),
         ("fmim_reports", {"torch", "torchvision", "ray", "optuna", "mlflow", "fmim", "fmim_spaces"}),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-SLOW = frozenset({"torch._dynamo", "mlflow", "optuna", "matplotlib", "scipy"})
+SLOW = frozenset({"torch._dynamo", "mlflow", "optuna", "matplotlib", "seaborn", "scipy"})
 """What takes a second or more to import, and neither a command nor a training needs at its start."""
 COMMANDS = SLOW | {"torch", "ray", "pandas"}
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import seaborn
 from matplotlib.axes import Axes
-from matplotlib.collections import QuadMesh
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
@@ -163,9 +163,10 @@ def heat_plot(results: Results) -> Plot:
     def draw(figure: Figure) -> None:
         widths = [panel.cells.shape[1] for panel in shown]
         axes = figure.subplots(1, len(shown), width_ratios=widths, squeeze=False)[0]
-        drawn = [_heat(ax, panel, norm, folds) for panel, ax in zip(shown, axes, strict=True)]
+        for panel, ax in zip(shown, axes, strict=True):
+            _heat(ax, panel, norm, folds)
         tip = tips[bool(scale.below), bool(scale.above)]
-        bar = figure.colorbar(drawn[0], ax=list(axes), location="bottom", aspect=40, pad=0.03, extend=tip)
+        bar = figure.colorbar(axes[0].collections[0], ax=list(axes), location="bottom", aspect=40, pad=0.03, extend=tip)
         bar.set_label("validation mAP (%)")
         bar.outline.set_visible(False)
 
@@ -185,19 +186,15 @@ def _panel(results: Results, arm: ArmEntry, down: str, across: str) -> Panel:
     return Panel(arm.search, down, across, pd.Series(found).unstack())
 
 
-def _heat(axes: Axes, panel: Panel, norm: Normalize, folds: int) -> QuadMesh:
+def _heat(axes: Axes, panel: Panel, norm: Normalize, folds: int) -> None:
     # Edges of the cells' own colours: without them the background shows between the cells of an SVG.
-    drawn = axes.pcolormesh(panel.means, cmap="viridis", norm=norm, linewidths=0.5, edgecolors="face")
+    named = panel.means.rename("{:g}".format).rename("{:g}".format, axis="columns")
+    seaborn.heatmap(named, cmap="viridis", norm=norm, cbar=False, linewidths=0.5, linecolor="face", ax=axes)
     axes.set(title=panel.title, xlabel=_SYMBOLS[panel.across], ylabel=_SYMBOLS[panel.down])
-    for axis, given in ((axes.xaxis, panel.cells.columns), (axes.yaxis, panel.cells.index)):
-        axis.set_ticks(np.arange(len(given)) + 0.5, [f"{value:g}" for value in given])
-    axes.invert_yaxis()
-    axes.spines[:].set_visible(False)
     axes.grid(False)
     axes.tick_params(length=0, rotation=0)
     for (y, x), cell in np.ndenumerate(panel.cells.to_numpy()):
         _annotate(axes, x + 0.5, y + 0.5, cell, norm, folds)
-    return drawn
 
 
 def _annotate(axes: Axes, x: float, y: float, cell: MeanSE, norm: Normalize, folds: int) -> None:

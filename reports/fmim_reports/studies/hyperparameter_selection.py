@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import seaborn
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -178,7 +179,9 @@ def selection_plot(results: Results) -> Plot:
 def _draw(axes: Axes, place: int, method: Method) -> None:
     """Draw a dot per configuration, and the selected one's mean ± SE over folds."""
     means, stat, color = [100 * mean for mean in method.means], method.selected.stat, _COLOURS[method.search]
-    axes.plot(means, [place] * len(means), "o", color=color, alpha=0.45, markersize=4.5, markeredgewidth=0)
+    seaborn.stripplot(
+        x=means, y=place, native_scale=True, orient="h", jitter=False, size=4.5, alpha=0.45, color=color, ax=axes
+    )
     bar = None if stat.se is None else 100 * stat.se
     diamond: dict[str, Any] = {"markersize": 5, "markeredgecolor": INK, "markeredgewidth": 0.9, "zorder": 4}
     axes.errorbar(
