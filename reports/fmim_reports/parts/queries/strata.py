@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -20,28 +21,22 @@ FEW_SUBJECTS = 5
 """Values with fewer subjects are put together where there are several such."""
 
 
-@dataclass(frozen=True)
-class Bands:
-    """Ranges of a number: `edges` are the last numbers of all but the last one."""
-
-    edges: tuple[float, ...]
-
-    def names(self) -> list[str]:
-        """Return `to 49`, `50 to 59`, …, `from 80`, of whole numbers."""
-        starts = [f"{edge + 1:g}" for edge in self.edges]
-        between = [f"{start} to {edge:g}" for start, edge in zip(starts, self.edges[1:], strict=False)]
-        return [f"to {self.edges[0]:g}", *between, f"from {starts[-1]}"]
-
-    def of(self, values: pd.Series) -> pd.Series:
-        """Return the name of each number's range, the lower one's between two whole numbers; blank without a number."""
-        numbers = np.floor(pd.to_numeric(values, errors="coerce").to_numpy(dtype=float))
-        places = np.searchsorted(np.asarray(self.edges), numbers)
-        named = np.asarray(self.names(), dtype=object)[places]
-        return pd.Series(np.where(np.isnan(numbers), "", named), index=values.index)
+AGE = (49, 59, 69)
+MONTHS = (12, 36, 60, 96)
+"""The last whole number of each band but the last one."""
 
 
-AGE = Bands((49, 59, 69))
-MONTHS = Bands((12, 36, 60, 96))
+def band_names(edges: Sequence[float]) -> list[str]:
+    """Return `to 49`, `50 to 59`, …, `from 80`, of whole numbers."""
+    between = [f"{before + 1:g} to {edge:g}" for before, edge in pairwise(edges)]
+    return [f"to {edges[0]:g}", *between, f"from {edges[-1] + 1:g}"]
+
+
+def banded(values: pd.Series, edges: Sequence[float]) -> pd.Series:
+    """Return the name of each number's band, the lower one's between two whole numbers; blank without a number."""
+    numbers = np.floor(pd.to_numeric(values, errors="coerce").astype(float))
+    names = pd.Series(pd.cut(numbers, [-np.inf, *edges, np.inf], labels=band_names(edges)), dtype=object)
+    return names.where(names.notna(), "")
 
 
 def known(column: str) -> Need:
@@ -59,14 +54,14 @@ def years_apart(results: Results) -> bool:
     return results.dated and results.interval == YEAR
 
 
-def _by(name: str, title: str, column: str = "", bands: Bands | None = None, need: Need | None = None) -> Part[Table]:
+def _by(name: str, title: str, column: str = "", bands: Sequence[float] = (), need: Need | None = None) -> Part[Table]:
     """Return the part with a row per value and arm, of the queries' `column`, or else `name`, by bands or sorted."""
 
     def make(results: Results) -> Table:
         values = results.queries.scored[column or name]
         if bands:
-            values = bands.of(values)
-        order = bands.names() if bands else sorted(set(values) - {""})
+            values = banded(values, bands)
+        order = band_names(bands) if bands else sorted(set(values) - {""})
         arms = known_arms(results)
         rows = [
             {name: value, "rule": arm is arms[0], "arm": arm} | uncertainty_of(results, arm.name, queries)

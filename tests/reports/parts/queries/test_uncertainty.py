@@ -87,10 +87,10 @@ def test_strata_hold_every_query_once(results: Results) -> None:
 def test_bands_hold_the_numbers_that_they_say() -> None:
     ages = pd.Series(["", "49", "49.5", "50", "59.9", "60", "69", "70", "101"])
     named = ["", "to 49", "to 49", "50 to 59", "50 to 59", "60 to 69", "60 to 69", "from 70", "from 70"]
-    assert parts.AGE.of(ages).tolist() == named
+    assert parts.banded(ages, parts.AGE).tolist() == named
     months = pd.Series([1.0, 12.0, 13.0, 36.0, 48.0, 96.0, 97.0])
     bands = ["to 12", "to 12", "13 to 36", "13 to 36", "37 to 60", "61 to 96", "from 97"]
-    assert parts.MONTHS.of(months).tolist() == bands
+    assert parts.banded(months, parts.MONTHS).tolist() == bands
 
 
 def test_values_of_few_subjects_stand_together_and_the_unknown_apart() -> None:
