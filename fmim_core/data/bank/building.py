@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from fmim_core.data.bank.bank import SCHEMA, Bank, content_fingerprint
-from fmim_core.data.bank.partial import Block, ImageOutcome, Partial, building_folder
+from fmim_core.data.bank.partial import ImageOutcome, Partial, building_folder
 from fmim_core.data.image_set import ImageSet
 from fmim_core.data.images.reading import ImageProblem, appearance
 from fmim_core.data.roles import ROLES, mixed_roles, roles_of
@@ -109,14 +109,12 @@ def _check_room(partial: Partial, needed: int) -> None:
 
 def _build(source: Source, index: pd.DataFrame, size: int, partial: Partial, progress: Progress | None) -> None:
     """Write all files of the bank, and read them back."""
-    digest, problems, warnings, hashes = hashlib.sha256(), list[ImageProblem](), list[str](), list[str]()
-    for block, images, unusable in _decoded(source, len(index), size, partial, progress):
+    digest, outcomes, hashes = hashlib.sha256(), list[ImageOutcome](), list[str]()
+    for images, found in _decoded(source, len(index), size, partial, progress):
         digest.update(images.data)
-        hashes.append(block.sha256)
-        problems += unusable
-        remarks = enumerate(block.remarks, block.start)
-        warnings += [f"{index['image'].iloc[row]}: {remark}" for row, remark in remarks if remark]
-    if problems:
+        hashes.append(partial.write(len(outcomes), images, found))
+        outcomes += found
+    if problems := [outcome for outcome in outcomes if isinstance(outcome, ImageProblem)]:
         what = _listed(f"{len(problems)} of {len(index)} images cannot be used", [str(one) for one in problems])
         raise ValueError(f"{what}\nThe others are kept for the next start, in {partial.bank.parent}")
     partial.flush()
@@ -134,7 +132,7 @@ def _build(source: Source, index: pd.DataFrame, size: int, partial: Partial, pro
         "count": len(index),
         "description": asdict(source.description),
         "summary": sets,
-        "warnings": warnings,
+        "warnings": [f"{name}: {remark}" for name, remark in zip(index["image"], outcomes, strict=True) if remark],
         "files": sha256,
         "blocks": {"images": partial.step, "sha256": hashes},
     }
@@ -149,8 +147,8 @@ def _image_set(source: Source, part: pd.DataFrame, size: int) -> ImageSet:
 
 def _decoded(
     source: Source, count: int, size: int, partial: Partial, progress: Progress | None
-) -> Iterator[tuple[Block, np.ndarray, list[ImageProblem]]]:
-    """Yield every block in order, with its images and what is wrong with some, while the next ones are decoded.
+) -> Iterator[tuple[np.ndarray, list[ImageOutcome]]]:
+    """Yield the images of every block in order, with what is to say of each, while the next ones are decoded.
 
     Threads suffice, since decoders release the lock; a source whose `read` does not says how many `threads` it is worth
     to use. Only a few blocks are under way at once, which bounds the memory: one that is waited for, and enough for
@@ -161,23 +159,18 @@ def _decoded(
     pool = ThreadPoolExecutor(threads)
 
     def begin(start: int) -> None:
-        block = partial.kept(start)
-        images = partial.read(block) if block else np.empty((min(step, count - start), size, size), np.uint8)
-        rows = enumerate(() if block else images, start)
+        images = np.empty((min(step, count - start), size, size), np.uint8)
+        rows = enumerate(images, start)
         under_way.append((start, images, [pool.submit(_decode, source, partial, row, out) for row, out in rows]))
 
-    def finish() -> tuple[Block, np.ndarray, list[ImageProblem]]:
+    def finish() -> tuple[np.ndarray, list[ImageOutcome]]:
         start, images, futures = under_way.popleft()
         outcomes = []
         for done, future in enumerate(futures, start + 1):
             outcomes.append(future.result())
             if progress:
                 progress(done, count)
-        block = partial.write(start, images, outcomes) if outcomes else partial.kept(start)
-        assert block is not None
-        if progress and not outcomes:
-            progress(start + len(images), count)
-        return block, images, [outcome for outcome in outcomes if isinstance(outcome, ImageProblem)]
+        return images, outcomes
 
     try:
         for start in range(0, count, step):

@@ -62,20 +62,19 @@ def _locked(path: Path) -> TextIO:
 
 @dataclass(frozen=True)
 class Block:
-    """A written block of images: its first row, their SHA-256, and of each its key (None: unusable) and a remark."""
+    """A written block of images: its first row, their SHA-256, and the key of each (None: unusable)."""
 
     start: int
     sha256: str
     keys: list[str | None]
-    remarks: list[str | None]
 
 
 class Partial:
     """The content of a `building_folder`: `bank`, which is to become the bank, and a log of its written blocks.
 
-    `keys` has one text an image, which changes whenever the image may have changed. A block that was written with the
-    same keys stands as it is (`kept`); single images that other blocks have are found by their keys (`find`). Nothing
-    is taken that has not the SHA-256 of its line in the log. `find` may be called by any thread, all else by one.
+    `keys` has one text an image, which changes whenever the image may have changed: by it an image of an earlier build
+    is found. Nothing is taken that has not the SHA-256 of its block in the log. `find` may be called by any thread, all
+    else by one.
     """
 
     def __init__(self, folder: Path, keys: list[str], size: int) -> None:
@@ -101,11 +100,6 @@ class Partial:
         """Return the bytes of the disk that the images have already."""
         return os.fstat(self._images).st_blocks * 512
 
-    def kept(self, start: int) -> Block | None:
-        """Return the block at that row if it was written with the images of today."""
-        block = self._written.get(start)
-        return block if block and block.keys == self._keys[start : start + self.step] else None
-
     def find(self, row: int, out: np.ndarray) -> bool:
         """Copy the image of that row, uint8 `(size, size)`, to `out` if an earlier build has it.
 
@@ -114,24 +108,22 @@ class Partial:
         place = self._rows.get(self._keys[row], -1)
         return place >= row - row % self.step and os.preadv(self._images, [out.data], place * out.nbytes) == out.nbytes
 
-    def read(self, block: Block) -> np.ndarray:
-        """Return the images of a block, uint8 `(n, size, size)`."""
-        images = np.empty((len(block.keys), self._size, self._size), np.uint8)
-        os.preadv(self._images, [images.data], block.start * self._size**2)
-        return images
+    def write(self, start: int, images: np.ndarray, outcomes: list[ImageOutcome]) -> str:
+        """Write the block at `start` and note it in the log, unless it stands there already; return its SHA-256.
 
-    def write(self, start: int, images: np.ndarray, outcomes: list[ImageOutcome]) -> Block:
-        """Write the block at `start` and note it in the log; an image with a problem will be read again."""
-        content, offset = images.data.cast("B"), start * self._size**2
-        while written := os.pwrite(self._images, content, offset):
-            content, offset = content[written:], offset + written
+        An image with a problem has no key in the log: it will be read again.
+        """
         pairs = zip(self._keys[start : start + len(outcomes)], outcomes, strict=True)
         keys = [None if isinstance(outcome, ImageProblem) else key for key, outcome in pairs]
-        remarks = [outcome if isinstance(outcome, str) else None for outcome in outcomes]
-        block = Block(start, hashlib.sha256(images.data).hexdigest(), keys, remarks)
+        if (written := self._written.get(start)) and written.keys == keys:
+            return written.sha256
+        content, offset = images.data.cast("B"), start * self._size**2
+        while count := os.pwrite(self._images, content, offset):
+            content, offset = content[count:], offset + count
+        block = Block(start, hashlib.sha256(images.data).hexdigest(), keys)
         self._log.write(json.dumps(asdict(block)) + "\n")
         self._log.flush()
-        return block
+        return block.sha256
 
     def flush(self) -> None:
         """Have the disk write the images, so that neither a power cut nor late times of change can spoil the bank."""

@@ -47,7 +47,7 @@ def test_a_killed_build_goes_on_and_ends_with_the_same_bank(tmp_path: Path, whol
     assert min(rest.reads) == COUNT - len(rest.reads)
     assert content(bank) == content(whole)
     assert steps == sorted(steps)
-    assert (steps[0], steps[-1]) == ((256, COUNT), (COUNT, COUNT))
+    assert (steps[0], steps[-1]) == ((1, COUNT), (COUNT, COUNT))
     assert list(tmp_path.iterdir()) == [bank.path]
 
 
