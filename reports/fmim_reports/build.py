@@ -10,13 +10,14 @@ from typing import Any
 
 from fmim_core.records import flat, summary_path, write_bytes
 from fmim_reports.across.overview import summary_of
+from fmim_reports.drawing.plotting import Plot
 from fmim_reports.page.environment import filled
 from fmim_reports.page.files import write_figures, write_table
 from fmim_reports.parts.methods import methods
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.reading.summary import selection_problems
 from fmim_reports.studies import contents_of
-from fmim_reports.writing.captions import data_phrase, protocol_sentence
+from fmim_reports.writing.captions import data_phrase, protocol_sentence, source_line
 from fmim_reports.writing.columns import columns_table
 from fmim_reports.writing.sections import Section
 from fmim_reports.writing.tables import Table
@@ -37,16 +38,16 @@ def build_report(out: Path) -> Path:
     contents = contents_of(results)
     verdict, warnings, written = contents.verdict(results), status_lines(results), methods(results)
     tables = write_tables(results, report)
-    parts = {part.name.removesuffix("_plot"): part for part in contents.parts(results)[Section.FIGURES]}
-    figures, not_drawn = write_figures(parts, results, report)
+    plots = contents.plots(results)
+    drawable = [plot for plot in plots.values() if isinstance(plot, Plot)]
     shown = {
         "study": results.study,
         "data_phrase": data_phrase(results),
         "verdict": verdict,
         "warnings": warnings,
         "tables": {section.name: found for section, found in tables.items()},
-        "figures": figures,
-        "not_drawn": [f"{name} figure not drawn: {why}" for name, why in not_drawn.items()],
+        "figures": write_figures(drawable, source_line(results), report),
+        "not_drawn": [f"{name} figure not drawn: {why}" for name, why in plots.items() if not isinstance(why, Plot)],
         "methods": written,
         "provenance": provenance(results),
         "record_files": _record_files(results),

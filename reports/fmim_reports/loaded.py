@@ -27,9 +27,8 @@ from fmim_reports.parts.training.learning_curves import learning_curves_plot
 from fmim_reports.parts.years import year_plot
 from fmim_reports.reading.files import Problem
 from fmim_reports.reading.results import Results, read_results
-from fmim_reports.studies import MakePlot, contents_of
+from fmim_reports.studies import contents_of
 from fmim_reports.writing.captions import data_phrase, source_line
-from fmim_reports.writing.sections import Section
 from fmim_reports.writing.tables import Table, to_frame
 
 FRAMES: Mapping[str, Frame] = {frame.name: frame for frame in (TRIALS, EPOCHS, METRIC_VALUES, YEARS, QUERIES, ARMS)}
@@ -182,11 +181,8 @@ class StudyResults:
 
     @cached_property
     def _plots(self) -> dict[str, Plot | NothingToDraw]:
-        found: dict[str, Plot | NothingToDraw] = {}
-        for part in contents_of(self.results).parts(self.results)[Section.FIGURES]:
-            made = _plot_or_reason(part, self.results)
-            found[made.name if isinstance(made, Plot) else part.name.removesuffix("_plot")] = made
-        return found
+        made = contents_of(self.results).plots(self.results)
+        return {plot.name if isinstance(plot, Plot) else name: plot for name, plot in made.items()}
 
     @property
     def _facts(self) -> dict[str, str]:
@@ -206,13 +202,6 @@ class StudyResults:
     def _repr_html_(self) -> str:
         rows = (f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in self._facts.items())
         return f"<strong>{html.escape(self.study.title)}</strong><table>{''.join(rows)}</table>"
-
-
-def _plot_or_reason(part: MakePlot, results: Results) -> Plot | NothingToDraw:
-    try:
-        return part(results)
-    except NothingToDraw as nothing:
-        return nothing
 
 
 def _listed(sentences: Iterable[str]) -> list[str]:

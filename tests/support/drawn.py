@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,21 +12,16 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from fmim_reports.drawing.plotting import NothingToDraw, Plot
+from fmim_reports.drawing.plotting import Plot
 from fmim_reports.reading.results import Results
 from fmim_reports.studies import contents_of
-from fmim_reports.writing.sections import Section
 
 Ends = dict[float, tuple[float, float]]
 
 
 def plots_of(results: Results) -> list[Plot]:
     """The figures of a report for which there are data; nothing is drawn yet."""
-    plots: list[Plot] = []
-    for part in contents_of(results).parts(results)[Section.FIGURES]:
-        with suppress(NothingToDraw):
-            plots.append(part(results))
-    return plots
+    return [plot for plot in contents_of(results).plots(results).values() if isinstance(plot, Plot)]
 
 
 def figure_names(results: Results) -> list[str]:

@@ -33,7 +33,7 @@ def tables_alone(out: Path) -> None:
 @contextmanager
 def without_figures() -> Iterator[None]:
     """Reports of the block have no figures: drawing them takes nine tenths of the time."""
-    with patch("fmim_reports.build.write_figures", lambda makes, results, report: ([], {})):
+    with patch("fmim_reports.build.write_figures", lambda plots, source, report: []):
         yield
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import matplotlib
 from matplotlib import font_manager
@@ -25,6 +25,7 @@ from matplotlib.ticker import FuncFormatter
 
 from fmim_reports.writing.formats import to_figure, to_html
 
+T = TypeVar("T")
 _FREE_ROWS, _LEGEND_ROW = 3, 0.145  # rows of a legend that a plot has room for, and inches of each further one
 COLUMN_INCHES = 3.5  # a column of a two-column paper
 PNG_DPI = 200
@@ -103,6 +104,14 @@ class DrawnFigure:
     png: bytes
     svg: bytes
     inline: str
+
+
+def plot_or_reason(make: Callable[[T], Plot], results: T) -> Plot | NothingToDraw:
+    """Return a figure of results, or why it cannot be drawn yet."""
+    try:
+        return make(results)
+    except NothingToDraw as nothing:
+        return nothing
 
 
 def line_style(position: int) -> dict[str, Any]:

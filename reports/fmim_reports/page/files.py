@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeVar
 
 from fmim_core.records import replacing, write_bytes
-from fmim_reports.drawing.plotting import DrawnFigure, NothingToDraw, Plot, render
-from fmim_reports.reading.results import Results
-from fmim_reports.writing.captions import source_line
+from fmim_reports.drawing.plotting import DrawnFigure, Plot, render
 from fmim_reports.writing.latex import latex
 from fmim_reports.writing.markdown import markdown
 from fmim_reports.writing.tables import Table, csv_parts
 
-Name = TypeVar("Name", str, int)
 
-
-def write_figures(
-    makes: Mapping[Name, Callable[[Results], Plot]], results: Results, report: Path
-) -> tuple[list[DrawnFigure], dict[Name, str]]:
-    """Draw figures into `report`/figures as PNG and SVG; return them, and why others of these names are not drawn."""
-    figures: list[DrawnFigure] = []
-    not_drawn: dict[Name, str] = {}
-    for name, make in makes.items():
-        try:
-            plot = make(results)
-        except NothingToDraw as nothing:
-            not_drawn[name] = str(nothing)
-            continue
-        figure = render(plot, source_line(results))
+def write_figures(plots: Iterable[Plot], source: str, report: Path) -> list[DrawnFigure]:
+    """Draw figures into `report`/figures as PNG and SVG; return them."""
+    figures = []
+    for plot in plots:
+        figure = render(plot, source)
         write_bytes(report / "figures" / f"{plot.name}.png", figure.png)
         write_bytes(report / "figures" / f"{plot.name}.svg", figure.svg)
         figures.append(figure)
-    return figures, not_drawn
+    return figures
 
 
 def write_table(table: Table, folder: Path, csv_alone: bool = False) -> None:

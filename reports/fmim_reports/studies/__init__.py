@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fmim_reports import parts
-from fmim_reports.drawing.plotting import Plot
+from fmim_reports.drawing.plotting import NothingToDraw, Plot, plot_or_reason
 from fmim_reports.parts.tidy import every_value_table
 from fmim_reports.parts.verdict import Verdict, verdict_of_comparisons
 from fmim_reports.reading.results import Results
@@ -53,6 +53,11 @@ class Contents:
             ]
             for section in Section
         }
+
+    def plots(self, results: Results) -> dict[str, Plot | NothingToDraw]:
+        """Return the figures by the names of their functions, or why they cannot be drawn yet."""
+        made = self.parts(results)[Section.FIGURES]
+        return {part.name.removesuffix("_plot"): plot_or_reason(part, results) for part in made}
 
     def tidy(self, results: Results, others: Collection[str]) -> Table:
         """Return the tidy table, named after the study; STUDY_values where one of the other tables has that name."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fmim_core.records import study_path, write_bytes
 from fmim_reports.build import status_lines
-from fmim_reports.drawing.plotting import DrawnFigure
+from fmim_reports.drawing.plotting import DrawnFigure, Plot, plot_or_reason
 from fmim_reports.page.environment import filled
 from fmim_reports.page.files import write_figures, write_table
 from fmim_reports.reading.cost import cost_of, trained_here
@@ -22,7 +22,7 @@ from fmim_reports.whole_paper.differences import (
     reason_sentences,
 )
 from fmim_reports.whole_paper.items import ITEMS, PaperItem
-from fmim_reports.writing.captions import data_phrase, reuse_sentence
+from fmim_reports.writing.captions import data_phrase, reuse_sentence, source_line
 from fmim_reports.writing.columns import under
 from fmim_reports.writing.tables import Column, Table
 
@@ -83,8 +83,9 @@ def _shown(item: PaperItem, studies: Mapping[str, Results], report: Path) -> Sho
     if item.study not in studies:
         return ShownItem(item, missing=f"The study {item.study} has not run yet.")
     results = studies[item.study]
-    figures, reasons = write_figures(dict(enumerate(item.figures)), results, report)
-    not_drawn = [f"Figure not drawn: {why}." for why in reasons.values()]
+    plots = [plot_or_reason(make, results) for make in item.figures]
+    figures = write_figures([plot for plot in plots if isinstance(plot, Plot)], source_line(results), report)
+    not_drawn = [f"Figure not drawn: {plot}." for plot in plots if not isinstance(plot, Plot)]
     return ShownItem(item, [make(results) for make in item.tables], figures, not_drawn)
 
 
