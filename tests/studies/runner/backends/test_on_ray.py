@@ -35,7 +35,7 @@ from fmim_core.records import (
     record_path,
 )
 from fmim_core.trial.spec import TrialSpec
-from fmim_core.trial.trial import RunSettings
+from fmim_core.trial.trial import RunSettings, Trial
 from tests.benchmarks.idle import IdleTrial, idle_plan
 from tests.studies.runner.forecast.test_calibrate import check_prediction
 from tests.support.comparison import comparable_records
@@ -43,7 +43,6 @@ from tests.support.mini_study import NO_TRACKER, mini_plan, options_in, run_here
 from tests.support.mlflow_databases import tracked_in
 from tests.support.own_files import my_study
 from tests.support.program import Program
-from tests.support.ray_workers import kill_one_worker
 from tests.support.real_search import REAL, assert_stopped_cleanly, stopped_records
 from tests.support.services import free_port
 
@@ -80,25 +79,33 @@ def running(cluster: RayCluster, monkeypatch: pytest.MonkeyPatch) -> RayCluster:
     return cluster
 
 
+class DiesInTraining(Trial):
+    """The worker of one trial is killed after its third epoch, the first time."""
+
+    def __init__(self, spec: TrialSpec, settings: RunSettings) -> None:
+        super().__init__(spec, settings)
+        self._died = settings.out / "died"
+
+    def step(self) -> EpochRow | None:
+        row = super().step()
+        if row is not None and row.epoch == 3 and self.spec.fold == 1 and not self._died.exists():
+            self._died.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return row
+
+
 def test_a_trial_whose_worker_is_killed_goes_on_from_its_checkpoint_and_the_study_with_it(
-    cluster: RayCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: RayCluster, tiny_bank: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     every_epoch = partial(RunSettings, checkpoint_every_s=0.0)
     monkeypatch.setattr("fmim.runner.backends.backend.RunSettings", every_epoch)
-    plan = mini_plan(epochs=30, replicates=1)
+    plan = mini_plan(epochs=5, replicates=1)
     plan = replace(plan, study=plan.study.model_copy(update={"arms": plan.arms[:1]}))
-    killed: list[int] = []
-    give_up = threading.Event()
-    killer = threading.Thread(target=kill_one_worker, args=(tmp_path / "study", killed, give_up))
-    killer.start()
-    try:
-        code = run_here(plan, options_in(tmp_path, backend="ray"), cluster=cluster)
-    finally:
-        give_up.set()
-        killer.join()
-    assert len(killed) == 1
-    assert code == DONE
-    records = list(read_records(tmp_path / "study"))
+    dispatcher = Dispatcher(plan, tiny_bank, tmp_path, {})
+    backend = RayBackend.of(cluster, Resources(1.0, 0.0))
+    replace(backend, trial=DiesInTraining).run(dispatcher, tmp_path, plan.trials)
+    assert dispatcher.complete
+    records = list(read_records(tmp_path))
     assert Counter(record.status for record in records) == {"completed": 2 + 1 + 3}
     (attempt,) = [attempt for record in records for attempt in record.attempts]
     assert (attempt.status, attempt.error.kind) == ("failed", "worker died")
@@ -135,15 +142,15 @@ class AtTheThird:
     """Does something at the third trial's end; an observer of the dispatcher."""
 
     def __init__(self, what: Callable[[], None]) -> None:
-        self._what, self._over = what, 0
+        self._what, self.over = what, 0
 
     def started(self, spec: TrialSpec) -> None: ...
 
     def epoch(self, spec: TrialSpec, row: EpochRow) -> None: ...
 
     def finished(self, spec: TrialSpec, record: Record) -> None:
-        self._over += 1
-        if self._over == 3:
+        self.over += 1
+        if self.over == 3:
             self._what()
 
 
@@ -278,5 +285,5 @@ def test_an_error_of_the_driver_and_ctrl_c_end_the_run_and_are_raised(
         dispatcher = Dispatcher(idle_plan(200), tiny_bank, out, {}, [observer])
         with pytest.raises(raised, match="No space left on device" if raised is OSError else None):
             backend.run(dispatcher, out, 200)
-        assert 3 <= len(observer.at) <= (5 if raised is OSError else 100)
+        assert 3 <= observer.over <= (5 if raised is OSError else 100)
         assert len(list(read_records(out))) >= 3
