@@ -128,21 +128,3 @@ def test_what_was_missed_while_the_store_was_away_is_written_at_the_end(tiny_ban
     client = MlflowClient(address(tmp_path).whole)
     (run,) = client.search_runs(["1"], f"tags.`fmim.trial` = '{spec.id}'")
     assert run.info.status == "FAILED"
-
-
-def test_only_records_that_are_not_there_are_written_at_the_next_start(tiny_bank: Bank, tmp_path: Path) -> None:
-    ended = ("completed", "diverged", "stopped", "failed")
-    *there, (_, missing) = [
-        (spec, one.changed({"status": status, "history": one.history[:1]}))
-        for status, (spec, one) in zip((*ended, "completed"), trials(tiny_bank, tmp_path, 5), strict=True)
-    ]
-    earlier = Tracker(address(tmp_path), IDENTITY, lambda: [record for _, record in there])
-    assert earlier.close("KILLED", tmp_path)
-    client = MlflowClient(address(tmp_path).whole)
-    before = {run.data.tags.get("fmim.trial"): vars(run.info) for run in client.search_runs(["1"])}
-    later = Tracker(address(tmp_path), IDENTITY, lambda: [*(record for _, record in there), missing])
-    assert later.close("FINISHED", tmp_path)
-    assert later.caught_up == {"unchanged": 4, "created": 1}
-    runs = {run.data.tags.get("fmim.trial"): vars(run.info) for run in client.search_runs(["1"])}
-    assert set(runs) == {None, missing.trial, *(spec.id for spec, _ in there)}
-    assert all(runs[spec.id] == before[spec.id] for spec, _ in there)
