@@ -10,15 +10,19 @@ import pytest
 
 from fmim.runner.reuse.earlier import EarlierTrials
 from fmim.runner.reuse.preview import EqualTrials
+from fmim.runner.reuse.shared import SharedRecords
+from fmim.runner.schedule.dispatcher import Dispatcher
+from fmim.runner.search.selection import Outcome
 from fmim.runner.search.tpe import TPE
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Record, Status, TrialCounts, read_records
+from fmim_core.trial.checkpoint import checkpoint_path, write_checkpoint
 from fmim_core.trial.spec import TrialSpec
 from fmim_spaces.domain import Choice, Space
 from fmim_spaces.searchers import Grid
 from fmim_spaces.successive_halving import ASHA
 from tests.support.comparison import comparable
-from tests.support.simulation import MIXED, Simulation, arm, plan_of
+from tests.support.simulation import MIXED, Simulation, arm, hill, plan_of, record_of
 
 
 def grid(*epsilons: float, betas: tuple[float, ...] = (0.25, 0.5)) -> Space:
@@ -95,6 +99,34 @@ def test_an_interrupted_study_goes_on_without_training_anything_twice(
     for spec in killed.started:
         begun.setdefault(spec.fingerprint, set()).add(spec.id)
     assert {len(trials) for trials in begun.values()} == {1}
+
+
+def test_what_had_begun_goes_on_though_an_equal_trial_is_due_before_it(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = plan_of(arm("wide", Grid(), grid(0.2, 0.4, betas=(0.25,))), arm("given", Grid(), grid(0.4, betas=(0.25,))))
+
+    def started(outcomes: dict[str, Outcome]) -> Dispatcher:
+        shared = SharedRecords(tmp_path, EarlierTrials(tmp_path.parent), over=outcomes)
+        return Dispatcher(plan, tiny_bank, tmp_path, outcomes, shared=shared)
+
+    outcomes, trials = dict[str, Outcome](), started({})
+    searched = {spec.id: spec for spec in iter(trials.next, None)}
+    assert set(searched) == {f"wide.c0{number}.fold{fold}" for number in (0, 1) for fold in (0, 1)}
+    handed_out = []
+    for name in ("wide.c01.fold0", "wide.c01.fold1", "wide.c00.fold0", "wide.c00.fold1"):
+        record = record_of(searched[name], "completed", 9, hill)
+        record.save(tmp_path)
+        trials.finished(searched[name], record)
+        handed_out += [spec.id for spec in iter(trials.next, None)]
+    # The winner of `given` was fixed first, so that its replicate runs, and the equal one of `wide` waits.
+    assert handed_out[0] == "given.c00.seed0"
+    assert "wide.c01.seed0" not in handed_out
+    [given] = [one for one in plan.possible(tiny_bank, lambda arm, split: ()) if one.id == "given.c00.seed0"]
+    write_checkpoint(checkpoint_path(tmp_path, given.id), {"fingerprint": given.fingerprint, "complete": False})
+
+    outcomes = {record.trial: Outcome.of(record) for record in read_records(tmp_path)}
+    assert "given.c00.fold0" in outcomes
+    again = [spec.id for spec in iter(started(outcomes).next, None)]
+    assert ("given.c00.seed0" in again, "wide.c01.seed0" in again) == (True, False)
 
 
 def test_nobody_waits_for_a_trial_that_another_plan_had_begun(tiny_bank: Bank, tmp_path: Path) -> None:
