@@ -42,7 +42,7 @@ def test_published_numbers_of_pairs() -> None:
     assert [power(Variances(1.0), 5, d).seeds_difference for d in (0.2, 0.5, 0.8)] == [199, 34, 15]
 
 
-@pytest.mark.parametrize("seeds", [2, 5, 10, 100])
+@pytest.mark.parametrize("seeds", [2, 10])
 def test_over_seeds_alone_both_tests_pass_as_often_as_they_say(seeds: int) -> None:
     found, rng, runs = power(Variances(0.02**2), seeds, 0.03), np.random.default_rng(seeds), 200_000
     mean = rng.normal(0, 0.02 / math.sqrt(seeds), runs)

@@ -84,16 +84,6 @@ def test_areas_by_hand() -> None:
             area_under(x, y, low, high)
 
 
-def test_areas_are_those_of_a_fine_sum() -> None:
-    rng = np.random.default_rng(4)
-    x, y = np.cumsum(rng.uniform(1, 9, 12)), np.maximum.accumulate(rng.random(12))
-    low, high = x[0] + 0.37, x[-1] - 1.3
-    middles = low + (np.arange(200_000) + 0.5) * (high - low) / 200_000
-    assert area_under(x, y, low, high) == pytest.approx(np.interp(middles, x, y).mean(), abs=1e-8)
-    stairs = y[np.searchsorted(x, middles, side="right") - 1].mean()
-    assert area_under(x, y, low, high, steps=True) == pytest.approx(stairs, abs=1e-4)
-
-
 @pytest.mark.parametrize("n", [2, 3, 5, 10])
 def test_the_interval_of_a_ratio_is_every_ratio_that_a_paired_t_test_accepts(n: int) -> None:
     rng = np.random.default_rng(n)
