@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,20 @@ import pydicom
 from PIL import Image
 from pydicom.dataset import Dataset
 from pydicom.encaps import get_frame
+from pydicom.filereader import _read_file_meta_info, read_preamble
 from pydicom.pixels import apply_color_lut, pixel_array
 from pydicom.pixels.utils import get_j2k_parameters
-from pydicom.uid import JPEG2000TransferSyntaxes, RLELossless
+from pydicom.uid import DeflatedExplicitVRLittleEndian, JPEG2000TransferSyntaxes, RLELossless
 
 from fmim_core.data.images.dicom_levels import grey_levels, stored_values
-from fmim_core.data.images.limits import SEVERAL_FRAMES, Refused, check_shape
+from fmim_core.data.images.limits import MAX_FILE_BYTES, SEVERAL_FRAMES, Refused, check_shape
 
 GREY, PALETTE = ("MONOCHROME1", "MONOCHROME2"), "PALETTE COLOR"
 KINDS = (*GREY, "RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT", PALETTE)
 ELSEWHERE = ("PresentationLUTSequence", "PixelValueTransformationSequence", "FrameVOILUTSequence")
 FUNCTIONAL_GROUPS = ("SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence")
 DECODERS = "pip install pylibjpeg pylibjpeg-libjpeg pylibjpeg-openjpeg"
+_PIECE = 1 << 20  # bytes inflated at once
 ADVICE = "give the window's width in pixels"
 
 # It remarks on every odd header it meets; what matters for the pixels is refused below, by name.
@@ -44,6 +47,7 @@ def read_dicom(path: str | Path) -> np.ndarray:
             grey values and is contradictory, no finite number, or not read here.
         Exception: whatever pydicom meets in a damaged file.
     """
+    _check_inflated(path)
     dataset = pydicom.dcmread(path, force=True)  # also without the mark: the caller knows why
     _check_header(dataset)
     _check_display(dataset)
@@ -64,6 +68,20 @@ def read_dicom(path: str | Path) -> np.ndarray:
     for row, of_row in zip(shown, words, strict=True):  # one at a time: an index needs 8 bytes a pixel
         row[:] = levels[of_row]
     return shown
+
+
+def _check_inflated(path: str | Path) -> None:
+    """Refuse a deflated file that grows beyond `MAX_FILE_BYTES`: pydicom inflates it whole before it reads a word."""
+    with open(path, "rb") as file:
+        read_preamble(file, force=True)
+        meta = _read_file_meta_info(file)
+        if meta.get("TransferSyntaxUID") != DeflatedExplicitVRLittleEndian:
+            return
+        unpack, left = zlib.decompressobj(-zlib.MAX_WBITS), MAX_FILE_BYTES
+        while left > 0 and not unpack.eof and (piece := unpack.unconsumed_tail or file.read(_PIECE)):
+            left -= len(unpack.decompress(piece, _PIECE))
+    if left <= 0:
+        raise Refused(f"it inflates to more than {MAX_FILE_BYTES} bytes: not read")
 
 
 def _check_header(header: Dataset) -> None:

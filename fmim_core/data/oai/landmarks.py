@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import zipfile
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from fmim_core.data.listings.window import Window
 from fmim_core.data.oai.files import ImageFile
 from fmim_core.data.oai.rows import number
 from fmim_core.data.tables.cells import SIDES
-from fmim_core.data.tables.content import read_content
+from fmim_core.data.tables.content import check_bytes, read_content
 from fmim_core.data.tables.findings import Findings
 from fmim_core.data.tables.reading import read_table
 
@@ -87,6 +88,8 @@ def _table(path: Path, findings: Findings) -> tuple[list[Landmark], str]:
 def _kneel(path: Path) -> tuple[list[Landmark], str]:
     content, sha256 = read_content(path)
     try:
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            check_bytes(path, sum(member.file_size for member in packed.infolist()))
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             points, names = np.asarray(arrays["preds"], dtype=float), arrays["imgs"].astype(str).tolist()
     except Exception as error:  # a decoder fed damaged bytes raises nearly anything

@@ -36,9 +36,14 @@ def read_content(path: Path) -> tuple[bytes, str]:
 
 def _bounded(path: Path, file: BinaryIO | gzip.GzipFile) -> bytes:
     content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise ValueError(f"{path} holds more than {MAX_BYTES} bytes, the limit of a table: split it")
+    check_bytes(path, len(content))
     return content
+
+
+def check_bytes(path: Path, count: int) -> None:
+    """Raise a `ValueError` for a table of more than `MAX_BYTES` bytes, unpacked."""
+    if count > MAX_BYTES:
+        raise ValueError(f"{path} holds more than {MAX_BYTES} bytes, the limit of a table: split it")
 
 
 def as_text(path: Path, content: bytes, fallback: str | None = None) -> str:

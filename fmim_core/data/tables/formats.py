@@ -14,6 +14,7 @@ from fmim_core.data.tables.cells import one_form
 from fmim_core.data.tables.findings import Findings
 
 SEPARATORS = (",", ";", "\t", "|")
+MAX_ROWS = 10_000_000
 MAX_EXACT_INTEGER = 2**53  # up to here every whole number has a floating-point number of its own
 SAS7BDAT = bytes(12) + b"\xc2\xea\x81\x60"
 XPORT = b"HEADER RECORD*******LIB"
@@ -95,7 +96,7 @@ def open_parquet(path: Path, content: bytes) -> tuple[list[str], ReadColumns]:
     """Return a Parquet file's header, and what reads its rows.
 
     Raises:
-        ValueError: a file that cannot be read, or with cells that are no text or number.
+        ValueError: a file that cannot be read, has too many rows, or has cells that are no text or number.
     """
     import pyarrow.parquet
 
@@ -104,6 +105,8 @@ def open_parquet(path: Path, content: bytes) -> tuple[list[str], ReadColumns]:
         header = list(file.schema_arrow.names)
     except Exception as error:  # a reader fed damaged bytes raises nearly anything
         raise ValueError(f"{path} cannot be read as Parquet: {error}") from None
+    if file.metadata.num_rows > MAX_ROWS:  # equal rows take no place in a file
+        raise ValueError(f"{path} has more than {MAX_ROWS} rows, the limit of a Parquet table: split it")
 
     def column(number: int) -> list[str]:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 from PIL import Image
 from pydicom.dataset import Dataset
 from pydicom.encaps import encapsulate
+from pydicom.filewriter import write_file_meta_info
 from pydicom.sequence import Sequence
-from pydicom.uid import JPEG2000Lossless, RLELossless
+from pydicom.uid import DeflatedExplicitVRLittleEndian, JPEG2000Lossless, RLELossless
 
+from fmim_core.data.images import dicom
 from fmim_core.data.images.reading import ImageProblem, read_grey
 from tests.support.paths import ODD_2, needs_odd_2
 from tests.support.radiographs import RAMP, dataset, grey, lut
@@ -186,6 +189,20 @@ def test_the_bits_of_a_compressed_picture_are_those_of_the_file(bits: int, refus
     else:
         expected = np.floor(255 * pixels.astype(float) / (2**bits - 1) + 0.5)
         np.testing.assert_array_equal(grey(made, tmp_path), expected)
+
+
+def test_a_file_that_inflates_without_end_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = dataset(RAMP)
+    made.file_meta.TransferSyntaxUID = DeflatedExplicitVRLittleEndian
+    with (tmp_path / "bomb.dcm").open("wb") as file:
+        file.write(bytes(128) + b"DICM")
+        write_file_meta_info(file, made.file_meta)
+        file.write(zlib.compress(bytes(1 << 23), wbits=-zlib.MAX_WBITS))
+    monkeypatch.setattr(dicom, "MAX_FILE_BYTES", 1 << 22)
+    with pytest.raises(ImageProblem, match=r"bomb\.dcm: it inflates to more than 4194304 bytes"):
+        read_grey(tmp_path / "bomb.dcm")
 
 
 @needs_odd_2

@@ -13,7 +13,9 @@ import pytest
 from fmim_core.data.images.reading import ImageProblem
 from fmim_core.data.listings.listing import FileSource
 from fmim_core.data.listings.window import Window
+from fmim_core.data.oai.landmarks import _kneel
 from fmim_core.data.oai.listing import oai
+from fmim_core.data.tables import content
 from tests.support.oai_folders import (
     IDS,
     PEOPLE,
@@ -109,6 +111,13 @@ def dicom(path: Path, **tags: object) -> None:
     header.file_meta.MediaStorageSOPClassUID = pydicom.uid.DigitalXRayImageStorageForPresentation
     header.file_meta.MediaStorageSOPInstanceUID = pydicom.uid.generate_uid()
     pydicom.dcmwrite(path, header, enforce_file_format=True)
+
+
+def test_arrays_that_unpack_beyond_the_limit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.savez_compressed(tmp_path / "landmarks.npz", preds=np.zeros(100_000))
+    monkeypatch.setattr(content, "MAX_BYTES", 50_000)
+    with pytest.raises(ValueError, match=r"landmarks\.npz .*holds more than 50000 bytes"):
+        _kneel(tmp_path / "landmarks.npz")
 
 
 def test_the_output_of_kneel_and_films_as_downloaded(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from fmim_core.data.tables import formats
 from tests.support.manifests import read
 
 TYPED: list[tuple[str, Callable[[list[Any]], pa.Array]]] = [
@@ -100,3 +101,10 @@ def test_a_parquet_column_twice_and_a_pandas_index() -> None:
     frame = pd.DataFrame({"image": IMAGES.to_pylist(), "subject": NUMBERS, "months": VISITS}).set_index("image")
     frame.to_parquet(file)
     assert read(file.getvalue(), "table.parquet")["image"].tolist() == IMAGES.to_pylist()
+
+
+def test_rows_that_take_no_place_in_the_file_are_counted_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = parquet(image=["a.png"] * 101, subject=["a"] * 101, months=[0.0] * 101)
+    monkeypatch.setattr(formats, "MAX_ROWS", 100)
+    with pytest.raises(ValueError, match="more than 100 rows"):
+        read(content)
