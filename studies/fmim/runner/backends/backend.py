@@ -19,7 +19,7 @@ class TrialSource(Protocol):
 
     @property
     def exhausted(self) -> bool:
-        """Whether no trial is left and none can follow."""
+        """Return whether no trial is left and none can follow."""
 
     def next(self) -> TrialSpec | None:
         """Return the next trial to run; None if there is none now."""
@@ -50,7 +50,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class Backend(ABC):
-    """Where trials run: `slots` at once, with these CPU cores and GPUs each."""
+    """A place where trials run: `slots` at once, with these CPU cores and GPUs each."""
 
     slots: int
     cpus: float

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def usable_home(warn: Callable[[str], None]) -> Iterator[None]:
-    """Where HOME is no folder, or cannot be written to, a temporary one for the block.
+    """Have a temporary HOME for the block where it is no folder, or cannot be written to.
 
     Ray Tune, MLflow and torch fail without any, and matplotlib wants to write there. A folder that can only be read
     stays HOME for all others, as weights and tokens may lie there.

@@ -94,7 +94,7 @@ class RayBackend(Backend):
 
 @dataclass(frozen=True)
 class Report:
-    """What a worker says after each epoch.
+    """The report of a worker after each epoch.
 
     It is one object, since Tune takes mappings apart and keeps moving averages of every number in them.
 
@@ -192,7 +192,7 @@ class Driver(tune.Callback):
 
     @property
     def exhausted(self) -> bool:
-        """Whether nothing follows; the last ones that run may have to be given again."""
+        """Return whether nothing follows; the last ones that run may have to be given again."""
         return self._source.exhausted and not self._given
 
     def next(self, trial_id: str) -> TrialSpec | None:

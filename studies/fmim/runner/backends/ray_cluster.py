@@ -64,7 +64,7 @@ class RayCluster:
 
     @property
     def logs(self) -> Path:
-        """The folder of the logs on this machine, as soon as trials can be started.
+        """Return the folder of the logs on this machine, as soon as trials can be started.
 
         Raises:
             ValueError: Ray cannot start here, or the cluster does not let us in.
@@ -99,7 +99,7 @@ class RayCluster:
                 context = init(self.address)
             else:  # without an address Ray would join any cluster noted on this machine, and wait for a dead one
                 context = init("local", num_cpus=cores(), include_dashboard=False, _temp_dir=_temporary_folder())
-                reaper = _end_with_us()
+                reaper = _end_with_us(Path(context.address_info["session_dir"]).name)
             self._session = context.address_info["session_dir"]
         except BaseException as error:  # Ray raises whatever its parts do, SystemExit too
             self._error = error
@@ -110,13 +110,16 @@ class RayCluster:
             reaper.communicate()
 
 
-def _end_with_us() -> subprocess.Popen[bytes]:
-    """Have the raylet's agents end with this process; of themselves they wait for a minute where it was killed."""
+def _end_with_us(session: str) -> subprocess.Popen[bytes]:
+    """Have the raylet's agents, and workers that are just starting, end with this process.
+
+    Where it was killed, they would wait for a cluster that has gone, up to a minute.
+    """
     import psutil  # it comes with Ray
 
     ours = psutil.Process().children(recursive=True)
     agents = [str(process.pid) for process in ours if process.parent().name() == "raylet"]
-    command = ["sh", "-c", 'read _; kill -9 "$@" 2>/dev/null', "sh", *agents]
+    command = ["sh", "-c", 'read _; kill -9 "$@" 2>/dev/null; pkill -9 -f "$0"', session, *agents]
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 

@@ -118,7 +118,7 @@ class TrackingAddress:
 
     @property
     def is_server(self) -> bool:
-        """Whether it is a server, which a browser can open."""
+        """Return whether it is a server, which a browser can open."""
         return self.shown.partition("://")[0] in SERVERS
 
     def files_in(self, folder: Path) -> set[str]:

@@ -51,7 +51,7 @@ def client_of(address: TrackingAddress) -> Any:
 
 @dataclass(frozen=True)
 class Identity:
-    """What a study is called in the tracker: its experiment, its parent run, and the id that recognises them.
+    """The names of a study in the tracker: its experiment, its parent run, and the id that recognises them.
 
     labels: what reports call its arms and references, by their names. data: what its trials read.
     """

@@ -15,7 +15,7 @@ LONGEST_TAG = 8000  # letters; MLflow cuts longer ones
 
 @dataclass(frozen=True)
 class Summary:
-    """What is told of a study's results, as far as they go.
+    """The results of a study in short, as far as they go.
 
     sentences: the answer of each comparison, or each arm's result where none is declared.
     table: the arms, in Markdown.
