@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fmim_core.records import SCHEMA, json_text
-from fmim_reports.parts.trials import prediction_table
+from fmim_reports.parts.trials import prediction_table, status_table
 from fmim_reports.reading.results import read_results
 from tests.support.calibration import CALIBRATION
 from tests.support.file_contents import write
@@ -51,3 +51,9 @@ def test_without_a_prediction_of_this_plan_the_report_says_so(out: Path, content
         (out / "calibration.json").write_text(content)
     table = prediction_table(read_results(out))
     assert (len(table.rows), said in table.empty) == (0, True)
+
+
+def test_replicates_of_an_arm_without_a_winner_are_planned_and_missing(out: Path) -> None:
+    (out / "selection.json").unlink()
+    found = {row["arm"]: row for row in rows(status_table(read_results(out))) if row["stage"] == "replicate"}
+    assert (found["triplet_grid"]["planned"], found["triplet_grid"]["missing"]) == ("5", "5")

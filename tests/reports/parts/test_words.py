@@ -137,6 +137,7 @@ def test_a_ratio_of_device_seconds_stands_with_its_interval_beside_that_of_epoch
         edit_cost(record(out, f"triplet_grid.c00.fold{fold}"), train_s=10.0 + fold)
     seconds = comparisons(read_results(out))[0].seconds
     assert seconds is not None
+    assert seconds.value == pytest.approx(147 / 72)
     ratio, low, high = (f"{number:.2f}" for number in (seconds.value, seconds.low, seconds.high))
     cost = facts(out)["Search cost"]
     assert "grid search took 2.00 times the epochs of AutoMargin (72 against 36) and" in cost
