@@ -24,27 +24,27 @@ def laid_out(root: Path, files: Mapping[str, str]) -> Path:
     return root
 
 
+V1 = "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_"
+
+
 @pytest.mark.parametrize(
-    ("files", "quota"),
+    ("group", "files", "quota"),
     [
-        ({}, None),
-        ({"proc/self/cgroup": "0::/", "sys/fs/cgroup/cpu.max": "max 100000"}, None),
-        ({"proc/self/cgroup": "0::/", "sys/fs/cgroup/cpu.max": "150000 100000"}, 1),
-        ({"proc/self/cgroup": "0::/", "sys/fs/cgroup/cpu.max": "50000 100000"}, 1),  # less than one
-        ({"proc/self/cgroup": "0::/a/b", "sys/fs/cgroup/a/cpu.max": "100000 100000"}, 1),  # of the group around it
-        ({"proc/self/cgroup": "3:cpu,cpuacct:/", "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "-1"}, None),
-        (
-            {
-                "proc/self/cgroup": "3:cpu,cpuacct:/docker/f00\n0::/",  # which a container sees as the outermost
-                "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "100000",
-                "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000",
-            },
-            1,
-        ),
+        ("0::/", {}, None),
+        ("0::/", {"sys/fs/cgroup/cpu.max": "max 100000"}, None),
+        ("0::/", {"sys/fs/cgroup/cpu.max": "150000 100000"}, 1),
+        ("0::/", {"sys/fs/cgroup/cpu.max": "50000 100000"}, 1),  # less than one
+        ("0::/a/b", {"sys/fs/cgroup/a/cpu.max": "100000 100000"}, 1),  # of the group around it
+        ("3:cpu,cpuacct:/", {f"{V1}quota_us": "-1"}, None),
+        # A container sees its group as the outermost.
+        ("3:cpu,cpuacct:/docker/f00\n0::/", {f"{V1}quota_us": "100000", f"{V1}period_us": "100000"}, 1),
     ],
 )
-def test_a_quota_of_a_control_group_is_rounded_down(tmp_path: Path, files: dict[str, str], quota: int | None) -> None:
-    assert cores(laid_out(tmp_path, files)) == min(BOUND, quota or BOUND)
+def test_a_quota_of_a_control_group_is_rounded_down(
+    tmp_path: Path, group: str, files: dict[str, str], quota: int | None
+) -> None:
+    assert cores(laid_out(tmp_path, files | {"proc/self/cgroup": group})) == min(BOUND, quota or BOUND)
+    assert cores(tmp_path / "nowhere") == BOUND
 
 
 def test_a_process_that_is_bound_to_one_processor_has_one() -> None:

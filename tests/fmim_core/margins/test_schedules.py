@@ -13,6 +13,7 @@ from fmim_core.margins.base import MarginConfig, Margins
 from fmim_core.margins.fixed import FixedMargins
 from fmim_core.margins.quartile import Quartile
 from fmim_core.margins.wat import WAT
+from fmim_core.triplets.similarities import Similarities, TripletIndex
 from fmim_core.triplets.statistics import EpochStatistics, StatisticsCollector, quantile
 from tests.fmim_core.losses.test_losses import LABELS, random_embeddings, similarities
 from tests.oracles.losses import epoch_values
@@ -21,10 +22,12 @@ BATCHES = [(random_embeddings(seed).detach(), LABELS) for seed in range(4)]
 DELTA, PHI_AN, PHI_AP = epoch_values(BATCHES)
 
 
-def collect(keep_values: bool = True) -> EpochStatistics:
-    collector = StatisticsCollector(torch.device("cpu"), keep_values)
-    for e, labels in BATCHES:
-        collector.add(similarities(e, labels))
+def collect(keep_values: bool = True, bins: int = 0) -> EpochStatistics:
+    """The statistics of all batches; three of them have the same index, and one between them another one."""
+    collector, classes = StatisticsCollector(torch.device("cpu"), keep_values, bins), torch.tensor(LABELS)
+    index = TripletIndex.of(classes)
+    for number, (e, _) in enumerate(BATCHES):
+        collector.add(Similarities.of(e, TripletIndex.of(classes) if number == 2 else index, classes))
     return collector.finish()
 
 
@@ -99,10 +102,7 @@ def test_a_moving_average_begins_with_what_was_measured() -> None:
 
 
 def test_histograms_count_every_triplet_and_negative_pair() -> None:
-    collector = StatisticsCollector(torch.device("cpu"), bins=40)
-    for e, labels in BATCHES:
-        collector.add(similarities(e, labels))
-    counts = collector.finish().histograms
+    counts = collect(bins=40).histograms
     assert counts["delta_histogram"] == np.histogram(DELTA, 40, (-2, 2))[0].tolist()
     assert counts["phi_an_histogram"] == np.histogram(PHI_AN, 40, (-1, 1))[0].tolist()
     assert collect().histograms == {}

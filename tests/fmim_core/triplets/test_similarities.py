@@ -12,7 +12,6 @@ from torch.nn import functional
 from fmim_core.losses.adatriplet import AdaTriplet
 from fmim_core.margins.base import Margins
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
-from fmim_core.triplets.statistics import StatisticsCollector
 
 REGULAR = torch.arange(5).repeat_interleave(3)
 IRREGULAR = torch.tensor([0, 1, 1, 2, 2, 2, 3, 0, 1, 4])
@@ -69,19 +68,3 @@ def test_the_sum_over_chosen_triplets_is_a_sum_over_similarities(labels: Tensor)
     weights, number = index.weights_of(chosen)
     assert number == chosen.sum()
     assert (weights * phi).sum().item() == pytest.approx(-(chosen * index.delta(phi)).sum().item(), abs=1e-12)
-
-
-def test_statistics_of_batches_with_different_indices_are_those_of_all_together() -> None:
-    collector, plain = StatisticsCollector(torch.device("cpu")), []
-    indices = [TripletIndex.of(labels) for labels in (REGULAR, IRREGULAR)]
-    for seed, index in enumerate((indices[0], indices[0], indices[1], indices[0])):
-        batch = Similarities.of(unit(rows(len(index.labels), seed)), index, index.labels)
-        collector.add(batch)
-        plain.append(batch)
-    statistics = collector.finish()
-    values = torch.cat([batch.triplet_values for batch in plain])
-    assert statistics.delta_mean == pytest.approx(float(values.mean()), abs=1e-13)
-    negatives = torch.cat([batch.negative_values for batch in plain])
-    assert statistics.phi_an_mean == pytest.approx(float(negatives.mean()), abs=1e-13)
-    positives = torch.cat([batch.phi_ap.flatten() for batch in plain])
-    assert statistics.phi_ap_mean == pytest.approx(float(positives.mean()), abs=1e-13)
