@@ -79,6 +79,8 @@ def test_wat_agrees_with_its_oracle(selection: str, beta: float, seed: int) -> N
     ours = compute(Triplet(selection=selection), e, LABELS, WATMargins(math.nan, offset=beta)).value
     theirs = oracle.triplet_loss(e, LABELS, lambda d: beta + (2 - 2 * d) / (4 - beta), selection, "nonzero")
     assert_same(ours, theirs, e)
+    delta = torch.zeros(1, 1, requires_grad=True)
+    assert not WATMargins(math.nan, offset=beta).triplet_margin(delta).requires_grad
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -38,15 +38,15 @@ def replicate(tiny_bank: Bank, tmp_path_factory: pytest.TempPathFactory) -> tupl
 
 def test_ranks_and_rows_by_hand() -> None:
     """Subjects a, b, c with a baseline and later visits; d has no baseline."""
-    names = ("a0", "b0", "c0", "a12", "a36", "b24", "d12")
-    months, grades = [float(name[1:]) for name in names], ["0", "1", "", "0", "2", "", "4"]
+    names = ("a12", "a0", "b0", "c0", "a36", "b24", "d12")
+    months, grades = [float(name[1:]) for name in names], ["0", "0", "1", "", "2", "", "4"]
     index = {"image": [f"{name}.png" for name in names], "subject": [name[0] for name in names], "side": ""}
     about = pd.DataFrame(index | {"months": months, "grade": grades, "row": range(10, 17)})
     images = ImageSet.of(about, np.zeros((20, 2, 2), np.uint8))
-    angles = torch.tensor([0.0, 1.0, 2.0, 0.1, 1.6, 1.1, 0.5])
+    angles = torch.tensor([0.1, 0.0, 1.0, 2.0, 1.6, 1.1, 0.5])
     embeddings = torch.stack([angles.cos(), angles.sin()], dim=1)
     scores = score_queries(
-        embeddings[3:], embeddings[:3], [0, 0, 1, 3], [0, 1, 2], query_years=[1, 3, 2, 1], find_first=True
+        embeddings[[0, 4, 5, 6]], embeddings[1:4], [0, 0, 1, 3], [0, 1, 2], query_years=[1, 3, 2, 1], find_first=True
     )
     found = pd.DataFrame(query_columns(images, about, scores))
     assert found["query"].tolist() == ["a12.png", "a36.png", "b24.png", "d12.png"]
@@ -56,9 +56,9 @@ def test_ranks_and_rows_by_hand() -> None:
     # a at 36 months lies at 1.6: nearest are c (0.4 away) and b (0.6), its own baseline (1.6) is third.
     assert found["rank"].tolist()[:3] == [1, 3, 1]
     assert found["ap"].tolist()[:3] == [1, 1 / 3, 1]
-    assert found["truth_row"].tolist()[:3] == [10, 10, 11]
-    assert found["top_row"].tolist()[:3] == [10, 12, 11]
-    assert found["query_row"].tolist() == [13, 14, 15, 16]
+    assert found["truth_row"].tolist()[:3] == [11, 11, 12]
+    assert found["top_row"].tolist()[:3] == [11, 13, 12]
+    assert found["query_row"].tolist() == [10, 14, 15, 16]
     assert found.loc[3, ["rank", "ap", "truth_row", "top_row"]].isna().all()
 
 
