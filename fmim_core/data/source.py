@@ -31,7 +31,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class SourceDescription:
-    """Where images come from, as reports say it; `settings` and `details` must survive JSON.
+    """The origin of images, as reports say it; `settings` and `details` must survive JSON.
 
     Args:
         kind: "phantom", "manifest", or that of a named data set.

@@ -21,7 +21,7 @@ Beta = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 """A margin β of the negative-pair term, in [0, 1]."""
 
 Initial = Literal["measured", "released", "paper"]
-"""How the first epoch's margins are found.
+"""The ways to find the first epoch's margins.
 
 measured: by the schedule's own formula, from the statistics of one pass over the first epoch's batches in which nothing
 is updated. It needs no value, and is the default for that reason.

@@ -21,9 +21,9 @@ XPORT = b"HEADER RECORD*******LIB"
 SAS_EXTRA = "reading SAS tables needs pyreadstat: pip install 'fmim-studies[sas]'"
 
 TextRow = tuple[str, Sequence[str]]
-"""Where a row stands, and its cells."""
+"""The place of a row, and its cells."""
 ReadColumns = Callable[[Sequence[int]], list[TextRow]]
-"""Reads the columns at these positions; a table of 1,000 columns is not turned to text for three of them."""
+"""A reader of the columns at these positions; a table of 1,000 columns is not turned to text for three of them."""
 
 
 def shortened(cell: str) -> str:

@@ -1,4 +1,4 @@
-"""How a study's numbers came about, as settings by name, and in which of them studies differ."""
+"""The settings by which a study's numbers came about, by name, and in which of them studies differ."""
 
 from __future__ import annotations
 

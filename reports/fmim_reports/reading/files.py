@@ -1,4 +1,4 @@
-"""Reads the files of an OUT folder, what was planned and selected and the records; says what does not count."""
+"""Read the files of an OUT folder, what was planned and selected and the records; say what does not count."""
 
 from __future__ import annotations
 

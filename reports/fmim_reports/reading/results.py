@@ -1,4 +1,4 @@
-"""Reads an OUT folder into tidy tables, and lists everything in it that does not count, with the reason."""
+"""Read an OUT folder into tidy tables, and list everything in it that does not count, with the reason."""
 
 from __future__ import annotations
 

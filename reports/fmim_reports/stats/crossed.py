@@ -1,4 +1,4 @@
-"""How a mean over queries varies: over seeds, over subjects, and over both, for one arm or the difference of two.
+"""The variation of a mean over queries: over seeds, over subjects, and over both, for one arm or the difference of two.
 
 Every seed's model is tested on the same subjects, so seeds and subjects are crossed, and both are samples: of the
 trainings and of the people there could be. Queries belong to subjects and are alike within one.

@@ -1,4 +1,4 @@
-"""What a search bought: the best score for a budget, the ratio of costs, and the optimism of its selection.
+"""The gain of a search: the best score for a budget, the ratio of costs, and the optimism of its selection.
 
 A selected configuration's validation score is the best of several, so part of its lead is luck. `optimism` is that
 score minus the result with fresh seeds. It has more than selection in it, since the fresh-seed models are trained on

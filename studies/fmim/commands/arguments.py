@@ -61,7 +61,7 @@ def takes_options(*but: str, **given: Any) -> Callable[[Callable[..., None]], Ca
 
 
 def _parameter(name: str) -> Parameter:
-    """The parameter of a command for a field of `Options`."""
+    """Return the parameter of a command for a field of `Options`."""
     if name == "study":
         return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=StudyName)
     field = Options.model_fields[name]

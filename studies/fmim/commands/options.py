@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fmim.plan import Plan
 
 STUDIES = Path("runs")
-"""Where studies lie if nothing is said, with their banks and MLflow's database beside them."""
+"""The folder of studies if nothing is said, with their banks and MLflow's database beside them."""
 
 
 class Options(Config):
@@ -232,5 +232,5 @@ def banks_beside(studies: Path) -> Path:
 
 
 def _infos() -> dict[str, OptionInfo]:
-    """The words of each option on the command line."""
+    """Return the words of each option on the command line."""
     return {name: field.metadata[0] for name, field in Options.model_fields.items() if field.metadata}

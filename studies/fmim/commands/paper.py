@@ -133,7 +133,7 @@ class Paper:
         return next((code for code in codes if code != DONE), DONE)
 
     def _codes(self) -> Iterator[int]:
-        """The exit code of each study, up to one that is interrupted."""
+        """Yield the exit code of each study, up to one that is interrupted."""
         from fmim.runner.backends.ray_cluster import cluster_for
         from fmim.runner.run import run_plan
         from fmim.terminal.run_display import RunDisplay

@@ -84,7 +84,7 @@ def _different(configs: Iterable[TrainConfig], fields: set[str]) -> Iterable[Tra
 
 
 def _check_kept_epochs(plan: Plan) -> None:
-    """Selection and test keep a model's epoch by the same rule: `best` only where there is validation for both."""
+    """Refuse to keep a model's `best` epoch unless both selection and test have a validation set for it."""
     if not plan.replicate_trials or plan.models_per_replicate > 1:
         return
     for arm, configuration in plan.study.corners():

@@ -39,7 +39,7 @@ def _sizes(fold: Fold, per_side: bool, times: set[int]) -> FoldEntry:
 
 
 def _queries_by_time(images: ImageSet, per_side: bool) -> dict[int, int]:
-    """Queries with a match whose time is known, by time after baseline."""
+    """Return the queries with a match whose time is known, by time after baseline."""
     scored = images.times[images.matched_query_mask(per_side)]
     times, counts = np.unique(scored[scored >= 0], return_counts=True)
     return dict(zip(times.tolist(), counts.tolist(), strict=True))

@@ -215,7 +215,7 @@ class Plan:
     def _specs(
         self, stage: Stage, replicates: Sequence[int], train: TrainConfig, bank: BankOfTrials, **parts: Any
     ) -> list[TrialSpec]:
-        """The trials of one training; all are copies of the first, since to validate each takes a while."""
+        """Return the trials of one training; all are copies of the first, since to validate each takes a while."""
         first = TrialSpec.model_validate(
             parts
             | {

@@ -115,7 +115,7 @@ class StudyStatus:
         return TextTable(("arm or reference", *numbers, "selected"), rows, frozenset(numbers))
 
     def _selected(self, arm: ArmProgress) -> str:
-        """The configuration that is selected for an arm, and its score; a dash while there is none."""
+        """Return the configuration that is selected for an arm, and its score; a dash while there is none."""
         one = self.selected.get(arm.name)
         if one is None or one.configuration is None:
             return "–"

@@ -63,7 +63,9 @@ def test_intervals_of_a_mean_keep_within_0_and_1_and_those_of_a_difference_are_t
     values, of_query = table(rng, 5, 30)
     near = values.where(values > 0.5, 1 - values) ** 0.02
     low, high = ends(crossed_mean(near, of_query).over_both)
-    assert 0 < low < near.to_numpy().mean() < high < 1
+    mean = near.to_numpy().mean()
+    assert 0 < low < mean < high < 1
+    assert special.logit(low) + special.logit(high) == pytest.approx(2 * special.logit(mean))
     found = crossed_difference(values, near, of_query, level=0.9)
     assert found.over_both.df is not None
     assert found.over_both.se is not None

@@ -39,7 +39,7 @@ class SmoothTriplet(Loss):
     tau: PositiveFloat = 0.1
 
     def build(self, embedding_dim: int, classes: int) -> LossModule:
-        """The module; `embedding_dim` and `classes` are for losses with weights of their own."""
+        """Return the module; `embedding_dim` and `classes` are for losses with weights of their own."""
         return SmoothTripletLoss(self.tau)
 
 
@@ -51,7 +51,7 @@ class SmoothTripletLoss(LossModule):
         self._tau = tau
 
     def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
-        """The loss of a batch of unit embeddings; `batch.delta` is φ_ap − φ_an, and every triplet is active."""
+        """Return the loss of a batch of unit embeddings; `batch.delta` is φ_ap − φ_an, and every triplet is active."""
         terms = self._tau * softplus((margins.triplet_margin(batch.delta) - batch.delta) / self._tau)
         return LossOutput(mean_over_triplets(terms, batch.index), batch.index.valid.sum())
 
@@ -65,11 +65,11 @@ class HalfCosine(MarginConfig):
     epochs: PositiveInt = 10
 
     def check(self, uses_beta: bool) -> None:
-        """It gives no β: refuse a loss that uses one."""
+        """Refuse a loss that uses one."""
         check_beta("beta", None, uses_beta)
 
     def build(self) -> MarginSchedule:
-        """The schedule at the start of a training."""
+        """Return the schedule at the start of a training."""
         return HalfCosineSchedule(self)
 
 

@@ -1,4 +1,4 @@
-"""Where trials run: in this process, or on Ray.
+"""The places where trials run: in this process, or on Ray.
 
 Ray reads settings from the environment when it is imported, so that they are made here, before any module of this
 package imports it; what the user has set stays.

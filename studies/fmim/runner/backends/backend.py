@@ -1,4 +1,4 @@
-"""Where trials run, and how many at once."""
+"""The places where trials run, and how many at once."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class StudyTrainable(tune.Trainable):
 
 
 class PlanSearcher(Searcher):
-    """Gives Tune the driver's trials; it searches nothing itself."""
+    """Tune's source of the driver's trials; it searches nothing itself."""
 
     def __init__(self, driver: Driver) -> None:
         super().__init__(metric="done", mode="max")

@@ -19,9 +19,9 @@ from typing import Any, Literal
 from fmim_core.machine import cores, free_processes, open_files
 
 START_S, JOIN_S, CONNECT_S = 60.0, 30.0, 5.0
-"""How long a cluster of our own may take to start, one of others to let us in, and its machine to answer at all."""
+"""Seconds that a cluster of our own may take to start, one of others to let us in, and its machine to answer at all."""
 PROCESSES, PROCESSES_PER_CORE, FILES, FILES_PER_CORE = 200, 50, 48, 16
-"""What Ray needs, threads among the processes: it was measured with 190 and 55 on 2 cores, before its workers train."""
+"""The needs of Ray, threads among the processes: measured were 190 and 55 on 2 cores, before its workers train."""
 LONGEST_TEMPORARY = 107 - len("/ray/session_2000-01-01_00-00-00_000000_0000000/sockets/plasma_store")
 """Characters: the path of a Unix socket has 107."""
 

@@ -1,4 +1,4 @@
-"""How the program ends when it is asked to."""
+"""The end of the program when it is asked to."""
 
 from __future__ import annotations
 

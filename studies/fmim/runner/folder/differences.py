@@ -1,4 +1,4 @@
-"""What is different between a study as its folder has it and the plan that is to go on with it."""
+"""The differences between a study as its folder has it and the plan that is to go on with it."""
 
 from __future__ import annotations
 

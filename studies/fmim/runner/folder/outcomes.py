@@ -1,4 +1,4 @@
-"""What the records in a study's folder say of the trials of a plan."""
+"""The outcomes of a plan's trials, by the records in a study's folder."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Replicate:
 
 
 def find_replicate(out: Path, arm: str, seed: int) -> Replicate:
-    """The replicate of an arm's selected configuration with that fresh seed, from 0.
+    """Return the replicate of an arm's selected configuration with that fresh seed, from 0.
 
     Raises:
         ValueError: not a study's folder, no such arm, an arm that has selected nothing yet, or no completed replicate
@@ -52,7 +52,7 @@ def find_replicate(out: Path, arm: str, seed: int) -> Replicate:
 
 
 def completed_replicates(out: Path, study: StudyFile, arm: str) -> dict[int, Record]:
-    """The completed replicates of the arm's winner, by seed."""
+    """Return the completed replicates of the arm's winner, by seed."""
     path = out / "selection.json"
     selected = (SelectionFile.read(path) if path.exists() else SelectionFile()).arms.get(arm)
     if selected is None or selected.number is None:

@@ -1,4 +1,4 @@
-"""What a run writes into a study's folder beside its records: study.json, surfaces and the images that are shown."""
+"""The files of a study's folder beside its records: study.json, surfaces, and the images that a report shows."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was measured: each training by `training_key`, and the seconds that the runner adds to trials.
+    """The measurements: each training by `training_key`, and the seconds that the runner adds to trials.
 
     Args:
         around: before the first trial and after the last.
@@ -143,7 +143,7 @@ class Probes:
 
     @property
     def exhausted(self) -> bool:
-        """Whether no probe is left."""
+        """Return whether no probe is left."""
         return self._begun == self.number
 
     def next(self) -> TrialSpec | None:

@@ -33,7 +33,7 @@ Taken = tuple[TrialSpec, str]
 
 @dataclass(frozen=True)
 class Reused:
-    """How many trials of a plan take the record of an equal one.
+    """The number of trials of a plan that take the record of an equal one.
 
     Args:
         reused, planned: by stage. Of replicates the most there can be, since their winners are not known.

@@ -17,7 +17,7 @@ from fmim_core.trial.spec import TrialSpec
 
 
 class SharedRecords:
-    """Gives trials the record of an equal one: of this study if it has one, else of another.
+    """The records that trials share: each takes that of an equal one, of this study if it has one, else of another.
 
     It is asked when a trial's turn comes, so that no replicate takes a record before its arm's winner is fixed. Of
     equal trials in this study one is trained; the others wait until it is over, while whatever else is due runs. If it
@@ -50,7 +50,7 @@ class SharedRecords:
 
     @property
     def waiting(self) -> bool:
-        """Whether a trial waits for an equal one, or has done so and is yet to be looked at again."""
+        """Return whether a trial waits for an equal one, or has done so and is yet to be looked at again."""
         return bool(self._waiting or self._released)
 
     def next_released(self) -> TrialSpec | None:

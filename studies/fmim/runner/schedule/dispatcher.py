@@ -90,17 +90,17 @@ class Dispatcher:
 
     @property
     def selections(self) -> dict[str, Selection]:
-        """What is selected for the study so far, by arm."""
+        """Return what is selected for the study so far, by arm."""
         return {arm: selection for (split, arm), selection in self._selections.items() if not split}
 
     @property
     def exhausted(self) -> bool:
-        """Whether no trial is left and none can follow."""
+        """Return whether no trial is left and none can follow."""
         return not (self._ready or self._shared.waiting) and all(search.over for search in self._searches.values())
 
     @property
     def complete(self) -> bool:
-        """Whether every arm has a winner, on every split, and every trial a final record."""
+        """Return whether every arm has a winner, on every split, and every trial a final record."""
         final = all(outcome.final for outcome in self._outcomes.values())
         winners = [selection.number for selection in self._selections.values()]
         return final and self.exhausted and self._all_selected and None not in winners

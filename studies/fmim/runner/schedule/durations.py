@@ -1,4 +1,4 @@
-"""How long trials take, learnt from those that are over, and how long many of them take together."""
+"""The durations of trials, learnt from those that are over, and how long many of them take together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class Durations:
-    """What trials take by their length: as those of the same arm and stage if any are over, else of the arm, else all.
+    """The time that trials take by their length: as in their arm and stage if any are over, else in the arm, or in all.
 
     A length is in the units of a plan, comparable within it.
     """

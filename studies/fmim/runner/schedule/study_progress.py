@@ -1,4 +1,4 @@
-"""How far a study is: counted from what is over and what runs, alike for the process that runs it and for others."""
+"""The progress of a study: counted from what is over and what runs, for the process that runs it and for others."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NONE_REUSED = TrialCounts(search=0, replicate=0)
 
 @dataclass
 class ArmProgress:
-    """How far an arm is, or a reference: its trials by status, and its best validation value of a fold so far.
+    """The progress of an arm, or of a reference: its trials by status, and its best validation value of a fold so far.
 
     search, replicates: the most trials there can be as far as is known: where the first fold screens, a configuration
     that does not survive it has that one trial. The replicate that ends another search split is there only if its
@@ -78,7 +78,7 @@ class ArmProgress:
 
     @property
     def predictable(self) -> bool:
-        """Whether it is known how long its search is; where it stops trials, once it has decided on a few."""
+        """Return whether it is known how long its search is; where it stops trials, once it has decided on a few."""
         return not self.screens or len(self.first_folds) >= min(DECIDED, self.configurations)
 
     def count(self, outcome: Outcome, share: float) -> None:
@@ -103,7 +103,7 @@ class ArmProgress:
 
 
 class StudyProgress:
-    """How far a study is; it can watch its trials, and be asked meanwhile by another thread.
+    """The progress of a study; it can watch its trials, and be asked meanwhile by another thread.
 
     Args:
         lengths: of trials, by arm.

@@ -55,7 +55,7 @@ class ArmSearch:
 
     @property
     def over(self) -> bool:
-        """Whether no trial is left and none can follow."""
+        """Return whether no trial is left and none can follow."""
         return self._all_proposed and not self._due
 
     @property

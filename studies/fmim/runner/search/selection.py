@@ -13,7 +13,7 @@ from fmim_spaces.domain import Configuration
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is kept of a record once its trial is over; ten thousand whole ones, an epoch a row, would be a GB.
+    """The part that is kept of a record once its trial is over; ten thousand whole ones, an epoch a row, would be a GB.
 
     validation: metric → value on the held-out fold. by_epoch: validation mAP, which a stopping rule goes by.
     startup_s, wall_s, epochs: what it cost. reused: whether an equal trial ran instead.
@@ -53,7 +53,7 @@ class Outcome:
 
     @property
     def ends_another_split(self) -> bool:
-        """Whether it is of a trial of the winner of another search split than the study's own."""
+        """Return whether it is of a trial of the winner of another search split than the study's own."""
         return self.search_split > 0 and self.fold is None
 
 

@@ -1,4 +1,4 @@
-"""Where MLflow keeps runs: an address that prints itself without passwords and tokens."""
+"""The place where MLflow keeps runs: an address that prints itself without passwords and tokens."""
 
 from __future__ import annotations
 

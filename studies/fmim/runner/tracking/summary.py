@@ -1,4 +1,4 @@
-"""What the parent run says of a study: each arm's means, the answer in sentences, and where more is shown."""
+"""The parent run of a study: each arm's means, the answer in sentences, and where more is shown."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _values(arm: Any, metric: str) -> Iterator[tuple[str, float]]:
 
 
 def _table(results: Any, arms: Sequence[Any]) -> str:
-    """The arms with what was selected, their means and what their searches cost."""
+    """Return the arms with what was selected, their means and what their searches cost."""
     from fmim_reports.writing.formats import configuration_text
     from fmim_reports.writing.markdown import markdown
     from fmim_reports.writing.tables import Column, Table

@@ -1,4 +1,4 @@
-"""What MLflow is told of a trial: its run's name, parameters, tags, data set and numbers."""
+"""The run of a trial in MLflow: its name, parameters, tags, data set and numbers."""
 
 from __future__ import annotations
 
