@@ -119,6 +119,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
 def test_memory_is_a_few_blocks_however_large_the_bank(tmp_path: Path) -> None:
     process = start(MEMORY, tmp_path)

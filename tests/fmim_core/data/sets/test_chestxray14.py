@@ -27,6 +27,7 @@ def real() -> Listing:
     return find_listing("chestxray14", NIH, metadata_only=True)
 
 
+@pytest.mark.slow
 @needs_nih
 def test_the_real_metadata_gives_the_papers_counts(real: Listing) -> None:
     expected = json.loads((NIH / "expected.json").read_text())

@@ -20,6 +20,7 @@ def with_flipped_bit(content: bytes, place: int) -> bytes:
     return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["zeros", "text", "bit", "bit of the start", "cut"])
 def test_a_damaged_database_is_set_aside_if_it_is_the_studys_own(damage: str, tmp_path: Path) -> None:
     named, path = TrackingAddress.of(tracked_in(tmp_path)), tmp_path / "mlflow.db"

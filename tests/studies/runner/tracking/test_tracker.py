@@ -7,6 +7,7 @@ from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
+import pytest
 from mlflow import MlflowClient
 
 from fmim.plan import Plan
@@ -38,6 +39,7 @@ def milliseconds(time: str) -> int:
     return int(datetime.fromisoformat(time).timestamp() * 1000)
 
 
+@pytest.mark.slow
 def test_a_trial_that_is_over_is_written_whole_with_its_own_times(tiny_bank: Bank, tmp_path: Path) -> None:
     ((spec, record),) = trials(tiny_bank, tmp_path)
     record = record.changed({"started_at": "2026-01-02T03:04:05.678Z", "ended_at": "2026-01-02T04:04:05.678Z"})
@@ -58,6 +60,7 @@ def test_a_trial_that_is_over_is_written_whole_with_its_own_times(tiny_bank: Ban
     assert run.data.metrics["validation/mAP_at_R"] == record.metrics.validation["mAP_at_R"]
 
 
+@pytest.mark.slow
 def test_a_fold_ensemble_shows_the_first_curve_and_each_members_validation(tiny_bank: Bank, tmp_path: Path) -> None:
     ((spec, record),) = trials(tiny_bank, tmp_path)
     rows = record.history[:3]
