@@ -24,7 +24,7 @@ mkdir -p "$out"
 code=0
 
 # -k: of these two files, the tests that need a GPU; no other file, since it may need packages that are not there.
-timeout 100 "$python" -m pytest -q -p no:cacheprovider tests/fmim_core/training/test_cuda.py tests/fmim_core/test_metric_precision.py -k "cuda or gpu" \
+timeout 100 "$python" -m pytest -q -p no:cacheprovider tests/fmim_core/training/test_cuda.py tests/fmim_core/metrics/test_metric_precision.py -k "cuda or gpu" \
     2>&1 | tee "$out/gpu.log" || code=1
 timeout 190 "$python" -m tests.benchmarks --only loss step retrieval precision --device cuda --json "$out/gpu.json" \
     2>&1 | tee -a "$out/gpu.log" || code=1
