@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,8 @@ def test_it_ends_in_order_when_its_terminal_closes(tmp_path: Path) -> None:
     write_files(tmp_path, {"one_arm.py": ONE_ARM})
     terminal, its_end = os.openpty()
     command, streams = [sys.executable, str(ROOT / "studies" / "run.py"), *COMMAND], dict.fromkeys(STREAMS, its_end)
-    process = subprocess.Popen(command, cwd=tmp_path, start_new_session=True, **streams)
+    hears = partial(signal.signal, signal.SIGHUP, signal.SIG_DFL)  # also where the tests run under nohup
+    process = subprocess.Popen(command, cwd=tmp_path, start_new_session=True, preexec_fn=hears, **streams)
     os.close(its_end)
     os.set_blocking(terminal, False)
 
