@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pypdfium2
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from fmim_reports.build import tables_of
 from fmim_reports.reading.results import read_results
@@ -62,9 +62,11 @@ def test_everything_that_can_be_pressed_does_what_it_says(browser: Browser, url:
         tables = {table.name: table for found in tables_of(read_results(reported)).values() for table in found}
         for name in ("search_cost", "power"):
             page.goto(f"{url}#{name}")
-            assert page.locator(f"#{name} table").is_visible()  # also where it was folded
-            page.locator(f"#{name} button.copy").click()
-            assert page.get_by_role("status").inner_text() == "Copied"
+            expect(page.locator(f"#{name} table")).to_be_visible()  # also where it was folded
+            button = page.locator(f"#{name} button.copy")
+            button.click()
+            expect(button).to_have_text("Copied")  # the browser copies while the page goes on
+            expect(page.get_by_role("status")).to_have_text("Copied")
             assert page.evaluate("navigator.clipboard.readText()") == latex(tables[name])
         for summary in page.locator("summary").all():
             summary.click()
@@ -82,7 +84,7 @@ def test_without_scripts_everything_is_there(browser: Browser, url: str, tmp_pat
         assert visit.page.locator("figure svg:visible").count() == 9
         assert visit.page.locator("button:visible").count() == 0
         visit.page.goto(f"{alone.as_uri()}#power")
-        assert visit.page.locator("#power table").is_visible()
+        expect(visit.page.locator("#power table")).to_be_visible()
         assert visit.errors == []
 
 
