@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from fmim_core.records import Execution, ReportSummary, StudyFile, study_path, summary_path
-from fmim_reports.page.environment import filled
+from fmim_reports.page.files import filled
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.formats import duration
 

@@ -1,15 +1,23 @@
-"""The files of figures and tables beside a page."""
+"""The files of a report: templates filled with values, figures, and tables with the size in which they are printed."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from fmim_core.records import replacing, write_bytes
+import jinja2
+from markupsafe import Markup
+
+from fmim_core.records import replacing, without_controls, write_bytes
 from fmim_reports.drawing.plotting import DrawnFigure, Plot, render
+from fmim_reports.writing.formats import to_html, to_md
 from fmim_reports.writing.latex import latex
 from fmim_reports.writing.markdown import markdown
-from fmim_reports.writing.tables import Table, csv_parts
+from fmim_reports.writing.tables import Cell, Column, Table, csv_parts
 
 
 def write_figures(plots: Iterable[Plot], source: str, report: Path) -> list[DrawnFigure]:
@@ -30,3 +38,63 @@ def write_table(table: Table, folder: Path, csv_alone: bool = False) -> None:
     if not csv_alone:
         write_bytes(folder / "tables" / f"{table.name}.md", markdown(table).encode())
         write_bytes(folder / "tables" / f"{table.name}.tex", latex(table).encode())
+
+
+def filled(template: str, **values: Any) -> bytes:
+    """Return a template of this folder filled with values; no two lines of Markdown in a row are empty."""
+    text = _environment().get_template(template).render(**values)
+    return (re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n" if template.endswith(".md.j2") else text).encode()
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """Return the templates, compiled once; names are text in them, and a value that is not there is an error."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("fmim_reports", "page"),
+        autoescape=lambda name: name is None or ".html" in name,
+        undefined=jinja2.StrictUndefined,
+        # not of markup, which has been made so
+        finalize=lambda value: without_controls(value) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(sym=lambda text: Markup(to_html(text)), md=to_md)
+    environment.globals.update(cell_class=cell_class, latex=latex, markdown=markdown, print_of=print_of)
+    return environment
+
+
+_WHOLE = 26  # characters of a text that is not broken over lines
+_POINTS, _SMALLEST = 7.5, 5.0  # of the text of printed tables
+_UPRIGHT, _ACROSS = 105, 155  # characters of the larger that a line of an A4 page holds, upright and on its side
+
+
+def cell_class(cell: Cell, column: Column) -> str:
+    """Return the class of a cell in the style sheet."""
+    return "num" if column.numeric else "whole" if len(cell.text) <= _WHOLE else ""
+
+
+@dataclass(frozen=True)
+class Print:
+    """The print of a table on A4: across a page that lies on its side if it is `wide`; `size` of its text in points.
+
+    Where even small text is too wide, words are `broken`, so that nothing is cut.
+    """
+
+    wide: bool
+    size: float
+    broken: bool
+
+
+def print_of(table: Table) -> Print:
+    """Return how a table is printed, by the characters that its columns need at least."""
+    rows = [row.cells for group in table.row_groups for row in group]
+    needed = sum(_characters(column, [row[at].text for row in rows]) for at, column in enumerate(table.columns))
+    wide = needed > _UPRIGHT
+    size = _POINTS * min(1.0, (_ACROSS if wide else _UPRIGHT) / max(needed, 1))
+    return Print(wide, max(round(size, 1), _SMALLEST), size < _SMALLEST)
+
+
+def _characters(column: Column, cells: list[str]) -> int:
+    """Return how many characters a column needs, with margins: a number is not broken, a text is between words."""
+    words = [word for text in [column.header, *([] if column.numeric else cells)] for word in text.split()]
+    return 2 + max(map(len, [*words, *(cells if column.numeric else [])]), default=0)

@@ -11,7 +11,7 @@ from importlib import resources
 from typing import Any
 
 from fmim_core.records import ArmEntry, flat
-from fmim_reports.page.environment import filled
+from fmim_reports.page.files import filled
 from fmim_reports.parts.comparisons.difference import ALPHA
 from fmim_reports.parts.comparisons.words import margin_text
 from fmim_reports.reading.plan import key_of

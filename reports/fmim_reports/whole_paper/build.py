@@ -1,18 +1,29 @@
-"""The report of the whole paper, from the folders of its studies, from their records alone."""
+"""The report of the whole paper: its tables and figures in its order, from the folders of its studies."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fmim_core.records import study_path, write_bytes
 from fmim_reports.build import status_lines
-from fmim_reports.drawing.plotting import DrawnFigure, Plot, plot_or_reason
-from fmim_reports.page.environment import filled
-from fmim_reports.page.files import write_figures, write_table
+from fmim_reports.drawing.plotting import Plot, plot_or_reason
+from fmim_reports.page.files import filled, write_figures, write_table
+from fmim_reports.parts.queries.pictures import samples_plot
+from fmim_reports.parts.training.distributions import distributions_plot
+from fmim_reports.parts.training.margins import margins_plot
+from fmim_reports.parts.training.surfaces import surfaces_plot
 from fmim_reports.reading.cost import cost_of, trained_here
 from fmim_reports.reading.results import Results, read_results
+from fmim_reports.studies import MakePlot, MakeTable
+from fmim_reports.studies.automargin_vs_grid import adatriplet_table, grid_table, heat_plot, triplet_table
+from fmim_reports.studies.baselines import ours_table, published_table, years_plot
+from fmim_reports.studies.hyperparameter_selection import selection_plot, selection_table
+from fmim_reports.studies.lambda_sweep import lambda_plot, lambda_table
+from fmim_reports.studies.margin_sensitivity import margin_plot, margin_table
+from fmim_reports.studies.training_dynamics import milestones_table
 from fmim_reports.whole_paper.differences import (
     Row,
     agreement_table,
@@ -21,7 +32,6 @@ from fmim_reports.whole_paper.differences import (
     differences_table,
     reason_sentences,
 )
-from fmim_reports.whole_paper.items import ITEMS, PaperItem
 from fmim_reports.writing.captions import data_phrase, reuse_sentence, source_line
 from fmim_reports.writing.columns import under
 from fmim_reports.writing.tables import Column, Table
@@ -31,14 +41,37 @@ QUESTION = "Which numbers of the paper come out here, and what may explain those
 
 
 @dataclass(frozen=True)
-class ShownItem:
-    """A table or figure of the paper with ours; `missing` says why there is none, `not_drawn` why a figure is not."""
+class PaperItem:
+    """A table or figure of the paper: what it is called there, what it shows, and what of which study stands for it."""
 
-    item: PaperItem
-    tables: Sequence[Table] = ()
-    figures: Sequence[DrawnFigure] = ()
-    not_drawn: Sequence[str] = ()
-    missing: str = ""
+    label: str
+    shows: str
+    study: str
+    tables: tuple[MakeTable, ...] = ()
+    figures: tuple[MakePlot, ...] = ()
+
+
+ITEMS = (
+    PaperItem("Fig. 1(a)", "what each loss finds first", "baselines", figures=(samples_plot,)),
+    PaperItem("Fig. 1(b, c)", "surfaces of the losses", "training_dynamics", figures=(surfaces_plot,)),
+    PaperItem("Fig. 2(a)", "sensitivity to ε", "margin_sensitivity", (margin_table,), (margin_plot,)),
+    PaperItem("Fig. 2(b, c), Fig. 3(b)", "Δ and φ_an in training", "training_dynamics", figures=(distributions_plot,)),
+    PaperItem("Fig. 3(a)", "margins and loss in training", "training_dynamics", (milestones_table,), (margins_plot,)),
+    PaperItem("Table 1(a)", "the weight λ", "lambda_sweep", (lambda_table,), (lambda_plot,)),
+    PaperItem("Table 1(b)", "ways to set the triplet loss's margin", "automargin_vs_grid", (triplet_table,)),
+    PaperItem("Table 1(c)", "ways to set AdaTriplet's margins", "automargin_vs_grid", (adatriplet_table,)),
+    PaperItem("Fig. 4", "losses by years after baseline", "baselines", figures=(years_plot,)),
+    PaperItem(
+        "Suppl. Table 1(b)",
+        "selected hyperparameters",
+        "hyperparameter_selection",
+        (selection_table,),
+        (selection_plot,),
+    ),
+    PaperItem("Suppl. Table 3", "grid search against AutoMargin", "automargin_vs_grid", (grid_table,), (heat_plot,)),
+    PaperItem("Suppl. Tables 4 and 5", "losses by years after baseline", "baselines", (ours_table, published_table)),
+)
+"""Nothing is trained for Suppl. Table 1(a), which lists augmentations, or Suppl. Table 2, which describes data sets."""
 
 
 def build_paper(out: Path) -> Path:
@@ -56,7 +89,7 @@ def build_paper(out: Path) -> Path:
     report, found, any_study = out / "report", differences(studies), next(iter(studies.values()))
     items = [_shown(item, studies, report) for item in ITEMS]
     own = {"overview": agreement_table(found), "differences": differences_table(found), "studies": _table(studies)}
-    for table in (*own.values(), *(table for shown in items for table in shown.tables)):
+    for table in (*own.values(), *(table for shown in items for table in shown["tables"])):
         write_table(table, report)
     missing = [name for name in names if name not in studies]
     warnings = [f"Not run yet: {', '.join(missing)}."] if missing else []
@@ -79,14 +112,16 @@ def _lead(found: Sequence[Row]) -> str:
     ).format(**counted(found))
 
 
-def _shown(item: PaperItem, studies: Mapping[str, Results], report: Path) -> ShownItem:
+def _shown(item: PaperItem, studies: Mapping[str, Results], report: Path) -> dict[str, Any]:
+    """Return a table or figure of the paper with ours for the page, and why one of ours is not there."""
+    shown: dict[str, Any] = {"item": item, "tables": [], "figures": [], "not_drawn": [], "missing": ""}
     if item.study not in studies:
-        return ShownItem(item, missing=f"The study {item.study} has not run yet.")
+        return shown | {"missing": f"The study {item.study} has not run yet."}
     results = studies[item.study]
     plots = [plot_or_reason(make, results) for make in item.figures]
     figures = write_figures([plot for plot in plots if isinstance(plot, Plot)], source_line(results), report)
     not_drawn = [f"Figure not drawn: {plot}." for plot in plots if not isinstance(plot, Plot)]
-    return ShownItem(item, [make(results) for make in item.tables], figures, not_drawn)
+    return shown | {"tables": [make(results) for make in item.tables], "figures": figures, "not_drawn": not_drawn}
 
 
 def _table(studies: Mapping[str, Results]) -> Table:

@@ -5,22 +5,58 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 from typing import Any
 
 from scipy.stats import spearmanr
 
+from fmim_core.records import ArmEntry, flat
+from fmim_reports.reading import published
 from fmim_reports.reading.results import Results
 from fmim_reports.studies import contents_of
-from fmim_reports.whole_paper.items import PUBLISHED_NUMBERS, PublishedNumbers
-from fmim_reports.whole_paper.reasons import reasons
+from fmim_reports.writing.captions import data_phrase
 from fmim_reports.writing.columns import under
 from fmim_reports.writing.tables import Column, Table
 
 WITHIN, UNEXPLAINED = "within 2 SE", "unexplained"
 STANDARD_ERRORS = 2.0
 Row = Mapping[str, Any]
+PAPER_DATA = "oai"
+PAPER_TEST_PROTOCOL = "fold_ensemble"
+PAPER_TRAINING: Mapping[str, Any] = {
+    "model.kind": "resnet18",
+    "model.weights": "imagenet",
+    "model.embedding_dim": 128,
+    "augmentation.crop": 256,
+    "batches.subjects_per_batch": 32,
+    "batches.images_per_subject": 4,
+    "learning_rate": 1e-4,
+    "weight_decay": 1e-4,
+    "epochs": 100,
+    "keep": "best",
+}
+"""The paper's training, section 4.1 and Suppl. Table 1(a); `keep` as in its authors' code."""
+
+
+@dataclass(frozen=True)
+class PublishedNumbers:
+    """Single numbers of the paper that a study has as well: where they stand, and on what each of the two is."""
+
+    study: str
+    label: str
+    published_on: str
+    ours_on: str
+
+
+PUBLISHED_NUMBERS = (
+    PublishedNumbers("lambda_sweep", "Table 1(a)", "validation folds", "test set"),
+    PublishedNumbers("automargin_vs_grid", "Tables 1(b) and 1(c)", "validation folds", "test set"),
+    PublishedNumbers("margin_sensitivity", "Fig. 2(a)", "validation folds", "validation folds"),
+    PublishedNumbers("hyperparameter_selection", "Suppl. Table 3", "validation folds", "validation folds"),
+    PublishedNumbers("baselines", "Suppl. Table 4", "test set", "test set"),
+)
 
 
 def differences(studies: Mapping[str, Results]) -> list[Row]:
@@ -59,6 +95,30 @@ def _of_study(results: Results, numbers: PublishedNumbers) -> Iterator[Row]:
 def _percent(fraction: float) -> float:
     """Return it without the digits that multiplying adds."""
     return round(100 * fraction, 9)
+
+
+def reasons(results: Results, numbers: PublishedNumbers, arm: ArmEntry) -> dict[str, str]:
+    """Return the known differences of an arm's values from the paper's by name, with what they are.
+
+    Each may explain a difference, and none says how much of it.
+    """
+    study, ours, theirs = results.study, numbers.ours_on, numbers.published_on
+    here = dict(flat(study.train))
+    other = [f"{name} {here.get(name)} ({it})" for name, it in PAPER_TRAINING.items() if here.get(name) != it]
+    found: dict[str, str] = {}
+    if study.data.kind != PAPER_DATA:
+        found["other images"] = f"ours are {data_phrase(results)}; the paper's are knee radiographs of the OAI"
+    if other:
+        found["other training"] = f"ours, and in brackets the paper's: {', '.join(other)}"
+    if ours == "test set" and study.test_protocol != PAPER_TEST_PROTOCOL:
+        found["other test protocol"] = (
+            "ours tests one model a seed, trained on all development subjects; the paper averages five fold models"
+        )
+    if ours != theirs:
+        found["other subjects"] = f"ours are on the {ours}, the paper's on its {theirs}"
+    if notes := published.footnotes([published.loss_name(arm)]):
+        found["released code"] = " ".join(notes)
+    return found
 
 
 def explanation(difference: float, se: float | None, published_se: float | None, known: Mapping[str, str]) -> str:

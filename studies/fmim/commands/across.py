@@ -23,8 +23,8 @@ def compare(
     """Say in what studies differ, show their arms side by side, and test the differences to the first study."""
     folders = [study_folder(study) for study in studies]
     folder = None if out is None else new_folder("--out", out)
-    from fmim_reports.across.as_json import comparison_as_json
     from fmim_reports.across.differences import differences
+    from fmim_reports.across.page import comparison_as_json
     from fmim_reports.across.studies import read_studies
 
     read = read_studies(folders)

@@ -8,8 +8,7 @@ from itertools import groupby
 from fmim.printing.console import TextConsole
 from fmim.printing.table import TextTable
 from fmim_reports.across.differences import StudyDifference, not_compared
-from fmim_reports.across.settings import differing
-from fmim_reports.across.studies import ComparedStudy, arm_groups
+from fmim_reports.across.studies import ComparedStudy, arm_groups, differing
 from fmim_reports.writing.formats import NOTHING, configuration_text, duration, mean_se_text, p_text, points
 
 LONG = 40  # characters of a setting's value; of a longer one the beginning is shown

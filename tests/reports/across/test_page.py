@@ -8,11 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fmim_reports.across.as_json import comparison_as_json
 from fmim_reports.across.differences import differences
-from fmim_reports.across.page import arms_table, write_comparison
-from fmim_reports.across.settings import differing
-from fmim_reports.across.studies import read_studies
+from fmim_reports.across.page import arms_table, comparison_as_json, write_comparison
+from fmim_reports.across.studies import differing, read_studies
 from tests.reports.across.conftest import of_study
 from tests.support.factories import make_out
 from tests.support.file_contents import edit

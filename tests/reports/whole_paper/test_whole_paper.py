@@ -10,10 +10,15 @@ from pathlib import Path
 import pytest
 
 from fmim_reports.reading.results import read_results
-from fmim_reports.whole_paper.build import build_paper
-from fmim_reports.whole_paper.differences import UNEXPLAINED, WITHIN, differences, explanation, order_agreement
-from fmim_reports.whole_paper.items import ITEMS
-from fmim_reports.whole_paper.reasons import PAPER_TRAINING
+from fmim_reports.whole_paper.build import ITEMS, build_paper
+from fmim_reports.whole_paper.differences import (
+    PAPER_TRAINING,
+    UNEXPLAINED,
+    WITHIN,
+    differences,
+    explanation,
+    order_agreement,
+)
 from fmim_spaces.domain import nested
 from tests.support.factories import best, level, make_out
 from tests.support.file_contents import edit

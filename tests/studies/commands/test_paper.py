@@ -13,7 +13,8 @@ from fmim.commands.paper import PAPER_STUDIES, SELECTION, Paper
 from fmim.plan import Plan
 from fmim.printing.console import TextConsole
 from fmim_core.data.bank.bank import Bank
-from fmim_reports.whole_paper.items import ITEMS, PUBLISHED_NUMBERS
+from fmim_reports.whole_paper.build import ITEMS
+from fmim_reports.whole_paper.differences import PUBLISHED_NUMBERS
 from tests.support.factories import make_out
 from tests.support.file_contents import by_arm, selection_content, write
 
