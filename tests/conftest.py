@@ -17,9 +17,9 @@ from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.machine import cores
 from fmim_core.training.config import TrainConfig
 from tests.support.browser import browser
-from tests.support.out_folders import no_figures
+from tests.support.own_files import own_code
 from tests.support.program import fmim_here
-from tests.support.registering import own_code
+from tests.support.reports import no_figures
 
 __all__ = ["browser", "fmim_here", "no_figures", "own_code"]  # fixtures for all
 

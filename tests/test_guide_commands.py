@@ -27,9 +27,8 @@ from fmim_core.data.sets.manifest_settings import read_settings
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.models.torchvision_networks import TorchvisionBackbone
-from tests.support.image_folders import folder_of
-from tests.support.mini_study import MINI_STUDY, mini_plan, options_in, run_here
-from tests.support.mlflow_databases import tracked_in
+from tests.support.manifests import folder_of
+from tests.support.mini_study import MINI_STUDY, mini_plan, options_in, run_here, tracked_in
 from tests.support.nih_folders import longitudinal
 from tests.support.paths import GUIDES, ROOT
 from tests.support.program import Program

@@ -9,12 +9,24 @@ from pathlib import Path
 import torch
 
 from tests.benchmarks.measurement import Measurement
-from tests.benchmarks.programs import programs
 from tests.support.factories import make_out
-from tests.support.imports import Imported, imports_of
+from tests.support.program import Imported, imports_of
 
 BARE = ("-c", "import torch")
 SHOWN = 15  # modules, those that take longest
+SLOW = frozenset({"torch._dynamo", "mlflow", "optuna", "matplotlib", "seaborn", "scipy"})
+"""What takes a second or more to import, and neither a command nor a training needs at its start."""
+COMMANDS = SLOW | {"torch", "ray", "pandas"}
+
+
+def programs(out: Path) -> dict[str, tuple[tuple[str, ...], frozenset[str]]]:
+    """Python's arguments, and modules that are not imported, by what is started; `out` is a study's folder."""
+    return {
+        "fmim --help": (("-m", "fmim", "--help"), COMMANDS),
+        "fmim list": (("-m", "fmim", "list"), COMMANDS),
+        "fmim status OUT": (("-m", "fmim", "status", str(out)), COMMANDS),
+        "a trial's worker": (("-c", "import fmim_core.trial.trial"), SLOW | {"ray"}),  # a bank's index is pandas'
+    }
 
 
 def measure(device: torch.device, repeats: int = 5) -> Iterator[Measurement]:

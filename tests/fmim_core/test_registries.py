@@ -24,7 +24,7 @@ from fmim_core.training.config import TrainConfig
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import EpochStatistics, StatisticsCollector
 from tests.conftest import tiny_config
-from tests.support.registering import register_for_a_test
+from tests.support.own_files import register_for_a_test
 
 REGISTRIES: list[Registry[Any]] = [LOSSES, MARGINS, BACKBONES, DATA_SETS, REFERENCES]
 EXAMPLES: dict[str, dict[str, Any]] = {

@@ -17,11 +17,10 @@ from fmim_reports.parts.years import year_plot
 from fmim_reports.reading.results import read_results
 from fmim_reports.studies import Contents, contents_of, parts_of_every_study
 from tests.support.declared import make_declared_out
-from tests.support.drawn import figure_names
 from tests.support.factories import make_out
 from tests.support.file_contents import edit
-from tests.support.out_folders import tables_alone
 from tests.support.paths import ROOT
+from tests.support.reports import figure_names, tables_alone
 
 GUIDE = (ROOT / "reports" / "README.md").read_text(encoding="utf-8")
 

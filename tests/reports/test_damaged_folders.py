@@ -14,8 +14,8 @@ from fmim_core.records import SCHEMA, json_text
 from fmim_reports.build import build_report, status_lines
 from fmim_reports.reading.results import read_results
 from tests.support.factories import write_record
-from tests.support.file_contents import by_arm, edit, spoil, write
-from tests.support.out_folders import record, table, tables_alone
+from tests.support.file_contents import by_arm, edit, record, spoil, write
+from tests.support.reports import table, tables_alone
 
 
 def test_failed_diverged_and_missing_trials_are_shown_and_not_averaged(out: Path) -> None:

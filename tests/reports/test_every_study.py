@@ -19,9 +19,9 @@ from fmim_reports.studies import contents_of
 from fmim_reports.writing.captions import source_line
 from fmim_reports.writing.sections import Section
 from tests.support.declared import make_declared_out
-from tests.support.drawn import cut_off, touching
+from tests.support.file_contents import NETWORK, PIXELS, add_references
 from tests.support.query_files import with_queries
-from tests.support.references import NETWORK, PIXELS, add_references
+from tests.support.reports import cut_off, touching
 
 pytestmark = pytest.mark.slow
 

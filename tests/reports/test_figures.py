@@ -18,10 +18,9 @@ from fmim_reports.reading.results import Results, read_results
 from fmim_reports.reading.summary import arm_summaries, on_validation, query_times
 from fmim_reports.studies.automargin_vs_grid import heat_plot
 from fmim_reports.studies.hyperparameter_selection import selection_plot
-from tests.support.drawn import bands, intervals, lines, panels, plots_of
 from tests.support.factories import MARGINS, make_out
 from tests.support.file_contents import spoil
-from tests.support.out_folders import tables_alone
+from tests.support.reports import bands, intervals, lines, panels, plots_of, tables_alone
 
 ARMS = ["triplet_grid", "triplet_automargin", "adatriplet_grid", "adatriplet_automargin"]
 

@@ -22,12 +22,11 @@ from fmim_reports.drawing.plotting import Plot, drawn
 from fmim_reports.writing.formats import to_figure, to_md, to_tex
 from fmim_reports.writing.tables import Column, Table, to_csv
 from tests.support.browser import visited
-from tests.support.elements import elements
 from tests.support.factories import make_out
-from tests.support.file_contents import edit, spoil, write
-from tests.support.out_folders import record
+from tests.support.file_contents import edit, record, spoil, write
 from tests.support.program import Program
 from tests.support.query_files import with_queries
+from tests.support.reports import elements
 
 RUNS = "document.title='it ran'"
 NASTY = (

@@ -18,9 +18,8 @@ from fmim_reports.build import tables_of
 from fmim_reports.loaded import StudyResults, load
 from fmim_reports.writing.tables import to_csv
 from tests.support.factories import best, make_out
-from tests.support.file_contents import edit, spoil
+from tests.support.file_contents import NETWORK, PIXELS, add_references, edit, spoil
 from tests.support.query_files import with_queries
-from tests.support.references import NETWORK, PIXELS, add_references
 
 ARMS = ["triplet_q1", "triplet_grid", "triplet_automargin"]
 PARTS = ("startup_s", "data_s", "train_s", "eval_s", "lost_s", "wall_s", "epochs", "images", "resumed")

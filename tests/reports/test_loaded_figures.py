@@ -21,10 +21,10 @@ from fmim_reports.drawing.plotting import NothingToDraw, render
 from fmim_reports.loaded import StudyResults, load
 from fmim_reports.parts.years import year_plot
 from fmim_reports.writing.captions import source_line
-from tests.support.drawn import bands, lines
 from tests.support.factories import make_out
 from tests.support.paths import ROOT
 from tests.support.query_files import with_queries
+from tests.support.reports import bands, lines
 
 GUIDE = (ROOT / "reports" / "README.md").read_text(encoding="utf-8")
 OTHER_LOOK = {"font.size": 20, "xtick.labelsize": 18, "ytick.color": "red", "axes.grid": False}

@@ -21,7 +21,7 @@ from fmim_reports.reading.results import read_results
 from fmim_reports.stats import expected_best
 from tests.support.factories import best, level, make_out
 from tests.support.file_contents import edit
-from tests.support.out_folders import table, tables_alone
+from tests.support.reports import table, tables_alone
 
 LOWER = Metric("error", "error rate", higher_is_better=False)
 OFFSET = -0.08  # CMC top-1 minus mAP in the synthetic records

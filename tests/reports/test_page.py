@@ -9,10 +9,9 @@ from pathlib import Path
 from fmim_reports.build import build_report
 from fmim_reports.parts.verdict import verdict_of_comparisons
 from fmim_reports.reading.results import read_results
-from tests.support.elements import elements
 from tests.support.factories import make_out
-from tests.support.file_contents import edit
-from tests.support.out_folders import record
+from tests.support.file_contents import edit, record
+from tests.support.reports import elements
 
 
 def test_verdict_says_numbers_data_and_what_is_not_shown(out: Path) -> None:

@@ -12,8 +12,8 @@ from fmim_reports.reading.plan import key_of
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.formats import configuration_text, decimal, mean_se_text, points, to_html, to_md, to_tex
 from tests.support.factories import N_S, SPACES, best, configurations, level, make_out
-from tests.support.file_contents import YEARS, spoil
-from tests.support.out_folders import record, table, tables_alone
+from tests.support.file_contents import YEARS, record, spoil
+from tests.support.reports import table, tables_alone
 
 COLUMNS = (
     "arm,arm_label,loss,group,search,n_s,trials,epochs,device_seconds,"

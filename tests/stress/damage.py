@@ -35,9 +35,9 @@ from fmim_reports.reading.results import read_results
 from fmim_spaces.domain import Space, Uniform
 from fmim_spaces.searchers import Random
 from tests.stress.outcome import Outcome
-from tests.support.comparison import comparable_records
+from tests.support.documents import comparable_records
 from tests.support.mini_study import MINI_STUDY, mini_plan, options_in, run_here
-from tests.support.out_folders import tables_alone
+from tests.support.reports import tables_alone
 
 TIMES = 1000  # at most, drawn from all; there are fewer files
 WAYS = ("emptied", "zeros", "one bit flipped")

@@ -37,9 +37,8 @@ from fmim_reports.reading.results import read_results
 from tests.stress.drawing import NUMBERS, TEXTS, Draw, harmed, says_what, texts
 from tests.stress.guarded import Wrong, refuses
 from tests.stress.outcome import Outcome
-from tests.support.calibration import CALIBRATION
-from tests.support.factories import make_out
-from tests.support.image_folders import GOOD, folder_of
+from tests.support.factories import CALIBRATION, make_out
+from tests.support.manifests import GOOD_ROWS, folder_of
 
 TIMES = 40
 INPUTS = 250
@@ -197,7 +196,7 @@ def try_command_line(draw: Draw, folder: Path) -> bool:
     """Try a command line that can be, with a few words of it otherwise; none of them trains."""
     if not (folder / "out").exists():
         make_out(folder / "out", arms=ARMS, folds=2, replicates=2)
-        folder_of(folder / "images", GOOD)
+        folder_of(folder / "images", GOOD_ROWS)
         (folder / "table.csv").write_text("image,subject,months\nimages/none.png,a,0\n")
         (folder / "file").write_text("no folder\n")
         (folder / "my.py").write_text("STUDY = 1 / 0\n")

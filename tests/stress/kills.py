@@ -22,7 +22,7 @@ from fmim.runner.ending.exit_codes import DONE
 from fmim_core.records import Record, read_records
 from tests.stress.outcome import Outcome
 from tests.stress.processes import WORKER, Nodes, first, kill, marked, nodes, seconds_until, slowdown, start
-from tests.support.comparison import comparable_records
+from tests.support.documents import comparable_records
 
 TIMES = 50
 STUDY = (

@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from fmim_core.machine import cores
 from tests.support.paths import ROOT
-from tests.support.services import free_port, wait_for
+from tests.support.program import free_port, wait_for
 
 MARK = "FMIM_STRESS"
 WORKER = "Trainable.train"  # what Ray calls a process in the middle of an epoch

@@ -14,11 +14,11 @@ from fmim.commands.options import Options
 from fmim.runner.ending.exit_codes import DONE
 from fmim_core.records import StudyFile, read_records
 from tests.stress.processes import marked, seconds_until, start
-from tests.support.comparison import comparable_records
+from tests.support.documents import comparable_records
 from tests.support.mini_study import run_here
-from tests.support.out_folders import without_figures
 from tests.support.own_files import ONE_ARM, write_files
 from tests.support.program import Program
+from tests.support.reports import without_figures
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_code")]
 STUDY = "one_arm"  # 8 trials in the search, 2 replicates, 4 of references

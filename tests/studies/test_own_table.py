@@ -13,10 +13,10 @@ from fmim.printing.console import TextConsole
 from fmim.runner.ending.exit_codes import DONE
 from fmim_core.records import StudyFile, read_records, study_path
 from fmim_reports.reading.results import Results, read_results
-from tests.support.image_folders import folder_of
+from tests.support.manifests import folder_of
 from tests.support.mini_study import mini_plan, options_in, run_here
-from tests.support.out_folders import table
 from tests.support.query_files import queries_by
+from tests.support.reports import table
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,8 @@ from fmim.runner.ending.exit_codes import DONE
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import StudyFile, read_records
 from fmim_reports.build import build_report
-from tests.support.comparison import comparable_records
-from tests.support.image_folders import folder_of
+from tests.support.documents import comparable_records
+from tests.support.manifests import folder_of
 from tests.support.mini_study import mini_plan, run_here
 
 HERE = Options(

@@ -11,7 +11,7 @@ import fmim
 from fmim_core.losses.base import LOSSES
 from fmim_core.losses.triplet import Triplet
 from tests.support.mini_study import MINI
-from tests.support.registering import register_for_a_test
+from tests.support.own_files import register_for_a_test
 
 STUDY = fmim.Study(
     name="two_arms",

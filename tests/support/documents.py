@@ -1,10 +1,23 @@
-"""Documents, or parts of them, with every entry: an epoch's row, a trial's record, a fold, an execution."""
+"""Documents, or parts of them, with every entry; and records without what may differ between two runs of one plan."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from fmim_core.records import Cost, EpochRow, Execution, FoldEntry, Metrics, Record, Status, Stopped
+from fmim_core.records import (
+    Cost,
+    EpochRow,
+    Execution,
+    FoldEntry,
+    Metrics,
+    Proposal,
+    ProposalsFile,
+    Record,
+    Status,
+    Stopped,
+    read_records,
+)
 from fmim_core.trial.spec import TrialSpec
 
 AT = "2026-01-01T00:00:00.000Z"
@@ -60,3 +73,33 @@ def fold_entry(fold: int) -> FoldEntry:
 def execution(slots: int = 2) -> Execution:
     """An execution that has not ended."""
     return Execution(started_at=AT, slots=slots, backend="inline", device="cpu", tracking_uri="sqlite:////nowhere.db")
+
+
+VARIES = {"started_at", "ended_at", "test_opened_at", "peak_memory", "environment", "attempts", "reused_from"}
+
+
+VARIES_IN_COST = {"startup_s", "data_s", "train_s", "eval_s", "lost_s", "wall_s", "energy_j", "resumed"}
+
+
+def comparable(record: Record) -> str:
+    """A record as text to the last bit (NaN equals NaN), without what may vary."""
+    content = record.to_json()
+    kept = {key: value for key, value in content.items() if key not in VARIES}
+    kept["cost"] = {key: value for key, value in content["cost"].items() if key not in VARIES_IN_COST}
+    kept["history"] = _without_seconds(content["history"])
+    kept["members"] = [member | {"history": _without_seconds(member["history"])} for member in content["members"]]
+    return repr(sorted(kept.items()))
+
+
+def _without_seconds(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in row.items() if key != "seconds"} for row in history]
+
+
+def comparable_records(out: Path) -> dict[str, str]:
+    """All records of a study's folder, by trial."""
+    return {record.trial: comparable(record) for record in read_records(out)}
+
+
+def proposals(out: Path) -> dict[str, list[Proposal]]:
+    """By the name of the arm, in the order of their numbers."""
+    return ProposalsFile.read(out / "proposals.json").arms

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fmim_core.records import json_text
+from fmim_core.records import SCHEMA, json_text
 from tests.support.file_contents import (
     EPOCHS,
     arm_content,
@@ -182,3 +182,34 @@ def _epoch(arm: str, configuration: Mapping[str, float], epoch: int, replicate: 
         phi_ap_mean=delta + phi_an,
         seconds=1.9,
     )
+
+
+FORECAST = {
+    "trials": 61,
+    "reused": 0,
+    "epochs": 366,
+    "images": 491904,
+    "wall_s": 1000.0,
+    "device_seconds": 732.0,
+    "peak_memory": 5e8,
+}
+
+
+CALIBRATION: dict[str, Any] = {
+    "schema": SCHEMA,
+    "made_at": "2026-01-02T03:00:00Z",
+    "study": "automargin_vs_grid",
+    "preset": "quick",
+    "seed": 0,
+    "replicates": 25,
+    "search_splits": 1,
+    "epochs": 6,
+    "data_fingerprint": "d" * 64,
+    "backend": "ray",
+    "device": "the CPU (no GPU is used)",
+    "slots": 2,
+    "device_share": 1.0,
+    "forecast": FORECAST,
+    "preparation_s": 1.0,
+    "calibration": {},
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -215,3 +215,56 @@ def epoch_content(epoch: int, **others: Any) -> dict[str, Any]:
         "seconds": 1.0,
     }
     return row | others
+
+
+PIXELS, NETWORK = "reference.pixels", "reference.untrained_network"
+
+
+LABELS = {PIXELS: "Raw pixels", NETWORK: "Untrained network"}
+
+
+def add_references(out: Path, values: Mapping[str, Sequence[float]], **others: Any) -> Path:
+    """References by name with the test mAP of each seed, beside all arms; `others` are in each record."""
+    study = json.loads((out / "study.json").read_text(encoding="utf-8"))
+    entries = [
+        {
+            "name": name,
+            "label": LABELS[name],
+            "about": "nothing trained",
+            "arms": [arm["name"] for arm in study["arms"]],
+            "replicates": len(by_seed),
+        }
+        for name, by_seed in values.items()
+    ]
+    edit(out / "study.json", references=entries)
+    for name, by_seed in values.items():
+        for seed, value in enumerate(by_seed):
+            content = record_content(name, {}, 0, "reference", seed, metrics_of(value, 0.05), **others)
+            write(out / "records" / f"{content['trial']}.json", content)
+    return out
+
+
+def record(out: Path, name: str) -> Path:
+    """The file of a trial's record."""
+    return out / "records" / f"{name}.json"
+
+
+def edit_cost(path: Path, **changes: Any) -> None:
+    """Overwrite some entries of a record's cost."""
+    edit(path, cost={**json.loads(path.read_text())["cost"], **changes})
+
+
+def set_differences(out: Path, pair: tuple[str, str], values: Sequence[float], metric: str = "mAP") -> None:
+    """Make these the differences, seed by seed, of a pair of selected configurations (`ARM.cNN`) in a test metric."""
+    for seed, value in enumerate(values):
+        for name, mean in zip(pair, (0.7 + value, 0.7), strict=True):
+            path = record(out, f"{name}.seed{seed}")
+            test = json.loads(path.read_text())["metrics"]["test"]
+            edit(path, metrics={"validation": None, "test": test | {metric: mean}})
+
+
+def searched_by(out: Path, arm: str, **facts: bool) -> None:
+    """Say in study.json what is true of an arm's search."""
+    study = json.loads((out / "study.json").read_text())
+    arms = [a | ({"searcher_facts": FACTS | facts} if a["name"] == arm else {}) for a in study["arms"]]
+    edit(out / "study.json", arms=arms)

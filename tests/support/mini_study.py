@@ -1,8 +1,12 @@
-"""A study of two arms that takes seconds: what the tests of the runner run."""
+"""A study of two arms that takes seconds, which the tests of the runner run, and an empty database of MLflow."""
 
 from __future__ import annotations
 
+import sqlite3
+import tempfile
+from contextlib import closing
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +16,18 @@ from fmim.declare.changes import with_changes
 from fmim.plan import Plan
 from fmim.printing.console import TextConsole
 from fmim.runner.backends.ray_cluster import RayCluster
+from fmim.runner.folder.study_file import write_study
 from fmim.runner.run import run_plan
+from fmim.runner.search.selection import given
 from fmim.runner.setup import Setup
+from fmim.runner.tracking.address import ARTIFACTS, TrackingAddress
+from fmim.runner.tracking.database import prepare
 from fmim.terminal.run_display import RunDisplay
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.sets.phantom_config import PhantomConfig
+from fmim_core.records import Execution, FixedSelection, Record, SelectionFile, now
 from fmim_core.trial.spec import TrialSpec
+from fmim_core.trial.trial import RunSettings, Trial
 from fmim_spaces.domain import Choice, Space
 
 NO_TRACKER = "http://127.0.0.1:9"
@@ -113,3 +123,33 @@ def first_replicates(plan: Plan, bank: Bank) -> list[TrialSpec]:
     """The replicates of the first arm's first configuration."""
     arm = plan.arms[0]
     return plan.replicate(arm, 0, next(arm.space.configurations()), bank)
+
+
+ARM = "adatriplet_automargin"
+
+
+def trained(out: Path, plan: Plan, bank: Bank) -> list[Record]:
+    """Write study.json, selection.json, and the records, queries and weights of the replicates."""
+    execution = Execution(started_at=now(), slots=1, backend="inline", device="cpu", tracking_uri="")
+    write_study(out, plan, bank, [], execution)
+    selection = given(next(plan.arms[0].space.configurations()), plan.study.metric)
+    SelectionFile(arms={ARM: FixedSelection(**dict(selection), selected_at=now())}).write(out / "selection.json")
+    return [Trial(spec, RunSettings(out, "cpu")).run() for spec in first_replicates(plan, bank)]
+
+
+def tracked_in(folder: Path) -> str:
+    """The address of mlflow.db in a folder, which is made there unless there is one."""
+    path = folder / "mlflow.db"
+    if not path.exists():
+        path.write_bytes(_empty())
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("UPDATE experiments SET artifact_location = ?", ((folder / ARTIFACTS).as_uri(),))
+    return f"sqlite:///{path}"
+
+
+@cache
+def _empty() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "mlflow.db")
+        prepare(TrackingAddress.of(f"sqlite:///{path}"), print)
+        return path.read_bytes()

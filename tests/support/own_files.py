@@ -1,11 +1,20 @@
-"""Files as a user writes them: a study's own, and those that a guide shows."""
+"""Files as a user writes them: a study's own, those that a guide shows, and kinds registered for one test."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+from fmim.own.code import forget_others
 from fmim.own.skeleton import write_skeleton
+from fmim_core.data.sets.base import DATA_SETS
+from fmim_core.losses.base import LOSSES
+from fmim_core.margins.base import MARGINS
+from fmim_core.models.base import BACKBONES
+from fmim_core.registry import KindConfig, Registry
 from tests.support.paths import ROOT
 
 ONE_ARM = '''"""One arm alone, of 14 trials in the preset smoke, with a small report."""
@@ -46,3 +55,23 @@ def my_study(folder: Path, *changes: tuple[str, str]) -> Path:
         text = text.replace(old, new, 1)
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def register_for_a_test(registry: Registry, cls: type[KindConfig], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register the class until the test is over."""
+    keep_registered(registry, monkeypatch)
+    registry.register(cls)
+
+
+def keep_registered(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the test is over, the kinds there are now are the only ones."""
+    monkeypatch.setattr(registry, "_classes", {kind: registry.find(kind) for kind in registry.kinds()})
+
+
+@pytest.fixture
+def own_code(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For tests that run a study's own files: modules and kinds of theirs are gone when the test is over."""
+    for registry in (LOSSES, MARGINS, BACKBONES, DATA_SETS):
+        keep_registered(registry, monkeypatch)
+    yield
+    forget_others()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -46,3 +50,49 @@ def fmim_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
         return CompletedProcess(command, code, said.out, said.err)
 
     return run
+
+
+def free_port() -> int:
+    """A port on which nobody listens now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def wait_for(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, seconds: float) -> None:
+    """Wait until a program is ready; fail with its log where it has ended, or takes longer than this."""
+    deadline = time.monotonic() + seconds
+    while not ready():
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.2)
+
+
+SOURCES = ("studies", "search_spaces", "reports", ".")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """Seconds that a module took: `alone`, and with all that it imports."""
+
+    alone: float
+    whole: float
+
+
+def imports_of(arguments: Sequence[str], folder: Path) -> dict[str, Imported]:
+    """What a program imports, by module, with Python's arguments for it; it must end well."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / source) for source in SOURCES)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: dict[str, Imported] = {}
+    for line in done.stderr.splitlines():
+        alone, _, rest = line.removeprefix("import time:").partition("|")
+        whole, _, module = rest.partition("|")
+        if alone.strip().isdecimal():  # not the head of the columns
+            found[module.strip()] = Imported(int(alone) / 1e6, int(whole) / 1e6)
+    return found

@@ -32,10 +32,9 @@ from fmim_core.trial.trial import RunSettings, Trial
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import EpochStatistics, StatisticsCollector
 from tests.conftest import tiny_config
-from tests.support.comparison import comparable
+from tests.support.documents import comparable
 from tests.support.mini_study import MINI, MINI_STUDY, first_search_trials, mini_plan, options_in, run_here
-from tests.support.tape import Taped
-from tests.support.trainings import CASES, SEED, training
+from tests.support.trainings import CASES, SEED, Taped, training
 
 CPU = torch.device("cpu")
 cases = pytest.mark.parametrize("changes", CASES.values(), ids=CASES.keys())

@@ -18,7 +18,7 @@ from fmim_core.trial.checkpoint import checkpoint_path
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial, training_of
 from tests.oracles import ensembles as oracle
-from tests.support.comparison import comparable
+from tests.support.documents import comparable
 from tests.support.mini_study import ensemble_plan, first_replicates, mini_plan
 
 CPU = torch.device("cpu")

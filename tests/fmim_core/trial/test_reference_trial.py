@@ -8,7 +8,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.records import read_record
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial
-from tests.support.comparison import comparable
+from tests.support.documents import comparable
 from tests.support.mini_study import first_replicates, mini_plan
 
 

@@ -21,7 +21,7 @@ from fmim_core.trial.checkpoint import checkpoint_path, read_checkpoint, write_c
 from fmim_core.trial.kept_model import kept_model
 from fmim_core.trial.spec import RESULTS_VERSION, TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
-from tests.support.comparison import comparable
+from tests.support.documents import comparable
 from tests.support.mini_study import first_replicates, first_search_trials, mini_plan
 
 KEYS = {"study", "arm", "configuration", "replicate", "stage", "status", "fingerprint", "seed", "fold", "metrics"}

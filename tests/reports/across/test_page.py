@@ -14,7 +14,7 @@ from fmim_reports.across.studies import differing, read_studies
 from tests.reports.across.conftest import of_study
 from tests.support.factories import make_out
 from tests.support.file_contents import edit
-from tests.support.replicate_studies import rows
+from tests.support.reports import rows
 
 Studies = dict[str, Path]
 

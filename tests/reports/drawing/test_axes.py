@@ -12,9 +12,9 @@ from fmim_reports.drawing.axes import RULE, Extent, Mark, scale_of, scale_x, sca
 from fmim_reports.parts.costs import cost_plot
 from fmim_reports.parts.years import year_plot
 from fmim_reports.reading.results import read_results
-from tests.support.drawn import cut_off, lines, panels, touching
 from tests.support.factories import SPACES, make_out
 from tests.support.file_contents import edit, metrics_of
+from tests.support.reports import cut_off, lines, panels, touching
 
 LOOK = {"color": "#0072B2", "marker": "o"}
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from fmim_reports.drawing.lines import draw_hollow, draw_line, mean_points
 from fmim_reports.stats import mean_se
-from tests.support.drawn import bands, intervals, lines
+from tests.support.reports import bands, intervals, lines
 
 LOOK = {"color": "#0072B2", "marker": "o"}
 VALUES = {1: {0: 0.31, 1: 0.42, 2: 0.36, 3: 0.4}, 2: {0: 0.5, 1: 0.7}, 4: {2: 0.6}}

@@ -17,12 +17,10 @@ from fmim_reports.reading.results import read_results
 from fmim_reports.stats import crossed_difference, equivalence, holm, paired_difference
 from fmim_reports.studies import contents_of
 from tests.support.declared import make_declared_out
-from tests.support.drawn import figure_names
 from tests.support.factories import SEEDS, make_out
-from tests.support.file_contents import FACTS, edit
-from tests.support.out_folders import record, set_differences, table, tables_alone
+from tests.support.file_contents import FACTS, edit, record, set_differences
 from tests.support.query_files import write_query_files
-from tests.support.replicate_studies import rows
+from tests.support.reports import figure_names, rows, table, tables_alone
 
 PAIRS = (("triplet_automargin.c00", "triplet_grid.c02"), ("adatriplet_automargin.c00", "adatriplet_grid.c10"))
 NAMES = [tuple(name.partition(".")[0] for name in pair) for pair in PAIRS]

@@ -14,8 +14,8 @@ from fmim_reports.reading.cost import cost_of, covered, search_cost
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import cost_ratio
 from fmim_reports.writing.formats import duration
-from tests.support.file_contents import edit, spoil
-from tests.support.out_folders import by_arm, edit_cost, record, searched_by
+from tests.support.file_contents import edit, edit_cost, record, searched_by, spoil
+from tests.support.reports import by_arm
 
 ATTEMPT = {
     "status": "failed",

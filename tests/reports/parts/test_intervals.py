@@ -18,9 +18,8 @@ from fmim_reports.writing.sections import Section
 from tests.support.declared import make_declared_out
 from tests.support.factories import make_out
 from tests.support.file_contents import YEARS, edit, write
-from tests.support.out_folders import table, tables_alone
 from tests.support.query_files import asked_queries, queries_by, write_images, write_query_files
-from tests.support.replicate_studies import rows
+from tests.support.reports import rows, table, tables_alone
 
 ARMS = ["triplet_q1", "triplet_grid"]
 

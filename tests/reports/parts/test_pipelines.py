@@ -25,7 +25,7 @@ from fmim_reports.stats import paired_difference, selection_variance, superiorit
 from fmim_reports.studies import contents_of
 from tests.support.factories import best, configurations, make_out
 from tests.support.file_contents import edit, metrics_of, record_content, selection_content, write
-from tests.support.replicate_studies import assert_drawn, rows
+from tests.support.reports import assert_drawn, rows
 
 ARMS = ("triplet_automargin", "triplet_grid")
 ENDS = {1: 0.60, 2: 0.71}

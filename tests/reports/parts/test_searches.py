@@ -14,11 +14,9 @@ from fmim_reports.parts.budget import CONFIGURATIONS, DEVICE_SECONDS, area, budg
 from fmim_reports.parts.optimism import optimism_plot, optimism_table
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import optimism
-from tests.support.drawn import panels
 from tests.support.factories import SEEDS, configurations, level
-from tests.support.file_contents import spoil
-from tests.support.out_folders import by_arm, edit_cost, record, searched_by
-from tests.support.replicate_studies import assert_drawn
+from tests.support.file_contents import edit_cost, record, searched_by, spoil
+from tests.support.reports import assert_drawn, by_arm, panels
 
 GRID = "Triplet + grid search"
 SCORES = [level("triplet_grid", c) for c in configurations("triplet_grid")]

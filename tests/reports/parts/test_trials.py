@@ -9,10 +9,9 @@ import pytest
 from fmim_core.records import SCHEMA, json_text
 from fmim_reports.parts.trials import prediction_table, status_table
 from fmim_reports.reading.results import read_results
-from tests.support.calibration import CALIBRATION
-from tests.support.file_contents import write
-from tests.support.out_folders import record
-from tests.support.replicate_studies import rows
+from tests.support.factories import CALIBRATION
+from tests.support.file_contents import record, write
+from tests.support.reports import rows
 
 
 def test_a_prediction_is_compared_with_what_was_measured(out: Path) -> None:

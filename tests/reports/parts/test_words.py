@@ -16,8 +16,7 @@ from fmim_reports.parts.comparisons.words import comparison_details, plain_sente
 from fmim_reports.reading.results import read_results
 from tests.support.declared import make_declared_out
 from tests.support.factories import make_out
-from tests.support.file_contents import edit, spoil
-from tests.support.out_folders import edit_cost, record, set_differences
+from tests.support.file_contents import edit, edit_cost, record, set_differences, spoil
 from tests.support.query_files import write_query_files
 
 PAIR = ("triplet_automargin.c00", "triplet_grid.c02")

@@ -12,8 +12,7 @@ from fmim_core.records import read_json
 from fmim_reports.build import status_lines
 from fmim_reports.reading.results import read_results
 from tests.support.factories import make_out
-from tests.support.file_contents import edit
-from tests.support.out_folders import record
+from tests.support.file_contents import edit, record
 from tests.support.query_files import add_queries, asked_queries, found_queries, write_query_files
 
 ARMS = ["triplet_q1", "triplet_grid"]

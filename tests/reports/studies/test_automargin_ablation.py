@@ -14,8 +14,9 @@ from fmim_reports.reading.results import read_results
 from fmim_reports.stats import Variances, holm, paired_difference, smallest_difference
 from fmim_reports.studies import automargin_ablation as ablation
 from fmim_reports.writing.tables import to_csv
+from tests.support.declared import COLUMNS, SEEDS, record, write_study
 from tests.support.file_contents import arm_content
-from tests.support.replicate_studies import COLUMNS, SEEDS, assert_drawn, record, rows, write_study
+from tests.support.reports import assert_drawn, rows
 
 # Test mAP by seed. "better" is 2.9, 3.0 and 3.1 points over the baseline; "side" has another chance level.
 ABLATION = {"reference": (0.5, 0.6, 0.7), "better": (0.529, 0.63, 0.731), "same": (0.5, 0.61, 0.69)}

@@ -20,10 +20,9 @@ from fmim_reports.reading.results import read_results
 from fmim_reports.reading.summary import from_time
 from fmim_reports.studies import baselines, contents_of, lambda_sweep, margin_sensitivity, training_dynamics
 from tests.support.declared import make_declared_out
-from tests.support.drawn import lines
 from tests.support.file_contents import YEARS, edit, spoil
-from tests.support.out_folders import table, tables_alone
 from tests.support.query_files import with_queries
+from tests.support.reports import lines, table, tables_alone
 
 STUDIES = ("lambda_sweep", "margin_sensitivity", "hyperparameter_selection", "baselines")
 COLUMNS = ["arm", "arm_label", "setting", "metric", "year", "mean", "se", "n", "published_mean", "published_se"]

@@ -17,8 +17,9 @@ from fmim_reports.parts.training.margins import margins_plot, varying_margins_pl
 from fmim_reports.reading.histories import at, density, histories, milestones
 from fmim_reports.reading.results import read_results
 from fmim_reports.studies import training_dynamics as dynamics
+from tests.support.declared import SEEDS, record, write_study
 from tests.support.file_contents import arm_content, edit, spoil, write
-from tests.support.replicate_studies import SEEDS, assert_drawn, record, rows, write_study
+from tests.support.reports import assert_drawn, rows
 
 BINS = 80
 LOSS = {"adatriplet_automargin": "AdaTriplet", "triplet_automargin": "Triplet", "triplet_fixed": "Triplet"}

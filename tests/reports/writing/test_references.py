@@ -18,11 +18,9 @@ from fmim_reports.reading.summary import on_reference
 from fmim_reports.studies.automargin_vs_grid import triplet_table
 from fmim_reports.writing.markdown import markdown
 from fmim_reports.writing.references import references_note, sentences_on_references
-from tests.support.drawn import bands, lines, panels
 from tests.support.factories import SPACES, make_out
-from tests.support.file_contents import edit, spoil
-from tests.support.references import NETWORK, PIXELS, add_references
-from tests.support.replicate_studies import rows
+from tests.support.file_contents import NETWORK, PIXELS, add_references, edit, spoil
+from tests.support.reports import bands, lines, panels, rows
 
 TRIPLET = [arm for arm in SPACES if arm.startswith("triplet")]
 BEATEN = {PIXELS: [0.3], NETWORK: [0.1, 0.2, 0.3]}

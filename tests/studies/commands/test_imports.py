@@ -12,10 +12,10 @@ import typer
 
 from fmim.cli import app
 from fmim.runner.ending.exit_codes import BAD_INPUT, DONE
-from tests.benchmarks.programs import programs
+from tests.benchmarks.imports import programs
 from tests.support.factories import make_out
-from tests.support.imports import imports_of
 from tests.support.paths import ROOT
+from tests.support.program import imports_of
 
 TRAINING = {"torch", "torchvision", "ray", "mlflow", "optuna", "matplotlib", "seaborn"}
 TABLES = {"pandas", "scipy"}

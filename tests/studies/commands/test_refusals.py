@@ -11,7 +11,7 @@ import torch
 
 from fmim_core.suggestions import did_you_mean_path
 from tests.support.factories import make_out
-from tests.support.image_folders import folder_of
+from tests.support.manifests import folder_of
 from tests.support.program import Program
 
 STUDY = "automargin_vs_grid"

@@ -15,7 +15,7 @@ from PIL import Image
 from fmim_core.data.listings.check import check_images, unnamed_images
 from fmim_core.data.tables.findings import Findings
 from tests.studies.data.conftest import Fmim
-from tests.support.image_folders import GOOD, folder_of, picture
+from tests.support.manifests import GOOD_ROWS, folder_of, picture
 from tests.support.paths import REAL_DATA
 
 
@@ -33,7 +33,7 @@ def test_every_problem_is_listed_at_once(fmim: Fmim, tmp_path: Path) -> None:
     Image.fromarray(picture(99)).save(data / "out" / "report" / "figure.png")
     (data / "out" / "study.json").write_text("{}")
     (data / "text.png").write_text("text")
-    rows = [*GOOD, "copy.bmp,train0,24,,train", "mirrored.png,test1,24,R,test", "blank.png,test2,24,,test",
+    rows = [*GOOD_ROWS, "copy.bmp,train0,24,,train", "mirrored.png,test1,24,R,test", "blank.png,test2,24,,test",
             "black.png,train2,24,,train", "dark.png,train2,36,,train", "text.png,test0,24,,test",
             "late.png,train9,24,,train", "gone.png,train1,24,,train", "sided.png,train1,36,up,train"]  # fmt: skip
     path = folder_of(data, rows)

@@ -20,7 +20,7 @@ from fmim_core.data.listings.contact_sheet import SUBJECT, contact_rows, contact
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.metric_names import YEAR
 from tests.studies.data.conftest import Fmim
-from tests.support.image_folders import GOOD, folder_of
+from tests.support.manifests import GOOD_ROWS, folder_of
 from tests.support.paths import NIH_MANIFEST, needs_nih
 
 
@@ -102,7 +102,7 @@ def test_the_real_sample_in_words(fmim: Fmim) -> None:
 
 
 def test_a_data_set_with_errors_is_described_with_them(fmim: Fmim, tmp_path: Path) -> None:
-    path = folder_of(tmp_path / "d", [*GOOD, "x.png,train0,twelve,,train", "y.png,,0,,train"])
+    path = folder_of(tmp_path / "d", [*GOOD_ROWS, "x.png,train0,twelve,,train", "y.png,,0,,train"])
     code, out, _ = fmim("data", "describe", path, "--json")
     found = json.loads(out)
     assert code == 0
@@ -113,7 +113,7 @@ def test_a_data_set_with_errors_is_described_with_them(fmim: Fmim, tmp_path: Pat
 
 
 def test_metadata_only_looks_for_no_image(fmim: Fmim, tmp_path: Path) -> None:
-    path = folder_of(tmp_path / "d", GOOD)
+    path = folder_of(tmp_path / "d", GOOD_ROWS)
     for image in path.parent.glob("*.png"):
         image.unlink()
     assert json.loads(fmim("data", "describe", path, "--json")[1])["findings"][0]["what"] == "missing image files"

@@ -16,14 +16,14 @@ from fmim_core.data.listings.window import Window
 from fmim_core.data.sets.base import DATA_SETS, DataSet
 from fmim_core.data.sets.manifest import manifest
 from tests.studies.data.conftest import Fmim
-from tests.support.image_folders import GOOD, folder_of
-from tests.support.registering import register_for_a_test
+from tests.support.manifests import GOOD_ROWS, folder_of
+from tests.support.own_files import register_for_a_test
 
 # --- prepare
 
 
 def test_prepare_makes_the_bank_of_a_run_and_finds_it_again(fmim: Fmim, tmp_path: Path) -> None:
-    path = folder_of(tmp_path / "d", GOOD)
+    path = folder_of(tmp_path / "d", GOOD_ROWS)
     code, out, _ = fmim("data", "prepare", path, "--preset", "smoke")
     assert code == 0
     assert "12 images of 35 × 35 pixels (0.0 MB): 6 development, 6 test" in out
@@ -38,13 +38,13 @@ def test_prepare_makes_the_bank_of_a_run_and_finds_it_again(fmim: Fmim, tmp_path
 
 
 def test_prepare_refuses_what_cannot_be_used_and_makes_nothing(fmim: Fmim, tmp_path: Path) -> None:
-    path = folder_of(tmp_path / "d", [*GOOD, "x.png,train0,-1,,train"])
+    path = folder_of(tmp_path / "d", [*GOOD_ROWS, "x.png,train0,-1,,train"])
     code, out, _ = fmim("data", "prepare", path)
     assert code == 2
     assert "line 14 '-1'" in out
     assert "no bank was made" in out
     (path.parent / "train0_0.png").write_text("text")
-    folder_of(path.parent, GOOD)
+    folder_of(path.parent, GOOD_ROWS)
     code, _, err = fmim("data", "prepare", path)
     assert code == 2
     assert "train0_0.png: not an image" in err
@@ -71,7 +71,7 @@ class Clinic(DataSet):
 @pytest.fixture
 def clinic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A named data set in `films`, two of whose files are not there, with its own training settings."""
-    path = folder_of(tmp_path / "films", [f"in/{row},M,{n}" for n, row in enumerate(GOOD)],
+    path = folder_of(tmp_path / "films", [f"in/{row},M,{n}" for n, row in enumerate(GOOD_ROWS)],
                      "image,subject,months,side,split,sex,age")  # fmt: skip
     for name in ("train0_12", "test2_0"):
         (path.parent / "in" / f"{name}.png").unlink()

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from fmim_core.data.bank.bank import Bank
-from tests.support.mini_study import ensemble_plan, mini_plan
-from tests.support.trained import trained
+from tests.support.mini_study import ensemble_plan, mini_plan, trained
 
 
 @pytest.fixture(scope="package")

@@ -17,11 +17,10 @@ from fmim_core.data.bank.building import build_bank
 from fmim_core.data.listings.listing import FileSource
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.records import read_queries
-from tests.support.image_folders import folder_of
-from tests.support.mini_study import ensemble_plan, mini_plan
+from tests.support.manifests import folder_of
+from tests.support.mini_study import ARM, ensemble_plan, mini_plan, trained
 from tests.support.paths import NIH_MANIFEST, needs_nih
 from tests.support.program import Program
-from tests.support.trained import ARM, trained
 
 TABLE = ["=a.png,=1+1,0,L", "b.png,-2,12,R", "c.png,@x,,", "d.png,-2,0,L", "e.png,y,6,"]
 HEADER = "image,subject,months,side"

@@ -21,7 +21,7 @@ from fmim_core.records import read_queries
 from fmim_core.training.evaluation import Evaluator
 from fmim_core.trial.checkpoint import checkpoint_path, write_checkpoint
 from tests.oracles import ensembles as oracle
-from tests.support.trained import ARM
+from tests.support.mini_study import ARM
 
 CPU = torch.device("cpu")
 NAMES = ("single", "ensemble")

@@ -10,8 +10,8 @@ import pytest
 import fmim
 from fmim_core.records import StudyFile, read_records
 from tests.support.mini_study import NO_TRACKER
-from tests.support.out_folders import table
 from tests.support.program import Program
+from tests.support.reports import table
 
 INLINE = ("--backend", "inline", "--gpus-per-trial", "0", "--tracking-uri", NO_TRACKER)
 

@@ -18,7 +18,7 @@ from fmim_core.references.pixels import Pixels
 from fmim_core.training.evaluation import Evaluator
 from fmim_spaces.domain import Choice, Space
 from tests.support.mini_study import MINI, mini_plan, with_epochs
-from tests.support.registering import register_for_a_test
+from tests.support.own_files import register_for_a_test
 from tests.support.simulation import Simulation
 
 TRIPLET = (("loss.kind", "triplet"), ("margins.kind", "fixed"), ("margins.epsilon", 0.25))

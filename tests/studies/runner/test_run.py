@@ -35,10 +35,9 @@ from fmim_core.records import (
 )
 from fmim_reports.parts.queries.shown import shown_rows
 from fmim_reports.reading.results import read_results
-from tests.support.comparison import comparable_records
-from tests.support.mini_study import mini_plan, options_in, run_here
-from tests.support.mlflow_databases import tracked_in
-from tests.support.out_folders import without_figures
+from tests.support.documents import comparable_records
+from tests.support.mini_study import mini_plan, options_in, run_here, tracked_in
+from tests.support.reports import without_figures
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from fmim_core.data.describe import Counts, describe
 from fmim_core.data.listings.listing import FileSource, Listing
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.metric_names import YEAR
-from tests.support.image_folders import folder_of
+from tests.support.manifests import folder_of
 
 SAME_SET = ["a0.png,a,both,train", "a1.png,a,Both,train", "b0.png,b,both,train", "c0.png,c,,train",
             "d0.png,d,both,test", "d1.png,d,both,test", "d2.png,d,NA,test"]  # fmt: skip

@@ -15,8 +15,7 @@ from fmim_core.data.listings.listing import FileSource
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.fingerprint import fingerprint
 from fmim_core.records import read_json, write_json
-from tests.support.image_folders import GOOD
-from tests.support.manifests import source
+from tests.support.manifests import GOOD_ROWS, source
 
 SIZE = 16
 BEFORE_SETTINGS = "e1459e8fae1dc97a9e10e0eb3834247e137025c12c4cb175d0895afd64906113"
@@ -28,11 +27,11 @@ DAYS = (0, 2, 10, 11, 24, 25)
 @pytest.fixture
 def plain(tmp_path: Path) -> Path:
     """A table of six subjects, of two images each."""
-    for number, row in enumerate(GOOD):
+    for number, row in enumerate(GOOD_ROWS):
         pixels = np.arange(SIZE**2, dtype=np.uint8).reshape(SIZE, SIZE) + np.uint8(number)
         Image.fromarray(pixels).save(tmp_path / row.partition(",")[0])
     path = tmp_path / "plain.csv"
-    path.write_text("\n".join(["image,subject,months,side,split", *GOOD, ""]))
+    path.write_text("\n".join(["image,subject,months,side,split", *GOOD_ROWS, ""]))
     return path
 
 

@@ -12,12 +12,10 @@ from fmim_reports.drawing.plotting import NothingToDraw
 from fmim_reports.parts.queries.pictures import samples_plot, worst_queries_plot
 from fmim_reports.parts.queries.shown import best_arm, sampled_queries, shown_rows, worst_of_all, worst_of_best_arm
 from fmim_reports.reading.results import Results, read_results
-from tests.support.drawn import panels
 from tests.support.factories import make_out
-from tests.support.file_contents import edit
-from tests.support.out_folders import record
+from tests.support.file_contents import edit, record
 from tests.support.query_files import add_queries, write_images
-from tests.support.replicate_studies import assert_drawn
+from tests.support.reports import assert_drawn, panels
 
 ARMS = ["triplet_q1", "triplet_grid"]
 QUERIES = ("a1", "a4", "b1", "c2", "d1")  # d has no baseline image

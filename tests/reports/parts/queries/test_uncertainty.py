@@ -15,7 +15,7 @@ from fmim_reports.stats import crossed_mean
 from tests.support.factories import make_out
 from tests.support.file_contents import YEARS
 from tests.support.query_files import SUBJECTS, queries_by, write_query_files
-from tests.support.replicate_studies import rows
+from tests.support.reports import rows
 
 ARMS = ["triplet_q1", "triplet_grid"]
 TABLES = (

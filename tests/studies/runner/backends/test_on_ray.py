@@ -38,13 +38,11 @@ from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial
 from tests.benchmarks.idle import IdleTrial, idle_plan
 from tests.studies.runner.forecast.test_calibrate import check_prediction
-from tests.support.comparison import comparable_records
-from tests.support.mini_study import NO_TRACKER, mini_plan, options_in, run_here
-from tests.support.mlflow_databases import tracked_in
+from tests.support.documents import comparable_records
+from tests.support.mini_study import NO_TRACKER, mini_plan, options_in, run_here, tracked_in
 from tests.support.own_files import my_study
-from tests.support.program import Program
+from tests.support.program import Program, free_port
 from tests.support.real_search import REAL, assert_stopped_cleanly, stopped_records
-from tests.support.services import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_figures")]
 

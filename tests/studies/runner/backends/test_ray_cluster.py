@@ -17,7 +17,7 @@ import pytest
 from fmim.runner.backends import ray_cluster
 from fmim.runner.backends.ray_cluster import cluster_for
 from tests.support.paths import ROOT
-from tests.support.services import free_port, wait_for
+from tests.support.program import free_port, wait_for
 
 SLOTS = """
 import json, os, sys

@@ -22,7 +22,7 @@ from fmim_core.records import StudyFile
 from tests.stress import processes
 from tests.support.own_files import ONE_ARM, write_files
 from tests.support.paths import ROOT
-from tests.support.services import wait_for
+from tests.support.program import wait_for
 
 STREAMS = ("stdin", "stdout", "stderr")
 COMMAND = (

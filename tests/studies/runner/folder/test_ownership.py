@@ -14,8 +14,7 @@ from fmim.runner.folder.locks import locked
 from fmim.runner.folder.outcomes import set_damaged_forecast_aside
 from fmim.terminal.predicting import predict_here
 from fmim_core.records import SCHEMA, read_json
-from tests.support.calibration import CALIBRATION
-from tests.support.factories import make_out
+from tests.support.factories import CALIBRATION, make_out
 from tests.support.file_contents import edit, write
 from tests.support.mini_study import NO_TRACKER, run_here
 

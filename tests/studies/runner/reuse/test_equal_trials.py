@@ -21,7 +21,7 @@ from fmim_core.trial.spec import TrialSpec
 from fmim_spaces.domain import Choice, Space
 from fmim_spaces.searchers import Grid
 from fmim_spaces.successive_halving import ASHA
-from tests.support.comparison import comparable
+from tests.support.documents import comparable
 from tests.support.simulation import MIXED, Simulation, arm, hill, plan_of, record_of
 
 

@@ -35,10 +35,9 @@ from fmim_core.trial.spec import TrialSpec
 from fmim_reports.reading.cost import search_cost
 from fmim_reports.reading.results import read_results
 from fmim_reports.writing.captions import reuse_sentence
-from tests.support.comparison import comparable_records
+from tests.support.documents import comparable_records
 from tests.support.file_contents import edit
-from tests.support.mini_study import MINI, mini_plan, options_in, run_here
-from tests.support.mlflow_databases import tracked_in
+from tests.support.mini_study import MINI, mini_plan, options_in, run_here, tracked_in
 from tests.support.other_study import SHARED, other_plan
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_figures")]

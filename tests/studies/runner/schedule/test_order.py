@@ -23,8 +23,7 @@ from fmim_spaces.searcher import Searcher
 from fmim_spaces.searchers import Grid, Random
 from fmim_spaces.successive_halving import ASHA
 from tests.support.mini_study import MINI
-from tests.support.simulation import record_of
-from tests.support.slots import Slots
+from tests.support.simulation import Slots, record_of
 
 # Of the small net at 24 px: convolutions of 8×8, 4×4 and 4×4 that leave 6, 3 and 1 pixels a side; 512 features to 16.
 MULTIPLY_ADDS = 8**2 * 6**2 * 16 + 4**2 * (3**2 * 16 * 32 + 1 * 32 * 32) + 512 * 16

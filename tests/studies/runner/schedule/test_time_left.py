@@ -26,8 +26,7 @@ from fmim_spaces.searcher import Searcher
 from fmim_spaces.searchers import Grid, Random
 from fmim_spaces.successive_halving import ASHA
 from tests.support.documents import execution, fold_entry
-from tests.support.simulation import MARGINS, plan_of
-from tests.support.slots import Slots
+from tests.support.simulation import MARGINS, Slots, plan_of
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -14,7 +14,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Metrics
 from fmim_core.trial.spec import TrialSpec
 from fmim_spaces.successive_halving import ASHA, Rungs
-from tests.support.proposals import proposals
+from tests.support.documents import proposals
 from tests.support.simulation import Simulation, arm, hill, plan_of
 
 

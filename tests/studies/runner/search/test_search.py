@@ -15,7 +15,7 @@ from fmim_spaces.domain import Choice, Space, Uniform
 from fmim_spaces.searcher import Searcher
 from fmim_spaces.searchers import QMC, Random
 from fmim_spaces.successive_halving import ASHA
-from tests.support.proposals import proposals
+from tests.support.documents import proposals
 from tests.support.simulation import MARGINS, MIXED, Simulation, arm, hill, plan_of
 
 SEARCHERS = [

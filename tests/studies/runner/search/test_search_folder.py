@@ -31,8 +31,8 @@ from fmim_spaces.domain import Choice, Space
 from fmim_spaces.searchers import Grid, Random
 from fmim_spaces.successive_halving import ASHA
 from tests.support.documents import execution, fold_entry
-from tests.support.out_folders import table
 from tests.support.program import Program
+from tests.support.reports import table
 from tests.support.simulation import MIXED, Simulation, arm, plan_of
 
 FOLDS = [fold_entry(0), fold_entry(1)]

@@ -11,7 +11,7 @@ import pytest
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.database import prepare
 from fmim_core.records import Damaged
-from tests.support.mlflow_databases import tracked_in
+from tests.support.mini_study import tracked_in
 
 PAGE = 4096  # bytes
 

@@ -32,7 +32,7 @@ from fmim_core.metric_names import METRICS
 from fmim_core.records import StudyFile, read_records
 from tests.support.mini_study import mini_plan, options_in, run_here
 from tests.support.mirroring import mirror_nothing
-from tests.support.services import free_port, wait_for
+from tests.support.program import free_port, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_figures")]
 

@@ -19,11 +19,9 @@ from mlflow.entities import Run
 import fmim
 from fmim.runner.ending.exit_codes import BAD_INPUT, DONE
 from tests.stress.processes import MARK, marked
-from tests.support.mini_study import MINI_STUDY, mini_plan, options_in, run_here
-from tests.support.mlflow_databases import tracked_in
+from tests.support.mini_study import MINI_STUDY, mini_plan, options_in, run_here, tracked_in
 from tests.support.paths import ROOT
-from tests.support.program import Program
-from tests.support.services import free_port, wait_for
+from tests.support.program import Program, free_port, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_figures")]
 

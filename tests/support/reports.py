@@ -1,10 +1,18 @@
-"""Reads the numbers of a drawn figure back from its artists."""
+"""A report as tests read it: its tables, the elements of its page, and the numbers of a figure from its artists."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html.parser import HTMLParser
+from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
+import pytest
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis, Tick
 from matplotlib.collections import FillBetweenPolyCollection
@@ -12,9 +20,54 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from fmim_reports.drawing.plotting import Plot
-from fmim_reports.reading.results import Results
+from fmim_reports.build import write_tables
+from fmim_reports.drawing.plotting import Plot, render
+from fmim_reports.reading.results import Results, read_results
 from fmim_reports.studies import contents_of
+from fmim_reports.writing.tables import Table, to_csv
+
+
+def table(out: Path, name: str) -> list[dict[str, str]]:
+    """The rows of a table of the report that lies in the folder."""
+    with (out / "report" / "tables" / f"{name}.csv").open(encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def tables_alone(out: Path) -> None:
+    """Write the report's tables, which takes a fraction of what its figures take."""
+    write_tables(read_results(out), out / "report")
+
+
+@contextmanager
+def without_figures() -> Iterator[None]:
+    """Reports of the block have no figures: drawing them takes nine tenths of the time."""
+    with patch("fmim_reports.build.write_figures", lambda plots, source, report: []):
+        yield
+
+
+@pytest.fixture(scope="module")
+def no_figures() -> Iterator[None]:
+    """For a file's tests of studies whose figures nobody looks at."""
+    with without_figures():
+        yield
+
+
+def by_arm(table: Table, stage: str = "search") -> dict[str, dict[str, str]]:
+    """The rows of a table of costs by the label of their arm, of one stage if the table has several."""
+    return {row["arm_label"]: row for row in rows(table) if row.get("stage", stage) == stage}
+
+
+def rows(table: Table) -> list[dict[str, str]]:
+    """The rows of a table's CSV file."""
+    return list(csv.DictReader(io.StringIO(to_csv(table))))
+
+
+def assert_drawn(plot: Plot) -> None:
+    """Draws, and asserts that there is a PNG and an SVG."""
+    drawing = render(plot, "data: phantom images, synthetic")
+    assert drawing.png.startswith(b"\x89PNG")
+    assert b"<svg" in drawing.svg
+
 
 Ends = dict[float, tuple[float, float]]
 
@@ -112,3 +165,19 @@ def _ticks_in_view(axis: Axis) -> list[Tick]:
     every = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
     there = axis.get_visible() and axis.axes.axison  # type: ignore[attr-defined]
     return [tick for tick in every if there and low - room <= tick.get_loc() <= high + room]
+
+
+class _Elements(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, {name: value or "" for name, value in attrs}))
+
+
+def elements(text: str) -> list[tuple[str, dict[str, str]]]:
+    """Each element of HTML in its order: its tag and its attributes."""
+    parser = _Elements()
+    parser.feed(text)
+    return parser.found
