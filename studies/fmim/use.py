@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from fmim.declare import Study
-from fmim.own.code import PACKAGES
+from fmim.own.study_file import PACKAGES
 from fmim.runner.ending.exit_codes import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def run(
         KeyboardInterrupt: it was interrupted; the same call goes on with it.
     """
     from fmim.commands.options import Options
-    from fmim.printing.console import TextConsole
+    from fmim.printing import TextConsole
     from fmim.runner.backends.home import usable_home
     from fmim.runner.run import run_plan
     from fmim.terminal.run_display import RunDisplay

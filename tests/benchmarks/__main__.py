@@ -26,7 +26,7 @@ import torch
 from PIL import features
 from rich.table import Table
 
-from fmim.printing.console import TextConsole
+from fmim.printing import TextConsole
 from fmim_core.records import now, write_json
 from tests.benchmarks.entries import ENTRIES, in_words
 from tests.benchmarks.measurement import Measurement

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from fmim.declare import Arm, Study
-from fmim.declare.changes import with_changes
 from fmim.declare.presets import SMOKE
+from fmim.declare.study import with_changes
 from fmim.plan import Plan
 from fmim.runner.backends.ray_backend import RayBackend
 from fmim.runner.schedule.dispatcher import Dispatcher

@@ -18,8 +18,8 @@ from typing import Any
 import torch
 
 from fmim.declare import Arm, Study
-from fmim.declare.changes import with_changes
 from fmim.declare.presets import QUICK
+from fmim.declare.study import with_changes
 from fmim.plan import Plan
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from playwright.sync_api import Browser
 
-from fmim.printing.console import TextConsole
+from fmim.printing import TextConsole
 from fmim.terminal.status import StudyStatus
 from fmim_core.records import in_csv, without_controls
 from fmim_reports.build import build_report

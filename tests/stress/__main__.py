@@ -22,7 +22,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from fmim.printing.console import TextConsole
+from fmim.printing import TextConsole
 from fmim_core.records import now, write_json
 from tests.stress.outcome import Outcome
 

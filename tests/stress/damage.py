@@ -23,13 +23,13 @@ from unittest.mock import patch
 
 import fmim_reports.build
 from fmim.declare import Arm
-from fmim.declare.surface import Surface
+from fmim.declare.study import Surface
 from fmim.plan import Plan
-from fmim.printing.console import TextConsole
+from fmim.printing import TextConsole
 from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.folder.locks import LOCK
 from fmim.runner.folder.ownership import WITHOUT
-from fmim.terminal.predicting import predict_here
+from fmim.terminal.plan import predict_here
 from fmim_core.records import StudyFile, study_path
 from fmim_reports.reading.results import read_results
 from fmim_spaces.domain import Space, Uniform

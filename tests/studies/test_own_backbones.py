@@ -11,7 +11,7 @@ import torch
 from torchvision.models import densenet121
 
 from fmim.catalogue.backbones import backbones_study
-from fmim.declare.changes import with_changes
+from fmim.declare.study import with_changes
 from fmim.plan import Plan
 from fmim_core.models.pretrained import grey_input
 from fmim_core.records import read_records

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fmim.printing.console import TextConsole
+from fmim.printing import TextConsole
 from fmim.runner.ending.exit_codes import DONE
 from fmim_core.records import StudyFile, read_records, study_path
 from fmim_reports.reading.results import Results, read_results

@@ -12,9 +12,9 @@ from typing import Any
 
 from fmim.commands.options import Options
 from fmim.declare import Arm, Preset, Study
-from fmim.declare.changes import with_changes
+from fmim.declare.study import with_changes
 from fmim.plan import Plan
-from fmim.printing.console import TextConsole
+from fmim.printing import TextConsole
 from fmim.runner.backends.ray_cluster import RayCluster
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.run import run_plan

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fmim.own.code import forget_others
 from fmim.own.skeleton import write_skeleton
+from fmim.own.study_file import forget_others
 from fmim_core.data.sets.base import DATA_SETS
 from fmim_core.losses.base import LOSSES
 from fmim_core.margins.base import MARGINS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fmim.declare import Arm, Study
 from fmim.declare.presets import PRESETS
-from fmim.declare.surface import Surface
+from fmim.declare.study import Surface
 from fmim_spaces.domain import Assignment
 from fmim_spaces.spaces import point
 

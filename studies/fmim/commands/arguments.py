@@ -1,16 +1,34 @@
-"""Arguments that several commands have."""
+"""Arguments that several commands have, and the names that a shell completes for them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from fmim.commands.completion import complete_study
-from fmim.commands.options import Options
+
+def complete_study(incomplete: str) -> list[str]:
+    """Return the studies of the catalogue that begin so."""
+    from fmim import catalogue
+
+    return [name for name in catalogue.names() if name.startswith(incomplete)]
+
+
+def complete_preset(incomplete: str) -> list[str]:
+    """Return the presets that most studies have and that begin so."""
+    from fmim.declare.presets import PRESETS
+
+    return [preset.name for preset in PRESETS if preset.name.startswith(incomplete)]
+
+
+def complete_data(incomplete: str) -> list[str]:
+    """Return the named data sets that begin so."""
+    from fmim_core.data.sets.base import DATA_SETS
+    from fmim_core.data.sets.phantom_config import PHANTOM
+
+    return [name for name in (PHANTOM, *DATA_SETS.kinds()) if name.startswith(incomplete)]
+
 
 StudyName = Annotated[
     str,
@@ -35,35 +53,3 @@ def new_folder(option: str, path: Path) -> Path:
             "one"
         )
     return path
-
-
-def takes_options(*but: str, **given: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of `Options`, which it gets as one object, before its own.
-
-    Args:
-        but: those that it has not.
-        given: those that it says itself.
-    """
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        _, *own = signature(command, eval_str=True).parameters.values()
-        shared = [_parameter(name) for name in Options.model_fields if name not in (*but, *given)]
-
-        def called(**arguments: Any) -> None:
-            of_command = {parameter.name: arguments.pop(parameter.name) for parameter in own}
-            command(Options(**given | arguments), **of_command)
-
-        called.__name__, called.__doc__ = command.__name__, command.__doc__
-        called.__signature__ = Signature([*shared, *own])  # type: ignore[attr-defined]
-        return called
-
-    return decorate
-
-
-def _parameter(name: str) -> Parameter:
-    """Return the parameter of a command for a field of `Options`."""
-    if name == "study":
-        return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=StudyName)
-    field = Options.model_fields[name]
-    annotation = Annotated[field.annotation, *field.metadata]  # type: ignore[name-defined]
-    return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=field.default, annotation=annotation)

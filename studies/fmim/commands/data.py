@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fmim.commands.completion import complete_data, complete_preset
-from fmim.printing.console import TextConsole
-from fmim.printing.progress_bar import ProgressBar
+from fmim.commands.arguments import complete_data, complete_preset
+from fmim.printing import ProgressBar, TextConsole
 from fmim.runner.ending.exit_codes import BAD_INPUT
 
 if TYPE_CHECKING:

@@ -6,9 +6,11 @@ They are checked as far as can be without torch, whose import takes seconds.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields
 from functools import cached_property
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -17,11 +19,10 @@ from typer import Option
 from typer.models import OptionInfo
 
 from fmim import catalogue
-from fmim.commands.completion import complete_data, complete_preset
+from fmim.commands.arguments import StudyName, complete_data, complete_preset
 from fmim.declare import Preset, Study
-from fmim.declare.changes import check_changes, read_changes, with_changes
-from fmim.own.faults import place_of
-from fmim.own.study_file import is_study_file
+from fmim.declare.study import check_changes, read_changes, with_changes
+from fmim.own.study_file import is_study_file, place_of
 from fmim.runner.setup import Setup
 from fmim.runner.tracking.address import TrackingAddress
 from fmim_core.config import Config, Refused
@@ -234,3 +235,35 @@ def banks_beside(studies: Path) -> Path:
 def _infos() -> dict[str, OptionInfo]:
     """Return the words of each option on the command line."""
     return {name: field.metadata[0] for name, field in Options.model_fields.items() if field.metadata}
+
+
+def takes_options(*but: str, **given: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of `Options`, which it gets as one object, before its own.
+
+    Args:
+        but: those that it has not.
+        given: those that it says itself.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        _, *own = signature(command, eval_str=True).parameters.values()
+        shared = [_parameter(name) for name in Options.model_fields if name not in (*but, *given)]
+
+        def called(**arguments: Any) -> None:
+            of_command = {parameter.name: arguments.pop(parameter.name) for parameter in own}
+            command(Options(**given | arguments), **of_command)
+
+        called.__name__, called.__doc__ = command.__name__, command.__doc__
+        called.__signature__ = Signature([*shared, *own])  # type: ignore[attr-defined]
+        return called
+
+    return decorate
+
+
+def _parameter(name: str) -> Parameter:
+    """Return the parameter of a command for a field of `Options`."""
+    if name == "study":
+        return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=StudyName)
+    field = Options.model_fields[name]
+    annotation = Annotated[field.annotation, *field.metadata]  # type: ignore[name-defined]
+    return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=field.default, annotation=annotation)

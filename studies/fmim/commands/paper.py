@@ -9,10 +9,9 @@ from typing import Annotated
 
 import typer
 
-from fmim.commands.arguments import DryRun, takes_options
-from fmim.commands.options import Options
-from fmim.printing.console import TextConsole
-from fmim.printing.table import TextTable
+from fmim.commands.arguments import DryRun
+from fmim.commands.options import Options, takes_options
+from fmim.printing import TextConsole, TextTable
 from fmim.runner.ending.exit_codes import DONE, INTERRUPTED, SOME_FAILED
 
 

@@ -8,11 +8,9 @@ from typing import Annotated
 
 import typer
 
-from fmim.commands.arguments import AsJson, DryRun, StudyFolder, takes_options
-from fmim.commands.options import Options
-from fmim.commands.program import warn
-from fmim.printing.console import TextConsole
-from fmim.printing.table import TextTable
+from fmim.commands.arguments import AsJson, DryRun, StudyFolder
+from fmim.commands.options import Options, takes_options
+from fmim.printing import TextConsole, TextTable, warn
 from fmim.runner.folder.ownership import study_folder
 
 CHECKING = "loading PyTorch, and checking the plan: one batch of every network and loss"
@@ -73,7 +71,7 @@ def plan(
         raise ValueError("--calibrate writes calibration.json, and --json prints the plan: leave one of them out")
     TextConsole(stderr=True).stage(CHECKING)
     if calibrate:
-        from fmim.terminal.predicting import predict_here
+        from fmim.terminal.plan import predict_here
 
         predict_here(options.plan(), options.setup, TextConsole())
         return

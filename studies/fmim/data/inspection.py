@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fmim.printing.console import TextConsole
-from fmim.printing.progress_bar import ProgressBar
+from fmim.printing import ProgressBar, TextConsole
 from fmim_core.data.listings.check import check_images, unnamed_images
 from fmim_core.data.listings.contact_sheet import contact_rows, contact_sheet
 from fmim_core.data.listings.listing import Listing

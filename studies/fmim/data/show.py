@@ -7,8 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from fmim.data.sources import PHANTOM
-from fmim.printing.console import TextConsole
-from fmim.printing.table import TextTable
+from fmim.printing import TextConsole, TextTable
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.describe import Counts, describe
 from fmim_core.data.listings.listing import Listing

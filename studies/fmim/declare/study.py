@@ -1,21 +1,51 @@
-"""A question with its arms and presets, as data that prints, hashes and pickles."""
+"""A question with its arms and presets, as data that prints, hashes and pickles; and a run's changes of a preset."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from fmim.declare.arm import Arm
 from fmim.declare.presets import Preset, find_preset
-from fmim.declare.surface import Surface
-from fmim_core.config import Config
+from fmim_core.config import Config, Refused, in_words
 from fmim_core.metric_names import METRICS
 from fmim_core.records import Code, Name, SelectionFile
-from fmim_spaces.domain import Configuration
+from fmim_spaces.domain import Assignment, Configuration, as_meant, nested
+
+if TYPE_CHECKING:
+    from fmim_core.losses.adatriplet import AdaTriplet
+    from fmim_core.losses.triplet import Triplet
+
+
+class Surface(Config):
+    """A loss to be drawn as a function of one triplet's (φ_ap, φ_an).
+
+    Args:
+        settings: the loss as an arm's settings give it, dotted, e.g. ("loss.kind", "triplet").
+    """
+
+    label: str
+    settings: tuple[Assignment, ...]
+    epsilon: float
+    beta: float = 0.0
+
+    def loss(self) -> Triplet | AdaTriplet:
+        """Return the loss.
+
+        Raises:
+            ValueError: settings that are no loss's, or those of a loss that has no surface.
+        """
+        from fmim_core.losses.surface import SurfaceConfig
+
+        try:
+            return SurfaceConfig.model_validate(nested(self.settings)).loss
+        except ValidationError as error:
+            raise Refused("surface", self.label, error) from error
+
 
 EPOCH_METRICS = ("mAP",)
 """Of validation, what is known during a training; the others are evaluated at its end."""
@@ -116,3 +146,64 @@ class Study(Config):
     def corners(self) -> Iterator[tuple[Arm, Configuration]]:
         """Yield every arm's configurations, with ranges at their bounds."""
         return ((arm, configuration) for arm in self.arms for configuration in arm.space.corners())
+
+
+OF_PRESET = ("folds", "image_size", "phantom", "test_protocol")
+"""What is the preset's own; every other name is a field of the training."""
+
+
+def read_changes(given: Iterable[str]) -> tuple[Assignment, ...]:
+    """Read `FIELD=VALUE` as assignments, e.g. `epochs=50` or `model.kind=resnet50`.
+
+    Raises:
+        ValueError: one is written otherwise, or a field is given twice.
+    """
+    changes: dict[str, Assignment] = {}
+    for text in given:
+        path, equals, value = text.partition("=")
+        if not equals or not path or not value:
+            raise ValueError(f"--set {text}: write FIELD=VALUE, e.g. --set epochs=50 or --set model.kind=resnet50")
+        if path in changes:
+            raise ValueError(f"--set {path} is given twice (or once as --{path}): leave one of them out")
+        changes[path] = (path, as_meant(value))
+    return tuple(changes.values())
+
+
+def with_changes(preset: Preset, changes: Sequence[Assignment]) -> Preset:
+    """Return the preset with other values, which it remembers as `changed`.
+
+    Raises:
+        ValueError: a field of the preset's own that does not exist, or a value that it does not allow.
+    """
+    own = [change for change in changes if change[0].partition(".")[0] in OF_PRESET]
+    training = [change for change in changes if change not in own]
+    fields = preset.model_dump()
+    for name, value in nested(own).items():
+        fields[name] = fields[name] | value if isinstance(value, dict) else value
+    fields["settings"] = (*preset.settings, *training)
+    fields["changed"] = tuple(changes)
+    try:
+        return Preset.model_validate(fields)
+    except ValidationError as error:
+        raise ValueError(f"--set: {in_words(error)}") from error
+
+
+def check_changes(study: Study, changes: Sequence[Assignment]) -> None:
+    """Check that no change is of what an arm sets or searches: that makes the arm, and is what a study compares.
+
+    Raises:
+        ValueError: one is; the message names the arm.
+    """
+    for path, value in changes:
+        for arm in study.arms:
+            taken = {name for name, _ in arm.settings} | {parameter.path for parameter in arm.space.parameters}
+            if met := [name for name in taken if _overlap(name, path)]:
+                raise ValueError(
+                    f"--set {path}={value}: arm {arm.name!r} of study {study.name!r} sets {met[0]} itself; change the "
+                    "study's arms instead"
+                )
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Look whether two dotted names are the same field, or one lies within the other."""
+    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")

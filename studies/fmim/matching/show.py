@@ -8,8 +8,7 @@ from statistics import median
 from typing import Any
 
 from fmim.matching.ranking import Ranking
-from fmim.printing.console import TextConsole
-from fmim.printing.table import TextTable
+from fmim.printing import TextConsole, TextTable
 
 CANDIDATES, QUERIES = 5, 10
 CELLS: dict[str, Callable[[Any], str]] = {

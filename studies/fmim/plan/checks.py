@@ -1,15 +1,18 @@
-"""Checks of a plan on its data set, before the first training starts."""
+"""Checks of a plan on its data set, before the first training starts: what stops it, and what to know of."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
 import torch
 
-from fmim.plan.fold_sizes import fold_sizes
 from fmim.plan.plan import Plan
 from fmim_core.data.image_set import ImageSet
+from fmim_core.data.source import SourceDescription
+from fmim_core.data.splits import Fold
+from fmim_core.metric_names import Interval
 from fmim_core.records import FoldEntry
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.rehearsal import rehearse_loss, rehearse_model
@@ -94,3 +97,56 @@ def _check_kept_epochs(plan: Plan) -> None:
                 "retrained on all development subjects, where nothing validates: set keep = 'last', or give the "
                 "preset test_protocol = 'fold_ensemble', as paper has it: each model is validated on a fold"
             )
+
+
+def fold_sizes(folds: Sequence[Fold], per_side: bool) -> list[FoldEntry]:
+    """Count who is where in each fold; of its queries those that can be scored, by time, and those without a match.
+
+    `validation_times_missing` are the times of all folds that one cannot score: it has no part in the mean over folds
+    of such a time.
+    """
+    times = {time for fold in folds for time in _queries_by_time(fold.validation, per_side)}
+    return [_sizes(fold, per_side, times) for fold in folds]
+
+
+def _sizes(fold: Fold, per_side: bool, times: set[int]) -> FoldEntry:
+    by_time = _queries_by_time(fold.validation, per_side)
+    scored = int(fold.validation.matched_query_mask(per_side).sum())
+    return FoldEntry(
+        fold=fold.number,
+        train_subjects=len(set(fold.train.subjects)),
+        train_images=len(fold.train),
+        validation_subjects=len(set(fold.validation.subjects)),
+        validation_images=len(fold.validation),
+        validation_gallery=int(fold.validation.gallery_mask.sum()),
+        validation_queries=scored,
+        validation_queries_without_match=int(fold.validation.query_mask.sum()) - scored,
+        validation_queries_by_time={str(time): count for time, count in by_time.items()},
+        validation_times_missing=sorted(times - set(by_time)),
+    )
+
+
+def _queries_by_time(images: ImageSet, per_side: bool) -> dict[int, int]:
+    """Return the queries with a match whose time is known, by time after baseline."""
+    scored = images.times[images.matched_query_mask(per_side)]
+    times, counts = np.unique(scored[scored >= 0], return_counts=True)
+    return dict(zip(times.tolist(), counts.tolist(), strict=True))
+
+
+def data_warnings(description: SourceDescription) -> list[str]:
+    """Say what the data set's tables were warned of."""
+    return [
+        f"{finding['what']} ({finding['count']}; fmim data check names them)"
+        for finding in description.details.get("findings", ())
+        if finding["severity"] == "warning"
+    ]
+
+
+def fold_warnings(folds: Iterable[FoldEntry], interval: Interval) -> list[str]:
+    """Name the times after baseline, in the data set's interval, that a fold cannot score though other folds can."""
+    said = []
+    for fold in folds:
+        if missing := fold.validation_times_missing:
+            times = f"{interval.plural if len(missing) > 1 else interval.unit} {', '.join(map(str, missing))}"
+            said.append(f"fold {fold.fold} has no validation query of {times}")
+    return said

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from fmim.data.sources import find_data_set
-from fmim.own.faults import located
+from fmim.own.study_file import located
 from fmim.plan import Plan
-from fmim.plan.checks import check_trainings
-from fmim.plan.data_warnings import data_warnings, fold_warnings
+from fmim.plan.checks import check_trainings, data_warnings, fold_warnings
 from fmim.runner.setup import Setup
 from fmim_core.data.bank.building import development_index
 from fmim_core.data.image_set import ImageSet

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from fmim.printing.console import TextConsole
-from fmim.printing.table import TextTable
+from fmim.printing import TextConsole, TextTable
 from fmim_reports.across.differences import StudyDifference, not_compared
 from fmim_reports.across.studies import ComparedStudy, arm_groups, differing
 from fmim_reports.writing.formats import NOTHING, configuration_text, duration, mean_se_text, p_text, points

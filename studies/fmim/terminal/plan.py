@@ -1,17 +1,27 @@
-"""`fmim plan`: what will run, as text and as JSON."""
+"""`fmim plan`: what will run, what it can show, and with `--calibrate` what it would take here; text or JSON."""
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
+from fmim.plan import Plan
 from fmim.plan.workload import Workload
-from fmim.printing.console import TextConsole
-from fmim.printing.table import TextTable
-from fmim.runner.checked import CheckedPlan
+from fmim.printing import TextConsole, TextTable
+from fmim.runner.backends.ray_cluster import cluster_for
+from fmim.runner.checked import CheckedPlan, check_plan
+from fmim.runner.predict import predict
 from fmim.runner.reuse.preview import Reused, reused_before
 from fmim.runner.setup import Setup
-from fmim.terminal.power import power_lines
+from fmim.terminal.run_display import RunDisplay
+from fmim_core.records import CalibrationFile, study_path
+from fmim_reports.parts.comparisons.comparison import comparisons
+from fmim_reports.parts.comparisons.words import power_sentence
+from fmim_reports.reading.results import read_results
+from fmim_reports.stats import Variances, power_of
+from fmim_reports.writing.formats import duration
 
 NUMBERS = ("N_s", "trials", "epochs", "images")
 
@@ -141,3 +151,91 @@ def _trials(work: Workload) -> Iterator[str]:
 
 def _reused(checked: CheckedPlan, setup: Setup) -> Reused:
     return reused_before(checked.plan, checked.source, setup.banks, setup.studies, setup.reuse)
+
+
+QUICK = "AdaTriplet with AutoMargin against grid search on the quick phantom, mAP, ten seeds"
+ASSUMED = {"quick": (Variances(seed=0.027**2, subject=50 * 0.004**2, subjects=50), QUICK)}
+"""By preset, how a difference is assumed to vary before a run has shown it, and on what that was measured.
+
+Where there is none, nothing is assumed: another network and other images vary otherwise.
+"""
+
+
+def power_lines(plan: Plan, out: Path) -> list[str]:
+    """Say what the planned seeds can show, by the spread of an earlier run in `out`, else by the assumed one."""
+    if not plan.study.comparison_pairs:
+        return []
+    if plan.compared_replicates < 2:
+        return ["power: fewer than two seeds show nothing of others, so no comparison has an answer"]
+    return _measured(plan, out) or [_assumed(plan)]
+
+
+def _measured(plan: Plan, out: Path) -> list[str]:
+    """Say it for each comparison that an earlier run of the study and preset has measured."""
+    if not study_path(out).is_file():
+        return []
+    results = read_results(out)
+    if results.study.preset != plan.preset.name:
+        return []
+    found = []
+    for one in comparisons(results):
+        power = one.variances and power_of(one.variances, plan.compared_replicates, plan.study.equivalence_margin)
+        if power:
+            found.append(f"power, measured in {out.name}, {one.heading}: {power_sentence(power, one.over)}")
+    return found
+
+
+def _assumed(plan: Plan) -> str:
+    preset = plan.preset
+    if preset.changed or preset.name not in ASSUMED:
+        which = f"a changed preset {preset.name}" if preset.changed else f"preset {preset.name}"
+        return (
+            f"power: nothing is assumed of how differences vary with {which}; once a run of it is in --out, the plan "
+            "says what its seeds can show"
+        )
+    variances, source = ASSUMED[preset.name]
+    power = power_of(variances, plan.compared_replicates, plan.study.equivalence_margin)
+    return f"power, assumed from {source}: {power_sentence(power, 'seeds and subjects')}"
+
+
+TIMED = ("start-up, s", "step, ms", "evaluation, ms an image", "memory, GB")
+
+
+def predict_here(plan: Plan, setup: Setup, console: TextConsole) -> CalibrationFile:
+    """Print the plan, run short trials, and print and return what the whole plan would take.
+
+    Raises:
+        ValueError: whatever would stop a trial; nothing has started.
+    """
+    begun = time.perf_counter()
+    with cluster_for(setup.backend, setup.address) as cluster, RunDisplay(console) as display:
+        setup.check_folders(plan.study.name)
+        checked = check_plan(plan, setup)
+        checking_s = time.perf_counter() - begun
+        show_plan(checked, setup, console)
+        prediction = predict(checked, setup, display, cluster, checking_s)
+    _show_prediction(checked.plan, prediction, console)
+    return prediction
+
+
+def _show_prediction(plan: Plan, prediction: CalibrationFile, console: TextConsole) -> None:
+    """Print what was timed, and what follows from it."""
+    found = prediction.forecast
+    rows = [
+        (
+            key.partition(":")[0],
+            f"{timing['startup']:.2f}",
+            f"{1000 * timing['step']:.1f}",
+            f"{1000 * timing['image']:.2f}",
+            f"{timing['peak_memory'] / 1e9:.2f}",
+        )
+        for key, timing in prediction.calibration["timings"].items()
+    ]
+    console.show(TextTable(("training (loss, margins, model)", *TIMED), rows, frozenset(TIMED)))
+    about = "" if plan.exact and not found.reused else "about "
+    besides = f" ({found.reused} more are reused)" if found.reused else ""
+    console.say(
+        f"predicted from {prediction.calibration['trials']} short trials: {duration(found.wall_s)} for "
+        f"{about}{found.trials} trials{besides}, {prediction.slots} at once; {found.device_seconds / 3600:.3g} "
+        f"device-hours; at most {found.peak_memory / 1e9:.2f} GB of memory a trial"
+    )

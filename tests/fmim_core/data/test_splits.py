@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from fmim.plan.checks import check_trainings
-from fmim.plan.data_warnings import fold_warnings
+from fmim.plan.checks import check_trainings, fold_warnings
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.image_set import ImageSet

@@ -18,9 +18,9 @@ from torch.utils._pytree import tree_leaves
 
 from fmim.declare import Preset, Study
 from fmim.plan import Plan
-from fmim.printing.console import TextConsole
+from fmim.printing import TextConsole
 from fmim.runner.setup import Setup
-from fmim.terminal.predicting import predict_here
+from fmim.terminal.plan import predict_here
 from fmim_core.data.bank.bank import Bank
 from fmim_core.seeding import scoped_torch_seed, torch_generator
 from fmim_core.training.compiling import WARMUP_STEPS

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torchvision.models import resnet18
 
-from fmim.declare.changes import with_changes
+from fmim.declare.study import with_changes
 from fmim.plan import Plan
 from fmim_core.data.bank.bank import Bank
 from fmim_core.seeding import scoped_torch_seed

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fmim.printing.console import TextConsole
+from fmim.printing import TextConsole
 from fmim.terminal.comparison import show_comparison
 from fmim_reports.across.differences import differences
 from fmim_reports.across.studies import read_studies

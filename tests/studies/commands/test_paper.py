@@ -11,7 +11,7 @@ from fmim import catalogue
 from fmim.commands.options import Options
 from fmim.commands.paper import PAPER_STUDIES, SELECTION, Paper
 from fmim.plan import Plan
-from fmim.printing.console import TextConsole
+from fmim.printing import TextConsole
 from fmim_core.data.bank.bank import Bank
 from fmim_reports.whole_paper.build import ITEMS
 from fmim_reports.whole_paper.differences import PUBLISHED_NUMBERS

@@ -9,8 +9,8 @@ import pytest
 
 from fmim import catalogue
 from fmim.commands.options import Options
-from fmim.declare.changes import read_changes, with_changes
 from fmim.declare.presets import QUICK
+from fmim.declare.study import read_changes, with_changes
 from fmim.runner.ending.exit_codes import DONE
 from fmim_core.records import StudyFile, read_records
 from fmim_reports.parts.verdict import cautions

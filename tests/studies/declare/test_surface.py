@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fmim.declare.surface import Surface
+from fmim.declare.study import Surface
 from fmim.plan.checks import check_trainings
 from fmim_core.data.bank.bank import Bank
 from fmim_spaces.domain import Assignment

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fmim.own.code import forget_others, run_code
-from fmim.own.study_file import read_study_file
+from fmim.own.study_file import forget_others, read_study_file, run_code
 from fmim_core.records import Code, CodeFile
 from tests.support.own_files import my_study
 
@@ -79,7 +78,7 @@ def test_a_trial_can_be_made_where_only_the_text_is(tmp_path: Path) -> None:
     (tmp_path / "my_study.py").unlink()
     program = (
         "import sys; from pathlib import Path\n"
-        "from fmim.own.code import run_code\n"
+        "from fmim.own.study_file import run_code\n"
         "from fmim_core.records import Code\n"
         "from fmim_core.training.config import TrainConfig\n"
         "run_code(Code.model_validate_json(Path(sys.argv[1]).read_text()), Path(sys.argv[1], 'code'))\n"

@@ -6,8 +6,7 @@ import io
 
 import pytest
 
-from fmim.printing.console import TextConsole
-from fmim.printing.table import TextTable
+from fmim.printing import TextConsole, TextTable
 
 
 def printed(*parts: TextTable | str, **terminal: object) -> list[str]:

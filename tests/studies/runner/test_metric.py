@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from fmim.plan import Plan
-from fmim.printing.console import TextConsole
+from fmim.printing import TextConsole
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.schedule.study_progress import StudyProgress
 from fmim.runner.search.selection import Outcome, better
 from fmim.runner.search.tpe import TPE
-from fmim.terminal.progress import arms_of
+from fmim.terminal.status import arms_of
 from fmim_core.data.bank.bank import Bank
 from fmim_core.metric_names import METRICS, Metric
 from fmim_core.records import ProposalsFile

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from mlflow import MlflowClient
 
-from fmim.printing.console import TextConsole
+from fmim.printing import TextConsole
 from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.runs import Identity

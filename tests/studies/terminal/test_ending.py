@@ -6,8 +6,8 @@ import io
 import json
 from pathlib import Path
 
-from fmim.printing.console import TextConsole
-from fmim.terminal.ending import show_next, show_results
+from fmim.printing import TextConsole
+from fmim.terminal.run_display import show_next, show_results
 from fmim_core.records import record_path
 from fmim_reports.reading.results import read_results
 from tests.support.factories import make_out

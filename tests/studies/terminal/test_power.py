@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from fmim import catalogue
-from fmim.declare.changes import with_changes
+from fmim.declare.study import with_changes
 from fmim.plan import Plan
-from fmim.terminal.power import ASSUMED, power_lines
+from fmim.terminal.plan import ASSUMED, power_lines
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.words import power_sentence
 from fmim_reports.reading.results import read_results

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from fmim.printing.console import TextConsole
+from fmim.printing import TextConsole
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.schedule.progress import kept_current
 from fmim.runner.schedule.study_progress import StudyProgress

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fmim.printing.console import TextConsole
+from fmim.printing import TextConsole
 from fmim.runner.folder.locks import locked
 from fmim.terminal.status import StudyStatus
 from fmim_core.records import ProgressFile, RunningTrial, TrialLengths, now, progress_path, record_path

@@ -16,7 +16,7 @@ from ray import tune
 from ray.tune.experiment import Trial as RayTrial
 from ray.tune.search import Searcher
 
-from fmim.own.code import run_code
+from fmim.own.study_file import run_code
 from fmim.runner.backends.backend import Backend, Resources, TrialSource, allot
 from fmim.runner.backends.dead_workers import nothing_heard, record_of_dead_worker
 from fmim.runner.backends.ray_cluster import RayCluster

@@ -72,7 +72,7 @@ def running(cluster: RayCluster, monkeypatch: pytest.MonkeyPatch) -> RayCluster:
     def started(kind: str, address: str | None) -> nullcontext[RayCluster | None]:
         return nullcontext(cluster if kind == "ray" else None)
 
-    for module in ("fmim.runner.backends.ray_cluster", "fmim.terminal.predicting"):
+    for module in ("fmim.runner.backends.ray_cluster", "fmim.terminal.plan"):
         monkeypatch.setattr(f"{module}.cluster_for", started)
     return cluster
 

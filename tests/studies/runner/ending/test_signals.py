@@ -15,7 +15,7 @@ import typer
 from mlflow import MlflowClient
 from typer.testing import CliRunner
 
-from fmim.commands.program import Program
+from fmim.cli import Program
 from fmim.runner.ending.exit_codes import INTERRUPTED
 from fmim.runner.ending.signals import ends_as_by_ctrl_c
 from fmim_core.records import StudyFile

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from fmim.commands.options import Options
-from fmim.printing.console import TextConsole
+from fmim.printing import TextConsole
 from fmim.runner.folder.locks import locked
 from fmim.runner.folder.outcomes import set_damaged_forecast_aside
-from fmim.terminal.predicting import predict_here
+from fmim.terminal.plan import predict_here
 from fmim_core.records import SCHEMA, read_json
 from tests.support.factories import CALIBRATION, make_out
 from tests.support.file_contents import edit, write

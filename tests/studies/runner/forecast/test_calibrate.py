@@ -11,13 +11,13 @@ import pytest
 from fmim.declare import Arm
 from fmim.plan import Plan
 from fmim.plan.workload import Work, Workload
-from fmim.printing.console import TextConsole
+from fmim.printing import TextConsole
 from fmim.runner.forecast import calibrate as calibration_module
 from fmim.runner.forecast.calibrate import Calibration, Probes, Timing, timing_of, training_key
 from fmim.runner.forecast.forecast import forecast
 from fmim.runner.reuse.earlier import EarlierTrials
 from fmim.runner.search.tpe import TPE
-from fmim.terminal.predicting import predict_here
+from fmim.terminal.plan import predict_here
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import CalibrationFile, Cost, EpochRow, ForecastEntry, Record, TrialError, record_path
 from fmim_core.trial.spec import TrialSpec

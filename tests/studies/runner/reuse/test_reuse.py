@@ -12,7 +12,7 @@ import torch
 from mlflow import MlflowClient
 
 import fmim
-from fmim.printing.console import TextConsole
+from fmim.printing import TextConsole
 from fmim.runner.checked import check_plan
 from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.reuse.copying import read_usable

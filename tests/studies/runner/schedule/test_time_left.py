@@ -17,7 +17,7 @@ from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.schedule.durations import Durations
 from fmim.runner.schedule.study_progress import StudyProgress
 from fmim.runner.search.selection import Outcome
-from fmim.terminal.progress import about
+from fmim.terminal.status import about
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import EpochRow, Record, RunningTrial, TrialLengths
 from fmim_core.trial.spec import TrialSpec

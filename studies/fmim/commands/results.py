@@ -1,15 +1,61 @@
-"""`fmim embed` and `fmim match`: what a trained model is for."""
+"""Commands on studies that have run: `fmim compare`, `overview`, `embed`, `match`, `mirror` and `ui`."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from fmim.commands.arguments import StudyFolder, new_folder
-from fmim.printing.console import TextConsole
-from fmim.printing.progress_bar import ProgressBar
+from fmim.printing import ProgressBar, TextConsole
+from fmim.runner.ending.exit_codes import SOME_FAILED
+from fmim.runner.folder.ownership import study_folder
+from fmim.runner.tracking.address import TrackingAddress
+from fmim_core.records import StudyFile, study_path
+
+
+def compare(
+    studies: Annotated[list[Path], typer.Argument(metavar="OUT OUT...", help="Folders of two or more studies.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="New folder for a page with its tables as files.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
+) -> None:
+    """Say in what studies differ, show their arms side by side, and test the differences to the first study."""
+    folders = [study_folder(study) for study in studies]
+    folder = None if out is None else new_folder("--out", out)
+    from fmim_reports.across.differences import differences
+    from fmim_reports.across.page import comparison_as_json
+    from fmim_reports.across.studies import read_studies
+
+    read = read_studies(folders)
+    found = differences(read)
+    console = TextConsole()
+    if as_json:
+        print(json.dumps(comparison_as_json(read, found), indent=1, ensure_ascii=False, allow_nan=False))
+    else:
+        from fmim.terminal.comparison import show_comparison
+
+        show_comparison(read, found, console)
+    if folder is not None:
+        from fmim_reports.across.page import write_comparison
+
+        page = write_comparison(folder, read, found)
+        TextConsole(stderr=as_json).say(f"page: {page}")
+
+
+def overview(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where studies lie, e.g. runs.")] = Path("runs"),
+) -> None:
+    """Write FOLDER/index.html, all studies in a folder at a glance; runs and reports keep it current."""
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is not a folder: give the one in which studies lie, e.g. runs")
+    from fmim.runner.folder.overview import write_overview
+
+    TextConsole().say(f"overview: {write_overview(folder)}")
+
 
 Arm = Annotated[str, typer.Option("--arm", help="Whose model, e.g. adatriplet_automargin.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Which replicate's model.")]
@@ -102,3 +148,43 @@ def match(
     if folder is not None:
         write_matches(folder, ranking, sheets, replicate.sentence)
         console.say(f"candidates, and pictures of the first queries: {folder}")
+
+
+def mirror(
+    out: StudyFolder,
+    tracking_uri: Annotated[
+        str | None, typer.Option(help="MLflow's database or server; default where the study was mirrored to.")
+    ] = None,
+) -> None:
+    """Bring MLflow up to date from the records of a study that nobody runs now; nothing is written twice."""
+    study = _study(out)
+    address = TrackingAddress.of_study(out, study) if tracking_uri is None else TrackingAddress.of(tracking_uri)
+    from fmim.runner.tracking.mirror import mirror_study
+
+    if not mirror_study(out, study, address, _tell):
+        raise typer.Exit(SOME_FAILED)
+
+
+def ui(
+    out: StudyFolder,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 5000,
+) -> None:
+    """Open MLflow's page of a study, in the database or on the server that it was mirrored to."""
+    from fmim.runner.tracking.server import open_page, page_of, serve
+
+    study = _study(out)
+    address = TrackingAddress.of_study(out, study)
+    page = page_of(out, study, address, _tell)
+    if address.is_server:
+        _tell(f"MLflow shows the study at {address}/{page}")
+        open_page(f"{address}/{page}")
+        return
+    serve(address, port, page, _tell)
+
+
+def _tell(text: str) -> None:
+    TextConsole().say(text)
+
+
+def _study(out: Path) -> StudyFile:
+    return StudyFile.read(study_path(study_folder(out)))
