@@ -74,7 +74,7 @@ def in_words(error: ValidationError, most: int = 3) -> str:
     return "; ".join(said) + (f"; and {len(found) - most} more" if len(found) > most else "")
 
 
-class Refused(ValueError):
+class InvalidConfig(ValueError):
     """A validation's failure in plain words.
 
     Args:

@@ -8,10 +8,8 @@ import torch
 from pydantic import Field
 
 from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput
-from fmim_core.losses.triplet import triplet_term
+from fmim_core.losses.triplet import Averaging, MeanHinge, TripletSelection, triplet_term
 from fmim_core.margins.base import Margins
-from fmim_core.triplets.hinge import MeanHinge
-from fmim_core.triplets.selection import Averaging, TripletSelection
 from fmim_core.triplets.similarities import Similarities
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from fmim_core.margins.base import Margins
 from fmim_core.registry import KindConfig, Registry
-from fmim_core.triplets.similarities import Similarities
+from fmim_core.triplets.similarities import Similarities, TripletIndex
 
 
 class LossOutput(NamedTuple):
@@ -27,6 +27,11 @@ class LossOutput(NamedTuple):
 def no_triplets(value: Tensor) -> LossOutput:
     """Return the output of a loss that knows no triplets."""
     return LossOutput(value, torch.full((), math.nan, device=value.device))
+
+
+def mean_over_triplets(terms: Tensor, index: TripletIndex) -> Tensor:
+    """Return the mean over all triplets of terms `(P, B)` of any sign; 0 where there are none."""
+    return (terms * index.valid).sum() / max(1, index.triplets)
 
 
 class LossModule(nn.Module, ABC):

@@ -8,9 +8,8 @@ import torch
 from pydantic import Field
 from torch.nn import functional
 
-from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput
+from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput, mean_over_triplets
 from fmim_core.margins.base import Margins
-from fmim_core.triplets.selection import mean_over_triplets
 from fmim_core.triplets.similarities import Similarities
 
 

@@ -9,10 +9,9 @@ from typing import Any
 
 from fmim_core.records.document import Document
 from fmim_core.records.files import SHA256, write_text
-from fmim_core.records.progress import ProgressFile
+from fmim_core.records.progress import CalibrationFile, ProgressFile, ReportSummary
 from fmim_core.records.record import Record
-from fmim_core.records.study import CalibrationFile, ProposalsFile, SelectionFile, StudyFile
-from fmim_core.records.summary import ReportSummary
+from fmim_core.records.study import ProposalsFile, SelectionFile, StudyFile
 
 DOCUMENTS: dict[str, type[Document]] = {
     "record": Record,

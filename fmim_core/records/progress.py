@@ -1,13 +1,14 @@
-"""progress.json: which trials run now, written by the process that runs them for those who ask how far it is."""
+"""Documents about a study that are no result: its progress, a prediction of its length, its report in a few words."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
-from fmim_core.records.document import Document, DocumentPart, DottedName, Time
-from fmim_core.records.record import Stage
+from fmim_core.records.document import Document, DocumentPart, DottedName, Name, Time
+from fmim_core.records.parts import Stage
 
 
 class RunningTrial(DocumentPart):
@@ -52,3 +53,61 @@ class ProgressFile(Document):
 def progress_path(out: Path) -> Path:
     """Return its place in a study's folder."""
     return out / "progress.json"
+
+
+class ForecastEntry(DocumentPart):
+    """A prediction of a whole plan."""
+
+    trials: int = Field(description="trials there are to train")
+    reused: int = Field(description="trials besides that take the record of an equal one")
+    epochs: int = Field(description="epochs of all of them")
+    images: int = Field(description="training images of all of them")
+    wall_s: float = Field(description="from the start of the program's work to the end of the last trial")
+    device_seconds: float = Field(description="seconds × the share of the device, of all of them")
+    peak_memory: float = Field(description="bytes of the trial that needs most")
+
+
+class CalibrationFile(Document):
+    """calibration.json: a prediction, and what it was made of; a report compares it with a run of the same plan."""
+
+    made_at: str = Field(description="when it was made, ISO 8601")
+    study: Name = Field(description="the study's name")
+    preset: Name = Field(description="the preset's name")
+    seed: int = Field(description="the study's seed")
+    replicates: int = Field(description="of all arms")
+    search_splits: int = Field(description="splits into folds on which the search is run")
+    epochs: int = Field(description="of one training")
+    data_fingerprint: str = Field(description="of the bank's decoded content")
+    backend: str = Field(description="what would run the trials")
+    device: str = Field(description="the GPU's name, or cpu")
+    slots: int = Field(description="trials at once")
+    device_share: float = Field(description="of a GPU, or of one CPU core, that each trial has")
+    forecast: ForecastEntry = Field(description="what was predicted")
+    preparation_s: float = Field(description="seconds from the start of the program to the start of the runner")
+    calibration: dict[str, Any] = Field(description="what was timed")
+
+
+def calibration_path(out: Path) -> Path:
+    """Return the place of a study's prediction in its folder."""
+    return out / "calibration.json"
+
+
+class ReportSummary(Document):
+    """report/summary.json: a report in a few words and counts, written whenever the report is built."""
+
+    study_id: str = Field(description="the id of the study in study.json")
+    executions: int = Field(description="starts of the study when it was written; a later one makes it out of date")
+    sentences: list[str] = Field(description="what was found, one sentence a comparison, or an arm where there is none")
+    warnings: list[str] = Field(description="what is not as planned; none for a complete and clean run")
+    trials: dict[str, int] = Field(description="planned trials by their status; `missing` of those without a record")
+    device_seconds: float = Field(description="seconds × the share of the device, of all trials with their attempts")
+
+    @property
+    def planned(self) -> int:
+        """The trials that there are to be."""
+        return sum(self.trials.values())
+
+
+def summary_path(out: Path) -> Path:
+    """Return the place of the summary of a study's report in the study's folder."""
+    return out / "report" / "summary.json"

@@ -3,89 +3,30 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from fmim_core.metric_names import split_key
-from fmim_core.records.cost import Attempt, Cost, Status, TrialError
 from fmim_core.records.document import Document, DocumentPart, DottedName, Name, Time
-from fmim_core.records.files import Damaged, json_files
-from fmim_core.records.reused import ReusedFrom
+from fmim_core.records.files import Damaged
+from fmim_core.records.parts import (
+    Attempt,
+    Cost,
+    EpochRow,
+    Member,
+    Metrics,
+    MetricValues,
+    ReusedFrom,
+    Stage,
+    Status,
+    Stopped,
+    TrialError,
+)
 
-Stage = Literal["search", "replicate", "reference"]
-TestProtocol = Literal["retrained", "fold_ensemble"]
-"""What a replicate tests: one model `retrained` on all development subjects; or one model a fold, each validated on the
-fold that it was not trained on, whose distances are averaged."""
-MetricValues = dict[str, float]
-
-
-T = TypeVar("T")
-Absent = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
-"""What is left out of the file where there is none."""
-
-
-class EpochRow(DocumentPart):
-    """One epoch of a training. Margins are those in force in it; not-a-number where the loss has none."""
-
-    epoch: int = Field(description="from 1")
-    loss: float = Field(description="mean over batches")
-    epsilon: float = Field(description="the margin ε")
-    beta: float = Field(description="the margin β")
-    delta_mean: float = Field(description="mean Δ over all triplets of the epoch")
-    phi_an_mean: float = Field(description="mean φ_an over all negative pairs")
-    phi_ap_mean: float = Field(description="mean φ_ap over all positive pairs")
-    active_share: float = Field(description="share of triplets with a non-zero term")
-    batches: int = Field(description="batches trained on")
-    empty_batches: int = Field(description="batches without an active triplet")
-    subjects_seen_share: float = Field(description="share of training subjects in the epoch's batches")
-    delta_histogram: Absent[list[int]] = Field(None, description="counts of Δ in bins over [−2, 2], if asked for")
-    phi_an_histogram: Absent[list[int]] = Field(None, description="counts of φ_an in bins over [−1, 1], if asked for")
-    validation_mAP: Absent[float] = Field(None, description="absent where the epoch was not validated")
-    seconds: float = Field(description="from its beginning to its end, validation included")
-
-    def number(self, name: str) -> float:
-        """Return the number in the field of that name; NaN where it is absent."""
-        value = getattr(self, name)
-        return math.nan if value is None else float(value)
-
-
-class Metrics(DocumentPart):
-    """Metric name → value, of the held-out fold or of the test set; null where that was not evaluated.
-
-    Names are those of `fmim_core.metric_names`, alone or by time after baseline (`mAP/year_4`), and besides
-    `chance_mAP`, `queries`, `queries_without_match` and `gallery`.
-    """
-
-    validation: MetricValues | None = Field(None, description="on the held-out fold")
-    test: MetricValues | None = Field(None, description="on the test set")
-
-    @field_validator("validation", "test")
-    @classmethod
-    def _names_are_well_formed(cls, values: MetricValues | None) -> MetricValues | None:
-        for name in values or {}:
-            split_key(name)
-        return values
-
-
-class Member(DocumentPart):
-    """One model of a fold ensemble."""
-
-    fold: int = Field(description="held out of its training, and its validation set")
-    seed: int = Field(description="of its training")
-    kept_epoch: int = Field(description="the epoch whose model was kept")
-    validation: MetricValues | None = Field(description="of the kept model on its fold; null before the first epoch")
-    history: tuple[EpochRow, ...] = Field(description="one row an epoch")
-
-
-class Stopped(DocumentPart):
-    """A trial's stop by its search, and what was measured by then: no result."""
-
-    after_epoch: int = Field(description="the last epoch that was trained")
-    kept_epoch: int = Field(description="the epoch whose model was validated")
-    validation: MetricValues | None = Field(description="of that model on the held-out fold")
+_RESULT = re.compile(rb'\n "status": "(?:completed|diverged)",\n "fingerprint": "([0-9a-f]{64})",\n')
 
 
 class Record(Document):
@@ -223,10 +164,21 @@ def read_record(out: Path, trial: str) -> Record | None:
 
 def read_records(out: Path, on_damage: Callable[[Path, Damaged], None] | None = None) -> Iterator[Record]:
     """Yield all records of a study's folder, by name; raise as `read_record`, unless `on_damage` is told instead."""
-    for path in json_files(out / "records"):
+    for path in sorted((out / "records").glob("*.json")):
         try:
             yield Record.read(path)
         except Damaged as damaged:
             if on_damage is None:
                 raise
             on_damage(path, damaged)
+
+
+def trials_with_result(out: Path) -> Iterator[tuple[str, Path]]:
+    """Yield fingerprint and file of each record in a study's folder that says of itself that it has a result.
+
+    That is a completed or a diverged trial: run again it would end in the same way. Whether a record is whole and true
+    shows when it is read, and few of those found here are.
+    """
+    for path in sorted((out / "records").glob("*.json")):
+        if found := _RESULT.search(path.read_bytes()):
+            yield found[1].decode(), path

@@ -1,17 +1,69 @@
-"""study.json: a study, its data and machine, and each time it was executed; and its selections and proposals."""
+"""study.json: a study, its code, data and machine, and each start; selection.json and proposals.json."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from fmim_core.fingerprint import sha256_of_text
 from fmim_core.metric_names import Unit
-from fmim_core.records.code import Code
 from fmim_core.records.document import Document, DocumentPart, DottedName, Name
-from fmim_core.records.record import TestProtocol
+from fmim_core.records.files import write_bytes
+from fmim_core.records.parts import TestProtocol
+
+
+class CodeFile(DocumentPart):
+    """One file, whole."""
+
+    path: str = Field(
+        pattern=r"^\w+(/\w+)*\.py$",
+        description="relative to the folder of the file that declares the study, with / between folders",
+    )
+    sha256: str = Field(description="of the file's bytes")
+    text: str = Field(description="all that the file holds")
+
+    @classmethod
+    def of(cls, path: str, text: str) -> Self:
+        """Return the file of that text."""
+        return cls(path=path, sha256=sha256_of_text(text), text=text)
+
+    @model_validator(mode="after")
+    def _text_is_whole(self) -> Self:
+        if self.sha256 != sha256_of_text(self.text):
+            raise ValueError(f"the text of {self.path} is not that of its SHA-256")
+        return self
+
+    @property
+    def module(self) -> str:
+        """The name by which Python imports it: `losses/soft.py` is `losses.soft`."""
+        return self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+class Code(DocumentPart):
+    """The file that declares a study, and the modules of its folder that it imports."""
+
+    files: tuple[CodeFile, ...] = Field(min_length=1, description="the one that declares the study is the first")
+
+    @property
+    def main(self) -> CodeFile:
+        """The file that declares the study."""
+        return self.files[0]
+
+    def write(self, folder: Path) -> None:
+        """Write the files to a folder, those that it does not have as they are here."""
+        for file in self.files:
+            path, content = folder / file.path, file.text.encode()
+            if not path.is_file() or path.read_bytes() != content:
+                write_bytes(path, content)
+
+    @property
+    def sha256(self) -> str:
+        """Of all files: of each path and SHA-256, in the order of paths."""
+        return sha256_of_text("".join(sorted(f"{file.path}\n{file.sha256}\n" for file in self.files)))
+
 
 Configuration = dict[str, Any]
 
@@ -64,9 +116,7 @@ class SubsetSummary(DocumentPart):
     queries: int = Field(description="images that are searched for: of later visits, or by their role")
     queries_without_match: int = Field(description="those of them whose subject has no other image in the gallery")
     gallery: int = Field(description="images that are searched: of the baseline visit, or by their role")
-    by_time: dict[str, int] = Field(
-        description="time after baseline in the data set's interval → images; `unknown` of those whose months are"
-    )
+    by_time: dict[str, int] = Field(description="time after baseline → images; `unknown` where the months are")
 
 
 class DataEntry(DocumentPart):
@@ -200,19 +250,19 @@ class FixedSelection(Selection):
     previous: tuple[FixedSelection, ...] = Field((), description="selections that it replaced, the latest last")
 
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
-class BySplit(Document, Generic[T]):
+class BySplit(Document, Generic[_T]):
     """The outcome of each arm's search, on each split into folds."""
 
-    arms: dict[str, T] = Field({}, description="by the arm's name")
-    other_splits: dict[int, dict[str, T]] = Field(
+    arms: dict[str, _T] = Field({}, description="by the arm's name")
+    other_splits: dict[int, dict[str, _T]] = Field(
         {}, description="by search split, from 1, and the arm's name; the study's own is 0, under `arms`"
     )
 
     @property
-    def by_split(self) -> dict[int, dict[str, T]]:
+    def by_split(self) -> dict[int, dict[str, _T]]:
         """Those of all search splits, from 0, the study's own."""
         return {0: self.arms, **self.other_splits}
 
@@ -227,14 +277,13 @@ class SelectionFile(BySplit[FixedSelection]):
     def other_winners(self, arm: str, search_splits: int) -> dict[int, Configuration]:
         """Return an arm's winners on other search splits, as far as there are so many, that are not the study's own.
 
-        None of them before the study's own winner is fixed: then each is trained once more, with the seed of its split.
+        None before the study's own is fixed. Each is trained once more, with the seed of its split.
         """
-        own = self.winner(arm)
-        splits = {
-            split: arms[arm] for split, arms in self.other_splits.items() if arm in arms and split < search_splits
-        }
-        found = {split: one.configuration for split, one in splits.items() if one.configuration not in (None, own)}
-        return found if arm in self.arms else {}
+        if arm not in self.arms:
+            return {}
+        own, splits = self.winner(arm), self.other_splits.items()
+        found = {split: arms[arm].configuration for split, arms in splits if arm in arms and split < search_splits}
+        return {split: one for split, one in found.items() if one is not None and one != own}
 
 
 class Proposal(DocumentPart):
@@ -248,40 +297,3 @@ class Proposal(DocumentPart):
 
 class ProposalsFile(BySplit[list[Proposal]]):
     """proposals.json: by arm, in order."""
-
-
-class ForecastEntry(DocumentPart):
-    """A prediction of a whole plan."""
-
-    trials: int = Field(description="trials there are to train")
-    reused: int = Field(description="trials besides that take the record of an equal one")
-    epochs: int = Field(description="epochs of all of them")
-    images: int = Field(description="training images of all of them")
-    wall_s: float = Field(description="from the start of the program's work to the end of the last trial")
-    device_seconds: float = Field(description="seconds × the share of the device, of all of them")
-    peak_memory: float = Field(description="bytes of the trial that needs most")
-
-
-class CalibrationFile(Document):
-    """calibration.json: a prediction, and what it was made of; a report compares it with a run of the same plan."""
-
-    made_at: str = Field(description="when it was made, ISO 8601")
-    study: Name = Field(description="the study's name")
-    preset: Name = Field(description="the preset's name")
-    seed: int = Field(description="the study's seed")
-    replicates: int = Field(description="of all arms")
-    search_splits: int = Field(description="splits into folds on which the search is run")
-    epochs: int = Field(description="of one training")
-    data_fingerprint: str = Field(description="of the bank's decoded content")
-    backend: str = Field(description="what would run the trials")
-    device: str = Field(description="the GPU's name, or cpu")
-    slots: int = Field(description="trials at once")
-    device_share: float = Field(description="of a GPU, or of one CPU core, that each trial has")
-    forecast: ForecastEntry = Field(description="what was predicted")
-    preparation_s: float = Field(description="seconds from the start of the program to the start of the runner")
-    calibration: dict[str, Any] = Field(description="what was timed")
-
-
-def calibration_path(out: Path) -> Path:
-    """Return the place of a study's prediction in its folder."""
-    return out / "calibration.json"

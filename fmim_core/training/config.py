@@ -14,8 +14,7 @@ from fmim_core.margins.fixed import NoMargins
 from fmim_core.models.base import BACKBONES, Backbone
 from fmim_core.models.torchvision_networks import ResNet18
 from fmim_core.training.augmentation import Augmentation
-from fmim_core.training.compiling import Compile
-from fmim_core.training.precision import Precision
+from fmim_core.training.device import Compile, Precision
 from fmim_core.training.sampler import Batches
 
 

@@ -16,7 +16,7 @@ from fmim_core.data.image_set import ImageSet
 from fmim_core.metrics import QueryScores, score_queries
 from fmim_core.records import EpochRow, Member
 from fmim_core.training.config import TrainConfig
-from fmim_core.training.precision import embeddings_of, float32_defined, uses_bfloat16
+from fmim_core.training.device import embeddings_of, float32_defined, uses_bfloat16
 from fmim_core.triplets.similarities import unit
 
 EVALUATION_BATCH = 256

@@ -18,8 +18,8 @@ from fmim_core.data.splits import subject_folds
 from fmim_core.records import EpochRow
 from fmim_core.seeding import derive_seed, torch_generator
 from fmim_core.training.config import TrainConfig
+from fmim_core.training.device import float32_defined
 from fmim_core.training.evaluation import Diverged, Evaluator, Seconds
-from fmim_core.training.precision import float32_defined
 from fmim_core.training.sampler import SubjectSampler
 from fmim_core.training.step import TrainingStep
 from fmim_core.triplets.statistics import StatisticsCollector

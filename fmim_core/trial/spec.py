@@ -13,7 +13,7 @@ from fmim_core.records import Record, Stage, TestProtocol, trial_name
 from fmim_core.references.base import REFERENCES, Reference
 from fmim_core.seeding import derive_seed
 from fmim_core.training.config import TrainConfig
-from fmim_core.trial.hardware import environment
+from fmim_core.trial.cost import environment
 
 # Part of every trial's fingerprint. Raise it whenever the same configuration would give other numbers.
 RESULTS_VERSION = 6

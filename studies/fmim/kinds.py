@@ -7,10 +7,9 @@ from fmim_core.data.listings.listing import Listing, check_index
 from fmim_core.data.sets.base import DATA_SETS, DataSet
 from fmim_core.data.source import SourceDescription
 from fmim_core.data.tables.findings import Findings
-from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput
+from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput, mean_over_triplets
 from fmim_core.margins.base import MARGINS, Epsilon, MarginConfig, Margins, MarginSchedule, check_beta
 from fmim_core.models.base import BACKBONES, Backbone
-from fmim_core.triplets.selection import mean_over_triplets
 from fmim_core.triplets.similarities import Similarities, unit
 from fmim_core.triplets.statistics import EpochStatistics
 

@@ -19,9 +19,8 @@ from fmim_core.data.bank.device import DeviceImages
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.seeding import torch_generator
-from fmim_core.training.compiling import Captured
 from fmim_core.training.config import TrainConfig
-from fmim_core.training.precision import embeddings_of
+from fmim_core.training.device import Captured, embeddings_of
 from fmim_core.training.trainer import Training
 from fmim_core.triplets.similarities import Similarities, unit
 from fmim_core.triplets.statistics import StatisticsCollector

@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from fmim_core.data.bank.bank import Bank
-from fmim_core.training.compiling import Captured
+from fmim_core.training.device import Captured
 from fmim_core.training.trainer import Training
 from tests.conftest import tiny_config
 

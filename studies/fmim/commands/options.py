@@ -25,7 +25,7 @@ from fmim.declare.study import check_changes, read_changes, with_changes
 from fmim.own.study_file import is_study_file, place_of
 from fmim.runner.setup import Setup
 from fmim.runner.tracking.address import TrackingAddress
-from fmim_core.config import Config, Refused
+from fmim_core.config import Config, InvalidConfig
 from fmim_core.data.sets.phantom_config import PHANTOM
 from fmim_core.records import SelectionFile
 from fmim_spaces.domain import Assignment
@@ -175,9 +175,9 @@ class Options(Config):
         study, preset = self.declared()
         try:
             return self._made_plan(study, preset)
-        except Refused as error:
+        except InvalidConfig as error:
             if preset.changed:
-                with suppress(Refused):
+                with suppress(InvalidConfig):
                     self._made_plan(study, study.preset(preset.name))
                     raise ValueError(f"--set: {error.problem}") from error
             if study.code:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 from pydantic import InstanceOf, SerializeAsAny, ValidationError, model_validator
 
 from fmim.declare.presets import Preset
-from fmim_core.config import Config, Refused
+from fmim_core.config import Config, InvalidConfig
 from fmim_core.records import ArmEntry, Name, SearcherFacts, SelectionFile
 from fmim_spaces.domain import Assignment, Choice, Configuration, Space, nested
 from fmim_spaces.searcher import Searcher
@@ -149,7 +149,7 @@ class Arm(Config):
         """Return the training of one configuration under a preset, on images that come with settings of their own.
 
         Raises:
-            Refused: a field that does not exist, or a value that it does not allow.
+            InvalidConfig: a field that does not exist, or a value that it does not allow.
         """
         from fmim_core.training.config import TrainConfig
 
@@ -157,4 +157,4 @@ class Arm(Config):
         try:
             return TrainConfig.model_validate(nested(settings))
         except ValidationError as error:
-            raise Refused("arm", self.name, error) from error
+            raise InvalidConfig("arm", self.name, error) from error

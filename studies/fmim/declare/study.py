@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from fmim.declare.arm import Arm
 from fmim.declare.presets import Preset, find_preset
-from fmim_core.config import Config, Refused, in_words
+from fmim_core.config import Config, InvalidConfig, in_words
 from fmim_core.metric_names import METRICS
 from fmim_core.records import Code, Name, SelectionFile
 from fmim_spaces.domain import Assignment, Configuration, as_meant, nested
@@ -44,7 +44,7 @@ class Surface(Config):
         try:
             return SurfaceConfig.model_validate(nested(self.settings)).loss
         except ValidationError as error:
-            raise Refused("surface", self.label, error) from error
+            raise InvalidConfig("surface", self.label, error) from error
 
 
 EPOCH_METRICS = ("mAP",)

@@ -21,7 +21,7 @@ from fmim_core.records import Record
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.evaluation import CPU_EVALUATION_BATCH, Evaluator
 from fmim_core.training.trainer import pick_device
-from fmim_core.trial.kept_model import kept_model
+from fmim_core.trial.checkpoint import kept_model
 
 Given = GivenImages | str | Path | Sequence[str | Path] | np.ndarray
 """Images; or a table, data set, folder or file of images by its path; or the paths of image files; or an array."""

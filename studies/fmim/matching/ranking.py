@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 
 from fmim.matching.images import GivenImages
-from fmim_core.metrics.exact import ExactVectors
+from fmim_core.metrics.ranks import ExactVectors
 
 QUERIES_AT_ONCE = 256
 KNOWN_OF_CANDIDATES = ("subject", "side", "months")

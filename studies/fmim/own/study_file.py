@@ -19,7 +19,7 @@ from types import ModuleType
 from pydantic import ValidationError
 
 from fmim.declare import Study
-from fmim_core.config import Refused, in_words, wrong_field
+from fmim_core.config import InvalidConfig, in_words, wrong_field
 from fmim_core.records import Code, CodeFile
 from fmim_core.suggestions import did_you_mean_path
 
@@ -180,7 +180,7 @@ def _frames(error: BaseException) -> list[traceback.FrameSummary]:
     return [*traceback.extract_tb(error.__traceback__), *before]
 
 
-def place_of(refused: Refused, code: Code) -> str:
+def place_of(refused: InvalidConfig, code: Code) -> str:
     """Return the file and line that name the field which was refused; the study's file alone where none does."""
     parents = refused.field.split(".")
     wanted = [refused.field, f"{refused.field}.kind", *(".".join(parents[:n]) for n in range(len(parents) - 1, 0, -1))]

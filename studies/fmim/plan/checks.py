@@ -15,8 +15,8 @@ from fmim_core.data.splits import Fold
 from fmim_core.metric_names import Interval
 from fmim_core.records import FoldEntry
 from fmim_core.training.config import TrainConfig
-from fmim_core.training.rehearsal import rehearse_loss, rehearse_model
 from fmim_core.training.sampler import SubjectSampler
+from fmim_core.training.step import rehearse_loss, rehearse_model
 from fmim_core.training.trainer import check_crop
 
 

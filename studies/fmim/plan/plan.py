@@ -17,8 +17,8 @@ from fmim_core.data.source import SourceDescription
 from fmim_core.data.splits import Fold, subject_folds
 from fmim_core.records import Stage
 from fmim_core.seeding import Draws
-from fmim_core.training.compiling import check_compile
 from fmim_core.training.config import TrainConfig
+from fmim_core.training.device import check_compile
 from fmim_core.trial.spec import TrialSpec, folds_seed
 from fmim_spaces.domain import Assignment, Configuration
 

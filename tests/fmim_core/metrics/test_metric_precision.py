@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from fmim_core.metrics import retrieval
-from fmim_core.metrics.exact import ExactVectors
-from fmim_core.metrics.ranks import Matches
+from fmim_core.metrics.ranks import ExactVectors, Matches
 from fmim_core.metrics.scores import scores_by_tiles
 from tests.oracles import retrieval as oracle
 from tests.support.embeddings import clustered, equal

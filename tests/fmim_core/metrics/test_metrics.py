@@ -16,8 +16,7 @@ from sklearn.metrics import average_precision_score
 
 from fmim_core.metric_names import METRICS, split_key
 from fmim_core.metrics import retrieval, score_queries
-from fmim_core.metrics.exact import ExactVectors
-from fmim_core.metrics.ranks import MANY, Matches
+from fmim_core.metrics.ranks import MANY, ExactVectors, Matches
 from fmim_core.metrics.scores import scores_by_tiles
 from tests.oracles import retrieval as oracle
 from tests.support.embeddings import by_names, clustered, equal, ranked, scenario

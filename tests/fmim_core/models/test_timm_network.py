@@ -15,7 +15,7 @@ from torch import nn
 from fmim_core.models.base import BACKBONES, multiply_adds
 from fmim_core.models.timm_network import TimmNetwork
 from fmim_core.seeding import scoped_torch_seed
-from fmim_core.training.rehearsal import rehearse_model
+from fmim_core.training.step import rehearse_model
 from tests.conftest import tiny_config
 
 

@@ -17,7 +17,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.device import DeviceImages
 from fmim_core.data.splits import subject_folds
 from fmim_core.records import EpochRow
-from fmim_core.training.compiling import Captured
+from fmim_core.training.device import Captured
 from fmim_core.training.trainer import Training
 from fmim_core.trial.checkpoint import read_checkpoint, write_checkpoint
 from tests.conftest import tiny_config

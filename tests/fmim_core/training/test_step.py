@@ -23,9 +23,8 @@ from fmim.runner.setup import Setup
 from fmim.terminal.plan import predict_here
 from fmim_core.data.bank.bank import Bank
 from fmim_core.seeding import scoped_torch_seed, torch_generator
-from fmim_core.training.compiling import WARMUP_STEPS
 from fmim_core.training.config import TrainConfig
-from fmim_core.training.precision import Precision, float32_defined
+from fmim_core.training.device import WARMUP_STEPS, Precision, float32_defined
 from fmim_core.training.sampler import SubjectSampler
 from fmim_core.training.trainer import Training
 from fmim_core.trial.trial import RunSettings, Trial

@@ -13,8 +13,7 @@ import torch
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Attempt, Cost, Record, TrialError, read_record
 from fmim_core.trial.checkpoint import checkpoint_path, read_checkpoint
-from fmim_core.trial.cost import SUMS, Meter, cut_off, earlier_attempts
-from fmim_core.trial.hardware import energy_counter
+from fmim_core.trial.cost import SUMS, Meter, cut_off, earlier_attempts, energy_counter
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial
 from tests.support.mini_study import first_replicates, first_search_trials, mini_plan

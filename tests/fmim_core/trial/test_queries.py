@@ -18,8 +18,7 @@ from fmim_core.metric_names import INTERVALS, METRICS, YEAR, Interval
 from fmim_core.metrics import score_queries
 from fmim_core.records import QUERY_COLUMNS, Record, queries_path, read_queries, write_queries
 from fmim_core.references.pixels import Pixels
-from fmim_core.trial.queries import query_columns
-from fmim_core.trial.trial import RunSettings, Trial
+from fmim_core.trial.trial import RunSettings, Trial, query_columns
 from tests.conftest import tiny_config
 from tests.oracles import retrieval as oracle
 from tests.support.mini_study import first_replicates, mini_plan

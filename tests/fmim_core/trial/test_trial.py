@@ -17,8 +17,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.models.torchvision_networks import ResNet18
 from fmim_core.records import Metrics, read_json, read_record, record_path
 from fmim_core.training.trainer import Training
-from fmim_core.trial.checkpoint import checkpoint_path, read_checkpoint, write_checkpoint
-from fmim_core.trial.kept_model import kept_model
+from fmim_core.trial.checkpoint import checkpoint_path, kept_model, read_checkpoint, write_checkpoint
 from fmim_core.trial.spec import RESULTS_VERSION, TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
 from tests.support.documents import comparable

@@ -30,7 +30,7 @@ try:
 except SystemExit as end:
     assert not end.code
 from fmim_core.losses.base import LOSSES
-from fmim_core.trial.hardware import environment
+from fmim_core.trial.cost import environment
 print(environment()["my-package"], LOSSES.find("smooth_triplet").__module__)
 """
 

@@ -28,7 +28,7 @@ from fmim_core.records import (
     write_bytes,
     write_json,
 )
-from fmim_core.trial.hardware import environment
+from fmim_core.trial.cost import environment
 from fmim_core.trial.spec import RESULTS_VERSION
 
 
