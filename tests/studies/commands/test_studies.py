@@ -1,4 +1,4 @@
-"""Lists, plans and dry runs, and that the console script is the same program."""
+"""Lists, plans and dry runs, the names that a shell completes, and that the console script is the same program."""
 
 from __future__ import annotations
 
@@ -56,3 +56,39 @@ def test_the_command_that_goes_on_holds_what_was_given_but_no_address_that_may_h
     assert given.setup.command == f"fmim run lambda_sweep {same}"
     assert "secret" not in repr(given) + repr(given.setup)
     assert given.but(study="baselines").setup.command == f"fmim run baselines {same}"
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("fmim st", {"status"}),
+        ("fmim run automargin_vs", {"automargin_vs_grid", "automargin_vs_search"}),
+        ("fmim plan x --preset q", {"quick"}),
+        ("fmim run x --data ", {"phantom", "oai", "chestxray14"}),
+        ("fmim data check ph", {"phantom"}),
+        ("fmim run my_st", set()),  # the shell completes files where there is no name
+    ],
+)
+def test_names_are_completed(
+    typed: str, expected: set[str], fmim_here: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"_FMIM_COMPLETE": "complete_bash", "COMP_WORDS": typed}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
+    assert set(fmim_here(cwd=tmp_path).stdout.split()) == expected
+
+
+def test_lists_and_plans_are_json_alone(fmim_here: Program, tmp_path: Path) -> None:
+    done = fmim_here("list", "--json", cwd=tmp_path)
+    by_name = {one["study"]: one for one in json.loads(done.stdout)}
+    study = by_name["automargin_vs_grid"]
+    assert (study["metric"], study["presets"]) == ("mAP", ["smoke", "quick", "full", "paper"])
+    assert ["adatriplet_automargin", "adatriplet_grid"] in study["comparisons"]
+    assert {"adatriplet_automargin", "adatriplet_grid"} <= set(study["arms"])
+    done = fmim_here("plan", "lambda_sweep", "--preset", "smoke", "--epochs", "3", "--json", cwd=tmp_path)
+    plan = json.loads(done.stdout)
+    assert (plan["study"], plan["preset"], plan["changed"]) == ("lambda_sweep", "smoke", {"epochs": 3})
+    assert plan["trials"] == plan["search_trials"] + plan["replicate_trials"] + plan["reference_trials"]
+    assert plan["search_trials"] == sum(arm["n_s"] for arm in plan["arms"]) * len(plan["folds"])
+    assert plan["epochs"] == 3 * (plan["search_trials"] + plan["replicate_trials"])
+    assert list(tmp_path.iterdir()) == []

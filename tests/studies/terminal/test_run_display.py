@@ -1,4 +1,4 @@
-"""The progress of a run as its observer sees it: counted, written to progress.json, and shown."""
+"""A run as its observer sees it: its progress, counted, written to progress.json and shown; and what it ends with."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from fmim.printing import TextConsole
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.schedule.progress import kept_current
 from fmim.runner.schedule.study_progress import StudyProgress
-from fmim.terminal.run_display import RunDisplay
+from fmim.terminal.run_display import RunDisplay, show_next, show_results
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import ProgressFile, progress_path
+from fmim_core.records import ProgressFile, progress_path, record_path
+from fmim_reports.reading.results import read_results
 from tests.support.documents import epoch_row, execution, fold_entry, trial_record
+from tests.support.factories import make_out
 from tests.support.mini_study import ensemble_plan, first_replicates, first_search_trials, mini_plan
 
 
@@ -53,3 +55,24 @@ def test_the_models_of_an_ensemble_count_on(tiny_bank: Bank, tmp_path: Path) -> 
         study.epoch(spec, epoch_row(epoch))
         counted.append(study.running[spec.id].epoch)
     assert (counted, study.running[spec.id].epochs) == ([1, 2, 3, 4, 5, 6], 6)
+
+
+ARMS = ("triplet_grid", "triplet_automargin")
+
+
+def test_a_run_ends_with_its_arms_the_answers_and_what_follows(tmp_path: Path) -> None:
+    """Validation is the level 78 and 78.5 %, test 5 points below it ± 0.71; one replicate of AutoMargin is missing."""
+    out = make_out(tmp_path / "my study", arms=ARMS)
+    record_path(out, "triplet_automargin.c00.seed2").unlink()
+    text = io.StringIO()
+    console = TextConsole(width=100, force_terminal=True, color_system=None, file=text)
+    show_results(read_results(out), console)
+    show_next(out, console)
+    lines = [" ".join(line.split()) for line in text.getvalue().splitlines()]
+    assert lines[0] == "arm selected validation test N_s"
+    assert "Triplet + grid search ε = 0.5 78.00 73.00 ± 0.71 4" in lines
+    assert "Triplet + AutoMargin K_Δ = 2 78.50 73.75 ± 0.85 (4 of 5 seeds) 2" in lines
+    said = " ".join(lines)
+    assert "Triplet: AutoMargin scored 0.5 percentage points higher than grid search in mAP (95 % CI" in said
+    assert "for 1/2 of the search cost" in said
+    assert any(line.startswith("how far each arm is: fmim status '") and line.endswith("my study'") for line in lines)
