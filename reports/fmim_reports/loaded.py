@@ -17,12 +17,8 @@ from fmim_core.records import StudyFile
 from fmim_core.suggestions import did_you_mean
 from fmim_reports.build import status_lines, tables_of
 from fmim_reports.drawing.plotting import NothingToDraw, Plot, drawn, drawn_in_place_of
-from fmim_reports.frames.arms import ARMS
-from fmim_reports.frames.epochs import EPOCHS
-from fmim_reports.frames.frame import Frame
-from fmim_reports.frames.metrics import METRIC_VALUES, YEARS
-from fmim_reports.frames.queries import QUERIES
-from fmim_reports.frames.trials import TRIALS
+from fmim_reports.frames.metrics import METRIC_VALUES, QUERIES, YEARS
+from fmim_reports.frames.trials import ARMS, EPOCHS, TRIALS, Frame
 from fmim_reports.parts.training.learning_curves import learning_curves_plot
 from fmim_reports.parts.years import year_plot
 from fmim_reports.reading.files import Problem

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, expect
 
 from fmim_reports.build import tables_of
 from fmim_reports.reading.results import read_results
-from fmim_reports.writing.latex import latex
+from fmim_reports.writing.markup import latex
 from tests.support.browser import DESK, PHONE, visited
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fmim_reports.reading.plan import key_of
+from fmim_reports.reading.files import key_of
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.formats import configuration_text, decimal, mean_se_text, points, to_html, to_md, to_tex
 from tests.support.factories import N_S, SPACES, best, configurations, level, make_out

@@ -12,7 +12,7 @@ from PIL import Image
 
 from fmim_core.metric_names import METRICS
 from fmim_core.records import write_queries
-from fmim_reports.frames.queries import QUERIES
+from fmim_reports.frames.metrics import QUERIES
 from fmim_reports.parts.queries.shown import shown_rows
 from fmim_reports.reading.results import Results, read_results
 from tests.support.file_contents import YEARS, edit

@@ -15,8 +15,7 @@ from markupsafe import Markup
 from fmim_core.records import replacing, without_controls, write_bytes
 from fmim_reports.drawing.plotting import DrawnFigure, Plot, render
 from fmim_reports.writing.formats import to_html, to_md
-from fmim_reports.writing.latex import latex
-from fmim_reports.writing.markdown import markdown
+from fmim_reports.writing.markup import latex, markdown
 from fmim_reports.writing.tables import Cell, Column, Table, csv_parts
 
 

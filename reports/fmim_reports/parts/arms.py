@@ -7,9 +7,8 @@ from typing import Any
 from fmim_core.metric_names import METRICS
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, on_reference, on_test, on_validation, pooled_over_queries
-from fmim_reports.writing.captions import caption, chosen_word
-from fmim_reports.writing.columns import ARM, configuration_column
-from fmim_reports.writing.references import reference_rows, references_note
+from fmim_reports.writing.captions import caption, chosen_word, references_note
+from fmim_reports.writing.columns import ARM, configuration_column, reference_rows
 from fmim_reports.writing.sections import Section, a_search_stage, in_every_study
 from fmim_reports.writing.tables import Column, Table
 

@@ -13,11 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_y
-from fmim_reports.drawing.lines import draw_line
+from fmim_reports.drawing.lines import ArmStyle, arm_styles, draw_line, panels, shared_legend
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
-from fmim_reports.drawing.styles import ArmStyle, arm_styles, panels, shared_legend
-from fmim_reports.reading.once import once
-from fmim_reports.reading.results import Results
+from fmim_reports.reading.results import Results, once
 from fmim_reports.reading.summary import ArmSummary, arm_summaries, on_validation
 from fmim_reports.stats import area_under, best_so_far, expected_best
 from fmim_reports.writing.captions import caption

@@ -11,13 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_y
-from fmim_reports.drawing.lines import draw_line, mean_points
+from fmim_reports.drawing.lines import arm_styles, aside, draw_line, marker_legend, mean_points
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
-from fmim_reports.drawing.styles import arm_styles, aside, marker_legend
 from fmim_reports.parts.trials import OTHER_SPLITS
 from fmim_reports.reading.cost import TotalCost, cost_of, costs
-from fmim_reports.reading.once import once
-from fmim_reports.reading.results import Results
+from fmim_reports.reading.results import Results, once
 from fmim_reports.reading.summary import arm_summaries
 from fmim_reports.writing.captions import caption, reuse_sentence, seeds_phrase
 from fmim_reports.writing.columns import ARM, RowName, under

@@ -14,7 +14,7 @@ from fmim_core.records import ArmEntry, flat
 from fmim_reports.page.files import filled
 from fmim_reports.parts.comparisons.difference import ALPHA
 from fmim_reports.parts.comparisons.words import margin_text
-from fmim_reports.reading.plan import key_of
+from fmim_reports.reading.files import key_of
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.formats import SYMBOLS, to_md, to_tex, value_text
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from fmim_reports.drawing.axes import Extent, Mark, scale_of, scale_y
+from fmim_reports.drawing.lines import arm_styles, aside, marker_legend
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
-from fmim_reports.drawing.styles import arm_styles, aside, marker_legend
 from fmim_reports.parts.costs import scale_n_s
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries

@@ -12,11 +12,10 @@ from matplotlib.figure import Figure
 
 from fmim_core.records import ArmEntry
 from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_x
+from fmim_reports.drawing.lines import arm_styles
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
-from fmim_reports.drawing.styles import arm_styles
-from fmim_reports.reading.once import once
-from fmim_reports.reading.plan import key_of
-from fmim_reports.reading.results import Results
+from fmim_reports.reading.files import key_of
+from fmim_reports.reading.results import Results, once
 from fmim_reports.reading.summary import completed
 from fmim_reports.stats import (
     SelectionVariance,

@@ -13,9 +13,17 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import Estimate, on_reference, on_test, query_times
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.columns import ALL_TIMES, ARM, Named, configuration_column, time_column, under
+from fmim_reports.writing.columns import (
+    ALL_TIMES,
+    ARM,
+    Named,
+    configuration_column,
+    reference_row,
+    row_name,
+    time_column,
+    under,
+)
 from fmim_reports.writing.formats import configuration_text
-from fmim_reports.writing.references import reference_row, row_name
 from fmim_reports.writing.sections import Section, in_every_study
 from fmim_reports.writing.tables import Column, Generated, Table
 

@@ -11,9 +11,8 @@ from fmim_core.records import CalibrationFile, Status, calibration_path
 from fmim_reports.reading.cost import cost_of, trained_here, utilisation
 from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.writing.captions import caption, reuse_sentence
-from fmim_reports.writing.columns import ARM, configuration_column, under
+from fmim_reports.writing.columns import ARM, configuration_column, reference_row, row_name, under
 from fmim_reports.writing.formats import configuration_text, decimal, duration
-from fmim_reports.writing.references import reference_row, row_name
 from fmim_reports.writing.sections import Section, in_every_study
 from fmim_reports.writing.tables import Column, Table
 

@@ -18,9 +18,8 @@ from fmim_reports.parts.training.learning_curves import trailing_cautions
 from fmim_reports.parts.training.triplet_terms import empty_batches_caution
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, chance_name, test_fact
-from fmim_reports.writing.captions import data_phrase, protocol_sentence
+from fmim_reports.writing.captions import data_phrase, protocol_sentence, sentences_on_references
 from fmim_reports.writing.formats import configuration_text, decimal, in_percent
-from fmim_reports.writing.references import sentences_on_references
 
 SMALL_TEST_SET = 100  # subjects
 SEEDS_OF_AN_SE = 5  # of fewer it is hardly known

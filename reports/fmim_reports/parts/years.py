@@ -10,16 +10,23 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fmim_reports.drawing.axes import Extent, Mark, Scale, range_text, scale_of, scale_y
-from fmim_reports.drawing.lines import draw_hollow, draw_line, mean_points
+from fmim_reports.drawing.lines import (
+    LINES_NOTE,
+    ArmStyle,
+    arm_styles,
+    draw_hollow,
+    draw_line,
+    mean_points,
+    panels,
+    reference_lines,
+    shared_legend,
+)
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
-from fmim_reports.drawing.references import LINES_NOTE, reference_lines
-from fmim_reports.drawing.styles import ArmStyle, arm_styles, panels, shared_legend
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, on_reference, on_test, queries_at, query_times
-from fmim_reports.writing.captions import caption, few_queries, few_queries_note, seeds_phrase
-from fmim_reports.writing.columns import ARM
+from fmim_reports.writing.captions import caption, few_queries, few_queries_note, references_note, seeds_phrase
+from fmim_reports.writing.columns import ARM, reference_rows
 from fmim_reports.writing.formats import in_percent
-from fmim_reports.writing.references import reference_rows, references_note
 from fmim_reports.writing.sections import Section, in_every_study, times_of_queries
 from fmim_reports.writing.tables import Column, Table
 

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fmim_core.records import Execution
-from fmim_reports.reading.once import once
-from fmim_reports.reading.plan import key_of
-from fmim_reports.reading.results import PlannedTrial, Results, Span, span_of
+from fmim_reports.reading.files import key_of
+from fmim_reports.reading.results import PlannedTrial, Results, Span, once, span_of
 
 
 @dataclass(frozen=True)

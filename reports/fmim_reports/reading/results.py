@@ -6,22 +6,40 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fmim_core.metric_names import INTERVALS, METRICS, Interval, Metric, split_key
-from fmim_core.records import (
-    ArmEntry,
-    Attempt,
-    Record,
-    ReferenceEntry,
-    SelectionFile,
-    StudyFile,
+from fmim_core.records import ArmEntry, Attempt, Record, ReferenceEntry, SelectionFile, StudyFile
+from fmim_reports.reading.files import (
+    Key,
+    Problem,
+    arms_by_split,
+    key_of,
+    planned_trials,
+    read_by_arm,
+    read_records,
+    read_study,
+    why_unplanned,
 )
-from fmim_reports.reading.files import Problem, arms_by_split, read_by_arm, read_records, read_study
-from fmim_reports.reading.plan import Key, key_of, planned_trials, why_unplanned
 from fmim_reports.reading.queries import Queries, queries_of
+
+T = TypeVar("T")
+
+
+def once(make: Callable[[Results], T]) -> Callable[[Results], T]:
+    """Make a function compute once for the results that it is given; they keep what it returned."""
+
+    @wraps(make)
+    def made(of: Results) -> T:
+        if make not in of.computed:
+            of.computed[make] = make(of)
+        found: T = of.computed[make]
+        return found
+
+    return made
+
 
 Span = tuple[float, float]
 

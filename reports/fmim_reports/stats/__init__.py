@@ -18,9 +18,8 @@ from fmim_reports.stats.differences import (
     superiority,
     unpaired_difference,
 )
-from fmim_reports.stats.means import MeanSE, mean_se
-from fmim_reports.stats.pairs import Bounded
 from fmim_reports.stats.power import ENOUGH_POWER, Power, power_of, smallest_difference
+from fmim_reports.stats.replicates import Bounded, MeanSE, mean_se
 from fmim_reports.stats.search import ExpectedBest, area_under, best_so_far, cost_ratio, expected_best, optimism
 from fmim_reports.stats.variances import SelectionVariance, score_variance, selection_variance
 

@@ -16,7 +16,7 @@ import pandas as pd
 from scipy import special
 
 from fmim_reports.stats.differences import UNKNOWN, Uncertainty
-from fmim_reports.stats.pairs import ROUNDING, check_share, join
+from fmim_reports.stats.replicates import ROUNDING, check_share, join
 
 FEW_SEEDS = 4  # by simulation: with 2 and 3 seeds intervals over both cover as little as 88 and 92 %
 FEW_SUBJECTS = 10

@@ -13,8 +13,17 @@ from scipy.stats import ttest_ind
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import DescrStatsW
 
-from fmim_reports.stats.means import Values, by_replicate
-from fmim_reports.stats.pairs import ROUNDING, Bounded, above_zero, check_share, no_variance, pair, smallest_note
+from fmim_reports.stats.replicates import (
+    ROUNDING,
+    Bounded,
+    Values,
+    above_zero,
+    by_replicate,
+    check_share,
+    no_variance,
+    pair,
+    smallest_note,
+)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from scipy import special
 from scipy.optimize import brentq
 
 from fmim_reports.stats.crossed import MeanSquares, Variances
-from fmim_reports.stats.pairs import check_share
+from fmim_reports.stats.replicates import check_share
 
 ENOUGH_POWER = 0.8
 """The power that a test should have, by convention (Cohen 1988)."""

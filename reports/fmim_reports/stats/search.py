@@ -19,8 +19,7 @@ import numpy as np
 from scipy import stats
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
-from fmim_reports.stats.means import Values, by_replicate
-from fmim_reports.stats.pairs import Bounded, join, no_variance, pair
+from fmim_reports.stats.replicates import Bounded, Values, by_replicate, join, no_variance, pair
 
 
 @dataclass(frozen=True)

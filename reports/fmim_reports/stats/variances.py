@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fmim_reports.stats.pairs import join
+from fmim_reports.stats.replicates import join
 
 
 @dataclass(frozen=True)

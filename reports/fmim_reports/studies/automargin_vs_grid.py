@@ -32,10 +32,9 @@ from fmim_reports.reading.summary import (
 )
 from fmim_reports.stats import MeanSE
 from fmim_reports.studies import Contents
-from fmim_reports.writing.captions import caption, test_models
-from fmim_reports.writing.columns import ARM, configuration_column
+from fmim_reports.writing.captions import caption, references_note, test_models
+from fmim_reports.writing.columns import ARM, configuration_column, reference_rows
 from fmim_reports.writing.formats import configuration_text, in_percent
-from fmim_reports.writing.references import reference_rows, references_note
 from fmim_reports.writing.tables import Column, Table
 
 GRID, AUTOMARGIN = "adatriplet_grid", "adatriplet_automargin"

@@ -16,9 +16,8 @@ from fmim_core.metric_names import METRICS as EVERY_METRIC
 from fmim_core.metric_names import YEAR
 from fmim_core.records import ArmEntry, ReferenceEntry
 from fmim_reports.drawing.axes import scale_y
-from fmim_reports.drawing.lines import draw_line
+from fmim_reports.drawing.lines import ArmStyle, draw_line, shared_legend
 from fmim_reports.drawing.plotting import INK, NothingToDraw, Plot
-from fmim_reports.drawing.styles import ArmStyle, shared_legend
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.words import comparison_cautions, estimate_text, plain_sentences
 from fmim_reports.parts.tidy import every_value_table
@@ -36,10 +35,9 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import on_reference, on_test, queries_at, query_times
 from fmim_reports.stats import MeanSE
 from fmim_reports.studies import Contents
-from fmim_reports.writing.captions import caption, data_phrase, seeds_phrase
-from fmim_reports.writing.columns import ARM
+from fmim_reports.writing.captions import caption, data_phrase, references_note, seeds_phrase
+from fmim_reports.writing.columns import ARM, reference_rows
 from fmim_reports.writing.formats import configuration_text, in_percent
-from fmim_reports.writing.references import reference_rows, references_note
 from fmim_reports.writing.tables import Column, Table
 
 METRICS = {name: EVERY_METRIC[name] for name in ("mAP", "mAP_at_R", "CMC_1_all_shots")}

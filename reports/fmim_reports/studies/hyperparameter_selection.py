@@ -18,7 +18,7 @@ from fmim_reports.drawing.plotting import BLUE, INK, VERMILLION, NothingToDraw, 
 from fmim_reports.parts.tidy import tidy_row, tidy_table
 from fmim_reports.parts.verdict import Verdict, epochs_caution, verdict_of
 from fmim_reports.reading import published
-from fmim_reports.reading.plan import key_of
+from fmim_reports.reading.files import key_of
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, Estimate, arm_summaries, on_validation
 from fmim_reports.studies import Contents

@@ -14,9 +14,8 @@ from fmim_core.metric_names import METRICS as DECLARED_METRICS
 from fmim_core.metric_names import YEAR
 from fmim_core.records import ArmEntry
 from fmim_reports.drawing.axes import Extent, Mark, Scale, range_text, scale_of, scale_y
-from fmim_reports.drawing.lines import draw_line, mean_points
+from fmim_reports.drawing.lines import draw_line, mean_points, shared_legend
 from fmim_reports.drawing.plotting import BLUE, VERMILLION, NothingToDraw, Plot
-from fmim_reports.drawing.styles import shared_legend
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.words import comparison_cautions, estimate_text, plain_sentences
 from fmim_reports.parts.tidy import tidy_row, tidy_table

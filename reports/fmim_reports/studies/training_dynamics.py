@@ -10,8 +10,8 @@ from fmim_reports.parts.training.distributions import distributions_plot, moveme
 from fmim_reports.parts.training.margins import margins_plot
 from fmim_reports.parts.training.surfaces import surfaces_plot
 from fmim_reports.parts.verdict import Verdict, epochs_caution, verdict_of
-from fmim_reports.reading.histories import Histories, at, epochs_of, histories_by_arm, milestones
 from fmim_reports.reading.results import Results
+from fmim_reports.reading.summary import Histories, at, epochs_of, histories_by_arm, milestones
 from fmim_reports.stats import MeanSE
 from fmim_reports.studies import Contents
 from fmim_reports.writing.captions import caption, curve_model

@@ -1,15 +1,18 @@
-"""The data dictionary of a report's CSV files, and columns that several tables have."""
+"""Columns and rows that several tables have, and the data dictionary of a report's CSV files.
+
+References are no arms: nothing is selected from them, and no comparison, correction or cost of a search counts them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
+from fmim_core.records import ReferenceEntry
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.data_columns import configuration_columns
-from fmim_reports.writing.kinds import KindName
+from fmim_reports.writing.kinds import KindName, configuration_columns
 from fmim_reports.writing.tables import Column, Table
 
 ALL_TIMES = "all"
@@ -52,6 +55,28 @@ def time_column(results: Results) -> Column:
     together = f"{ALL_TIMES}: over every query together"
     holds = f"{interval.after_baseline.capitalize()}; {together}" if results.dated else together.capitalize()
     return Column(interval.unit, holds, unit=interval.plural)
+
+
+def reference_rows(
+    results: Results, of: Callable[[ReferenceEntry], Mapping[str, Any]], column: str = "arm"
+) -> list[dict[str, Any]]:
+    """Return a row for each reference, to stand below the arms' and a line; `column` is the one that names the arms."""
+    return [
+        {"rule": number == 0, "reference": True, column: row.label, "arm": row, **of(reference)}
+        for number, reference in enumerate(results.references)
+        for row in [reference_row(reference)]
+    ]
+
+
+def reference_row(reference: ReferenceEntry) -> RowName:
+    """Return the name of a row of a reference."""
+    return RowName(reference.name, f"Reference: {reference.label}")
+
+
+def row_name(results: Results, name: str) -> Named:
+    """Return the arm, or the name of the row of the reference, by the name that a record has."""
+    references = {reference.name: reference_row(reference) for reference in results.references}
+    return references[name] if name in references else results.arm(name)
 
 
 def columns_table(results: Results, tables: Iterable[Table]) -> Table:

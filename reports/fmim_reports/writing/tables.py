@@ -15,9 +15,8 @@ from fmim_core.metric_names import Metric
 from fmim_core.records import in_csv
 from fmim_reports.reading.summary import Estimate
 from fmim_reports.stats import MeanSE
-from fmim_reports.writing.data_columns import DataColumn
 from fmim_reports.writing.formats import NOTHING
-from fmim_reports.writing.kinds import KINDS, KindName
+from fmim_reports.writing.kinds import KINDS, DataColumn, KindName
 
 _PART_ROWS = 2_000  # of a CSV file that are made at once
 

@@ -14,8 +14,8 @@ from fmim_reports.drawing.plotting import NothingToDraw
 from fmim_reports.parts.tidy import every_value_table
 from fmim_reports.parts.training import distributions, surfaces
 from fmim_reports.parts.training.margins import margins_plot, varying_margins_plot
-from fmim_reports.reading.histories import at, density, histories, milestones
 from fmim_reports.reading.results import read_results
+from fmim_reports.reading.summary import at, density, histories, milestones
 from fmim_reports.studies import training_dynamics as dynamics
 from tests.support.declared import SEEDS, record, write_study
 from tests.support.file_contents import arm_content, edit, spoil, write

@@ -7,8 +7,7 @@ from typing import Any
 
 from fmim_core.metric_names import METRICS, Metric
 from fmim_reports.writing.formats import to_tex
-from fmim_reports.writing.latex import latex
-from fmim_reports.writing.markdown import markdown
+from fmim_reports.writing.markup import latex, markdown
 from fmim_reports.writing.tables import Column, Table
 
 MAP = METRICS["mAP"]

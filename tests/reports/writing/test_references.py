@@ -16,8 +16,8 @@ from fmim_reports.parts.years import by_year_table, year_plot
 from fmim_reports.reading.results import read_results
 from fmim_reports.reading.summary import on_reference
 from fmim_reports.studies.automargin_vs_grid import triplet_table
-from fmim_reports.writing.markdown import markdown
-from fmim_reports.writing.references import references_note, sentences_on_references
+from fmim_reports.writing.captions import references_note, sentences_on_references
+from fmim_reports.writing.markup import markdown
 from tests.support.factories import SPACES, make_out
 from tests.support.file_contents import NETWORK, PIXELS, add_references, edit, spoil
 from tests.support.reports import bands, lines, panels, rows

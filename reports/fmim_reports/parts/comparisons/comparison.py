@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from fmim_reports.parts.comparisons.difference import Difference, TestedArm, corrected
-from fmim_reports.reading.once import once
-from fmim_reports.reading.results import Results
+from fmim_reports.reading.results import Results, once
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
 from fmim_reports.stats import Bounded, PairedDifference, Power, Variances, cost_ratio, power_of
 from fmim_reports.writing.formats import in_percent

@@ -7,8 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from fmim_reports.reading.once import once
-from fmim_reports.reading.results import Results
+from fmim_reports.reading.results import Results, once
 from fmim_reports.stats import crossed_mean
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM, under

@@ -14,8 +14,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
-from fmim_reports.reading.histories import Histories, at, density, epochs_of, histories_by_arm, milestones
 from fmim_reports.reading.results import Results
+from fmim_reports.reading.summary import Histories, at, density, epochs_of, histories_by_arm, milestones
 from fmim_reports.writing.captions import caption, curve_model, seeds_phrase
 from fmim_reports.writing.formats import decimal
 

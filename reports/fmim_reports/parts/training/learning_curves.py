@@ -12,9 +12,8 @@ from matplotlib.ticker import MaxNLocator
 
 from fmim_core.metric_names import METRICS
 from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_y
-from fmim_reports.drawing.lines import draw_line, mean_points
+from fmim_reports.drawing.lines import arm_styles, draw_line, mean_points, panels, shared_legend
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
-from fmim_reports.drawing.styles import arm_styles, panels, shared_legend
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries
 from fmim_reports.stats import mean_se

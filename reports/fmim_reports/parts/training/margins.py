@@ -11,12 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from fmim_reports.drawing.lines import draw_line, mean_points
+from fmim_reports.drawing.lines import draw_line, mean_points, shared_legend
 from fmim_reports.drawing.plotting import QUIET, NothingToDraw, Plot, line_style
-from fmim_reports.drawing.styles import shared_legend
 from fmim_reports.reading import published
-from fmim_reports.reading.histories import Histories, at, epochs_of, histories_by_arm, values_at
 from fmim_reports.reading.results import Results
+from fmim_reports.reading.summary import Histories, at, epochs_of, histories_by_arm, values_at
 from fmim_reports.writing.captions import caption, curve_model, seeds_phrase
 
 _SERIES = {"epsilon": "ε", "beta": "β", "loss": "loss"}

@@ -76,7 +76,7 @@ def _values(arm: Any, metric: str) -> Iterator[tuple[str, float]]:
 def _table(results: Any, arms: Sequence[Any]) -> str:
     """Return the arms with what was selected, their means and what their searches cost."""
     from fmim_reports.writing.formats import configuration_text
-    from fmim_reports.writing.markdown import markdown
+    from fmim_reports.writing.markup import markdown
     from fmim_reports.writing.tables import Column, Table
 
     label = f"{results.metric.label}, %"

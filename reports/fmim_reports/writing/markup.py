@@ -1,4 +1,4 @@
-"""A report's table as LaTeX that can be pasted into a paper."""
+"""A report's table as Markdown, and as LaTeX that can be pasted into a paper."""
 
 from __future__ import annotations
 
@@ -6,8 +6,30 @@ import re
 import textwrap
 from collections.abc import Sequence
 
-from fmim_reports.writing.formats import to_tex
+from fmim_reports.writing.formats import to_md, to_tex
 from fmim_reports.writing.tables import Cell, Column, Row, Table
+
+
+def markdown(table: Table) -> str:
+    """Return a pipe table under its bold title, caption and notes."""
+    lines = [f"**{to_md(table.title)}.** {to_md(table.caption)}", ""]
+    if table.rows:
+        lines.append(_md_line([to_md(column.about) for column in table.columns]))
+        lines.append(f"|{'|'.join('---:' if column.numeric else ':---' for column in table.columns)}|")
+        lines += [_md_line([_md_cell(cell) for cell in row.cells]) for rows in table.row_groups for row in rows]
+    else:
+        lines.append(to_md(table.empty))
+    return "\n".join([*lines, "", *(f"- {to_md(note)}" for note in table.all_notes)]).rstrip() + "\n"
+
+
+def _md_line(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _md_cell(cell: Cell) -> str:
+    text = to_md(cell.text)
+    return (f"**{text}**" if cell.best else text) + (f" (n = {cell.n})" if cell.n else "")
+
 
 _NEEDS = r"% needs \usepackage{adjustbox,array,booktabs}; what is wider or higher than the page is made smaller"
 _FLOAT_ROWS = 45
@@ -50,20 +72,20 @@ def _head(table: Table, widths: Sequence[int], broken: Sequence[bool]) -> list[s
         rf"\begin{{tabular}}{{@{{}}{alignment}@{{}}}}",
         r"\toprule",
         *_groups(table, widths),
-        _line(heads),
+        _tex_line(heads),
         r"\midrule",
     ]
 
 
 def _row(row: Row, broken: Sequence[bool]) -> str:
-    return ("\\midrule\n" if row.rule else "") + _line(list(map(_cell, row.cells, broken)))
+    return ("\\midrule\n" if row.rule else "") + _tex_line(list(map(_tex_cell, row.cells, broken)))
 
 
 def _text(cell: Cell) -> str:
     return cell.text + (f" ({cell.n.replace(' of ', '/')})" if cell.n else "")
 
 
-def _cell(cell: Cell, broken: bool) -> str:
+def _tex_cell(cell: Cell, broken: bool) -> str:
     """Return a cell as LaTeX; where it is broken over lines, words may be within, as names of files."""
     text = to_tex(_text(cell))
     text = re.sub(r"\\_|/|\.(?=\w)", r"\g<0>\\allowbreak{}", text) if broken else text
@@ -85,7 +107,7 @@ def _groups(table: Table, widths: Sequence[int]) -> list[str]:
         cells.append(rf"\multicolumn{{{count}}}{{c}}{{{_stacked(heading, sum(widths[at : at + count]), 'c')}}}")
         rules += [rf"\cmidrule(lr){{{at + 1}-{at + count}}}"] if heading else []
         at += count
-    return [_line(cells), " ".join(rules)] if rules else []
+    return [_tex_line(cells), " ".join(rules)] if rules else []
 
 
 def _stacked(heading: str, width: int, side: str) -> str:
@@ -94,5 +116,5 @@ def _stacked(heading: str, width: int, side: str) -> str:
     return lines[0] if len(lines) == 1 else rf"\shortstack[{side}]{{" + r"\\".join(lines) + "}"
 
 
-def _line(cells: Sequence[str]) -> str:
+def _tex_line(cells: Sequence[str]) -> str:
     return " & ".join(cells) + r" \\"
