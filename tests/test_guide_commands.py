@@ -23,7 +23,7 @@ from PIL import Image
 from torchvision.models import ResNet18_Weights, resnet18
 
 from fmim.data.sources import find_listing
-from fmim_core.data.sets.manifest_settings import read_settings
+from fmim_core.data.sets.manifest import read_settings
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.models.torchvision_networks import TorchvisionBackbone

@@ -22,7 +22,7 @@ visit, `view` (PA, AP, ...), `disease` and `tkr` (yes, no), `grade` (Kellgren-La
 alone: training and retrieval never see them."""
 
 EVERY_COLUMN = (*INDEX_COLUMNS, "role", *ABOUT_COLUMNS)
-"""All columns an index may have, in the order of a bank's. `role` is text, one of `roles.ROLES`; without it the months
+"""All columns an index may have, in the order of a bank's. `role` is text of `image_set.ROLES`; without it the months
 say which images are gallery and which queries."""
 
 Progress = Callable[[int, int], None]
@@ -82,4 +82,4 @@ class Source(ABC):
 
     @abstractmethod
     def read(self, row_number: int, size: int) -> np.ndarray:
-        """Return the image of that row as grey uint8 `(size, size)`; raise `images.ImageProblem` if it is unusable."""
+        """Return the image of that row as grey uint8 `(size, size)`; raise `ImageProblem` if it is unusable."""

@@ -3,8 +3,7 @@
 This imports torch.
 """
 
-from fmim_core.data.listings.listing import Listing, check_index
-from fmim_core.data.sets.base import DATA_SETS, DataSet
+from fmim_core.data.sets.base import DATA_SETS, DataSet, Listing, check_index
 from fmim_core.data.source import SourceDescription
 from fmim_core.data.tables.findings import Findings
 from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput, mean_over_triplets

@@ -25,7 +25,7 @@ from PIL import Image
 
 from fmim_core.data.bank.bank import STAMP, Bank
 from fmim_core.data.bank.building import build_bank
-from fmim_core.data.listings.listing import FileSource
+from fmim_core.data.sets.base import FileSource
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.machine import cores

@@ -10,8 +10,7 @@ from typing import Any, Literal
 import pytest
 import torch
 
-from fmim_core.data.listings.listing import FileSource
-from fmim_core.data.sets.base import DATA_SETS, DataSet
+from fmim_core.data.sets.base import DATA_SETS, DataSet, FileSource
 from fmim_core.fingerprint import fingerprint
 from fmim_core.losses.base import LOSSES, Loss
 from fmim_core.losses.triplet import Triplet

@@ -12,7 +12,7 @@ from PIL import Image
 from fmim.declare import Arm
 from fmim.plan import Plan
 from fmim_core.data.bank.building import build_bank
-from fmim_core.data.listings.listing import FileSource
+from fmim_core.data.sets.base import FileSource
 from fmim_core.data.sets.manifest import manifest
 from fmim_spaces.domain import Choice, Space
 from tests.support.mini_study import MINI, MINI_STUDY

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from fmim_core.data.listings.listing import FileSource, Listing
+from fmim_core.data.sets.base import FileSource, Listing
 from fmim_core.data.sets.manifest import manifest
 
 GOOD = """image,subject,months,side,split

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from fmim_core.data.listings.listing import Listing
+from fmim_core.data.sets.base import Listing
 
 # Lines of the two releases as the NIH wrote them: headers that split into 11 named cells and a blank one.
 HEADER_2017 = (

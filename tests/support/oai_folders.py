@@ -12,8 +12,8 @@ import pandas as pd
 import pyreadstat
 from PIL import Image
 
-from fmim_core.data.listings.listing import Listing
-from fmim_core.data.oai.files import VISITS
+from fmim_core.data.sets.base import Listing
+from fmim_core.data.sets.oai_tables import VISITS
 
 Columns = Mapping[str, Sequence[Any]]
 MISSING = ".: Missing Form/Incomplete Workbook"

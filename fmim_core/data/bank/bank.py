@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fmim_core.data.bank.blocks import hash_all, sha256_of
 from fmim_core.data.image_set import ImageSet
 from fmim_core.data.source import SourceDescription
 from fmim_core.fingerprint import fingerprint
+from fmim_core.machine import cores
 from fmim_core.metric_names import INTERVALS, Interval
 from fmim_core.records import Damaged, read_json, write_text
 
@@ -184,3 +186,24 @@ def _file_size(path: Path) -> int:
 
 def _damaged(path: Path, why: str) -> Damaged:
     return Damaged(f"the bank in {path} is damaged: {why}")
+
+
+BLOCK_IMAGES, BLOCK_BYTES = 256, 2**25  # whichever is less: what a build holds in memory, and what a crash may cost
+
+
+def images_per_block(size: int) -> int:
+    """Return how many images of `size` × `size` pixels a block has. Other numbers would not make another bank."""
+    return max(1, min(BLOCK_IMAGES, BLOCK_BYTES // size**2))
+
+
+def sha256_of(path: Path, start: int = 0, length: int = -1) -> str:
+    """Return the SHA-256 (hex) of `length` bytes of a file from `start`, or of all that there are."""
+    with path.open("rb") as file:
+        file.seek(start)
+        return hashlib.sha256(file.read(length)).hexdigest()
+
+
+def hash_all(parts: Iterable[tuple[Path, int, int]]) -> Iterator[str]:
+    """Yield `sha256_of` of each `(path, start, length)`, in order; threads suffice, since hashing releases the lock."""
+    with ThreadPoolExecutor(cores()) as pool:
+        yield from pool.map(lambda part: sha256_of(*part), parts)

@@ -16,9 +16,8 @@ import pandas as pd
 
 from fmim_core.data.bank.bank import SCHEMA, Bank, content_fingerprint
 from fmim_core.data.bank.partial import ImageOutcome, Partial, building_folder
-from fmim_core.data.image_set import ImageSet
+from fmim_core.data.image_set import ROLES, ImageSet, mixed_roles, roles_of
 from fmim_core.data.images.reading import ImageProblem, appearance
-from fmim_core.data.roles import ROLES, mixed_roles, roles_of
 from fmim_core.data.source import EVERY_COLUMN, INDEX_COLUMNS, Progress, Source
 from fmim_core.fingerprint import fingerprint
 from fmim_core.machine import cores

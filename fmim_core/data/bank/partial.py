@@ -16,7 +16,7 @@ from typing import TextIO
 
 import numpy as np
 
-from fmim_core.data.bank.blocks import hash_all, images_per_block
+from fmim_core.data.bank.bank import hash_all, images_per_block
 from fmim_core.data.images.limits import ImageProblem
 
 LOG, IMAGES = "blocks.jsonl", "bank/images.u8"

@@ -12,8 +12,7 @@ from typing import Literal
 import pandas as pd
 
 from fmim_core.data.files import files_below
-from fmim_core.data.listings.listing import Listing, check_index
-from fmim_core.data.sets.base import DATA_SETS, DataSet
+from fmim_core.data.sets.base import DATA_SETS, DataSet, Listing, check_index
 from fmim_core.data.sets.chestxray14_table import COLUMNS, IMAGE, OPTIONAL, listed_index, release_of, years_of_age
 from fmim_core.data.source import SourceDescription
 from fmim_core.data.tables.findings import Findings

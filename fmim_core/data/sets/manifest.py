@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
+from pydantic import Field, ValidationError
 
+from fmim_core.config import Config, in_words
 from fmim_core.data.files import other_than_file
-from fmim_core.data.listings.listing import Listing, check_index
-from fmim_core.data.roles import ROLES, matched_subjects, protocol_of
-from fmim_core.data.sets.manifest_settings import read_settings
+from fmim_core.data.image_set import ROLES, matched_subjects, protocol_of
+from fmim_core.data.sets.base import Listing, check_index
 from fmim_core.data.source import ABOUT_COLUMNS, EVERY_COLUMN, SourceDescription
 from fmim_core.data.splits import shuffled_subjects
 from fmim_core.data.tables.cells import (
@@ -30,14 +33,14 @@ from fmim_core.data.tables.cells import (
     CellParser,
     age_of,
     caseless,
+    check_identifiers,
     months_of,
     one_of,
     one_spelling,
 )
-from fmim_core.data.tables.findings import Findings
-from fmim_core.data.tables.formats import shortened
-from fmim_core.data.tables.identifiers import check_identifiers
+from fmim_core.data.tables.findings import Findings, shortened
 from fmim_core.data.tables.reading import ReadTable, read_table
+from fmim_core.metric_names import YEAR, Unit
 
 REQUIRED = ("image", "subject", "months")
 OPTIONAL = ("role", "side", "split", *ABOUT_COLUMNS)
@@ -217,3 +220,44 @@ def _name(path: Path) -> str:
     stem = _stem(path)
     name = path.parent.name if stem.lower() == "manifest" else stem
     return re.sub(r"[^\w.-]+", "_", name) or "manifest"
+
+
+class ManifestSettings(Config):
+    """The keys that such a file may have.
+
+    Args:
+        mean, std: of the training's normalisation (grey − mean)/std; where one is left out, the preset's counts.
+        interval: the unit of time by which queries are grouped.
+    """
+
+    mean: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
+    std: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
+    interval: Unit = YEAR.unit
+
+    @property
+    def training(self) -> dict[str, float]:
+        """Return the training fields that are given, by their dotted names."""
+        given = self.model_dump(include={"mean", "std"}, exclude_none=True)
+        return {f"augmentation.{name}": value for name, value in given.items()}
+
+
+def read_settings(path: Path) -> tuple[ManifestSettings, dict[str, str]]:
+    """Read the settings in a file, and its name → the SHA-256 of its bytes; without a file the defaults, and nothing.
+
+    Raises:
+        ValueError: it cannot be read, is not TOML, or has a key or a value that is not allowed; says what is.
+    """
+    if not path.exists():
+        return ManifestSettings(), {}
+    if other := other_than_file(path):
+        raise ValueError(f"{path} cannot be read: it is {other}, where the settings of a table belong")
+    try:
+        content = path.read_bytes()
+        settings = ManifestSettings.model_validate(tomllib.loads(content.decode("utf-8-sig")))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    except ValidationError as error:
+        raise ValueError(f"{path}: {in_words(error)}") from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is not a TOML file, with lines such as mean = 0.5: {error}") from None
+    return settings, {path.name: hashlib.sha256(content).hexdigest()}

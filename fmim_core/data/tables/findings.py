@@ -61,3 +61,8 @@ class Findings:
         """Raise a `ValueError` that lists every error found in `origin`, if there is one."""
         if errors := self.errors:
             raise ValueError("\n  ".join([f"{origin} cannot be used:", *map(str, errors)]))
+
+
+def shortened(cell: str) -> str:
+    """Return a cell for a message, at most 60 characters of it."""
+    return cell if len(cell) <= 60 else f"{cell[:59]}…"

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from fmim_core.data.tables.content import as_text, read_content
-from fmim_core.data.tables.findings import Findings
+from fmim_core.data.tables.findings import Findings, shortened
 from fmim_core.data.tables.formats import (
     SAS7BDAT,
     XPORT,
     TextRow,
+    as_text,
     lower,
     open_csv,
     open_parquet,
     open_sas,
-    shortened,
+    read_content,
 )
 
 

@@ -13,7 +13,7 @@ from fmim.printing import ProgressBar, TextConsole
 from fmim.runner.ending.exit_codes import BAD_INPUT
 
 if TYPE_CHECKING:
-    from fmim_core.data.listings.listing import Listing
+    from fmim_core.data.sets.base import Listing
 
 app = typer.Typer(
     help="Data sets: describe, check, prepare, and write a manifest.",
@@ -156,8 +156,7 @@ def manifest(
     from fmim.data.inspection import refuse_existing
     from fmim.data.show import show_manifest
     from fmim.data.sources import find_listing
-    from fmim_core.data.listings.write_manifest import manifest_of
-    from fmim_core.data.sets.base import DATA_SETS
+    from fmim_core.data.sets.base import DATA_SETS, manifest_of
     from fmim_core.records import write_text
 
     if data not in DATA_SETS.kinds():

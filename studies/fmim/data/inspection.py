@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from fmim.printing import ProgressBar, TextConsole
-from fmim_core.data.listings.check import check_images, unnamed_images
-from fmim_core.data.listings.contact_sheet import contact_rows, contact_sheet
-from fmim_core.data.listings.listing import Listing
+from fmim_core.data.images.check import check_images, unnamed_images
+from fmim_core.data.images.sheet import contact_rows, contact_sheet
+from fmim_core.data.sets.base import Listing
 from fmim_core.data.tables.findings import Findings
 from fmim_core.records import in_csv, write_bytes, write_text
 

@@ -10,9 +10,8 @@ from fmim.data.sources import PHANTOM
 from fmim.printing import TextConsole, TextTable
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.describe import Counts, describe
-from fmim_core.data.listings.listing import Listing
-from fmim_core.data.roles import Protocol, protocol_of
-from fmim_core.data.sets.base import DATA_SETS
+from fmim_core.data.image_set import Protocol, protocol_of
+from fmim_core.data.sets.base import DATA_SETS, Listing
 from fmim_core.data.tables.findings import MAX_SHOWN, Findings
 from fmim_core.metric_names import INTERVALS, Interval
 

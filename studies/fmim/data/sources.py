@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 
 from fmim.declare import Preset
-from fmim_core.data.listings.listing import Listing
-from fmim_core.data.sets.base import DATA_SETS
+from fmim_core.data.sets.base import DATA_SETS, Listing
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PHANTOM

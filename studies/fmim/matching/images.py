@@ -14,12 +14,11 @@ import numpy as np
 import pandas as pd
 
 from fmim.data.sources import PHANTOM, find_listing
+from fmim_core.data.image_set import is_gallery, is_query, roles_of
+from fmim_core.data.images.check import SUFFIXES, image_files
 from fmim_core.data.images.limits import ImageProblem, Refused, check_shape
 from fmim_core.data.images.reading import read_grey, square
-from fmim_core.data.listings.check import SUFFIXES, image_files
-from fmim_core.data.listings.listing import FileSource
-from fmim_core.data.roles import is_gallery, is_query, roles_of
-from fmim_core.data.sets.base import DATA_SETS
+from fmim_core.data.sets.base import DATA_SETS, FileSource
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.data.source import Progress, Source

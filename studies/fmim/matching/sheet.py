@@ -14,8 +14,7 @@ from PIL import Image
 from fmim.matching.files import as_csv
 from fmim.matching.images import GivenImages
 from fmim.matching.ranking import Ranking
-from fmim_core.data.images.sheet import INK, MATCH, QUIET, TILE, Row, Text, Tile, picture_sheet
-from fmim_core.data.listings.contact_sheet import SIDES, visit_name
+from fmim_core.data.images.sheet import INK, MATCH, QUIET, SIDES, TILE, Row, Text, Tile, picture_sheet, visit_name
 from fmim_core.records import write_bytes, write_text
 
 COLUMNS, SHOWN = 5, 20  # candidates in a line, and at most

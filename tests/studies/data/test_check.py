@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from fmim_core.data.listings.check import check_images, unnamed_images
+from fmim_core.data.images.check import check_images, unnamed_images
 from fmim_core.data.tables.findings import Findings
 from tests.studies.data.conftest import Fmim
 from tests.support.manifests import GOOD_ROWS, folder_of, picture
@@ -87,7 +87,7 @@ def test_checking_keeps_no_image() -> None:
 
 
 def test_a_large_folder_is_not_walked_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fmim_core.data.listings.check.MAX_FILES", 3)
+    monkeypatch.setattr("fmim_core.data.images.check.MAX_FILES", 3)
     for name in ("a.png", "b.txt", "c.png", "d.png", ".hidden/e.png"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("")

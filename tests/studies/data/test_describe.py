@@ -15,8 +15,7 @@ from PIL import Image
 from fmim.declare.presets import SMOKE
 from fmim_core.data.describe import describe
 from fmim_core.data.images.reading import ImageProblem
-from fmim_core.data.images.sheet import GAP, LINE, TILE, TITLE
-from fmim_core.data.listings.contact_sheet import SUBJECT, contact_rows, contact_sheet
+from fmim_core.data.images.sheet import GAP, LINE, SUBJECT, TILE, TITLE, contact_rows, contact_sheet
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.metric_names import YEAR
 from tests.studies.data.conftest import Fmim

@@ -11,9 +11,7 @@ import pandas as pd
 import pytest
 
 from fmim_core.data.bank.building import build_bank
-from fmim_core.data.listings.listing import FileSource, Listing
-from fmim_core.data.listings.window import Window
-from fmim_core.data.sets.base import DATA_SETS, DataSet
+from fmim_core.data.sets.base import DATA_SETS, DataSet, FileSource, Listing, Window
 from fmim_core.data.sets.manifest import manifest
 from tests.studies.data.conftest import Fmim
 from tests.support.manifests import GOOD_ROWS, folder_of

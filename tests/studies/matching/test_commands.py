@@ -14,7 +14,7 @@ from PIL import Image
 from fmim import load_model
 from fmim.runner.ending.exit_codes import BAD_INPUT, DONE
 from fmim_core.data.bank.building import build_bank
-from fmim_core.data.listings.listing import FileSource
+from fmim_core.data.sets.base import FileSource
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.records import read_queries
 from tests.support.manifests import folder_of

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fmim_core.data.bank import blocks, building
+from fmim_core.data.bank import bank as blocks
+from fmim_core.data.bank import building
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from tests.support.pictures import COUNT, SIZE, Pictures, content, start
@@ -90,7 +91,7 @@ def test_neither_workers_nor_blocks_change_the_bank(
 MEMORY = """
 import sys
 import numpy as np
-from fmim_core.data.bank import blocks, building
+from fmim_core.data.bank import bank as blocks, building
 from fmim_core.data.bank.building import build_bank
 from tests.benchmarks.measurement import resident_mib
 from tests.support.pictures import Pictures

@@ -11,7 +11,7 @@ import pytest
 
 from fmim.data.sources import find_listing
 from fmim.runner.ending.exit_codes import DONE
-from fmim_core.data.listings.listing import Listing
+from fmim_core.data.sets.base import Listing
 from fmim_core.data.sets.chestxray14 import ChestXray14
 from fmim_core.records import StudyFile, read_records
 from tests.support.mini_study import mini_plan, options_in, run_here

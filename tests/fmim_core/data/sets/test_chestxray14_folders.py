@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from fmim_core.data.listings.listing import FileSource
+from fmim_core.data.sets.base import FileSource
 from fmim_core.data.sets.chestxray14 import FOLDER_DEPTH, ChestXray14
 from tests.support.nih_folders import TEST, TRAIN, V2017, V2020, add_images, told, write
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fmim_core.data.bank.building import build_bank
-from fmim_core.data.listings.listing import FileSource
+from fmim_core.data.sets.base import FileSource
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.training.trainer import train
 from tests.conftest import tiny_config

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fmim_core.data.listings.listing import FileSource
+from fmim_core.data.sets.base import FileSource
 from fmim_core.data.sets.manifest import manifest
 from tests.support.manifests import GOOD, manifest_of, source
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fmim_core.data.sets.manifest import manifest
-from fmim_core.data.tables import cells, content
+from fmim_core.data.tables import cells, formats
 from tests.support.manifests import read
 
 # 20 subjects with two visits each, one of whose letters is not ASCII
@@ -100,6 +100,6 @@ def test_subjects_written_in_two_ways_are_refused_together(a: str, b: str, same:
 def test_a_packed_table_that_grows_beyond_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "table.csv.gz"
     path.write_bytes(gzip.compress(GOOD.encode() * 200))
-    monkeypatch.setattr(content, "MAX_BYTES", 50_000)
+    monkeypatch.setattr(formats, "MAX_BYTES", 50_000)
     with pytest.raises(ValueError, match=r"table\.csv\.gz holds more than 50000 bytes, the limit of a table"):
         manifest(path)

@@ -9,7 +9,7 @@ import pytest
 
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.describe import Counts, describe
-from fmim_core.data.listings.listing import FileSource, Listing
+from fmim_core.data.sets.base import FileSource, Listing
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.metric_names import YEAR
 from tests.support.manifests import folder_of

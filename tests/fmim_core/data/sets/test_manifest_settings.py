@@ -11,7 +11,7 @@ from PIL import Image
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank, development_index
-from fmim_core.data.listings.listing import FileSource
+from fmim_core.data.sets.base import FileSource
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.fingerprint import fingerprint
 from fmim_core.records import read_json, write_json

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from fmim_core.data.tables.cells import check_identifiers
 from fmim_core.data.tables.findings import Findings
-from fmim_core.data.tables.identifiers import check_identifiers
 from tests.support.manifests import read
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from fmim_core.data.listings.write_manifest import manifest_of
+from fmim_core.data.sets.base import manifest_of
 from tests.support import manifests
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fmim_core.data.listings.listing import FileSource, Listing
-from fmim_core.data.oai.files import VISITS
-from fmim_core.data.oai.listing import oai
+from fmim_core.data.sets.base import FileSource, Listing
+from fmim_core.data.sets.oai import oai
+from fmim_core.data.sets.oai_tables import VISITS
 from tests.support.oai_folders import (
     IDS,
     MISSING,

@@ -11,11 +11,10 @@ import pandas as pd
 import pytest
 
 from fmim_core.data.images.reading import ImageProblem
-from fmim_core.data.listings.listing import FileSource
-from fmim_core.data.listings.window import Window
-from fmim_core.data.oai.landmarks import _kneel
-from fmim_core.data.oai.listing import oai
-from fmim_core.data.tables import content
+from fmim_core.data.sets.base import FileSource, Window
+from fmim_core.data.sets.oai import oai
+from fmim_core.data.sets.oai_images import _kneel
+from fmim_core.data.tables import formats
 from tests.support.oai_folders import (
     IDS,
     PEOPLE,
@@ -115,7 +114,7 @@ def dicom(path: Path, **tags: object) -> None:
 
 def test_arrays_that_unpack_beyond_the_limit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez_compressed(tmp_path / "landmarks.npz", preds=np.zeros(100_000))
-    monkeypatch.setattr(content, "MAX_BYTES", 50_000)
+    monkeypatch.setattr(formats, "MAX_BYTES", 50_000)
     with pytest.raises(ValueError, match=r"landmarks\.npz .*holds more than 50000 bytes"):
         _kneel(tmp_path / "landmarks.npz")
 

@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from fmim_core.data.listings.listing import FileSource
-from fmim_core.data.oai.files import VISITS
-from fmim_core.data.oai.listing import oai
-from fmim_core.data.oai.paper import PARTS, QUERIES, differences_from_paper
+from fmim_core.data.sets.base import FileSource
+from fmim_core.data.sets.oai import PARTS, QUERIES, differences_from_paper, oai
+from fmim_core.data.sets.oai_tables import VISITS
 from tests.support.oai_folders import (
     IDS,
     WRITERS,

@@ -24,7 +24,7 @@ MAX_FILES = 500_000  # looked at below a folder, so that a manifest in the wrong
 SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".dcm"))
 
 Read = Callable[[int], np.ndarray]
-"""Grey image uint8 `(H, W)` of a row number; raises `images.ImageProblem`."""
+"""Grey image uint8 `(H, W)` of a row number; raises `ImageProblem`."""
 
 
 def check_images(
