@@ -19,7 +19,7 @@ from fmim_reports.build import status_lines, tables_of
 from fmim_reports.drawing.plotting import NothingToDraw, Plot, drawn, drawn_in_place_of
 from fmim_reports.frames.metrics import METRIC_VALUES, QUERIES, YEARS
 from fmim_reports.frames.trials import ARMS, EPOCHS, TRIALS, Frame
-from fmim_reports.parts.training.learning_curves import learning_curves_plot
+from fmim_reports.parts.training.learning import learning_curves_plot
 from fmim_reports.parts.years import year_plot
 from fmim_reports.reading.files import Problem
 from fmim_reports.reading.results import Results, read_results

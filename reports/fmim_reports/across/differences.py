@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fmim_reports.across.studies import ComparedStudy, StudyArm, arm_groups
-from fmim_reports.parts.comparisons.difference import Difference, corrected
+from fmim_reports.parts.comparisons.comparison import Difference, corrected
 from fmim_reports.stats import unpaired_difference
 from fmim_reports.writing.formats import in_percent
 

@@ -14,8 +14,7 @@ from fmim_reports.parts.comparisons.words import (
     plain_sentences,
 )
 from fmim_reports.parts.pipelines import selection_caution
-from fmim_reports.parts.training.learning_curves import trailing_cautions
-from fmim_reports.parts.training.triplet_terms import empty_batches_caution
+from fmim_reports.parts.training.learning import empty_batches_caution, trailing_cautions
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, chance_name, test_fact
 from fmim_reports.writing.captions import data_phrase, protocol_sentence, sentences_on_references

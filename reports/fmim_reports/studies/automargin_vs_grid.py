@@ -19,7 +19,7 @@ from fmim_core.records import ArmEntry
 from fmim_reports.drawing.axes import Extent, scale_of
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.parts.tidy import every_value_table
-from fmim_reports.parts.training.margins import varying_margins_plot
+from fmim_reports.parts.training.dynamics import varying_margins_plot
 from fmim_reports.reading import published
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import (

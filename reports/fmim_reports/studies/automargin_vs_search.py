@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from fmim_reports.parts.tidy import every_value_table
-from fmim_reports.parts.training.margins import varying_margins_plot
+from fmim_reports.parts.training.dynamics import varying_margins_plot
 from fmim_reports.reading import published
 from fmim_reports.studies import Contents
 

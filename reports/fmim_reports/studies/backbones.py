@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fmim_reports.parts.training.margins import varying_margins_plot
+from fmim_reports.parts.training.dynamics import varying_margins_plot
 from fmim_reports.studies import Contents
 
 CONTENTS = Contents(figures=(varying_margins_plot,))

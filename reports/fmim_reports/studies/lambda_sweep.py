@@ -19,7 +19,7 @@ from fmim_reports.drawing.plotting import BLUE, VERMILLION, NothingToDraw, Plot
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.words import comparison_cautions, estimate_text, plain_sentences
 from fmim_reports.parts.tidy import tidy_row, tidy_table
-from fmim_reports.parts.training.learning_curves import trailing_cautions
+from fmim_reports.parts.training.learning import trailing_cautions
 from fmim_reports.parts.verdict import Verdict, verdict_of
 from fmim_reports.reading import published
 from fmim_reports.reading.results import Results

@@ -14,8 +14,7 @@ from fmim_reports.drawing.lines import draw_line, mean_points
 from fmim_reports.drawing.plotting import INK, QUIET, NothingToDraw, Plot, line_style
 from fmim_reports.parts.budget import budget_plot
 from fmim_reports.parts.comparisons.words import estimate_text
-from fmim_reports.parts.costs import cost_plot
-from fmim_reports.parts.optimism import optimism_plot
+from fmim_reports.parts.costs import cost_plot, optimism_plot
 from fmim_reports.parts.tidy import tidy_row, tidy_table
 from fmim_reports.parts.verdict import Verdict, epochs_caution, verdict_of
 from fmim_reports.reading import published

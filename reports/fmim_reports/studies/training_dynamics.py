@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from fmim_reports.parts.training.distributions import distributions_plot, movement
-from fmim_reports.parts.training.margins import margins_plot
+from fmim_reports.parts.training.dynamics import distributions_plot, margins_plot, movement
 from fmim_reports.parts.training.surfaces import surfaces_plot
 from fmim_reports.parts.verdict import Verdict, epochs_caution, verdict_of
 from fmim_reports.reading.results import Results

@@ -12,8 +12,7 @@ from fmim_reports.build import status_lines
 from fmim_reports.drawing.plotting import Plot, plot_or_reason
 from fmim_reports.page.files import filled, write_figures, write_table
 from fmim_reports.parts.queries.pictures import samples_plot
-from fmim_reports.parts.training.distributions import distributions_plot
-from fmim_reports.parts.training.margins import margins_plot
+from fmim_reports.parts.training.dynamics import distributions_plot, margins_plot
 from fmim_reports.parts.training.surfaces import surfaces_plot
 from fmim_reports.reading.cost import cost_of, trained_here
 from fmim_reports.reading.results import Results, read_results

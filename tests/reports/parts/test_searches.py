@@ -11,7 +11,7 @@ import pytest
 from fmim_reports.drawing.axes import RULE
 from fmim_reports.drawing.plotting import NothingToDraw
 from fmim_reports.parts.budget import CONFIGURATIONS, DEVICE_SECONDS, area, budget_plot, budget_table, curves
-from fmim_reports.parts.optimism import optimism_plot, optimism_table
+from fmim_reports.parts.costs import optimism_plot, optimism_table
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import optimism
 from tests.support.factories import SEEDS, configurations, level

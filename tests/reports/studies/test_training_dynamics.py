@@ -12,8 +12,8 @@ import pytest
 
 from fmim_reports.drawing.plotting import NothingToDraw
 from fmim_reports.parts.tidy import every_value_table
-from fmim_reports.parts.training import distributions, surfaces
-from fmim_reports.parts.training.margins import margins_plot, varying_margins_plot
+from fmim_reports.parts.training import surfaces
+from fmim_reports.parts.training.dynamics import distributions_plot, margins_plot, split, varying_margins_plot
 from fmim_reports.reading.results import read_results
 from fmim_reports.reading.summary import at, density, histories, milestones
 from fmim_reports.studies import training_dynamics as dynamics
@@ -124,16 +124,16 @@ def test_densities_pool_the_counts_of_all_seeds(training: Path) -> None:
 def test_milestones_and_splits() -> None:
     assert milestones([1, 2, 3]) == [1, 2, 3]
     assert milestones(range(1, 101)) == [1, 26, 51, 75, 100]
-    edges, heights = distributions.split(np.array([0.0, 1.0, 2.0]), np.array([3.0, 5.0]), 1.25)
+    edges, heights = split(np.array([0.0, 1.0, 2.0]), np.array([3.0, 5.0]), 1.25)
     assert (edges.tolist(), heights.tolist()) == ([0.0, 1.0, 1.25, 2.0], [3.0, 5.0, 5.0])
     for outside in (-1.0, 0.0, 1.0, 2.5, math.nan):
-        same, _ = distributions.split(np.array([0.0, 1.0, 2.0]), np.array([3.0, 5.0]), outside)
+        same, _ = split(np.array([0.0, 1.0, 2.0]), np.array([3.0, 5.0]), outside)
         assert same.tolist() == [0.0, 1.0, 2.0]
 
 
 def test_the_figures_of_training_dynamics_are_drawn(training: Path) -> None:
     results = read_results(training)
-    plots = [margins_plot(results), distributions.distributions_plot(results)]
+    plots = [margins_plot(results), distributions_plot(results)]
     for plot in plots:
         assert "phantom images - synthetic, not radiographs" in plot.caption
         assert_drawn(plot)
@@ -173,7 +173,7 @@ def test_a_partial_training_is_reported_as_far_as_it_goes(training: Path) -> Non
         "AdaTriplet + AutoMargin",
         "Triplet + AutoMargin",
     }
-    for make in (margins_plot, distributions.distributions_plot):
+    for make in (margins_plot, distributions_plot):
         plot = make(results)
         assert "Triplet + AutoMargin n = 2 of 3" in plot.caption
         assert_drawn(plot)
@@ -184,11 +184,11 @@ def test_what_has_no_histograms_or_has_not_begun_is_not_drawn(training: Path) ->
         history = json.loads(path.read_text(encoding="utf-8"))["history"]
         edit(path, history=[{k: v for k, v in row.items() if not k.endswith("histogram")} for row in history])
     with pytest.raises(NothingToDraw, match="no completed replicate recorded histograms"):
-        distributions.distributions_plot(read_results(training))
+        distributions_plot(read_results(training))
     for path in (training / "records").iterdir():
         path.unlink()
     results = read_results(training)
     assert dynamics.dynamics_verdict(results).findings == ("No replicate is completed yet.",)
-    for make in (margins_plot, distributions.distributions_plot):
+    for make in (margins_plot, distributions_plot):
         with pytest.raises(NothingToDraw, match="no replicate is completed yet"):
             make(results)

@@ -1,4 +1,4 @@
-"""The comparisons that a study declared: the difference of two arms, and what the arms' searches cost."""
+"""The difference of two arms, within a study or across two, and the comparisons that a study declared."""
 
 from __future__ import annotations
 
@@ -6,12 +6,169 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
-from fmim_reports.parts.comparisons.difference import Difference, TestedArm, corrected
+from fmim_core.metric_names import Metric
 from fmim_reports.reading.results import Results, once
-from fmim_reports.reading.summary import ArmSummary, arm_summaries
-from fmim_reports.stats import Bounded, PairedDifference, Power, Variances, cost_ratio, power_of
+from fmim_reports.reading.summary import ArmSummary, arm_summaries, chance_name, completed
+from fmim_reports.stats import (
+    UNKNOWN,
+    Bounded,
+    Crossed,
+    PairedDifference,
+    Power,
+    Uncertainty,
+    Variances,
+    cost_ratio,
+    crossed_difference,
+    holm,
+    mean_se,
+    paired_difference,
+    power_of,
+)
 from fmim_reports.writing.formats import in_percent
+
+ALPHA = 0.05
+D = TypeVar("D", bound="Difference")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """The mean of one arm's test metric minus another's.
+
+    Args:
+        margin: of equivalence; None where there is none that both declare.
+        value: None where no difference can be given.
+        seeds: its uncertainty over seeds alone.
+        crossed: over seeds and subjects, too, paired by query; None without the queries of each of these seeds.
+        tested: false for arms that are scored on different tasks: the difference is not one of training.
+        p_holm, p_equivalence_holm: corrected over all differences, and by themselves over all equivalences, of which
+            there are `family` and `equivalence_family`.
+    """
+
+    metric: Metric
+    margin: float | None
+    value: float | None = None
+    seeds: Uncertainty = UNKNOWN
+    crossed: Crossed | None = None
+    tested: bool = True
+    p_holm: float | None = None
+    p_equivalence_holm: float | None = None
+    family: int = 0
+    equivalence_family: int = 0
+
+    @property
+    def uncertainty(self) -> Uncertainty:
+        """Return that over seeds and subjects where it is known, else over seeds."""
+        return self.seeds if self.crossed is None else self.crossed.over_both
+
+    @property
+    def over(self) -> str:
+        """Name what the interval and the tests are over."""
+        return "seeds" if self.crossed is None else "seeds and subjects"
+
+    @property
+    def better(self) -> bool:
+        """Say if the first arm is better, in the direction of the metric."""
+        return self.value is not None and (self.value > 0) == self.metric.higher_is_better
+
+    @property
+    def p(self) -> float | None:
+        """Return the p value of no difference; None where it is not tested."""
+        return self.uncertainty.p(self.value) if self.tested and self.value is not None else None
+
+    @property
+    def p_equivalence(self) -> float | None:
+        """Return the p value of a difference that is not within the margin; None where it is not tested."""
+        if not self.tested or self.value is None or self.margin is None:
+            return None
+        return self.uncertainty.equivalence_p(self.value, self.margin)
+
+    @property
+    def differs(self) -> bool:
+        """Say if a difference is shown, by the corrected p value."""
+        return self.p_holm is not None and self.p_holm < ALPHA
+
+    @property
+    def equivalent(self) -> bool:
+        """Say if the arms are shown to be equivalent, by the corrected p value."""
+        return self.p_equivalence_holm is not None and self.p_equivalence_holm < ALPHA
+
+    @property
+    def cells(self) -> dict[str, Any]:
+        """Return what every table of differences has of it, by the key of its column."""
+        found = self.uncertainty
+        return {
+            "difference": self.value,
+            "se": found.se,
+            "low": found.low,
+            "high": found.high,
+            "over": self.over,
+            "p": self.p,
+            "p_holm": self.p_holm,
+            "p_equivalence": self.p_equivalence,
+            "p_equivalence_holm": self.p_equivalence_holm,
+        }
+
+
+def corrected(found: Sequence[D]) -> tuple[D, ...]:
+    """Return the differences with Holm's correction, over all of them and, as a family of its own, all equivalences.
+
+    They are two families, since they answer two questions: at most one difference in 20 reports is claimed where there
+    is none at all, and likewise of equivalences. What is not tested is in neither.
+    """
+    by_holm = holm({i: one.p for i, one in enumerate(found) if one.tested}, ALPHA)
+    equivalences = holm({i: one.p_equivalence for i, one in enumerate(found) if one.tested}, ALPHA)
+
+    def defined(p: float) -> float | None:
+        return None if math.isnan(p) else p
+
+    return tuple(
+        replace(
+            one,
+            p_holm=defined(by_holm.adjusted.get(i, math.nan)),
+            p_equivalence_holm=defined(equivalences.adjusted.get(i, math.nan)),
+            family=by_holm.family,
+            equivalence_family=equivalences.family,
+        )
+        for i, one in enumerate(found)
+    )
+
+
+def family_note(found: Sequence[Difference]) -> str:
+    """Return how many of the tested differences have no p value; empty if all have one."""
+    return holm([one.p for one in found if one.tested]).note
+
+
+@dataclass(frozen=True)
+class TestedArm:
+    """An arm of a study."""
+
+    results: Results
+    arm: ArmSummary
+
+    @property
+    def chance(self) -> float:
+        """Return the metric of a random ranking; not-a-number where it is not known."""
+        trials = self.results.of(self.arm.name, "replicate")
+        return mean_se(completed(trials, chance_name(self.results))).mean
+
+    def same_task(self, other: TestedArm) -> bool:
+        """Say if a random ranking scores the same for both, or it is not known for one.
+
+        Otherwise the arms are scored on different tasks: with each knee its own identity, for example, a query has
+        half the matches, so the metric differs without any difference in training.
+        """
+        chances = (self.chance, other.chance)
+        return any(map(math.isnan, chances)) or math.isclose(*chances, abs_tol=1e-6)
+
+    def minus(self, other: TestedArm) -> tuple[PairedDifference, Crossed | None]:
+        """Return the difference paired by seed, and also by query if the queries of each pair of seeds are known."""
+        paired = paired_difference(self.arm.test.values, other.arm.test.values)
+        a, b = (one.results.queries.values(one.arm.name, one.results.metric) for one in (self, other))
+        crossed = crossed_difference(a, b, other.results.queries.subjects)
+        whole = crossed.seeds == paired.n and crossed.over_both.low is not None
+        return paired, crossed if whole else None
 
 
 @dataclass(frozen=True, kw_only=True)

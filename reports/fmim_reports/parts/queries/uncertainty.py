@@ -1,17 +1,20 @@
-"""Uncertainty: how far each arm's test metric may be from that of other seeds or subjects, in all and by time."""
+"""The primary metric with its uncertainty over seeds and subjects: in all, by time, and by what is known of a query."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from fmim_core.metric_names import YEAR
 from fmim_reports.reading.results import Results, once
 from fmim_reports.stats import crossed_mean
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM, under
-from fmim_reports.writing.sections import Section, in_every_study, times_of_queries
+from fmim_reports.writing.sections import Need, Part, Section, in_every_study, times_of_queries
 from fmim_reports.writing.tables import Column, Table
 
 NO_QUERIES = "No completed replicate has its queries beside its record."
@@ -27,33 +30,12 @@ WHAT = (
     "SE over seeds: with other seeds and the same subjects; over subjects: with the same models and other subjects; "
     "over both: with other seeds on other subjects, which is what the interval covers"
 )
-
-
-@in_every_study(Section.TABLES)
-def uncertainty_table(results: Results) -> Table:
-    """Return the primary metric of each arm over all queries, with its SE over seeds, over subjects, and over both."""
-    rows = [{"arm": arm} | uncertainty_of(results, arm.name) for arm in known_arms(results)]
-    text = f"Test {results.metric.label} in % over all queries. {WHAT}."
-    title = "Uncertainty over seeds and subjects"
-    notes = notes_on(results, rows)
-    return Table("uncertainty", title, caption(results, text), [ARM, *COLUMNS], rows, notes, NO_QUERIES)
-
-
-@in_every_study(Section.MORE, times_of_queries)
-def uncertainty_by_year_table(results: Results) -> Table:
-    """Return the same by years after baseline, or the data set's interval instead, a row per arm and time."""
-    interval, unit = results.interval, results.interval.unit
-    groups: dict[Any, pd.Index] = results.queries.scored.groupby(unit).groups
-    rows = [
-        {"arm": arm, unit: int(time), "rule": number == 0} | uncertainty_of(results, arm.name, queries)
-        for arm in known_arms(results)
-        for number, (time, queries) in enumerate(sorted(groups.items()))
-    ]
-    columns = [ARM, Column(unit, interval.plural.capitalize(), "value", unit=interval.plural), *COLUMNS]
-    between = f"the {interval.plural} between a query and its subject's baseline image"
-    text = f"Test {results.metric.label} in % by {between}. {WHAT}."
-    title, notes = f"Uncertainty over seeds and subjects by {interval.after_baseline}", notes_on(results, rows)
-    return Table(f"uncertainty_by_{unit}", title, caption(results, text), columns, rows, notes, NO_QUERIES)
+UNKNOWN = "unknown"
+FEW_SUBJECTS = 5
+"""Values with fewer subjects are put together where there are several such."""
+AGE = (49, 59, 69)
+MONTHS = (12, 36, 60, 96)
+"""The last whole number of each band but the last one."""
 
 
 def uncertainty_of(results: Results, arm: str, queries: pd.Index | None = None) -> dict[str, Any]:
@@ -95,3 +77,100 @@ def notes_on(results: Results, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     said = [f"{label}: {count} of its completed seeds" for label, count in lacking.items() if count]
     noted = [note[0].upper() + note[1:] + "." for note in dict.fromkeys(row["note"] for row in rows) if note]
     return [*noted, *([f"Without the queries of {'; '.join(said)}."] if said else [])]
+
+
+def band_names(edges: Sequence[float]) -> list[str]:
+    """Return `to 49`, `50 to 59`, …, `from 80`, of whole numbers."""
+    between = [f"{before + 1:g} to {edge:g}" for before, edge in pairwise(edges)]
+    return [f"to {edges[0]:g}", *between, f"from {edges[-1] + 1:g}"]
+
+
+def banded(values: pd.Series, edges: Sequence[float]) -> pd.Series:
+    """Return the name of each number's band, the lower one's between two whole numbers; blank without a number."""
+    numbers = np.floor(pd.to_numeric(values, errors="coerce").astype(float))
+    names = pd.Series(pd.cut(numbers, [-np.inf, *edges, np.inf], labels=band_names(edges)), dtype=object)
+    return names.where(names.notna(), "")
+
+
+def strata(values: pd.Series, subjects: pd.Series, order: list[str]) -> dict[str, pd.Index]:
+    """Return the queries of each value in this order, then those put together, then the unknown; none is left out."""
+    found = {value: queries for value in order if len(queries := values.index[values == value])}
+    small = [value for value, queries in found.items() if subjects[queries].nunique() < FEW_SUBJECTS]
+    if len(small) > 1:
+        together = values.index[values.isin(small)]
+        found = {value: queries for value, queries in found.items() if value not in small}
+        found[", ".join(small)] = together
+    unknown = values.index[values == ""]
+    return found | ({UNKNOWN: unknown} if len(unknown) else {})
+
+
+def years_apart(results: Results) -> bool:
+    """Return whether queries are grouped by years: `MONTHS` would hold most of those of shorter intervals in a band."""
+    return results.dated and results.interval == YEAR
+
+
+def _by(name: str, title: str, column: str = "", bands: Sequence[float] = (), need: Need | None = None) -> Part[Table]:
+    """Return the part with a row per value and arm, of the queries' `column`, or else `name`, by bands or sorted."""
+
+    def make(results: Results) -> Table:
+        values = results.queries.scored[column or name]
+        if bands:
+            values = banded(values, bands)
+        order = band_names(bands) if bands else sorted(set(values) - {""})
+        arms = known_arms(results)
+        rows = [
+            {name: value, "rule": arm is arms[0], "arm": arm} | uncertainty_of(results, arm.name, queries)
+            for value, queries in strata(values, results.queries.scored["subject"], order).items()
+            for arm in arms
+        ]
+        text = (
+            f"Test {results.metric.label} in % by {title.lower()} of the query. {WHAT}. Values of fewer than "
+            f"{FEW_SUBJECTS} subjects stand together where there are several; {UNKNOWN}: the data set does not say."
+        )
+        columns, heading = [Column(name, title), ARM, *COLUMNS], f"{results.metric.label} by {title.lower()}"
+        return Table(f"by_{name}", heading, caption(results, text), columns, rows, notes_on(results, rows), NO_QUERIES)
+
+    def known(results: Results) -> bool:
+        """Say whether the data set says this of some test query."""
+        scored = results.queries.scored
+        return name in scored and bool((scored[name] != "").any())
+
+    make.__name__ = f"by_{name}_table"
+    return Part(make, Section.MORE, (need or known,))
+
+
+by_interval_table = _by("interval", "Months after baseline", "months", MONTHS, years_apart)
+by_grade_table = _by("grade", "Grade")  # of Kellgren and Lawrence
+by_age_table = _by("age", "Age", bands=AGE)  # at the query's visit
+by_sex_table = _by("sex", "Sex")
+by_view_table = _by("view", "View")
+by_disease_table = _by("disease", "Disease")
+by_tkr_table = _by("tkr", "Knee replacement")  # whether the knee was replaced by that visit
+by_side_table = _by("side", "Side")
+
+
+@in_every_study(Section.TABLES)
+def uncertainty_table(results: Results) -> Table:
+    """Return the primary metric of each arm over all queries, with its SE over seeds, over subjects, and over both."""
+    rows = [{"arm": arm} | uncertainty_of(results, arm.name) for arm in known_arms(results)]
+    text = f"Test {results.metric.label} in % over all queries. {WHAT}."
+    title = "Uncertainty over seeds and subjects"
+    notes = notes_on(results, rows)
+    return Table("uncertainty", title, caption(results, text), [ARM, *COLUMNS], rows, notes, NO_QUERIES)
+
+
+@in_every_study(Section.MORE, times_of_queries)
+def uncertainty_by_year_table(results: Results) -> Table:
+    """Return the same by years after baseline, or the data set's interval instead, a row per arm and time."""
+    interval, unit = results.interval, results.interval.unit
+    groups: dict[Any, pd.Index] = results.queries.scored.groupby(unit).groups
+    rows = [
+        {"arm": arm, unit: int(time), "rule": number == 0} | uncertainty_of(results, arm.name, queries)
+        for arm in known_arms(results)
+        for number, (time, queries) in enumerate(sorted(groups.items()))
+    ]
+    columns = [ARM, Column(unit, interval.plural.capitalize(), "value", unit=interval.plural), *COLUMNS]
+    between = f"the {interval.plural} between a query and its subject's baseline image"
+    text = f"Test {results.metric.label} in % by {between}. {WHAT}."
+    title, notes = f"Uncertainty over seeds and subjects by {interval.after_baseline}", notes_on(results, rows)
+    return Table(f"uncertainty_by_{unit}", title, caption(results, text), columns, rows, notes, NO_QUERIES)

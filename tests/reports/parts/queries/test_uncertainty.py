@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from fmim_reports.build import status_lines
-from fmim_reports.parts.queries import strata as parts
+from fmim_reports.parts.queries import uncertainty as parts
 from fmim_reports.parts.queries.uncertainty import uncertainty_by_year_table, uncertainty_table
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.stats import crossed_mean
@@ -74,6 +74,7 @@ def test_strata_hold_every_query_once(results: Results) -> None:
         assert table.possible(results)
         made = rows(table(results))
         assert sum(int(row["queries"]) for row in made if row["arm_label"] == "Triplet + Q1") == 146
+    assert not parts.by_tkr_table.possible(results)  # the data set does not say it
     grades = [row for row in rows(parts.by_grade_table(results)) if row["arm_label"] == "Triplet + grid search"]
     assert [row["grade"] for row in grades] == ["0", "1", "2", "3", "4", "unknown"]
     assert [row["subjects"] for row in grades] == ["6", "6", "6", "6", "6", "10"]
@@ -101,12 +102,6 @@ def test_values_of_few_subjects_stand_together_and_the_unknown_apart() -> None:
     alone = parts.strata(values.replace("LL", "PA"), subjects, ["AP", "LL", "PA"])
     assert list(alone) == ["AP", "PA", "unknown"]  # one small value has nobody to stand with
     assert found["unknown"].tolist() == [115, 116]
-
-
-def test_what_the_data_set_does_not_say_has_no_table(results: Results) -> None:
-    assert not parts.known("tkr")(results)
-    assert not parts.by_tkr_table.possible(results)
-    assert parts.known("grade")(results)
 
 
 def test_seeds_without_a_file_are_named(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from fmim_core.records import read_json, write_json
 from fmim_reports.drawing.plotting import NothingToDraw
-from fmim_reports.parts.training.learning_curves import (
+from fmim_reports.parts.training.learning import (
     last_gain,
     learning_curves,
     learning_curves_plot,

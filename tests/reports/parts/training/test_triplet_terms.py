@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fmim_core.records import read_json, write_json
-from fmim_reports.parts.training.triplet_terms import empty_batches_caution, triplet_terms, triplet_terms_table
+from fmim_reports.parts.training.learning import empty_batches_caution, triplet_terms, triplet_terms_table
 from fmim_reports.parts.verdict import cautions
 from fmim_reports.reading.results import read_results
 from tests.support.factories import make_out
