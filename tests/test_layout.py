@@ -115,7 +115,7 @@ def test_ray_optuna_and_mlflow_are_the_runners_alone() -> None:
 
 
 def test_ray_and_mlflow_are_not_imported_for_a_plan() -> None:
-    runner = [path for path in files("fmim") if path.name not in ("ray_nodes.py", "ray_backend.py")]
+    runner = [path for path in files("fmim") if path.name not in ("ray_driver.py", "ray_backend.py")]
     assert offenders(runner, {"ray", "mlflow"}, top_only=True) == []
 
 

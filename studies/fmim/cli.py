@@ -18,10 +18,9 @@ from fmim.commands.results import compare, embed, match, mirror, overview, ui
 from fmim.commands.studies import list_studies, new, plan, report, run, status
 from fmim.own.study_file import is_study_file
 from fmim.printing import TextConsole, warn
-from fmim.runner.backends.home import usable_home
-from fmim.runner.ending.exit_codes import BAD_INPUT, INTERRUPTED
-from fmim.runner.ending.signals import ends_as_by_ctrl_c
+from fmim.process import ends_as_by_ctrl_c, usable_home
 from fmim_core.config import in_words
+from fmim_core.records import BAD_INPUT, INTERRUPTED
 from fmim_core.suggestions import did_you_mean
 
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from fmim.declare import Study
 from fmim.own.study_file import PACKAGES
-from fmim.runner.ending.exit_codes import INTERRUPTED
+from fmim_core.records import INTERRUPTED
 
 if TYPE_CHECKING:
     from fmim.matching.model import EmbeddingModel
@@ -41,7 +41,7 @@ def run(
     """
     from fmim.commands.options import Options
     from fmim.printing import TextConsole
-    from fmim.runner.backends.home import usable_home
+    from fmim.process import usable_home
     from fmim.runner.run import run_plan
     from fmim.terminal.run_display import RunDisplay
     from fmim_core.config import in_words
@@ -89,7 +89,7 @@ def load_model(out: str | Path, arm: str, seed: int = 0, device: str = "auto") -
         ValueError: no such folder, arm or completed replicate (the message lists those there are), or no weights.
     """
     from fmim.matching.model import load_replicate
-    from fmim.runner.folder.replicates import find_replicate
+    from fmim.runner.folder.study_folder import find_replicate
 
     return load_replicate(find_replicate(Path(out), arm, seed), device)
 

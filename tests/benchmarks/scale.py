@@ -153,7 +153,7 @@ def run(folder: Path, trials: int) -> list[float]:
 def resume(folder: Path, trials: int) -> None:
     """Do what a start does from its plan to its first trial, where the records of a few are lost."""
     from fmim.runner.folder.outcomes import outcomes_of_plan
-    from fmim.runner.folder.ownership import check_folder
+    from fmim.runner.folder.study_folder import check_folder
     from fmim.runner.schedule.dispatcher import Dispatcher
 
     out = folder / "study"

@@ -26,11 +26,10 @@ from fmim.declare import Arm
 from fmim.declare.study import Surface
 from fmim.plan import Plan
 from fmim.printing import TextConsole
-from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.folder.locks import LOCK
-from fmim.runner.folder.ownership import WITHOUT
+from fmim.runner.folder.study_folder import WITHOUT
 from fmim.terminal.plan import predict_here
-from fmim_core.records import StudyFile, study_path
+from fmim_core.records import DONE, StudyFile, study_path
 from fmim_reports.reading.results import read_results
 from fmim_spaces.domain import Space, Uniform
 from fmim_spaces.searchers import Random

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from fmim.runner.ending.exit_codes import DONE
-from fmim_core.records import Record, read_records
+from fmim_core.records import DONE, Record, read_records
 from tests.stress.outcome import Outcome
 from tests.stress.processes import WORKER, Nodes, first, kill, marked, nodes, seconds_until, slowdown, start
 from tests.support.documents import comparable_records

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fmim.runner.ending.exit_codes import DONE
-from fmim_core.records import read_records
+from fmim_core.records import DONE, read_records
 from tests.stress.outcome import Outcome
 from tests.stress.processes import kill, marked, start
 

@@ -11,8 +11,7 @@ import pytest
 from mlflow import MlflowClient
 
 from fmim.commands.options import Options
-from fmim.runner.ending.exit_codes import DONE
-from fmim_core.records import StudyFile, read_records
+from fmim_core.records import DONE, StudyFile, read_records
 from tests.stress.processes import marked, seconds_until, start
 from tests.support.documents import comparable_records
 from tests.support.mini_study import run_here

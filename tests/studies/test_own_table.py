@@ -10,8 +10,7 @@ import pytest
 from PIL import Image
 
 from fmim.printing import TextConsole
-from fmim.runner.ending.exit_codes import DONE
-from fmim_core.records import StudyFile, read_records, study_path
+from fmim_core.records import DONE, StudyFile, read_records, study_path
 from fmim_reports.reading.results import Results, read_results
 from tests.support.manifests import folder_of
 from tests.support.mini_study import mini_plan, options_in, run_here

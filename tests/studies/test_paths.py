@@ -10,9 +10,8 @@ import pytest
 from mlflow import MlflowClient
 
 from fmim.commands.options import Options
-from fmim.runner.ending.exit_codes import DONE
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import StudyFile, read_records
+from fmim_core.records import DONE, StudyFile, read_records
 from fmim_reports.build import build_report
 from tests.support.documents import comparable_records
 from tests.support.manifests import folder_of

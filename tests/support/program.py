@@ -15,7 +15,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from fmim.cli import main
-from fmim.runner.ending.exit_codes import DONE
+from fmim_core.records import DONE
 from tests.support.paths import ROOT
 
 WIDE = "250"  # columns, so that messages are not wrapped

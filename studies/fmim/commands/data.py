@@ -10,7 +10,7 @@ import typer
 
 from fmim.commands.arguments import complete_data, complete_preset
 from fmim.printing import ProgressBar, TextConsole
-from fmim.runner.ending.exit_codes import BAD_INPUT
+from fmim_core.records import BAD_INPUT
 
 if TYPE_CHECKING:
     from fmim_core.data.sets.base import Listing

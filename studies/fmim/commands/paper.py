@@ -12,7 +12,7 @@ import typer
 from fmim.commands.arguments import DryRun
 from fmim.commands.options import Options, takes_options
 from fmim.printing import TextConsole, TextTable
-from fmim.runner.ending.exit_codes import DONE, INTERRUPTED, SOME_FAILED
+from fmim_core.records import DONE, INTERRUPTED, SOME_FAILED
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,8 @@ class Paper:
 
 def _trials(options: Options) -> tuple[int, int | None]:
     """All trials of a study, and the most that are reused; None while that is not known of other studies' trials."""
-    from fmim.runner.checked import check_plan
     from fmim.runner.reuse.preview import reused_before
+    from fmim.runner.run import check_plan
 
     setup = options.setup
     checked = check_plan(options.plan(), setup)

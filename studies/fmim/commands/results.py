@@ -10,10 +10,9 @@ import typer
 
 from fmim.commands.arguments import StudyFolder, new_folder
 from fmim.printing import ProgressBar, TextConsole
-from fmim.runner.ending.exit_codes import SOME_FAILED
-from fmim.runner.folder.ownership import study_folder
+from fmim.runner.folder.study_folder import study_folder
 from fmim.runner.tracking.address import TrackingAddress
-from fmim_core.records import StudyFile, study_path
+from fmim_core.records import SOME_FAILED, StudyFile, study_path
 
 
 def compare(
@@ -82,7 +81,7 @@ def embed(
     device: Device = "auto",
 ) -> None:
     """Write the embedding of every image of a table, beside what the table says of it."""
-    from fmim.runner.folder.replicates import find_replicate
+    from fmim.runner.folder.study_folder import find_replicate
 
     replicate = find_replicate(out, arm, seed)
     from fmim.matching.files import check_embeddings_file, write_embeddings
@@ -128,7 +127,7 @@ def match(
     A table's gallery is its baseline images, and its queries are its later visits; with --split test, those of the
     study's report.
     """
-    from fmim.runner.folder.replicates import find_replicate
+    from fmim.runner.folder.study_folder import find_replicate
 
     replicate = find_replicate(out, arm, seed)
     folder = None if to is None else new_folder("--to", to)

@@ -11,7 +11,7 @@ import typer
 from fmim.commands.arguments import AsJson, DryRun, StudyFolder
 from fmim.commands.options import Options, takes_options
 from fmim.printing import TextConsole, TextTable, warn
-from fmim.runner.folder.ownership import study_folder
+from fmim.runner.folder.study_folder import study_folder
 
 CHECKING = "loading PyTorch, and checking the plan: one batch of every network and loss"
 
@@ -75,7 +75,7 @@ def plan(
 
         predict_here(options.plan(), options.setup, TextConsole())
         return
-    from fmim.runner.checked import check_plan
+    from fmim.runner.run import check_plan
     from fmim.terminal.plan import plan_as_json, show_plan
 
     checked = check_plan(options.plan(), options.setup)
@@ -93,7 +93,7 @@ def run(options: Options, dry_run: DryRun = False) -> None:
     setup = options.setup
     if dry_run:
         TextConsole(stderr=True).stage(CHECKING)
-        from fmim.runner.checked import check_plan
+        from fmim.runner.run import check_plan
         from fmim.terminal.plan import show_plan
 
         show_plan(check_plan(options.plan(), setup), setup, TextConsole())

@@ -14,7 +14,7 @@ from torch import nn
 from fmim.matching.images import GivenImages, Side, images_at, images_of_array, images_of_files
 from fmim.matching.ranking import Ranking, rank_gallery
 from fmim.own.study_file import run_code
-from fmim.runner.folder.replicates import Replicate
+from fmim.runner.folder.study_folder import Replicate
 from fmim_core.data.image_set import ImageSet
 from fmim_core.data.source import Progress
 from fmim_core.records import Record

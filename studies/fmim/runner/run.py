@@ -2,36 +2,130 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
+from typing import Protocol
 
+from fmim.data.sources import find_data_set
+from fmim.own.study_file import located
 from fmim.plan import Plan
+from fmim.plan.checks import check_trainings, data_warnings, fold_warnings
 from fmim.plan.workload import Workload
-from fmim.runner.backends.backend import Backend, Resources
-from fmim.runner.backends.opening import open_backend
+from fmim.runner.backends.backend import Backend, Inline, Resources
 from fmim.runner.backends.ray_cluster import RayCluster, cluster_for
-from fmim.runner.checked import CheckedPlan, check_plan
-from fmim.runner.ending.exit_codes import DONE, INTERRUPTED, SOME_FAILED
 from fmim.runner.folder.locks import locked, move_aside
 from fmim.runner.folder.outcomes import outcomes_of_plan, set_damaged_forecast_aside
 from fmim.runner.folder.overview import update_overview
 from fmim.runner.folder.study_file import end_execution, write_shown_images, write_study, write_surfaces
-from fmim.runner.observer import RunObserver
 from fmim.runner.reuse.earlier import earlier_trials
 from fmim.runner.reuse.preview import EqualTrials
 from fmim.runner.reuse.shared import SharedRecords
 from fmim.runner.schedule.dispatcher import Dispatcher
-from fmim.runner.schedule.progress import kept_current
-from fmim.runner.schedule.study_progress import StudyProgress
+from fmim.runner.schedule.progress import StudyProgress
 from fmim.runner.search.selection import Outcome
 from fmim.runner.setup import Setup
 from fmim.runner.tracking.runs import STATUS_OF_STUDY, Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.data.bank.bank import Bank
-from fmim_core.data.bank.building import build_bank
-from fmim_core.records import Execution, StudyFile, now, read_records
+from fmim_core.data.bank.building import build_bank, development_index
+from fmim_core.data.image_set import ImageSet
+from fmim_core.data.source import Source
+from fmim_core.records import (
+    DONE,
+    INTERRUPTED,
+    SOME_FAILED,
+    Execution,
+    FoldEntry,
+    StudyFile,
+    now,
+    progress_path,
+    read_records,
+)
+from fmim_reports.reading.results import Results
+
+UPDATED_EVERY_S = 2.0
+
+
+class RunObserver(Protocol):
+    """Someone who is told what happens in a run, from any thread."""
+
+    def stage(self, what: str) -> None:
+        """Take note of what begins now, and may take seconds."""
+
+    def note(self, fact: str) -> None:
+        """Take note of a fact."""
+
+    def warn(self, fact: str) -> None:
+        """Take note of what to know of, though nothing ends by it."""
+
+    def error(self, problem: str) -> None:
+        """Take note of what ends the run."""
+
+    def decoded(self, done: int, images: int) -> None:
+        """Take note of how many of a data set's images are decoded."""
+
+    def planned(self, plan: Plan, slots: int, device: str) -> None:
+        """Take note of what will run, so many trials at once."""
+
+    def progress(self, study: StudyProgress, seconds_left: float | None) -> None:
+        """Take note of how far the study is, and keep it, for it goes on; told every few seconds while trials run."""
+
+    def trials_over(self) -> None:
+        """Take note that no trial runs any more."""
+
+    def results(self, results: Results, page: Path) -> None:
+        """Take note of what the study has found, and where its report lies."""
+
+
+@dataclass(frozen=True)
+class CheckedPlan:
+    """A plan that can run: its data set, the development images' index, and the sizes of the folds."""
+
+    plan: Plan
+    source: Source
+    development: ImageSet
+    folds: list[FoldEntry]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Oddities of the data that one should know of."""
+        return data_warnings(self.source.description) + fold_warnings(self.folds, self.development.interval)
+
+
+def check_plan(plan: Plan, setup: Setup) -> CheckedPlan:
+    """Check the data set, its subjects, and one batch of every training.
+
+    Raises:
+        ValueError: whatever would stop a trial.
+    """
+    source = find_data_set(setup.data, setup.data_root, plan.preset, plan.seed).source()
+    plan = replace(plan, data_settings=tuple(source.description.settings.items()))
+    development = development_index(source, plan.preset.image_size)
+    with located(setup.code):
+        return CheckedPlan(plan, source, development, check_trainings(plan, development))
+
+
+def open_backend(cluster: RayCluster | None, plan: Plan, setup: Setup) -> Backend:
+    """Return where the plan's trials run, as soon as the cluster is there: on it, or in this process.
+
+    Raises:
+        ValueError: no such resources or device, no cluster, or its workers cannot run this program.
+    """
+    asked = Resources(setup.cpus_per_trial, setup.gpus_per_trial)
+    if cluster is None:
+        backend: Backend = Inline.of(asked)
+    else:
+        from fmim.runner.backends.ray_backend import RayBackend  # it takes a second, while the cluster starts
+
+        backend = RayBackend.of(cluster, asked, plan.study.code)
+    plan.check_device("cuda" if backend.gpus else "cpu")
+    return backend
 
 
 def run_plan(plan: Plan, setup: Setup, observer: RunObserver, cluster: RayCluster | None = None) -> int:
@@ -56,8 +150,7 @@ def _run(plan: Plan, setup: Setup, observer: RunObserver, cluster: RayCluster | 
     checked = check_plan(plan, setup)
     for warning in checked.warnings:
         observer.warn(warning)
-    backend = open_backend(cluster, Resources(setup.cpus_per_trial, setup.gpus_per_trial), plan.study.code)
-    checked.plan.check_device("cuda" if backend.gpus else "cpu")
+    backend = open_backend(cluster, checked.plan, setup)
     observer.stage(f"reading the images of {checked.source.description.name}")
     bank = build_bank(checked.source, plan.preset.image_size, setup.banks, observer.decoded, observer.warn)
     backend.check(bank)
@@ -170,3 +263,37 @@ class _Execution:
         else:
             observer.results(results, page)
         update_overview(out.parent, observer.warn)
+
+
+@contextmanager
+def kept_current(
+    study: StudyProgress, out: Path, command: str | None, show: Callable[[StudyProgress, float | None], None]
+) -> Iterator[None]:
+    """Write progress.json and show how far a study is, every few seconds of the block, long epochs included.
+
+    Args:
+        command: goes on with the study, where there is one.
+        show: takes how far it is, and the seconds that are left.
+    """
+    over = threading.Event()
+
+    def write() -> None:
+        with suppress(OSError):  # a full disk: this is no result, and the next record says so
+            study.document(command).write(progress_path(out))
+
+    def keep() -> None:
+        while True:
+            show(study, study.seconds_left(datetime.now(UTC)))
+            write()
+            if over.wait(UPDATED_EVERY_S):
+                return
+
+    thread = threading.Thread(target=keep, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        study.running.clear()
+        write()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from fmim.runner.folder.ownership import check_folder, nearest_place
+from fmim.runner.folder.study_folder import check_folder, nearest_place
 from fmim.runner.tracking.address import TrackingAddress
 from fmim_core.records import StudyFile
 

@@ -11,9 +11,9 @@ from fmim.plan import Plan
 from fmim.plan.workload import Workload
 from fmim.printing import TextConsole, TextTable
 from fmim.runner.backends.ray_cluster import cluster_for
-from fmim.runner.checked import CheckedPlan, check_plan
-from fmim.runner.predict import predict
+from fmim.runner.forecast import predict
 from fmim.runner.reuse.preview import Reused, reused_before
+from fmim.runner.run import CheckedPlan, check_plan
 from fmim.runner.setup import Setup
 from fmim.terminal.run_display import RunDisplay
 from fmim_core.records import CalibrationFile, study_path

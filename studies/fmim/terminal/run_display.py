@@ -13,7 +13,7 @@ from rich.text import Text
 
 from fmim.plan import Plan
 from fmim.printing import ProgressBar, TextConsole, TextTable
-from fmim.runner.schedule.study_progress import StudyProgress
+from fmim.runner.schedule.progress import StudyProgress
 from fmim.terminal.status import arms_of, in_one_line, running_of
 from fmim_reports.parts.comparisons.words import plain_sentences
 from fmim_reports.reading.results import Results

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from fmim.printing import TextConsole, TextTable
 from fmim.runner.folder.locks import owner
-from fmim.runner.schedule.study_progress import ArmProgress, StudyProgress
+from fmim.runner.schedule.progress import ArmProgress, StudyProgress
 from fmim.runner.search.selection import Outcome
 from fmim_core.records import (
     Damaged,

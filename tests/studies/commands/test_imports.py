@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 
 from fmim.cli import app
-from fmim.runner.ending.exit_codes import BAD_INPUT, DONE
+from fmim_core.records import BAD_INPUT, DONE
 from tests.benchmarks.imports import programs
 from tests.support.factories import make_out
 from tests.support.paths import ROOT

@@ -15,9 +15,8 @@ from fmim.declare.presets import QUICK
 from fmim.declare.study import Surface, read_changes, with_changes
 from fmim.plan import Plan
 from fmim.plan.checks import check_trainings
-from fmim.runner.ending.exit_codes import DONE
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import StudyFile, read_records
+from fmim_core.records import DONE, StudyFile, read_records
 from fmim_reports.parts.verdict import cautions
 from fmim_reports.reading.results import read_results
 from fmim_spaces.domain import Assignment

@@ -12,11 +12,10 @@ import pytest
 from PIL import Image
 
 from fmim import load_model
-from fmim.runner.ending.exit_codes import BAD_INPUT, DONE
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.base import FileSource
 from fmim_core.data.sets.manifest import manifest
-from fmim_core.records import read_queries
+from fmim_core.records import BAD_INPUT, DONE, read_queries
 from tests.support.manifests import folder_of
 from tests.support.mini_study import ARM, ensemble_plan, mini_plan, trained
 from tests.support.paths import NIH_MANIFEST, needs_nih

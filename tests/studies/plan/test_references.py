@@ -9,7 +9,7 @@ import pytest
 
 from fmim.declare import Arm, Study
 from fmim.plan import Plan
-from fmim.runner.backends.inline import Inline
+from fmim.runner.backends.backend import Inline
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import read_records

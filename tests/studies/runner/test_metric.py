@@ -11,7 +11,7 @@ import pytest
 from fmim.plan import Plan
 from fmim.printing import TextConsole
 from fmim.runner.folder.study_file import write_study
-from fmim.runner.schedule.study_progress import StudyProgress
+from fmim.runner.schedule.progress import StudyProgress
 from fmim.runner.search.selection import Outcome, better
 from fmim.runner.search.tpe import TPE
 from fmim.terminal.status import arms_of

@@ -16,11 +16,11 @@ import pytest
 from mlflow import MlflowClient
 
 from fmim.printing import TextConsole
-from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.runs import Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.records import (
+    DONE,
     Execution,
     PlannedTrials,
     Record,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from fmim.printing import TextConsole
 from fmim.runner.folder.study_file import write_study
-from fmim.runner.schedule.progress import kept_current
-from fmim.runner.schedule.study_progress import StudyProgress
+from fmim.runner.run import kept_current
+from fmim.runner.schedule.progress import StudyProgress
 from fmim.terminal.run_display import RunDisplay, show_next, show_results
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import ProgressFile, progress_path, record_path

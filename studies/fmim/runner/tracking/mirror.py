@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fmim.runner.folder.locks import locked
-from fmim.runner.folder.ownership import check_folder
+from fmim.runner.folder.study_folder import check_folder
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.runs import STATUS_OF_STUDY, Identity
 from fmim.runner.tracking.tracker import Tracker

@@ -12,13 +12,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from fmim.runner.ending.exit_codes import DONE, INTERRUPTED, SOME_FAILED
 from fmim.runner.tracking import pages, trial_run
 from fmim.runner.tracking.address import ARTIFACTS, TrackingAddress
 from fmim.runner.tracking.database import prepare
 from fmim.runner.tracking.summary import Summary
 from fmim.runner.tracking.trial_run import milliseconds
-from fmim_core.records import DataEntry, Record, StudyFile, flat, study_path
+from fmim_core.records import DONE, INTERRUPTED, SOME_FAILED, DataEntry, Record, StudyFile, flat, study_path
 
 # A stopped trial ended as it was meant to; the tag fmim.status tells it from a completed one.
 STATUS = {"completed": "FINISHED", "stopped": "FINISHED", "diverged": "FAILED", "failed": "FAILED"}

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from fmim.runner.folder.replicates import Replicate, completed_replicates
+from fmim.runner.folder.study_folder import Replicate, completed_replicates
 from fmim.runner.tracking import pages
 from fmim.runner.tracking.trial_run import metrics_of_the_end
 from fmim_core.records import StudyFile, study_path

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fmim.data.sources import find_listing
-from fmim.runner.ending.exit_codes import DONE
+from fmim_core.records import DONE
 from fmim_core.data.sets.base import Listing
 from fmim_core.data.sets.chestxray14 import ChestXray14
 from fmim_core.records import StudyFile, read_records

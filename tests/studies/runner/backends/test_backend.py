@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from fmim.runner.backends.backend import Resources, allot
-from fmim.runner.backends.opening import open_backend
+from fmim.runner.backends.backend import Inline, Resources, allot
 from fmim_core.machine import cores
 
 
@@ -41,4 +40,4 @@ def test_more_cpus_than_this_process_may_use_are_refused_inline_in_the_same_word
     there = f"{cores()} CPU and {torch.cuda.device_count()} GPU"
     words = rf"asks for 10000 CPU and 0 GPU .* but 1 node\(s\) have {there}: ask for less"
     with pytest.raises(ValueError, match=words):
-        open_backend(None, Resources(10000.0, 0.0))
+        Inline.of(Resources(10000.0, 0.0))

@@ -20,11 +20,11 @@ from fmim.plan.workload import Work
 from fmim.runner.backends.backend import Resources
 from fmim.runner.backends.ray_backend import RayBackend
 from fmim.runner.backends.ray_cluster import RayCluster, cluster_for
-from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim_core.data.bank.bank import Bank
 from fmim_core.machine import cores
 from fmim_core.records import (
+    DONE,
     CalibrationFile,
     EpochRow,
     ProposalsFile,
@@ -37,7 +37,7 @@ from fmim_core.records import (
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial
 from tests.benchmarks.idle import IdleTrial, idle_plan
-from tests.studies.runner.forecast.test_calibrate import check_prediction
+from tests.studies.runner.test_calibrate import check_prediction
 from tests.support.documents import comparable_records
 from tests.support.mini_study import NO_TRACKER, mini_plan, options_in, run_here, tracked_in
 from tests.support.own_files import my_study

@@ -13,14 +13,14 @@ from mlflow import MlflowClient
 
 import fmim
 from fmim.printing import TextConsole
-from fmim.runner.checked import check_plan
-from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.reuse.copying import read_usable
 from fmim.runner.reuse.earlier import earlier_trials
 from fmim.runner.reuse.preview import Reused, reused_before
+from fmim.runner.run import check_plan
 from fmim.runner.setup import Setup
 from fmim_core.data.bank.building import find_bank
 from fmim_core.records import (
+    DONE,
     Record,
     SelectionFile,
     StudyFile,

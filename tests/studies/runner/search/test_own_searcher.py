@@ -11,7 +11,7 @@ import pytest
 
 from fmim.plan import Plan
 from fmim.runner.folder.study_file import write_study
-from fmim.runner.schedule.study_progress import StudyProgress
+from fmim.runner.schedule.progress import StudyProgress
 from fmim.runner.search.selection import Outcome
 from fmim.terminal.status import StudyStatus
 from fmim_core.data.bank.bank import Bank

@@ -22,14 +22,13 @@ import pytest
 from mlflow import MlflowClient
 
 from fmim.printing import TextConsole
-from fmim.runner.ending.exit_codes import DONE
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.mirror import mirror_study
 from fmim.runner.tracking.runs import Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim.runner.tracking.trial_run import COST_METRICS, EPOCH_METRICS, safe_names
 from fmim_core.metric_names import METRICS
-from fmim_core.records import StudyFile, read_records
+from fmim_core.records import DONE, StudyFile, read_records
 from tests.support.mini_study import mini_plan, options_in, run_here
 from tests.support.mirroring import mirror_nothing
 from tests.support.program import free_port, wait_for

@@ -14,8 +14,7 @@ from fmim.plan import Plan
 from fmim.plan.workload import Workload
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.schedule.dispatcher import Dispatcher
-from fmim.runner.schedule.durations import Durations
-from fmim.runner.schedule.study_progress import StudyProgress
+from fmim.runner.schedule.progress import Durations, StudyProgress
 from fmim.runner.search.selection import Outcome
 from fmim.terminal.status import about
 from fmim_core.data.bank.bank import Bank

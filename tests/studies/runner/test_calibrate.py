@@ -12,9 +12,9 @@ from fmim.declare import Arm
 from fmim.plan import Plan
 from fmim.plan.workload import Work, Workload
 from fmim.printing import TextConsole
-from fmim.runner.forecast import calibrate as calibration_module
-from fmim.runner.forecast.calibrate import Calibration, Probes, Timing, timing_of, training_key
-from fmim.runner.forecast.forecast import forecast
+from fmim.runner import calibrate as calibration_module
+from fmim.runner.calibrate import Calibration, Probes, Timing, timing_of, training_key
+from fmim.runner.forecast import forecast
 from fmim.runner.reuse.earlier import EarlierTrials
 from fmim.runner.search.tpe import TPE
 from fmim.terminal.plan import predict_here

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 
 from fmim.declare import Arm
 from fmim.plan import Plan
 from fmim.plan.workload import Work, Workload
-from fmim.runner.forecast.calibrate import Calibration, training_key
-from fmim.runner.reuse.earlier import EarlierTrials
+from fmim.runner.backends.ray_cluster import RayCluster
+from fmim.runner.calibrate import Calibration, calibrate, training_key
+from fmim.runner.folder.outcomes import set_damaged_forecast_aside
+from fmim.runner.reuse.earlier import EarlierTrials, earlier_trials
 from fmim.runner.reuse.preview import EqualTrials
-from fmim.runner.schedule.durations import shared_out
+from fmim.runner.run import CheckedPlan, RunObserver, open_backend
+from fmim.runner.schedule.progress import shared_out
+from fmim.runner.setup import Setup
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import ForecastEntry
+from fmim_core.data.bank.building import build_bank
+from fmim_core.records import CalibrationFile, ForecastEntry, calibration_path, now
 from fmim_core.seeding import derive_seed
 from fmim_core.trial.spec import TrialSpec
 
@@ -134,3 +141,48 @@ def _depth(arm: Arm) -> int:
     for number in range(arm.budget):
         depths.append(1 + max(depths[: arm.searcher.results_needed(number)], default=0))
     return max(depths) + arm.searcher.screens
+
+
+def predict(
+    checked: CheckedPlan, setup: Setup, observer: RunObserver, cluster: RayCluster | None, checking_s: float
+) -> CalibrationFile:
+    """Run short trials, write OUT/calibration.json, and return it.
+
+    Args:
+        checking_s: seconds that checking the plan took.
+
+    Raises:
+        ValueError: whatever would stop a trial.
+    """
+    plan, begun = checked.plan, time.perf_counter()
+    backend = open_backend(cluster, plan, setup)
+    ready = time.perf_counter() - begun
+    images = partial(build_bank, checked.source, plan.preset.image_size, setup.banks)
+    images(observer.decoded, observer.warn)  # where it is still to do, it is no part of what a run takes
+    begun = time.perf_counter()
+    bank = images()
+    preparation = checking_s + ready + time.perf_counter() - begun
+    workload = Workload(plan, checked.development)
+    observer.note(f"calibrating: short trials, {backend.slots} at once on {backend.device}")
+    calibration = calibrate(plan, workload.development, bank, backend)
+    set_damaged_forecast_aside(setup.folder, observer.warn)
+    earlier = earlier_trials(setup.studies, bank.fingerprint, plan.seed, setup.folder, setup.reuse)
+    file = CalibrationFile(
+        made_at=now(),
+        study=plan.study.name,
+        preset=plan.preset.name,
+        seed=plan.seed,
+        replicates=plan.replicate_trials,
+        search_splits=plan.search_splits,
+        epochs=plan.train_configs()[0].epochs,
+        data_fingerprint=bank.fingerprint,
+        backend=setup.backend,
+        device=backend.device,
+        slots=backend.slots,
+        device_share=backend.share,
+        forecast=forecast(plan, workload, bank, calibration, backend.slots, backend.share, preparation, earlier),
+        preparation_s=preparation,
+        calibration=asdict(calibration),
+    )
+    file.write(calibration_path(setup.folder))
+    return file

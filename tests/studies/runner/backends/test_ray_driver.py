@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fmim.runner.backends.dead_workers import nothing_heard, record_of_dead_worker
+from fmim.runner.backends.ray_driver import nothing_heard, record_of_dead_worker
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Cost, Record, SoFar, record_path
 from fmim_core.trial.trial import RunSettings, Trial

@@ -1,9 +1,10 @@
-"""A study's folder is one study's alone: anything else in it is refused before a byte is written."""
+"""A study's folder: one study's alone, where anything else is refused, and models are found without torch."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
@@ -13,11 +14,15 @@ from fmim_core.records import (
     Damaged,
     Document,
     ProposalsFile,
+    Record,
     SelectionFile,
     StudyFile,
+    read_record,
     read_records,
+    study_path,
+    trial_name,
 )
-from fmim_core.suggestions import did_you_mean_path
+from fmim_core.suggestions import did_you_mean, did_you_mean_path
 
 DOCUMENTS: dict[str, type[Document]] = {
     "study.json": StudyFile,
@@ -141,3 +146,55 @@ def study_folder(out: Path) -> Path:
     within = sorted(str(path.parent) for path in islice(out.glob("*/study.json"), NAMED))
     which = f"; there are {', '.join(within)}" if within else ", e.g. runs/automargin_vs_grid"
     raise ValueError(f"{out} is not a study's folder: it has no study.json. Give the folder of a study{which}")
+
+
+@dataclass(frozen=True)
+class Replicate:
+    """A completed replicate of an arm's selected configuration, in the folder `out` of its study."""
+
+    out: Path
+    study: StudyFile
+    record: Record
+
+    @property
+    def sentence(self) -> str:
+        """Which model similarities are of, and what they are not."""
+        study, record = self.study, self.record
+        data = "phantom images" if study.data.synthetic else study.data.name
+        return (
+            f"Similarity is the cosine between embeddings of arm {record.arm} ({study.arm(record.arm).label}), seed "
+            f"{record.replicate}, of the study {study.study} ({study.preset}), trained on {data}: it ranks candidates, "
+            "and is no probability that two images show the same person."
+        )
+
+
+def find_replicate(out: Path, arm: str, seed: int) -> Replicate:
+    """Return the replicate of an arm's selected configuration with that fresh seed, from 0.
+
+    Raises:
+        ValueError: not a study's folder, no such arm, an arm that has selected nothing yet, or no completed replicate
+            with that seed; the message lists what there is.
+    """
+    study = StudyFile.read(study_path(study_folder(out)))
+    arms = [entry.name for entry in study.arms]
+    if arm not in arms:
+        raise ValueError(f"{out} has no arm {arm!r}; its arms are {', '.join(arms)}{did_you_mean(arm, arms)}")
+    replicates = completed_replicates(out, study, arm)
+    if seed not in replicates:
+        there = ", ".join(map(str, replicates)) or "none yet"
+        raise ValueError(
+            f"arm {arm!r} of {out} has no completed replicate with seed {seed}; those with a model: {there}. "
+            f"`fmim status {out}` shows how far the study is"
+        )
+    return Replicate(out, study, replicates[seed])
+
+
+def completed_replicates(out: Path, study: StudyFile, arm: str) -> dict[int, Record]:
+    """Return the completed replicates of the arm's winner, by seed."""
+    path = out / "selection.json"
+    selected = (SelectionFile.read(path) if path.exists() else SelectionFile()).arms.get(arm)
+    if selected is None or selected.number is None:
+        return {}
+    names = [trial_name(arm, selected.number, "replicate", seed) for seed in range(study.arm(arm).replicates)]
+    records = (read_record(out, name) for name in names)
+    return {record.replicate: record for record in records if record and record.status == "completed"}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from fmim.runner.backends.ray_backend import check_on_nodes, fault_of_bank
 from fmim.runner.backends.ray_cluster import cluster_for
-from fmim.runner.backends.ray_nodes import check_on_nodes, fault_of_bank
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.sets.phantom import PhantomSource

@@ -1,4 +1,4 @@
-"""A program that is asked to end does so in order: report, tracker and exit code say that it was interrupted."""
+"""A program that is asked to end does so in order: report, tracker and exit code say so; and users without a home."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from mlflow import MlflowClient
 from typer.testing import CliRunner
 
 from fmim.cli import Program
-from fmim.runner.ending.exit_codes import INTERRUPTED
-from fmim.runner.ending.signals import ends_as_by_ctrl_c
-from fmim_core.records import StudyFile
+from fmim.process import ends_as_by_ctrl_c, usable_home
+from fmim_core.records import INTERRUPTED, StudyFile
 from tests.stress import processes
 from tests.support.own_files import ONE_ARM, write_files
 from tests.support.paths import ROOT
@@ -98,3 +97,33 @@ def test_what_follows_from_an_interruption_is_one(context: BaseException, code: 
     result = CliRunner().invoke(program, ["one"])
     assert isinstance(result.exception, SystemExit if code else RuntimeError)
     assert result.exit_code == (code or 1)
+
+
+@pytest.mark.parametrize("home", ["/dev/null/x", "/no/such/folder"])
+def test_where_there_is_no_home_there_is_one_for_a_while(monkeypatch: pytest.MonkeyPatch, home: str) -> None:
+    monkeypatch.setenv("HOME", home)
+    said: list[str] = []
+    with usable_home(said.append):
+        folder = Path.home()
+        (folder / "file").write_text("")
+    assert os.environ["HOME"] == home
+    assert not folder.exists()
+    (warning,) = said
+    assert f"HOME ({home}) cannot be written to" in warning
+
+
+def test_a_home_that_can_be_read_alone_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/proc/self")  # not even root can write there
+    monkeypatch.delenv("MPLCONFIGDIR", raising=False)
+    with usable_home(lambda text: None):
+        assert os.environ["HOME"] == "/proc/self"
+        assert Path(os.environ["MPLCONFIGDIR"]).is_dir()
+    assert "MPLCONFIGDIR" not in os.environ
+
+
+def test_a_home_of_ones_own_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    said: list[str] = []
+    with usable_home(said.append):
+        assert Path.home() == tmp_path
+    assert (said, list(tmp_path.iterdir())) == ([], [])
