@@ -153,7 +153,7 @@ def test_work_is_shared_out_unless_a_chain_of_trials_is_longer(
 
 def test_durations_are_of_the_nearest_kind_that_is_known() -> None:
     durations = Durations()
-    assert not durations
+    assert () not in durations
     durations.add("a", "search", length=10.0, startup=1.0, seconds=20.0)
     assert durations.of("a", "search", 5.0) == 1 + 10
     assert durations.of("a", "replicate", 5.0) == durations.of("b", "search", 5.0) == 11
