@@ -10,6 +10,12 @@ from pydantic import Field
 from fmim_core.records.document import Document, DocumentPart, DottedName, Name, Time
 from fmim_core.records.parts import Stage
 
+# Exit codes of the program
+DONE = 0
+SOME_FAILED = 1  # some trials, or the disk; the report is built all the same, and says so
+BAD_INPUT = 2  # bad usage or input: nothing has started
+INTERRUPTED = 130  # the same command resumes
+
 
 class RunningTrial(DocumentPart):
     """A trial that is not over."""

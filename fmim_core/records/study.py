@@ -160,12 +160,6 @@ class FoldEntry(DocumentPart):
     validation_times_missing: list[int] = Field(description="times that other folds have queries of")
 
 
-DONE = 0
-SOME_FAILED = 1  # some trials, or the disk; the report is built all the same, and says so
-BAD_INPUT = 2  # bad usage or input: nothing has started
-INTERRUPTED = 130  # the same command resumes
-
-
 class Execution(DocumentPart):
     """One start of the study; what is null follows when it has ended."""
 
