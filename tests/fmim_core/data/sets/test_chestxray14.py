@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from fmim.data.sources import find_listing
-from fmim_core.records import DONE
 from fmim_core.data.sets.base import Listing
 from fmim_core.data.sets.chestxray14 import ChestXray14
-from fmim_core.records import StudyFile, read_records
+from fmim_core.records import DONE, StudyFile, read_records
 from tests.support.mini_study import mini_plan, options_in, run_here
 from tests.support.nih_folders import TEST, TRAIN, V2017, longitudinal, told, write
 from tests.support.paths import REAL_DATA, needs_nih
