@@ -70,7 +70,7 @@ class UnknownField(ValueError):
 def in_words(error: ValidationError, most: int = 3) -> str:
     """Return what a validation found wrong: each field by its dotted name, what is allowed, and the value given."""
     found = error.errors(include_url=False)
-    said = [": ".join(filter(None, (_field(one), _problem(one)))) for one in found[:most]]
+    said = [": ".join(filter(None, (".".join(map(str, one["loc"])), _problem(one)))) for one in found[:most]]
     return "; ".join(said) + (f"; and {len(found) - most} more" if len(found) > most else "")
 
 
@@ -95,11 +95,7 @@ def wrong_field(error: ValidationError) -> str:
     first = error.errors()[0]
     cause = first.get("ctx", {}).get("error")
     unknown = cause.field if isinstance(cause, UnknownField) else ""
-    return ".".join(filter(None, (_field(first), unknown)))
-
-
-def _field(problem: Any) -> str:
-    return ".".join(map(str, problem["loc"]))
+    return ".".join(filter(None, (*map(str, first["loc"]), unknown)))
 
 
 def _problem(one: Any) -> str:

@@ -43,7 +43,8 @@ class Draws:
         """Return a point of the unit cube."""
         import torch
 
-        return list(torch.rand(dimensions, generator=self._generator(*parts), dtype=torch.float64).tolist())
+        generator = torch_generator(*self.base, *parts)
+        return list(torch.rand(dimensions, generator=generator, dtype=torch.float64).tolist())
 
     def sobol(self, dimensions: int, number: int) -> list[list[float]]:
         """Return the first points of a scrambled Sobol sequence in the unit cube."""
@@ -56,10 +57,7 @@ class Draws:
         """Return the numbers from 0 to `number` − 1 in random order."""
         import torch
 
-        return list(torch.randperm(number, generator=self._generator(*parts)).tolist())
-
-    def _generator(self, *parts: object) -> torch.Generator:
-        return torch_generator(*self.base, *parts)
+        return list(torch.randperm(number, generator=torch_generator(*self.base, *parts)).tolist())
 
 
 @contextmanager

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -13,8 +12,7 @@ from fmim_core.margins.base import Margins
 from fmim_core.triplets.similarities import NOT_A_TRIPLET, Similarities
 
 
-@dataclass(frozen=True)
-class MeanHinge:
+class MeanHinge(NamedTuple):
     """The mean of hinge terms of φ `(B, B)`, each of which is linear where it is not 0: Σ W φ + c.
 
     W and c are constant, so that the value and its gradient need one product over `(B, B)`, however many triplets the
@@ -47,26 +45,13 @@ TripletSelection = Literal["all", "semihard"]
 Averaging = Literal["nonzero", "all"]
 
 
-def select_triplets(delta: Tensor, selection: TripletSelection) -> Tensor:
-    """Move, in place, what must not count in Δ `(P, B)` to `NOT_A_TRIPLET`, where the hinge [ε − Δ]₊ is 0 for any ε.
-
-    all: every triplet counts. semihard: those with 0 < Δ (≤ ε, beyond which the hinge is 0 by itself): the negative
-    is farther than the positive but within the margin (the authors' choice; with ε = 0 it selects nothing).
-    """
-    return torch.threshold_(delta, 0.0, NOT_A_TRIPLET) if selection == "semihard" else delta
-
-
-def count_triplets(delta: Tensor, epsilon: Tensor | float, selection: TripletSelection) -> Tensor:
-    """Return how many triplets of Δ `(P, B)` (invalid ones near `NOT_A_TRIPLET`) are selected."""
-    return ((delta > 0) & (delta <= epsilon)).sum() if selection == "semihard" else (delta < NOT_A_TRIPLET / 2).sum()
-
-
 @LOSSES.register
 class Triplet(Loss):
     """L = mean over the selected triplets of [φ_an − φ_ap + ε]₊.
 
     Args:
-        selection: `all` triplets, or `semihard`: 0 < Δ ≤ ε (the authors' choice).
+        selection: `all` triplets, or `semihard` (the authors' choice): 0 < Δ ≤ ε, the negative is farther than the
+            positive but within the margin; with ε = 0 that selects nothing.
         averaging: over the `nonzero` terms (the authors' choice), or over `all` selected ones.
     """
 
@@ -99,9 +84,11 @@ def triplet_term(batch: Similarities, margins: Margins, selection: TripletSelect
     index = batch.index
     delta = index.delta(batch.phi.detach())
     margin = torch.as_tensor(margins.triplet_margin(delta), dtype=delta.dtype)
-    selected = select_triplets(delta, selection)
-    count = count_triplets(selected, margin, selection) if averaging == "all" else None
-    active = selected.lt_(margin)  # 1 or 0
+    limit: Tensor | float = NOT_A_TRIPLET / 2
+    if selection == "semihard":  # what is beyond ε has a hinge of 0 by itself
+        delta, limit = torch.threshold_(delta, 0.0, NOT_A_TRIPLET), margin
+    count = (delta <= limit).sum() if averaging == "all" else None
+    active = delta.lt_(margin)  # 1 or 0
     weights, nonzero = index.weights_of(active)
     margins_of_active = (active * margin).sum() if margin.dim() else nonzero * margin
     return MeanHinge.of(weights, margins_of_active, nonzero, nonzero if count is None else count)

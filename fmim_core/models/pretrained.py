@@ -90,7 +90,15 @@ class PretrainedBackbone(Backbone):
         """Return the file that its weights come from, given or published: there, and whole as far as one can tell."""
         given = self.given_file
         if given is None:
-            return self._whole(self.published_file())
+            file = self.published_file()
+            expected, found = self.published_sha256(file), sha256_of(file)
+            if not found.startswith(expected):
+                raise ValueError(
+                    f"{file} is not what was published as {self.weights!r} for the model kind {self.kind!r}: its "
+                    f"SHA-256 begins with {found[: len(expected)]} instead of {expected}. Delete it, so that it is "
+                    "downloaded again, or put a copy from another machine in its place"
+                )
+            return file
         if not given.is_file():
             names = ["none", *self.published]
             raise ValueError(
@@ -98,16 +106,6 @@ class PretrainedBackbone(Backbone):
                 f"path of a weights file, or {' or '.join(map(repr, names))}{did_you_mean(self.weights, names)}"
             )
         return given
-
-    def _whole(self, file: Path) -> Path:
-        expected, found = self.published_sha256(file), sha256_of(file)
-        if not found.startswith(expected):
-            raise ValueError(
-                f"{file} is not what was published as {self.weights!r} for the model kind {self.kind!r}: its SHA-256 "
-                f"begins with {found[: len(expected)]} instead of {expected}. Delete it, so that it is downloaded "
-                "again, or put a copy from another machine in its place"
-            )
-        return file
 
 
 def sha256_of(file: Path) -> str:

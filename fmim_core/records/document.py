@@ -81,15 +81,7 @@ class Document(DocumentPart):
             raise Damaged(f"{where} is malformed: {in_words(error)}") from error
         if sha256 is None:
             raise Damaged(f"{where} is malformed: {SHA256}: is missing")
-        return document.checked(where)
-
-    def checked(self, where: str) -> Self:
-        """Return this document, read at `where`, if a file of its kind may leave out what it leaves out.
-
-        Raises:
-            ValueError: it may not.
-        """
-        return self
+        return document
 
 
 def flat(fields: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

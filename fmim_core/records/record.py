@@ -76,15 +76,16 @@ class Record(Document):
             raise ValueError(f"completed without {self.split} metrics")
         return self
 
-    def checked(self, where: str) -> Self:
-        """Raise a `ValueError` where the file left something out: a cost that it does not tell is not zero."""
-        parts: dict[str, DocumentPart] = {"": self, "cost.": self.cost}
-        parts |= {f"attempts.{number}.cost.": attempt.cost for number, attempt in enumerate(self.attempts)}
+    @classmethod
+    def read(cls, path: Path, where: str = "") -> Self:
+        """Return the record in a file, as of any document, which leaves nothing out: a cost not told is not zero."""
+        record = super().read(path, where)
+        parts: dict[str, DocumentPart] = {"": record, "cost.": record.cost}
+        parts |= {f"attempts.{number}.cost.": attempt.cost for number, attempt in enumerate(record.attempts)}
         for at, part in parts.items():
-            if len(part.model_fields_set) < len(type(part).model_fields):
-                lacking = [f"{at}{name}" for name in type(part).model_fields if name not in part.model_fields_set]
-                raise ValueError(f"{where} is malformed: missing: {', '.join(lacking)}")
-        return self
+            if lacking := [f"{at}{name}" for name in type(part).model_fields if name not in part.model_fields_set]:
+                raise ValueError(f"{where or path} is malformed: missing: {', '.join(lacking)}")
+        return record
 
     @property
     def final(self) -> bool:

@@ -80,17 +80,8 @@ class Evaluator:
         return None, None
 
     @property
-    def epochs_run(self) -> int:
-        """Epochs trained so far, of all members."""
-        return len(self._rows)
-
-    @property
-    def images_seen(self) -> int:
-        """Training images shown so far, repeats counted."""
-        return sum(row.batches for row in self._rows) * self.config.batches.size
-
-    @property
-    def _rows(self) -> list[EpochRow]:
+    def rows(self) -> list[EpochRow]:
+        """The epochs trained so far, of all members."""
         return [row for member in self.members for row in member.history] or self.history
 
     def run_epoch(self) -> EpochRow:

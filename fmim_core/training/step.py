@@ -87,8 +87,9 @@ class TrainingStep:
         collector = StatisticsCollector(self._device, self.schedule.needs_values)
         before = {name: buffer.clone() for name, buffer in self.model.named_buffers()}
         self.begin_epoch(1)
-        for stored, classes in batches:
-            collector.add(self._look(stored, classes))
+        for stored, classes in batches:  # not compiled, since each is seen once
+            images = self._config.augmentation.train(stored, self.generator)
+            collector.add(self._similarities(self.model, images, classes))
         for name, buffer in self.model.named_buffers():
             buffer.copy_(before[name])
         self.schedule.observe(0, collector.finish())
@@ -116,12 +117,6 @@ class TrainingStep:
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)  # here, so that no gradient lies outside a captured step
         return StepResult(LossOutput(output.value.detach(), output.active.detach()), batch)
-
-    def _look(self, stored: Tensor, classes: Tensor) -> Similarities:
-        """Return what a step would see of a batch; not compiled, since it is looked at once."""
-        augmentation = self._config.augmentation
-        images = augmentation.apply(stored, augmentation.draw(stored, self.generator))
-        return self._similarities(self.model, images, classes)
 
     def _similarities(self, network: Callable[[Tensor], Tensor], images: Tensor, classes: Tensor) -> Similarities:
         return Similarities.of(unit(embeddings_of(network, images, self._bfloat16)), self.index, classes)

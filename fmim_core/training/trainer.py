@@ -154,11 +154,9 @@ class Training(Evaluator):
     def _keep(self, epoch: int, validation: dict[str, float]) -> None:
         best = self._kept is None or validation["mAP"] > self._kept["validation"]["mAP"]
         if self.config.keep == "last" or best:
-            weights = self._weights() if self.config.keep == "best" else None
+            state = self.model.state_dict() if self.config.keep == "best" else None
+            weights = state and {name: value.detach().clone() for name, value in state.items()}
             self._kept = {"epoch": epoch, "validation": validation, "weights": weights}
-
-    def _weights(self) -> dict[str, Tensor]:
-        return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
 
     @property
     def kept(self) -> tuple[int, dict[str, float] | None]:

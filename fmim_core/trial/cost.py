@@ -101,14 +101,14 @@ class Meter:
         }
         if evaluator is None:
             return before.model_copy(update=own | {"startup_s": before.startup_s + startup})
-        seconds = evaluator.seconds
+        seconds, rows = evaluator.seconds, evaluator.rows
         return Cost(
             startup_s=before.startup_s + seconds.startup + startup,
             data_s=seconds.data,
             train_s=seconds.train,
             eval_s=seconds.eval,
-            epochs=evaluator.epochs_run,
-            images=evaluator.images_seen,
+            epochs=len(rows),
+            images=sum(row.batches for row in rows) * evaluator.config.batches.size,
             resumed=before.resumed,
             **own,
         )

@@ -10,6 +10,8 @@ from torch import Tensor
 
 from fmim_core.triplets.similarities import Similarities, TripletIndex
 
+HISTOGRAMS = ("delta_histogram", "phi_an_histogram")
+
 
 @dataclass(frozen=True)
 class EpochStatistics:
@@ -93,14 +95,8 @@ class StatisticsCollector:
             phi_ap_mean=_mean(phi_ap_sum, self._positives),
             delta_values=torch.cat(self._delta).sort().values if self._delta else None,
             phi_an_values=torch.cat(self._phi_an).sort().values if self._phi_an else None,
-            histograms=self._histograms(),
+            histograms=dict(zip(HISTOGRAMS, self._counts.long().tolist(), strict=True)) if self._bins else {},
         )
-
-    def _histograms(self) -> dict[str, list[int]]:
-        if not self._bins:
-            return {}
-        delta, phi_an = self._counts.long().tolist()
-        return {"delta_histogram": delta, "phi_an_histogram": phi_an}
 
 
 def _mean(total: float, count: int) -> float:

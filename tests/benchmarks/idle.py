@@ -34,22 +34,19 @@ FOLDS = 5  # as in the paper: 34 configurations are 170 trials
 class NoTraining:
     """Has epochs and scores as a training has, and takes no time for them."""
 
-    device, images_seen, members = None, 0, ()
+    device, members = None, ()
 
     def __init__(self, spec: TrialSpec) -> None:
-        self._epochs = spec.train.epochs
+        self.config, self._epochs = spec.train, spec.train.epochs
         self._scores = dict.fromkeys(("mAP", "mAP_at_R", "CMC_1", "mAP/year_1", "mAP/year_2"), spec.number / 1e5)
         self.history: list[EpochRow] = []
+        self.rows = self.history
         self.warnings: list[str] = []
         self.seconds = Seconds()
 
     @property
     def done(self) -> bool:
         return len(self.history) == self._epochs
-
-    @property
-    def epochs_run(self) -> int:
-        return len(self.history)
 
     def run_epoch(self) -> EpochRow:
         epoch = len(self.history) + 1

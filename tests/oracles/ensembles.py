@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from tests.oracles.retrieval import average_precision
 
 Vectors = Sequence[Sequence[float]]
 
 
-def mean_distances(models: Sequence[tuple[Vectors, Vectors]]) -> list[list[float]]:
+def mean_distances(models: Sequence[tuple[Vectors, Vectors]]) -> np.ndarray:
     """Mean over models of the squared Euclidean distances of their unit embeddings: (queries, gallery) of each."""
-    matrices = [[[_squared(_unit(a), _unit(b)) for b in gallery] for a in query] for query, gallery in models]
-    return [
-        [math.fsum(cells) / len(cells) for cells in zip(*rows, strict=True)] for rows in zip(*matrices, strict=True)
-    ]
+    sides = [[side / np.linalg.norm(side, axis=1, keepdims=True) for side in map(np.array, pair)] for pair in models]
+    return np.mean([cdist(query, gallery, "sqeuclidean") for query, gallery in sides], axis=0)
 
 
-def mean_average_precision(distances: Sequence[Sequence[float]], is_match: Sequence[Sequence[bool]]) -> float:
+def mean_average_precision(distances: np.ndarray, is_match: Sequence[Sequence[bool]]) -> float:
     """Of the queries that have a match; nearest first, and of equally near images the matches last."""
-    found = []
-    for row, matches in zip(distances, is_match, strict=True):
-        ranked = [match for _, match in sorted(zip(row, matches, strict=True))]
-        precisions = [sum(ranked[: k + 1]) / (k + 1) for k, match in enumerate(ranked) if match]
-        found += [math.fsum(precisions) / len(precisions)] if precisions else []
-    return math.fsum(found) / len(found)
-
-
-def _unit(vector: Sequence[float]) -> list[float]:
-    length = math.sqrt(math.fsum(x * x for x in vector))
-    return [x / length for x in vector]
-
-
-def _squared(a: Sequence[float], b: Sequence[float]) -> float:
-    return math.fsum((x - y) ** 2 for x, y in zip(a, b, strict=True))
+    rankings = [
+        [match for _, match in sorted(zip(row, matches, strict=True))]
+        for row, matches in zip(distances.tolist(), is_match, strict=True)
+    ]
+    return float(np.mean([average_precision(ranked) for ranked in rankings if any(ranked)]))

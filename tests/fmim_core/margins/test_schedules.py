@@ -40,13 +40,27 @@ def test_statistics_are_means_over_all_triplets_and_pairs_of_the_epoch() -> None
     assert math.isnan(StatisticsCollector(torch.device("cpu")).finish().delta_mean)
 
 
-@pytest.mark.parametrize(("k_delta", "k_an"), [(1, 1), (2, 4), (4, 2)])
-def test_automargin_is_equations_7_and_8(k_delta: int, k_an: int) -> None:
-    schedule = AutoMargin(k_delta=k_delta, k_an=k_an).build()
+@pytest.mark.parametrize(
+    ("config", "epsilon", "beta"),
+    [
+        *(
+            (AutoMargin(k_delta=k, k_an=j), DELTA.mean() / k, 1 + (PHI_AN.mean() - 1) / j)
+            for k, j in ((1, 1), (2, 4), (4, 2))
+        ),
+        (AutoMargin(k_delta=2, k_an=4, update="average"), DELTA.mean() / 2, 1 + (PHI_AN.mean() - 1) / 4),
+        (AutoMargin(k_delta=2, k_an=4, statistic="median"), np.median(DELTA) / 2, 1 + (np.median(PHI_AN) - 1) / 4),
+        (Quartile(quartile=1), np.quantile(DELTA, 0.25), np.quantile(PHI_AN, 0.75)),
+        (Quartile(quartile=2), np.quantile(DELTA, 0.5), np.quantile(PHI_AN, 0.5)),
+    ],
+)
+def test_margins_are_equations_7_and_8_or_quartiles_as_hard_for_both(
+    config: MarginConfig, epsilon: float, beta: float
+) -> None:
+    schedule = config.build()
     assert schedule.measures_first
-    schedule.observe(1, collect(keep_values=False))
-    assert schedule.margins.epsilon == pytest.approx(max(0.0, DELTA.mean() / k_delta), abs=1e-12)
-    assert schedule.margins.beta == pytest.approx(1 + (PHI_AN.mean() - 1) / k_an, abs=1e-12)
+    schedule.observe(0, collect(schedule.needs_values))
+    assert schedule.margins.epsilon == pytest.approx(max(0.0, epsilon), abs=1e-12)
+    assert schedule.margins.beta == pytest.approx(beta, abs=1e-12)
 
 
 def test_automargin_never_goes_below_zero_and_keeps_not_a_number() -> None:
@@ -56,14 +70,6 @@ def test_automargin_never_goes_below_zero_and_keeps_not_a_number() -> None:
     assert schedule.margins == Margins(0.0, 0.75)
     schedule.observe(1, EpochStatistics(math.nan, math.nan, math.nan))
     assert math.isnan(schedule.margins.epsilon)
-
-
-def test_the_median_can_stand_for_the_mean() -> None:
-    schedule = AutoMargin(k_delta=2, k_an=4, statistic="median").build()
-    assert schedule.needs_values
-    schedule.observe(1, collect())
-    assert schedule.margins.epsilon == pytest.approx(max(0.0, np.median(DELTA) / 2), abs=1e-12)
-    assert schedule.margins.beta == pytest.approx(1 + (np.median(PHI_AN) - 1) / 4, abs=1e-12)
 
 
 @pytest.mark.parametrize("statistic", ["mean", "median"])
@@ -83,38 +89,11 @@ def test_margins_can_follow_every_batch_or_their_moving_average(statistic: str, 
         assert float(margins.beta) == pytest.approx(beta, abs=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["automargin", "quartile"])
-@pytest.mark.parametrize(("initial", "margins"), [("paper", Margins(0.0, 0.0)), ("released", Margins(0.25, 0.0))])
-def test_initial_margins_can_be_given(kind: str, initial: str, margins: Margins) -> None:
-    config = {"automargin": AutoMargin(k_delta=2, k_an=2), "quartile": Quartile(quartile=2)}[kind]
-    schedule = config.model_copy(update={"initial": initial}).build()
-    assert not schedule.measures_first
-    assert schedule.margins == margins
-
-
-def test_a_moving_average_begins_with_what_was_measured() -> None:
-    average = AutoMargin(k_delta=2, k_an=4, update="average").build()
-    assert average.measures_first
-    average.observe(0, collect(keep_values=False))
-    assert average.margins.epsilon == pytest.approx(max(0.0, DELTA.mean() / 2), abs=1e-12)
-    assert average.margins.beta == pytest.approx(1 + (PHI_AN.mean() - 1) / 4, abs=1e-12)
-    assert not AutoMargin(k_delta=2, k_an=4, update="batch").build().measures_first
-
-
 def test_histograms_count_every_triplet_and_negative_pair() -> None:
     counts = collect(bins=40).histograms
     assert counts["delta_histogram"] == np.histogram(DELTA, 40, (-2, 2))[0].tolist()
     assert counts["phi_an_histogram"] == np.histogram(PHI_AN, 40, (-1, 1))[0].tolist()
     assert collect().histograms == {}
-
-
-@pytest.mark.parametrize(("quartile", "q_delta", "q_an"), [(1, 0.25, 0.75), (2, 0.5, 0.5)])
-def test_quartiles_are_as_hard_for_both_margins(quartile: int, q_delta: float, q_an: float) -> None:
-    schedule = Quartile(quartile=quartile).build()
-    assert schedule.measures_first
-    schedule.observe(1, collect())
-    assert schedule.margins.epsilon == pytest.approx(max(0.0, np.quantile(DELTA, q_delta)), abs=1e-12)
-    assert schedule.margins.beta == pytest.approx(np.quantile(PHI_AN, q_an), abs=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 100])

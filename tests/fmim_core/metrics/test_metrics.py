@@ -12,7 +12,6 @@ import torch
 from pytorch_metric_learning.distances import CosineSimilarity
 from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
 from pytorch_metric_learning.utils.inference import CustomKNN
-from sklearn.metrics import average_precision_score
 
 from fmim_core.metric_names import METRICS, split_key
 from fmim_core.metrics import retrieval, score_queries
@@ -104,17 +103,6 @@ def test_hand_computed_example() -> None:
     assert [late[name] for name in METRICS] == [0.5, 0.0, 0.0, 1.0, 1.0, 0.0]
 
 
-def test_by_year_pools_to_the_whole_and_lists_only_years_present() -> None:
-    query, gallery, ids, image_ids = clustered(30, 40, 10)
-    years = np.where(np.arange(30) < 12, 4, 7)
-    result = retrieval(query, gallery, ids, image_ids, years)
-    assert {split_key(key)[1] for key in result} == {None, 4, 7}
-    assert (result["queries/year_4"], result["queries/year_7"], result["queries"]) == (12, 18, 30)
-    for name in METRICS:
-        assert 12 * result[f"{name}/year_4"] + 18 * result[f"{name}/year_7"] == pytest.approx(30 * result[name])
-    equal({name: result[f"{name}/year_4"] for name in METRICS}, by_names(query[:12], gallery, ids[:12], image_ids))
-
-
 def test_queries_without_a_match_are_counted_and_change_no_mean() -> None:
     query, gallery, ids, image_ids = clustered(10, 20, 5)
     extra = retrieval(torch.cat([query, gallery[:3]]), gallery, [*ids.tolist(), 77, 78, 79], image_ids)
@@ -185,13 +173,6 @@ def test_agrees_with_pytorch_metric_learning_on_untied_data(same_set: bool) -> N
     assert result["mAP_at_R"] == pytest.approx(expected["mean_average_precision_at_r"], abs=1e-12)
     assert result["mAP"] == pytest.approx(expected["mean_average_precision"], abs=1e-12)
     assert result["CMC_1"] == pytest.approx(expected["precision_at_1"], abs=1e-12)
-
-
-def test_agrees_with_scikit_learn_on_untied_data() -> None:
-    query, gallery, ids, image_ids = clustered(50, 300, 25)
-    similarities = torch.nn.functional.cosine_similarity(query[:, None].double(), gallery.double(), dim=2)
-    expected = [average_precision_score(image_ids == i, row) for i, row in zip(ids, similarities, strict=True)]
-    assert retrieval(query, gallery, ids, image_ids)["mAP"] == pytest.approx(np.mean(expected), abs=1e-12)
 
 
 # Bad input ------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
 from torch import nn
 
 from fmim_core.models.pretrained import read_state
@@ -17,15 +16,6 @@ from fmim_core.models.small import SmallConvNet
 from fmim_core.models.timm_network import TimmNetwork
 from fmim_core.models.torchvision_networks import ResNet18
 from tests.support.paths import ROOT
-
-
-@pytest.mark.parametrize("name", ["weights.pt", "weights.safetensors"])
-def test_a_state_dict_is_read_from_either_form(name: str, tmp_path: Path) -> None:
-    state = {"a.weight": torch.arange(6.0).reshape(2, 3), "a.count": torch.tensor(7)}
-    (save_file if name.endswith("safetensors") else torch.save)(state, tmp_path / name)
-    found = read_state(tmp_path / name)
-    assert found.keys() == state.keys()
-    assert all(torch.equal(found[key], state[key]) for key in state)
 
 
 def test_a_file_with_something_else_is_refused_by_its_name(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from fmim_core.margins.base import MarginConfig, Margins, MarginSchedule, check_
 from fmim_core.metrics import retrieval
 from fmim_core.records import EpochRow
 from fmim_core.training.evaluation import Diverged
-from fmim_core.training.trainer import Training, pick_device, train
+from fmim_core.training.trainer import Training, train
 from fmim_core.trial.checkpoint import read_checkpoint, write_checkpoint
 from fmim_core.triplets.statistics import EpochStatistics
 from tests.conftest import tiny_config
@@ -62,13 +62,13 @@ def test_train_alone_gives_rows_metrics_and_a_model_and_leaves_the_global_genera
     assert not same_rows(other, rows[:1])
 
 
-@pytest.mark.parametrize(("initial", "epsilon", "beta"), [("paper", 0.0, 0.0), ("released", 0.25, 0.0)])
+@pytest.mark.parametrize("kind", [{"kind": "automargin", "k_delta": 2, "k_an": 2}, {"kind": "quartile", "quartile": 2}])
+@pytest.mark.parametrize(("initial", "epsilon"), [("paper", 0.0), ("released", 0.25)])
 def test_given_initial_margins_hold_through_the_first_epoch(
-    tiny_bank: Bank, initial: str, epsilon: float, beta: float
+    tiny_bank: Bank, kind: dict[str, Any], initial: str, epsilon: float
 ) -> None:
-    margins = {"kind": "automargin", "k_delta": 2, "k_an": 2, "initial": initial}
-    row = train(tiny_config(margins=margins, epochs=1), tiny_bank).history[0]
-    assert (row.epsilon, row.beta) == (epsilon, beta)
+    row = train(tiny_config(margins=kind | {"initial": initial}, epochs=1), tiny_bank).history[0]
+    assert (row.epsilon, row.beta) == (epsilon, 0.0)
     assert (row.empty_batches == row.batches) == (initial == "paper")
 
 
@@ -215,10 +215,6 @@ def test_a_configuration_that_makes_no_sense_is_refused_by_name(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         train(tiny_config(**changes), tiny_bank)
-
-
-def test_auto_device_without_a_gpu_is_the_cpu() -> None:
-    assert pick_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def test_the_core_alone_imports_neither_ray_nor_mlflow_nor_optuna() -> None:
