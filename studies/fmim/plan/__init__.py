@@ -1,5 +1,5 @@
 """The plan of a study: every trial there will be, what it costs, and what could stop it."""
 
-from fmim.plan.plan import BankOfTrials, Plan
+from fmim.plan.plan import Plan
 
-__all__ = ["BankOfTrials", "Plan"]
+__all__ = ["Plan"]

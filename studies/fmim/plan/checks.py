@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 
-import numpy as np
 import torch
 
 from fmim.plan.plan import Plan
@@ -24,13 +25,19 @@ def check_trainings(plan: Plan, development: ImageSet) -> list[FoldEntry]:
     """Check everything that could stop a trial, on the development images; return the sizes of the study's folds.
 
     Raises:
-        ValueError: fewer subjects than folds or a batch need, a best epoch to be kept where nothing validates, a crop
-            larger than the images, a model that cannot be built, a loss that cannot be computed, or a surface of no
-            such loss.
+        ValueError: fewer subjects than folds or a batch need, a best epoch to be kept unless both selection and test
+            have a validation set for it, a crop larger than the images, a model that cannot be built, a loss that
+            cannot be computed, or a surface of no such loss.
     """
     for surface in plan.study.surfaces:
         surface.loss()
-    _check_kept_epochs(plan)
+    for arm in plan.arms if plan.replicate_trials and plan.models_per_replicate == 1 else ():
+        if any(plan.train_config(arm, configuration).keep == "best" for configuration in arm.space.corners()):
+            raise ValueError(
+                f"arm {arm.name!r} keeps the best validation epoch, but preset {plan.preset.name} tests models "
+                "retrained on all development subjects, where nothing validates: set keep = 'last', or give the "
+                "preset test_protocol = 'fold_ensemble', as paper has it: each model is validated on a fold"
+            )
     check_subject_counts(plan, development)
     for config in _different(plan.train_configs(), {"model", "augmentation"}):
         check_crop(config, development)
@@ -86,51 +93,29 @@ def _different(configs: Iterable[TrainConfig], fields: set[str]) -> Iterable[Tra
     return {config.model_dump_json(include=fields): config for config in configs}.values()
 
 
-def _check_kept_epochs(plan: Plan) -> None:
-    """Refuse to keep a model's `best` epoch unless both selection and test have a validation set for it."""
-    if not plan.replicate_trials or plan.models_per_replicate > 1:
-        return
-    for arm, configuration in plan.study.corners():
-        if plan.train_config(arm, configuration).keep == "best":
-            raise ValueError(
-                f"arm {arm.name!r} keeps the best validation epoch, but preset {plan.preset.name} tests models "
-                "retrained on all development subjects, where nothing validates: set keep = 'last', or give the "
-                "preset test_protocol = 'fold_ensemble', as paper has it: each model is validated on a fold"
-            )
-
-
 def fold_sizes(folds: Sequence[Fold], per_side: bool) -> list[FoldEntry]:
     """Count who is where in each fold; of its queries those that can be scored, by time, and those without a match.
 
     `validation_times_missing` are the times of all folds that one cannot score: it has no part in the mean over folds
     of such a time.
     """
-    times = {time for fold in folds for time in _queries_by_time(fold.validation, per_side)}
-    return [_sizes(fold, per_side, times) for fold in folds]
-
-
-def _sizes(fold: Fold, per_side: bool, times: set[int]) -> FoldEntry:
-    by_time = _queries_by_time(fold.validation, per_side)
-    scored = int(fold.validation.matched_query_mask(per_side).sum())
-    return FoldEntry(
-        fold=fold.number,
-        train_subjects=len(set(fold.train.subjects)),
-        train_images=len(fold.train),
-        validation_subjects=len(set(fold.validation.subjects)),
-        validation_images=len(fold.validation),
-        validation_gallery=int(fold.validation.gallery_mask.sum()),
-        validation_queries=scored,
-        validation_queries_without_match=int(fold.validation.query_mask.sum()) - scored,
-        validation_queries_by_time={str(time): count for time, count in by_time.items()},
-        validation_times_missing=sorted(times - set(by_time)),
-    )
-
-
-def _queries_by_time(images: ImageSet, per_side: bool) -> dict[int, int]:
-    """Return the queries with a match whose time is known, by time after baseline."""
-    scored = images.times[images.matched_query_mask(per_side)]
-    times, counts = np.unique(scored[scored >= 0], return_counts=True)
-    return dict(zip(times.tolist(), counts.tolist(), strict=True))
+    scored = [fold.validation.times[fold.validation.matched_query_mask(per_side)].tolist() for fold in folds]
+    by_time = [Counter(sorted(time for time in times if time >= 0)) for times in scored]  # the others' is not known
+    return [
+        FoldEntry(
+            fold=fold.number,
+            train_subjects=len(set(fold.train.subjects)),
+            train_images=len(fold.train),
+            validation_subjects=len(set(fold.validation.subjects)),
+            validation_images=len(fold.validation),
+            validation_gallery=int(fold.validation.gallery_mask.sum()),
+            validation_queries=len(times),
+            validation_queries_without_match=int(fold.validation.query_mask.sum()) - len(times),
+            validation_queries_by_time={str(time): count for time, count in counts.items()},
+            validation_times_missing=sorted(set(chain(*by_time)) - set(counts)),
+        )
+        for fold, times, counts in zip(folds, scored, by_time, strict=True)
+    ]
 
 
 def data_warnings(description: SourceDescription) -> list[str]:

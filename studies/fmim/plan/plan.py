@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
 from fmim.declare import Arm, Preset, Study
 from fmim.plan.references import PlannedReference, references_of
+from fmim_core.data.bank.bank import Bank
 from fmim_core.data.image_set import ImageSet
 from fmim_core.data.source import SourceDescription
 from fmim_core.data.splits import Fold, subject_folds
@@ -23,20 +24,16 @@ from fmim_core.trial.spec import TrialSpec, folds_seed
 from fmim_spaces.domain import Assignment, Configuration
 
 
-class BankOfTrials(Protocol):
-    """The bank of the images that trials are on, as far as trials say what it is."""
+@dataclass(frozen=True)
+class UnknownImages:
+    """Stands for images that are not decoded yet: trials on them are equal to others of the same plan alone."""
 
-    @property
-    def path(self) -> Path:
-        """Its folder."""
+    description: SourceDescription
+    path: Path = Path()
+    fingerprint: str = ""
 
-    @property
-    def fingerprint(self) -> str:
-        """Of the decoded images."""
 
-    @property
-    def description(self) -> SourceDescription:
-        """The data set."""
+BankOfTrials = Bank | UnknownImages
 
 
 @dataclass(frozen=True)
@@ -196,21 +193,14 @@ class Plan:
 
         `proposed` says those of an arm, by its name and search split, where none are listed.
         """
-        of_arms = [
-            spec
-            for search_split in range(self.search_splits)
-            for arm in self.arms
-            for number, configuration in enumerate(arm.listed or proposed(arm.name, search_split))
-            for spec in self.of_configuration(arm, number, configuration, bank, search_split)
-        ]
-        return of_arms + [spec for planned in self.references for spec in self.reference(planned, bank)]
-
-    def of_configuration(
-        self, arm: Arm, number: int, configuration: Configuration, bank: BankOfTrials, search_split: int
-    ) -> list[TrialSpec]:
-        """Return every trial there can be of a configuration on a split: those of the search, and as the winner."""
-        searched = self.search(arm, number, configuration, bank, search_split) if self.study.search else []
-        return searched + self.replicate(arm, number, configuration, bank, search_split)
+        specs: list[TrialSpec] = []
+        for search_split in range(self.search_splits):
+            for arm in self.arms:
+                for number, configuration in enumerate(arm.listed or proposed(arm.name, search_split)):
+                    if self.study.search:
+                        specs += self.search(arm, number, configuration, bank, search_split)
+                    specs += self.replicate(arm, number, configuration, bank, search_split)
+        return specs + [spec for planned in self.references for spec in self.reference(planned, bank)]
 
     def _specs(
         self, stage: Stage, replicates: Sequence[int], train: TrainConfig, bank: BankOfTrials, **parts: Any

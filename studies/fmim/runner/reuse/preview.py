@@ -7,24 +7,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fmim.plan import Plan
-from fmim.plan.plan import BankOfTrials
+from fmim.plan.plan import BankOfTrials, Plan, UnknownImages
 from fmim.runner.reuse.earlier import EarlierTrials, earlier_trials, study_folders
 from fmim_core.data.bank.building import find_bank
-from fmim_core.data.source import Source, SourceDescription
+from fmim_core.data.source import Source
 from fmim_core.records import THIS_STUDY, Stage, TrialCounts
 from fmim_core.trial.spec import TrialSpec
 
 UNITS: dict[Stage, str] = {"search": "search trials", "replicate": "replicates", "reference": "reference trials"}
-
-
-@dataclass(frozen=True)
-class UnknownImages:
-    """Stands for images that are not decoded yet: trials on them are equal to others of the same plan alone."""
-
-    description: SourceDescription
-    path: Path = Path()
-    fingerprint: str = ""
 
 
 Taken = tuple[TrialSpec, str]
