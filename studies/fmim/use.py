@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,16 +100,12 @@ def _check_kinds(study: Study, kinds: set[type]) -> None:
     Raises:
         ValueError: one is defined elsewhere; names it and its module.
     """
-    known = {*PACKAGES, *_packages_with_kinds()}
+    from fmim_core.registry import PLUGINS
+
+    known = {*PACKAGES, *(entry.module.partition(".")[0] for entry in entry_points(group=PLUGINS))}
     for kind in sorted(kinds, key=lambda one: one.__qualname__):
         if kind.__module__.partition(".")[0] not in known:
             raise ValueError(
                 f"{kind.__qualname__} is defined in {kind.__module__}, where neither workers nor records have it: put "
                 f"it into a file that declares the study, e.g. {study.name}.py, and give the path of that"
             )
-
-
-def _packages_with_kinds() -> Iterator[str]:
-    from fmim_core.registry import PLUGINS
-
-    return (entry.module.partition(".")[0] for entry in entry_points(group=PLUGINS))

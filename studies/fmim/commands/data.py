@@ -125,7 +125,7 @@ def prepare(
     banks: Annotated[Path | None, typer.Option("--banks", help="Folder of decoded images; default runs/banks.")] = None,
 ) -> None:
     """Check a data set's tables and make the bank that `fmim run` would. Exit code 2 where it cannot be used."""
-    from fmim.commands.options import STUDIES, banks_beside
+    from fmim.commands.options import BANKS, STUDIES
     from fmim.data.show import show_bank, show_description, show_findings
     from fmim.declare.presets import find_preset
     from fmim_core.data.bank.building import build_bank
@@ -142,7 +142,7 @@ def prepare(
         raise typer.Exit(BAD_INPUT)
     begun, source, size = time.perf_counter(), listing.source(), find_preset(preset).image_size
     with ProgressBar(f"decoding {source.description.name}", console) as bar:
-        bank = build_bank(source, size, banks or banks_beside(STUDIES), bar, console.warn)
+        bank = build_bank(source, size, banks or STUDIES / BANKS, bar, console.warn)
     show_bank(bank, bar.called, time.perf_counter() - begun, console)
 
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 from typer import Option
-from typer.models import OptionInfo
 
 from fmim import catalogue
 from fmim.commands.arguments import StudyName, complete_data, complete_preset
@@ -33,8 +32,8 @@ from fmim_spaces.domain import Assignment
 if TYPE_CHECKING:
     from fmim.plan import Plan
 
-STUDIES = Path("runs")
-"""The folder of studies if nothing is said, with their banks and MLflow's database beside them."""
+STUDIES, BANKS = Path("runs"), "banks"
+"""The folder of studies if nothing is said, and in it that of their banks; MLflow's database lies beside them."""
 
 
 class Options(Config):
@@ -108,10 +107,10 @@ class Options(Config):
 
     @model_validator(mode="after")
     def _fit_each_other(self) -> Self:
-        for name, info in _infos().items():
-            value = getattr(self, name)
-            if info.min is not None and value is not None and value < info.min:
-                raise ValueError(f"{name} {value}: give at least {info.min}")
+        for name, field in Options.model_fields.items():
+            value, least = getattr(self, name), field.metadata[0].min if field.metadata else None
+            if value is not None and least is not None and value < least:
+                raise ValueError(f"{name} {value}: give at least {least}")
         if self.tracking_uri is not None:
             TrackingAddress.of(self.tracking_uri)
         if self.backend == "inline" and self.address:
@@ -172,24 +171,24 @@ class Options(Config):
         Raises:
             ValueError: no such study, preset or selection, or a training that cannot be made.
         """
+        from fmim.plan import Plan
+
+        def made(study: Study, preset: Preset) -> Plan:
+            plan = Plan(study, preset, self.seed, self.replicates, search_splits=self.search_splits)
+            plan.train_configs()
+            return plan
+
         study, preset = self.declared()
         try:
-            return self._made_plan(study, preset)
+            return made(study, preset)
         except InvalidConfig as error:
             if preset.changed:
                 with suppress(InvalidConfig):
-                    self._made_plan(study, study.preset(preset.name))
+                    made(study, study.preset(preset.name))
                     raise ValueError(f"--set: {error.problem}") from error
             if study.code:
                 raise ValueError(f"{place_of(error, study.code)}: {error}") from error
             raise
-
-    def _made_plan(self, study: Study, preset: Preset) -> Plan:
-        from fmim.plan import Plan
-
-        plan = Plan(study, preset, self.seed, self.replicates, search_splits=self.search_splits)
-        plan.train_configs()
-        return plan
 
     @cached_property
     def setup(self) -> Setup:
@@ -203,7 +202,7 @@ class Options(Config):
             | {
                 "folder": folder,
                 "studies": studies,
-                "banks": self.banks.absolute() if self.banks else banks_beside(studies),
+                "banks": self.banks.absolute() if self.banks else studies / BANKS,
                 "code": Path(str(self.study)).resolve().parent if of_file else None,
                 "command": self._command,
             }
@@ -227,16 +226,6 @@ class Options(Config):
         return shlex.join(parts) + (" --tracking-uri URI" if self.tracking_uri is not None else "")
 
 
-def banks_beside(studies: Path) -> Path:
-    """Return where the banks of the studies in a folder lie."""
-    return studies / "banks"
-
-
-def _infos() -> dict[str, OptionInfo]:
-    """Return the words of each option on the command line."""
-    return {name: field.metadata[0] for name, field in Options.model_fields.items() if field.metadata}
-
-
 def takes_options(*but: str, **given: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of `Options`, which it gets as one object, before its own.
 
@@ -247,7 +236,16 @@ def takes_options(*but: str, **given: Any) -> Callable[[Callable[..., None]], Ca
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         _, *own = signature(command, eval_str=True).parameters.values()
-        shared = [_parameter(name) for name in Options.model_fields if name not in (*but, *given)]
+        shared = [
+            Parameter(
+                name,
+                Parameter.POSITIONAL_OR_KEYWORD,
+                default=Parameter.empty if name == "study" else field.default,
+                annotation=StudyName if name == "study" else Annotated[field.annotation, *field.metadata],
+            )
+            for name, field in Options.model_fields.items()
+            if name not in (*but, *given)
+        ]
 
         def called(**arguments: Any) -> None:
             of_command = {parameter.name: arguments.pop(parameter.name) for parameter in own}
@@ -258,12 +256,3 @@ def takes_options(*but: str, **given: Any) -> Callable[[Callable[..., None]], Ca
         return called
 
     return decorate
-
-
-def _parameter(name: str) -> Parameter:
-    """Return the parameter of a command for a field of `Options`."""
-    if name == "study":
-        return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=StudyName)
-    field = Options.model_fields[name]
-    annotation = Annotated[field.annotation, *field.metadata]  # type: ignore[name-defined]
-    return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=field.default, annotation=annotation)

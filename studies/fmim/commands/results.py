@@ -156,11 +156,11 @@ def mirror(
     ] = None,
 ) -> None:
     """Bring MLflow up to date from the records of a study that nobody runs now; nothing is written twice."""
-    study = _study(out)
+    study = StudyFile.read(study_path(study_folder(out)))
     address = TrackingAddress.of_study(out, study) if tracking_uri is None else TrackingAddress.of(tracking_uri)
     from fmim.runner.tracking.mirror import mirror_study
 
-    if not mirror_study(out, study, address, _tell):
+    if not mirror_study(out, study, address, TextConsole().say):
         raise typer.Exit(SOME_FAILED)
 
 
@@ -171,19 +171,11 @@ def ui(
     """Open MLflow's page of a study, in the database or on the server that it was mirrored to."""
     from fmim.runner.tracking.server import open_page, page_of, serve
 
-    study = _study(out)
+    study, say = StudyFile.read(study_path(study_folder(out))), TextConsole().say
     address = TrackingAddress.of_study(out, study)
-    page = page_of(out, study, address, _tell)
+    page = page_of(out, study, address, say)
     if address.is_server:
-        _tell(f"MLflow shows the study at {address}/{page}")
+        say(f"MLflow shows the study at {address}/{page}")
         open_page(f"{address}/{page}")
         return
-    serve(address, port, page, _tell)
-
-
-def _tell(text: str) -> None:
-    TextConsole().say(text)
-
-
-def _study(out: Path) -> StudyFile:
-    return StudyFile.read(study_path(study_folder(out)))
+    serve(address, port, page, say)

@@ -63,10 +63,6 @@ class Arm(Config):
         """Its configurations, where they are known before anything runs."""
         return self.searcher.listed(self.space)
 
-    def rungs(self, train: TrainConfig) -> tuple[int, ...]:
-        """Return the epochs after which its search may stop a training: validations that its stopping rule names."""
-        return tuple(train.validate_every * k for k in self.searcher.stopping_points(train.validations))
-
     def entry(self, replicates: int) -> ArmEntry:
         """Return the arm, with so many fresh seeds, as study.json holds it.
 

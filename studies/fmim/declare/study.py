@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field, ValidationError, model_validator
@@ -119,11 +118,6 @@ class Study(Config):
         if self.baseline is None:
             return self.comparisons
         return tuple((arm.name, self.baseline) for arm in self.arms if arm.name != self.baseline)
-
-    def replicates(self, arm: Arm, preset: Preset) -> int:
-        """Count the fresh seeds of an arm's winner under a preset."""
-        others = preset.replicates if preset.other_replicates is None else preset.other_replicates
-        return preset.replicates if arm.name in chain(*self.comparison_pairs) else others
 
     def preset(self, name: str) -> Preset:
         """Return the preset of that name.

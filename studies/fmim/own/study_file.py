@@ -23,12 +23,10 @@ from fmim_core.config import InvalidConfig, in_words, wrong_field
 from fmim_core.records import Code, CodeFile
 from fmim_core.suggestions import did_you_mean_path
 
-ENDING = ".py"
-
 
 def is_study_file(study: str) -> bool:
     """Return whether this names a file rather than a study of the catalogue."""
-    return study.endswith(ENDING)
+    return study.endswith(".py")
 
 
 def read_study_file(path: Path) -> Study:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +97,10 @@ class Plan:
         return self.search_splits == 1 and not any(self.rungs_of(arm) for arm in self.arms)
 
     def rungs_of(self, arm: Arm) -> tuple[int, ...]:
-        """Return the epochs after which the arm's search may stop a trial of the first fold."""
-        return arm.rungs(self.training_of(arm)) if self.study.search else ()
+        """Return the epochs after which the arm's search may stop a trial of the first fold, by its stopping rule."""
+        train = self.training_of(arm)
+        points = arm.searcher.stopping_points(train.validations) if self.study.search else ()
+        return tuple(train.validate_every * point for point in points)
 
     def training_of(self, arm: Arm) -> TrainConfig:
         """Return a training of the arm; those of its other configurations have as many epochs and validations."""
@@ -119,13 +122,16 @@ class Plan:
         return sum(map(self.replicates_of, self.arms)) + len(self.arms) * (self.search_splits - 1)
 
     def replicates_of(self, arm: Arm) -> int:
-        """Count the fresh seeds of an arm's winner."""
-        return self.study.replicates(arm, self.preset) if self.replicates is None else self.replicates
+        """Count the fresh seeds of an arm's winner; those of arms that no comparison names may be others."""
+        if self.replicates is not None:
+            return self.replicates
+        others, compared = self.preset.other_replicates, chain(*self.study.comparison_pairs)
+        return self.preset.replicates if others is None or arm.name in compared else others
 
     @property
     def compared_replicates(self) -> int:
         """Fresh seeds that every arm of a declared comparison has; of every arm where nothing is compared."""
-        compared = {name for pair in self.study.comparison_pairs for name in pair}
+        compared = set(chain(*self.study.comparison_pairs))
         return min(self.replicates_of(arm) for arm in self.arms if not compared or arm.name in compared)
 
     @property
@@ -173,7 +179,7 @@ class Plan:
         train = self.train_config(arm, configuration)
         parts = {"arm": arm.name, "number": number, "configuration": configuration, "search_split": search_split}
         first, *others = self._specs("search", range(self.preset.folds), train, bank, **parts)
-        return [first.model_copy(update={"rungs": arm.rungs(train)}), *others]
+        return [first.model_copy(update={"rungs": self.rungs_of(arm)}), *others]
 
     def replicate(
         self, arm: Arm, number: int, configuration: Configuration, bank: BankOfTrials, search_split: int = 0

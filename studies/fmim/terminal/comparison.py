@@ -57,7 +57,12 @@ def _show_differences(found: Sequence[StudyDifference], console: TextConsole) ->
             console.say(note)
         alike = list(group)
         numbers = (f"{alike[0].metric.label}, points", "95 % CI", "p")
-        rows = [(one.later.arm.label, points(one.value), _interval(one), _p(one), one.answer) for one in alike]
+        rows = []
+        for one in alike:
+            low, high = one.uncertainty.low, one.uncertainty.high
+            interval = NOTHING if low is None else f"{points(low)} to {points(high)}"
+            p = p_text(one.p_holm).removeprefix("p ").removeprefix("= ")
+            rows.append((one.later.arm.label, points(one.value), interval, p, one.answer))
         console.show(TextTable(("arm", *numbers, "result"), rows, frozenset(numbers)), "")
     for sentence in not_compared(found):
         console.say(sentence)
@@ -65,12 +70,3 @@ def _show_differences(found: Sequence[StudyDifference], console: TextConsole) ->
         console.say("No two arms of these studies are alike, so there is no difference to show.")
     if given:
         console.say(f"p is corrected by Holm over all {given[0].family} tested. --json has all numbers.")
-
-
-def _interval(one: StudyDifference) -> str:
-    low, high = one.uncertainty.low, one.uncertainty.high
-    return NOTHING if low is None else f"{points(low)} to {points(high)}"
-
-
-def _p(one: StudyDifference) -> str:
-    return p_text(one.p_holm).removeprefix("p ").removeprefix("= ")

@@ -35,8 +35,13 @@ def show_plan(checked: CheckedPlan, setup: Setup, console: TextConsole) -> None:
     parts = " on all splits + replicates + other splits' winners" if plan.search_splits > 1 else " + replicates"
     console.show(_arms(work))
     console.say(f"trials: search{parts}", style="dim")
-    for line in _folds(checked):
-        console.say(line)
+    for fold in checked.folds:
+        without = fold.validation_queries_without_match
+        console.say(
+            f"fold {fold.fold}: {fold.train_subjects} subjects ({fold.train_images} images) train, "
+            f"{fold.validation_subjects} ({fold.validation_images}) validate with "
+            f"{fold.validation_queries} queries{f' and {without} without a match' if without else ''}"
+        )
     for warning in (*plan.warnings, *checked.warnings):
         console.warn(warning)
     for line in _trials(work):
@@ -118,16 +123,6 @@ def _arms(work: Workload) -> TextTable:
         counts = (str(arm.budget), trials, f"{most}{both.epochs}", f"{most}{both.images}")
         rows.append((arm.label, space, str(arm.searcher), *counts))
     return TextTable(("arm", "space", "searcher", *NUMBERS), rows, frozenset(NUMBERS))
-
-
-def _folds(checked: CheckedPlan) -> Iterator[str]:
-    for fold in checked.folds:
-        without = fold.validation_queries_without_match
-        yield (
-            f"fold {fold.fold}: {fold.train_subjects} subjects ({fold.train_images} images) train, "
-            f"{fold.validation_subjects} ({fold.validation_images}) validate with "
-            f"{fold.validation_queries} queries{f' and {without} without a match' if without else ''}"
-        )
 
 
 def _trials(work: Workload) -> Iterator[str]:
