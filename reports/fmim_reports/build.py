@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from fmim_core.records import flat, summary_path, write_bytes
 from fmim_reports.across.overview import summary_of
@@ -23,6 +22,7 @@ from fmim_reports.writing.tables import Table
 
 Tables = Mapping[Section, Sequence[Table]]
 _STAGES = (("search", "search trials"), ("replicate", "test replicates"), ("reference", "reference trials"))
+_SEEDS = 12  # that provenance lists
 
 
 def build_report(out: Path) -> Path:
@@ -93,12 +93,11 @@ def status_lines(results: Results) -> list[str]:
             counts["missing"] += sum(arm.replicates for arm in waiting)
         elif stage == "search":
             counts["missing"] += sum(map(results.unproposed, results.arms))
-        others = ", ".join(f"{counts[s]} {s}" for s in ("failed", "diverged", "missing") if counts[s])
-        if others:
+        if others := _lost(counts):
             others += f", {counts['stopped']} stopped early by their search" if counts["stopped"] else ""
             lines.append(f"{counts['completed']} of {counts.total()} {unit} completed: {others}.")
     counts = Counter(trial.status for trial in results.other_splits)
-    if bad := ", ".join(f"{counts[s]} {s}" for s in ("failed", "diverged", "missing") if counts[s]):
+    if bad := _lost(counts):
         lines.append(f"{counts['completed']} of {counts.total()} trials on other search splits completed: {bad}.")
     metric = results.metric
     unknown = [t.name for t in results.every_trial if t.status == "completed" and math.isnan(t.metric(metric.name))]
@@ -112,6 +111,10 @@ def status_lines(results: Results) -> list[str]:
         which = "1 file does not count; it is" if count == 1 else f"{count} files do not count; they are"
         lines.append(f"{which} listed under “Not counted”.")
     return lines
+
+
+def _lost(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{counts[status]} {status}" for status in ("failed", "diverged", "missing") if counts[status])
 
 
 def _record_files(results: Results) -> list[tuple[str, list[tuple[str, str, str]]]]:
@@ -132,6 +135,7 @@ def provenance(results: Results) -> list[tuple[str, str]]:
     data, code = study.data, study.code.files if study.code else ()
     ran = [trial.record for trial in results.every_trial if trial.record]
     seeds = sorted({record.seed for record in ran})
+    more = f", … ({len(seeds)} in all; see tables/trials.csv)" if len(seeds) > _SEEDS else ""
     devices = sorted({record.cost.device for record in ran})
     opened = sorted(record.test_opened_at for record in ran if record.test_opened_at)
     lines = [
@@ -144,16 +148,10 @@ def provenance(results: Results) -> list[tuple[str, str]]:
         ("Images", f"{data.images} of {data.image_size} × {data.image_size} pixels"),
         ("Folds and seeds", f"{len(study.folds) or 'no search, so no'} folds, {results.seeds_text} seeds"),
         ("Test protocol", protocol_sentence(results)),
-        ("Trial seeds", _shortened(seeds)),
+        ("Trial seeds", f"{', '.join(map(str, seeds[:_SEEDS]))}{more}"),
         ("Devices", ", ".join(devices) or "none yet"),
         ("Test set first opened", opened[0] if opened else "not yet"),
         ("Training", ", ".join(f"{name} = {value}" for name, value in flat(study.train))),
         *((f"Environment: {name}", value) for name, value in study.environment.items()),
     ]
     return [(name, value) for name, value in lines if value]
-
-
-def _shortened(values: Sequence[Any], limit: int = 12) -> str:
-    """Return at most a dozen values, and how many there are."""
-    text = ", ".join(map(str, values[:limit]))
-    return text if len(values) <= limit else f"{text}, … ({len(values)} in all; see tables/trials.csv)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fmim_reports.across.studies import ComparedStudy, StudyArm, arm_groups
 from fmim_reports.parts.comparisons.comparison import Difference, corrected
@@ -83,31 +83,22 @@ def not_compared(found: Sequence[StudyDifference]) -> list[str]:
 def _difference(a: StudyArm, b: StudyArm) -> StudyDifference:
     one, other = a.results, b.results
     margin = one.equivalence_margin if one.equivalence_margin == other.equivalence_margin else None
+    nothing = StudyDifference(metric=one.metric, margin=margin, first=a, later=b)
     if why := _not_comparable(a, b):
-        return StudyDifference(metric=one.metric, margin=margin, first=a, later=b, note=why)
+        return replace(nothing, note=why)
     if not a.seeds_agree(b):
         ours, theirs = b.arm.test.values, a.arm.test.values
-        unpaired = unpaired_difference(ours, theirs)
-        return StudyDifference(
-            metric=one.metric,
-            margin=margin,
-            value=unpaired.difference,
-            seeds=unpaired.uncertainty,
-            first=a,
-            later=b,
-            sample=f"{len(ours)} and {len(theirs)} seeds",
-            note=unpaired.note,
+        unpaired, sample = unpaired_difference(ours, theirs), f"{len(ours)} and {len(theirs)} seeds"
+        return replace(
+            nothing, value=unpaired.difference, seeds=unpaired.uncertainty, sample=sample, note=unpaired.note
         )
     paired, crossed = b.minus(a)
     subjects = "" if crossed is None else f" × {crossed.subjects} subjects"
-    return StudyDifference(
-        metric=one.metric,
-        margin=margin,
+    return replace(
+        nothing,
         value=paired.difference,
         seeds=paired.uncertainty,
         crossed=crossed,
-        first=a,
-        later=b,
         pairing="seed" if crossed is None else "seed and query",
         sample=f"{paired.n} seed{'' if paired.n == 1 else 's'}{subjects}",
         note=paired.note if crossed is None else crossed.note,

@@ -15,7 +15,7 @@ from fmim_reports.across.studies import ComparedStudy, arm_groups, differing
 from fmim_reports.page.files import filled, write_table
 from fmim_reports.parts.comparisons.tables import P_COLUMNS
 from fmim_reports.parts.comparisons.words import capital
-from fmim_reports.reading.summary import ArmSummary, Estimate
+from fmim_reports.reading.summary import ArmSummary
 from fmim_reports.writing.columns import under
 from fmim_reports.writing.formats import configuration_text, p_text, points
 from fmim_reports.writing.tables import Column, Table
@@ -29,19 +29,17 @@ def write_comparison(folder: Path, studies: Sequence[ComparedStudy], found: Sequ
     page = filled(
         "comparison.html.j2",
         studies=studies,
-        reports={one.key: _report(one, folder) for one in studies},
+        reports={
+            one.key: Path(os.path.relpath(report.resolve(), folder.resolve())).as_posix() if report.is_file() else ""
+            for one in studies
+            for report in [one.folder / "report" / "index.html"]
+        },
         sentences=[_sentence(one) for one in found if one.value is not None],
         not_compared=not_compared(found),
         tables=tables,
     )
     write_bytes(folder / "index.html", page)
     return folder / "index.html"
-
-
-def _report(one: ComparedStudy, folder: Path) -> str:
-    """Return where a study's report lies, seen from the folder of the comparison; empty where there is none."""
-    report = one.folder / "report" / "index.html"
-    return Path(os.path.relpath(report.resolve(), folder.resolve())).as_posix() if report.is_file() else ""
 
 
 def _sentence(one: StudyDifference) -> str:
@@ -145,7 +143,13 @@ def comparison_as_json(studies: Sequence[ComparedStudy], found: Sequence[StudyDi
     What is not known is null, and so is what is not a number: JSON knows none.
     """
     content = {
-        "studies": {one.key: _study(one) for one in studies},
+        "studies": {
+            one.key: {"folder": str(one.folder), "study": study.study, "preset": study.preset, "seed": study.seed}
+            | {"data": study.data.name, "data_fingerprint": study.data.fingerprint}
+            | {"metric": study.metric, "created_at": study.created_at}
+            for one in studies
+            for study in [one.results.study]
+        },
         "settings": [{"about": one.about, "setting": one.name, "values": one.values} for one in differing(studies)],
         "arms": [
             {"label": group.label, "studies": {one.study.key: _arm(one.arm) for one in group.members}}
@@ -156,58 +160,21 @@ def comparison_as_json(studies: Sequence[ComparedStudy], found: Sequence[StudyDi
     return dict(_without_nan(content))
 
 
-def _study(one: ComparedStudy) -> dict[str, Any]:
-    study = one.results.study
-    return {
-        "folder": str(one.folder),
-        "study": study.study,
-        "preset": study.preset,
-        "seed": study.seed,
-        "data": study.data.name,
-        "data_fingerprint": study.data.fingerprint,
-        "metric": study.metric,
-        "created_at": study.created_at,
-    }
-
-
 def _arm(arm: ArmSummary) -> dict[str, Any]:
-    return {
-        "arm": arm.name,
-        "configuration": arm.configuration,
-        "n_s": arm.cost.n_s,
-        "search_epochs": arm.cost.epochs,
-        "search_device_seconds": arm.cost.device_seconds,
-        "validation": _estimate(arm.validation),
-        "test": _estimate(arm.test),
+    cost = {"n_s": arm.cost.n_s, "search_epochs": arm.cost.epochs, "search_device_seconds": arm.cost.device_seconds}
+    estimates = {
+        name: {"mean": value.stat.mean, "se": value.stat.se, "n": value.stat.n, "planned": value.of}
+        for name, value in (("validation", arm.validation), ("test", arm.test))
     }
-
-
-def _estimate(value: Estimate) -> dict[str, Any]:
-    return {"mean": value.stat.mean, "se": value.stat.se, "n": value.stat.n, "planned": value.of}
+    return {"arm": arm.name, "configuration": arm.configuration, **cost, **estimates}
 
 
 def _difference(one: StudyDifference) -> dict[str, Any]:
-    return {
-        "arm": one.later.arm.name,
-        "study": one.later.study.key,
-        "minus": one.first.study.key,
-        "metric": one.metric.name,
-        "difference": one.value,
-        "se": one.uncertainty.se,
-        "df": one.uncertainty.df,
-        "low": one.uncertainty.low,
-        "high": one.uncertainty.high,
-        "over": "" if one.value is None else one.over,
-        "paired_by": one.pairing,
-        "sample": one.sample,
-        "p": one.p,
-        "p_holm": one.p_holm,
-        "p_equivalence": one.p_equivalence,
-        "p_equivalence_holm": one.p_equivalence_holm,
-        "equivalence_margin": one.margin,
-        "result": one.answer,
-        "note": one.note,
-    }
+    names = {"arm": one.later.arm.name, "study": one.later.study.key, "minus": one.first.study.key}
+    over = {"over": "" if one.value is None else one.over, "df": one.uncertainty.df}
+    sample = {"paired_by": one.pairing, "sample": one.sample, "equivalence_margin": one.margin}
+    said = {"result": one.answer, "note": one.note}
+    return names | {"metric": one.metric.name} | one.cells | over | sample | said
 
 
 def _without_nan(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, product
 from pathlib import Path
@@ -18,7 +18,7 @@ from fmim_reports.reading.summary import arm_summaries
 
 @dataclass(frozen=True)
 class ComparedStudy:
-    """A study under the letter by which tables call it: A is the one that was named first."""
+    """A study under the letter by which tables call it, A to Z, AA, …: A is the one that was named first."""
 
     key: str
     folder: Path
@@ -39,14 +39,12 @@ class StudyArm(TestedArm):
 
     def seeds_agree(self, other: StudyArm) -> bool:
         """Say if the replicates that both have were trained with the same seeds, and there are such."""
-        ours, theirs = self._seeds, other._seeds
+        ours, theirs = (
+            {trial.replicate: trial.record.seed for trial in one.results.of(one.arm.name, "replicate") if trial.record}
+            for one in (self, other)
+        )
         both = ours.keys() & theirs.keys()
         return bool(both) and all(ours[replicate] == theirs[replicate] for replicate in both)
-
-    @property
-    def _seeds(self) -> dict[int, int]:
-        trials = self.results.of(self.arm.name, "replicate")
-        return {trial.replicate: trial.record.seed for trial in trials if trial.record}
 
 
 @dataclass(frozen=True)
@@ -77,14 +75,8 @@ def read_studies(folders: Sequence[Path]) -> tuple[ComparedStudy, ...]:
     for number, place in enumerate(places):
         if place in places[:number]:
             raise ValueError(f"{folders[number]} is given twice: give each study once")
-    return tuple(
-        ComparedStudy(key, folder, read_results(folder)) for key, folder in zip(_letters(), folders, strict=False)
-    )
-
-
-def _letters() -> Iterator[str]:
-    """Yield A to Z, AA to ZZ, …"""
-    return ("".join(letters) for length in count(1) for letters in product(ascii_uppercase, repeat=length))
+    keys = ("".join(letters) for length in count(1) for letters in product(ascii_uppercase, repeat=length))
+    return tuple(ComparedStudy(key, folder, read_results(folder)) for key, folder in zip(keys, folders, strict=False))
 
 
 def arm_groups(studies: Sequence[ComparedStudy]) -> list[ArmGroup]:
@@ -97,23 +89,17 @@ def arm_groups(studies: Sequence[ComparedStudy]) -> list[ArmGroup]:
     for study in studies:
         arms = [StudyArm(study.results, arm, study) for arm in arm_summaries(study.results)]
         of_name = {member.arm.name: group for group in groups for member in reversed(group.members)}
-        taken = [of_name[one.arm.name] for one in arms if one.arm.name in of_name]
+        free = [group for group in groups if not any(of_name.get(one.arm.name) is group for one in arms)]
         for one in arms:
-            group = of_name.get(one.arm.name) or _trained_alike(one, groups, taken)
+            group = of_name.get(one.arm.name)
+            if group is None and (config := one.trained_as) is not None:
+                alike = (group for group in free if any(member.trained_as == config for member in group.members))
+                group = next(alike, None)
             if group is None:
                 groups.append(group := ArmGroup([]))
-            taken.append(group)
+            free = [other for other in free if other is not group]
             group.members.append(one)
     return groups
-
-
-def _trained_alike(one: StudyArm, groups: Sequence[ArmGroup], taken: Sequence[ArmGroup]) -> ArmGroup | None:
-    """Return the first group with an arm of the same training configuration in which this study has no arm yet."""
-    config = one.trained_as
-    if config is None:
-        return None
-    free = [group for group in groups if not any(group is other for other in taken)]
-    return next((group for group in free if any(member.trained_as == config for member in group.members)), None)
 
 
 _SHA = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{32,56}\b")  # of a commit or a content: eight digits tell two apart
@@ -186,11 +172,8 @@ def differing(studies: Sequence[ComparedStudy]) -> list[Setting]:
         Setting(*key, {study: settings[key] for study, settings in by_study.items() if key in settings})
         for key in sorted(every, key=lambda key: abouts.index(key[0]))
     ]
-    return [one for one in found if len(one.values) < len(studies) or not _equal([*one.values.values()])]
-
-
-def _equal(values: Sequence[Any]) -> bool:
-    return all(value == values[0] for value in values)
+    first = studies[0].key
+    return [one for one in found if any(one.values.get(s.key, ...) != one.values.get(first, ...) for s in studies)]
 
 
 def _text(value: Any) -> str:

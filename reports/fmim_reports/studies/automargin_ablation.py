@@ -27,11 +27,6 @@ from fmim_reports.writing.tables import Column, Table
 _SAME, _OTHER, _ZERO = "#0072B2", "#A8500A", "#7A828C"
 
 
-def ablation_tidy_table(results: Results) -> Table:
-    """Return `tables/automargin_ablation.csv`; its columns are a contract."""
-    return every_value_table(results, {arm.name: arm.search for arm in results.arms})
-
-
 def ablation_table(results: Results) -> Table:
     """Return every arm on the test set and its difference to the baseline."""
     listed = comparisons(results)
@@ -87,10 +82,13 @@ def forest_plot(results: Results) -> Plot:
             _forest(axes, group, scale)
         panels[-1].set_xlabel(f"test {label} minus the baseline\n(percentage points)")
 
+    most = max(one.paired.n for one in drawn)
+    short = [f"{one.a.search} n = {one.paired.n}" for one in drawn if one.paired.n < most]
+    pairs = f"n = {most} pairs" + (f" except {', '.join(short)}" if short else "")
     text = (
         f"Test {label} minus that of the baseline (the default settings), mean over pairs of equal seed, "
         f"with its 95 % t interval over {' or '.join(dict.fromkeys(one.over for one in drawn))} "
-        f"({_pairs_phrase(drawn)}); none without two pairs. The intervals are not corrected for their number."
+        f"({pairs}); none without two pairs. The intervals are not corrected for their number."
     )
     if any(not one.tested for one in drawn):
         text += (
@@ -139,12 +137,6 @@ def _forest(axes: Axes, group: Sequence[Comparison], scale: Scale) -> None:
     axes.spines["left"].set_visible(False)
 
 
-def _pairs_phrase(drawn: Sequence[Comparison]) -> str:
-    most = max(one.paired.n for one in drawn)
-    short = [f"{one.a.search} n = {one.paired.n}" for one in drawn if one.paired.n < most]
-    return f"n = {most} pairs" + (f" except {', '.join(short)}" if short else "")
-
-
 def interval_text(one: Comparison) -> str:
     """Return `+0.30 [−0.42, +1.02]`, in percentage points."""
     found = one.uncertainty
@@ -157,29 +149,22 @@ def ablation_verdict(results: Results) -> Verdict:
     found, label = comparisons(results), results.metric.label
     baseline = next((arm for arm in arm_summaries(results) if arm.name == results.study.baseline), None)
     first = f"Baseline: test {label} {estimate_text(baseline.test)}." if baseline else "There is no baseline arm."
-    searched = f"N_s = 1: nothing was searched, every arm uses {_configuration(results)}."
-    return verdict_of(
-        results, [f"{first} {searched}", *_answer(found, label)], *filter(None, [different_tasks_note(found)])
-    )
-
-
-def _answer(found: Sequence[Comparison], label: str) -> list[str]:
+    findings = [f"{first} N_s = 1: nothing was searched, every arm uses {_configuration(results)}."]
     tested = [one for one in found if one.tested and one.paired.n]
-    if not tested:
-        return ["No seed is completed by both the baseline and another arm yet, so no setting can be judged."]
     ranked = sorted(tested, key=lambda one: -abs(one.paired.difference))
     shown, rest = ([one for one in ranked if one.differs is differs] for differs in (True, False))
-    sentences = [
-        f"Shown to matter, in percentage points of {label} with 95 % CI (p by Holm): {_with_p(shown)}."
-        if shown
-        else f"No setting is shown to change {label} (p by Holm, {len(tested)} settings compared)."
-    ]
+    if shown:
+        findings.append(f"Shown to matter, in percentage points of {label} with 95 % CI (p by Holm): {_with_p(shown)}.")
+    elif tested:
+        findings.append(f"No setting is shown to change {label} (p by Holm, {len(tested)} settings compared).")
+    else:
+        findings.append("No seed is completed by both the baseline and another arm yet, so no setting can be judged.")
     if rest:
-        sentences.append(
+        findings.append(
             "Not shown to matter, which is no evidence that they do not, largest difference first: "
             f"{_with_p(rest)}.{_detectable(rest, len(tested))}"
         )
-    return sentences
+    return verdict_of(results, findings, *filter(None, [different_tasks_note(found)]))
 
 
 def _with_p(found: Sequence[Comparison]) -> str:
@@ -206,5 +191,5 @@ CONTENTS = Contents(
     verdict=ablation_verdict,
     tables=(ablation_table,),
     figures=(forest_plot,),
-    every_value=ablation_tidy_table,
+    every_value=lambda results: every_value_table(results, {arm.name: arm.search for arm in results.arms}),
 )

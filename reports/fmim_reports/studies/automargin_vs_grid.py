@@ -15,7 +15,6 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from fmim_core.metric_names import METRICS as DECLARED_METRICS
-from fmim_core.records import ArmEntry
 from fmim_reports.drawing.axes import Extent, scale_of
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.parts.tidy import every_value_table
@@ -37,7 +36,7 @@ from fmim_reports.writing.columns import ARM, configuration_column, reference_ro
 from fmim_reports.writing.formats import configuration_text, in_percent
 from fmim_reports.writing.tables import Column, Table
 
-GRID, AUTOMARGIN = "adatriplet_grid", "adatriplet_automargin"
+PARAMETERS = {"adatriplet_grid": ("epsilon", "beta"), "adatriplet_automargin": ("k_delta", "k_an")}
 _SYMBOLS = {"epsilon": "ε", "beta": "β", "k_delta": "$K_Δ$", "k_an": "$K_{an}$"}
 METRICS = {"mAP": "mAP", "CMC_1_all_shots": "CMC top-1"}
 DATA = ("OAI", "CXR")
@@ -95,7 +94,7 @@ def _estimates(on: str, group: str) -> list[Column]:
 def grid_table(results: Results) -> Table:
     """Return Suppl. Table 3: every AdaTriplet configuration, and mean ± SE over configurations."""
     rows: list[dict[str, Any]] = []
-    for arm in (one for one in results.arms if one.name in (GRID, AUTOMARGIN)):
+    for arm in (one for one in results.arms if one.name in PARAMETERS):
         search = published.search_name(arm)
         for number, each in enumerate(arm.configurations):
             row = {"rule": bool(rows) and number == 0, "arm": arm, "search": arm.search, "configuration": each}
@@ -145,11 +144,11 @@ class Panel:
 
 def heat_plot(results: Results) -> Plot:
     """Draw validation mAP over ε × β, with AutoMargin's K_Δ × K_an beside it on the same colours."""
-    panels = [
-        _panel(results, arm, *({GRID: ("epsilon", "beta"), AUTOMARGIN: ("k_delta", "k_an")}[arm.name]))
-        for arm in results.arms
-        if arm.name in (GRID, AUTOMARGIN)
-    ]
+    panels = []
+    for arm in (one for one in results.arms if one.name in PARAMETERS):
+        down, across = PARAMETERS[arm.name]
+        stats = {(c[down], c[across]): on_validation(results, arm.name, c, "mAP").stat for c in arm.configurations}
+        panels.append(Panel(arm.search, down, across, pd.Series(stats).unstack()))
     shown = [panel for panel in panels if not panel.means.isna().all(axis=None)]
     if not shown:
         raise NothingToDraw("no AdaTriplet configuration has a completed fold yet")
@@ -176,13 +175,6 @@ def heat_plot(results: Results) -> Plot:
     )
     alt = "Heat maps of validation mAP. " + " ".join(map(_describe, shown))
     return Plot("validation_heatmap", "Validation mAP over the margins", caption(results, text), alt, 3.2, draw)
-
-
-def _panel(results: Results, arm: ArmEntry, down: str, across: str) -> Panel:
-    found = {
-        (each[down], each[across]): on_validation(results, arm.name, each, "mAP").stat for each in arm.configurations
-    }
-    return Panel(arm.search, down, across, pd.Series(found).unstack())
 
 
 def _heat(axes: Axes, panel: Panel, norm: Normalize, folds: int) -> None:

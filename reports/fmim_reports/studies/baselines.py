@@ -67,11 +67,6 @@ _POOLED = (  # computed in the test of this file
 )
 
 
-def every_time(results: Results) -> list[int | None]:
-    """Return the times of the test set, and None for all of them."""
-    return [*query_times(results), None]
-
-
 def _published(results: Results, arm: ArmEntry, metric: str, time: int | None) -> MeanSE | None:
     """Return the paper's value for OAI of an arm's loss; None where it has none, as at a time not in years."""
     if time is not None and results.interval != YEAR:
@@ -81,7 +76,8 @@ def _published(results: Results, arm: ArmEntry, metric: str, time: int | None) -
 
 def _shared_times(results: Results) -> list[int | None]:
     """Return those of the times that the paper's OAI table has, too."""
-    return [t for t in every_time(results) if any(_published(results, arm, "mAP", t) for arm in results.arms)]
+    times = (*query_times(results), None)
+    return [time for time in times if any(_published(results, arm, "mAP", time) for arm in results.arms)]
 
 
 def _footnotes(results: Results) -> list[str]:
@@ -91,15 +87,24 @@ def _footnotes(results: Results) -> list[str]:
 
 def ours_table(results: Results) -> Table:
     """Return every loss by metric and years after baseline, in the form of Suppl. Tables 4 and 5."""
-    interval, times = results.interval, every_time(results)
+    interval, times = results.interval, [*query_times(results), None]
     rows: list[dict[str, Any]] = []
     for metric in METRICS:
         rows += _rows(results, metric, times, lambda arm, metric, time: on_test(results, arm.name, metric, time))
-        rows += _reference_rows(results, metric, times)
+
+        def cells(one: ReferenceEntry, metric: str = metric) -> dict[str, Any]:
+            at_times = {interval.name(time): on_reference(results, one, metric, time) for time in times}
+            return {"metric": METRICS[metric], **at_times}
+
+        rows += reference_rows(results, cells, column="loss")
     of = f"{interval.after_baseline.capitalize()} (queries)" if results.dated else "Queries"
     group = f"{of}: test, %, mean ± SE over seeds (n)"
     shared: dict[str, Any] = {"n_key": "n", "digits": 1, "metric": results.metric}
-    columns = [Column(interval.name(time), _head(results, time), "estimate", group, **shared) for time in times]
+    columns = []
+    for time in times:
+        count = queries_at(results, time)
+        head = f"{'All' if time is None else time} ({'–' if math.isnan(count) else int(count)})"
+        columns.append(Column(interval.name(time), head, "estimate", group, **shared))
     between = f" by the {interval.plural} between a query and its subject's baseline image" if results.dated else ""
     given = "; ".join(f"{arm.group} {configuration_text(arm.configurations[0])}" for arm in results.arms)
     text = (
@@ -135,19 +140,6 @@ def _rows(results: Results, metric: str, times: Iterable[int | None], value: Val
         | {results.interval.name(time): value(arm, metric, time) for time in times}
         for arm in results.arms
     ]
-
-
-def _reference_rows(results: Results, metric: str, times: Iterable[int | None]) -> list[dict[str, Any]]:
-    def cells(one: ReferenceEntry) -> dict[str, Any]:
-        at_times = {results.interval.name(time): on_reference(results, one, metric, time) for time in times}
-        return {"metric": METRICS[metric], **at_times}
-
-    return reference_rows(results, cells, column="loss")
-
-
-def _head(results: Results, time: int | None) -> str:
-    count = queries_at(results, time)
-    return f"{'All' if time is None else time} ({'–' if math.isnan(count) else int(count)})"
 
 
 def baselines_tidy(results: Results) -> Table:
@@ -223,13 +215,8 @@ def baselines_verdict(results: Results) -> Verdict:
         f"{results.arm(best).group}, {estimate_text(every[best])}, and lowest with {results.arm(worst).group}, "
         f"{estimate_text(every[worst])}."
     )
-    findings = (
-        *plain_sentences(results),
-        first,
-        *_fall(results, [*means]),
-        PAPER,
-        *published.footnotes(["SoftTriplet"]),
-    )
+    notes = (PAPER, *published.footnotes(["SoftTriplet"]))
+    findings = (*plain_sentences(results), first, *_fall(results, [*means]), *notes)
     return verdict_of(results, findings, *comparison_cautions(comparisons(results), results.selects), *own)
 
 

@@ -21,10 +21,11 @@ from fmim_reports.reading import published
 from fmim_reports.reading.files import key_of
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, Estimate, arm_summaries, on_validation
+from fmim_reports.stats import MeanSE
 from fmim_reports.studies import Contents
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM, configuration_column
-from fmim_reports.writing.formats import SYMBOLS, configuration_text, in_percent, value_text
+from fmim_reports.writing.formats import SYMBOLS, configuration_text, decimal, in_percent, value_text
 from fmim_reports.writing.tables import Column, Table
 
 _COLOURS = {"grid": BLUE, "automargin": VERMILLION}
@@ -33,56 +34,36 @@ _WHY_EPOCHS_MATTER = "Which value is selected, and by how much, may change with 
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """A loss with its search: every configuration's validation mAP, and which was selected, here and in the paper.
+    """A loss with its search, and the validation mAP of every configuration.
 
-    selected: the validation mAP of the selected configuration. paper: what the paper selected, by data set.
+    search: what the paper's files call it. means: in percent, of each configuration. complete: the means of those that
+    completed every fold. spread: the best minus the worst of these; None with fewer than two.
     """
 
     arm: ArmSummary
     entry: ArmEntry
+    search: str
     scores: Sequence[tuple[Mapping[str, Any], Estimate]]
-    selected: Estimate
-    paper: Mapping[str, Mapping[str, float]]
-
-    @property
-    def search(self) -> str:
-        """Return what the paper's files call the search."""
-        return published.search_name(self.entry)
-
-    @property
-    def means(self) -> list[float]:
-        """Return the mean validation mAP of each configuration."""
-        return [score.stat.mean for _, score in self.scores]
-
-    @property
-    def complete(self) -> list[float]:
-        """Return the means of the configurations that completed every fold."""
-        return [score.stat.mean for _, score in self.scores if score.complete]
-
-    @property
-    def spread(self) -> float | None:
-        """Return the best minus the worst of the complete ones; None with fewer than two."""
-        return max(self.complete) - min(self.complete) if len(self.complete) > 1 else None
-
-    @property
-    def as_published(self) -> bool:
-        """Return whether the selected configuration is the one the paper selected on OAI."""
-        chosen = self.arm.configuration
-        return chosen is not None and key_of(chosen) == key_of(self.paper["OAI"])
+    means: list[float]
+    complete: list[float]
+    spread: float | None
 
 
 def methods(results: Results) -> list[Method]:
     """Return every method, in plan order."""
-    return [
-        Method(
-            arm=arm,
-            entry=entry,
-            scores=[(each, on_validation(results, arm.name, each, "mAP")) for each in entry.configurations],
-            selected=on_validation(results, arm.name, arm.configuration, "mAP"),
-            paper={data: published.selected(entry, entry.configurations[0], data) for data in ("OAI", "CXR")},
-        )
-        for entry, arm in zip(results.arms, arm_summaries(results), strict=True)
-    ]
+    found = []
+    for entry, arm in zip(results.arms, arm_summaries(results), strict=True):
+        scores = [(each, on_validation(results, arm.name, each, "mAP")) for each in entry.configurations]
+        complete = [score.stat.mean for _, score in scores if score.complete]
+        spread = max(complete) - min(complete) if len(complete) > 1 else None
+        means = [100 * score.stat.mean for _, score in scores]
+        found.append(Method(arm, entry, published.search_name(entry), scores, means, complete, spread))
+    return found
+
+
+def _paper(method: Method, data: str) -> dict[str, float]:
+    """Return what the paper selected on a data set."""
+    return published.selected(method.entry, method.entry.configurations[0], data)
 
 
 def selection_table(results: Results) -> Table:
@@ -93,13 +74,16 @@ def selection_table(results: Results) -> Table:
             "arm": method.arm,
             "loss": method.arm.group,
             "search": method.arm.search,
-            "values": "; ".join(_values(name, values) for name, values in method.entry.space.items()),
+            "values": "; ".join(
+                f"{SYMBOLS.get(name, name)}: {', '.join(value_text(name, value) for value in values)}"
+                for name, values in method.entry.space.items()
+            ),
             "n_s": method.arm.cost.n_s,
             "selected": method.arm.configuration,
-            "validation_mAP": method.selected,
+            "validation_mAP": on_validation(results, method.arm.name, method.arm.configuration, "mAP"),
             "spread": method.spread,
-            "published_oai": method.paper["OAI"],
-            "published_cxr": method.paper["CXR"],
+            "published_oai": _paper(method, "OAI"),
+            "published_cxr": _paper(method, "CXR"),
         }
         for method in found
     ]
@@ -126,10 +110,6 @@ def selection_table(results: Results) -> Table:
     return Table("selected_values", "Selected values", caption(results, text), columns, rows, notes, also=[ARM])
 
 
-def _values(name: str, values: Sequence[Any]) -> str:
-    return f"{SYMBOLS.get(name, name)}: {', '.join(value_text(name, value) for value in values)}"
-
-
 def selection_tidy(results: Results) -> Table:
     """Return every configuration on validation; Suppl. Table 3 (OAI) has published values for AdaTriplet's."""
     rows = []
@@ -146,10 +126,9 @@ def selection_plot(results: Results) -> Plot:
     shown = [method for method in methods(results) if any(score.stat.n for _, score in method.scores)]
     if not shown:
         raise NothingToDraw("no configuration has a completed fold yet")
-    reached = {method.arm.name: [100 * mean for mean in method.means] for method in shown}
-    scale = scale_of({name: Extent.over(values) for name, values in reached.items()})
+    scale = scale_of({method.arm.name: Extent.over(method.means) for method in shown})
     marks = [
-        Mark(m.arm.name, place, range_text(reached[m.arm.name]), {"marker": "o", "color": _COLOURS[m.search]})
+        Mark(m.arm.name, place, range_text(m.means), {"marker": "o", "color": _COLOURS[m.search]})
         for place, m in enumerate(shown)
     ]
 
@@ -157,7 +136,8 @@ def selection_plot(results: Results) -> Plot:
         axes = figure.subplots()
         for place, method in enumerate(shown):
             if method.arm.name not in scale.beyond:
-                _draw(axes, place, method)
+                selected = on_validation(results, method.arm.name, method.arm.configuration, "mAP").stat
+                _draw(axes, place, method, selected)
         axes.set_yticks(range(len(shown)), [method.arm.label.replace(" + ", "\n+ ") for method in shown])
         axes.set(xlabel="validation mAP (%)", ylabel="", ylim=(len(shown) - 0.4, -0.6))
         axes.grid(axis="y", visible=False)
@@ -176,22 +156,20 @@ def selection_plot(results: Results) -> Plot:
     return Plot("map_by_method", title, caption(results, text + scale.note), alt, 3.2, draw)
 
 
-def _draw(axes: Axes, place: int, method: Method) -> None:
+def _draw(axes: Axes, place: int, method: Method, selected: MeanSE) -> None:
     """Draw a dot per configuration, and the selected one's mean ± SE over folds."""
-    means, stat, color = [100 * mean for mean in method.means], method.selected.stat, _COLOURS[method.search]
-    seaborn.stripplot(
-        x=means, y=place, native_scale=True, orient="h", jitter=False, size=4.5, alpha=0.45, color=color, ax=axes
-    )
-    bar = None if stat.se is None else 100 * stat.se
+    dots: dict[str, Any] = {"native_scale": True, "orient": "h", "jitter": False, "size": 4.5, "alpha": 0.45}
+    color = _COLOURS[method.search]
+    seaborn.stripplot(x=method.means, y=place, color=color, ax=axes, **dots)
+    bar = None if selected.se is None else 100 * selected.se
     diamond: dict[str, Any] = {"markersize": 5, "markeredgecolor": INK, "markeredgewidth": 0.9, "zorder": 4}
-    axes.errorbar(
-        100 * stat.mean, place, xerr=bar, fmt="D", color=color, elinewidth=1, capsize=2, capthick=1, **diamond
-    )
+    diamond |= {"elinewidth": 1, "capsize": 2, "capthick": 1}
+    axes.errorbar(100 * selected.mean, place, xerr=bar, fmt="D", color=color, **diamond)
 
 
 def _range(method: Method) -> str:
     means = [mean for mean in method.means if not math.isnan(mean)]
-    return f"from {in_percent(min(means), 1)} to {in_percent(max(means), 1)} %" if means else "not a number"
+    return f"from {decimal(min(means), 1)} to {decimal(max(means), 1)} %" if means else "not a number"
 
 
 def selection_verdict(results: Results) -> Verdict:
@@ -201,25 +179,22 @@ def selection_verdict(results: Results) -> Verdict:
     if not chosen:
         return verdict_of(results, ["No method has a selected configuration yet."], *own)
     listed = "; ".join(f"{method.arm.label}: {configuration_text(method.arm.configuration)}" for method in chosen)
-    same = [method.arm.label for method in chosen if method.as_published]
+    same = [m.arm.label for m in chosen if key_of(m.arm.configuration or {}) == key_of(_paper(m, "OAI"))]
     agree = (
         f"{len(same)} of {len(chosen)} are the published choice for OAI, made on other images"
         f"{': ' + ', '.join(same) if same else ''}."
     )
-    return verdict_of(results, [f"Validation selects {listed}.", *_spread_sentence(found), agree], *own)
-
-
-def _spread_sentence(found: Sequence[Method]) -> list[str]:
+    findings = [f"Validation selects {listed}."]
     known = {
         f"{m.arm.label} ({in_percent(m.spread)} percentage points)": m.spread for m in found if m.spread is not None
     }
-    if not known:
-        return []
-    most, least = max(known, key=known.__getitem__), min(known, key=known.__getitem__)
-    return [
-        f"Most is at stake for {most} of mean validation mAP between the best and the worst value, least for {least}. "
-        "Methods with more values have more room for a spread."
-    ]
+    if known:
+        most, least = max(known, key=known.__getitem__), min(known, key=known.__getitem__)
+        findings.append(
+            f"Most is at stake for {most} of mean validation mAP between the best and the worst value, least for "
+            f"{least}. Methods with more values have more room for a spread."
+        )
+    return verdict_of(results, [*findings, agree], *own)
 
 
 CONTENTS = Contents(

@@ -44,6 +44,7 @@ _STYLES: Mapping[bool, Mapping[str, Any]] = {
     False: {"color": BLUE, "marker": "o"},
 }
 _ASIDE = {True: 0.06, False: -0.06}
+BySetting = Mapping[str, Mapping[bool, Estimate]]  # by λ, over all queries (False) and over those apart (True)
 
 
 def weight(arm: ArmEntry) -> float:
@@ -106,18 +107,10 @@ def lambda_table(results: Results) -> Table:
 
 def lambda_tidy(results: Results) -> Table:
     """Return the test values by λ, each beside the published one."""
-    rows = [
-        tidy_row(
-            arm,
-            setting(arm),
-            metric,
-            value(results, arm, "replicate", metric, apart),
-            _published(results, arm, metric, apart),
-            f"{APART}+" if apart else None,
-        )
-        for arm in results.arms
-        for apart, metric in SHARES
-    ]
+    rows = []
+    for arm, (apart, metric) in product(results.arms, SHARES):
+        ours, theirs = value(results, arm, "replicate", metric, apart), _published(results, arm, metric, apart)
+        rows.append(tidy_row(arm, setting(arm), metric, ours, theirs, f"{APART}+" if apart else None))
     return tidy_table(results, rows, "seed")
 
 
@@ -125,7 +118,13 @@ def lambda_plot(results: Results) -> Plot:
     """Draw test mAP and CMC top-1 by λ, over all years and at least 6; below, the published ones on their own scale."""
     if not any(value(results, arm, "replicate", "mAP", apart=False).stat.n for arm in results.arms):
         raise NothingToDraw("no λ has a completed test replicate yet")
-    shown = {metric: _by_setting(results, metric) for metric in METRICS}
+    shown: dict[str, BySetting] = {
+        metric: {
+            setting(arm): {apart: value(results, arm, "replicate", metric, apart) for apart in (False, True)}
+            for arm in results.arms
+        }
+        for metric in METRICS
+    }
     scales = {
         metric: scale_of({name: Extent.of_estimates(one.values()) for name, one in by_setting.items()})
         for metric, by_setting in shown.items()
@@ -134,14 +133,7 @@ def lambda_plot(results: Results) -> Plot:
     def draw(figure: Figure) -> None:
         panels = figure.subplots(2, 2, sharex=True)
         for (ours, theirs), metric in zip(panels.T, METRICS, strict=True):
-            for apart in (False, True):
-                _ours(ours, results, shown[metric], apart, scales[metric])
-                _theirs(theirs, results, metric, apart)
-            ours.set_title(METRICS[metric])
-            theirs.set(xlabel="λ")
-            theirs.set_xticks(range(len(results.arms)), [f"{weight(arm):g}" for arm in results.arms])
-            theirs.margins(x=0.12)
-            scale_y({ours: _marks(shown[metric])}, scales[metric])
+            _draw(results, metric, ours, theirs, shown[metric], scales[metric])
         panels[0][0].set_ylabel("ours, test (%)")
         panels[1][0].set_ylabel("published, OAI (%)")
         shared_legend(figure, panels[:, 0])
@@ -160,35 +152,24 @@ def lambda_plot(results: Results) -> Plot:
     return Plot("map_by_lambda", "mAP and CMC top-1 by λ", caption(results, text), alt, 3.6, draw)
 
 
-BySetting = dict[str, dict[bool, Estimate]]
-
-
-def _by_setting(results: Results, metric: str) -> BySetting:
-    """Return the test values by λ, over all queries (False) and over those apart (True)."""
-    return {
-        setting(arm): {apart: value(results, arm, "replicate", metric, apart) for apart in (False, True)}
-        for arm in results.arms
-    }
-
-
-def _marks(shown: BySetting) -> list[Mark]:
-    """Return what stands at the edge for a λ that is off the scale."""
-    ranges = {name: range_text([100 * value.stat.mean for value in one.values()]) for name, one in shown.items()}
-    return [Mark(name, x, text, _STYLES[False]) for x, (name, text) in enumerate(ranges.items())]
-
-
-def _ours(axes: Axes, results: Results, shown: BySetting, apart: bool, scale: Scale) -> None:
-    """Draw the line of our values, with a gap at each λ that stands at the edge."""
-    on_scale = {name: {} if name in scale.beyond else one[apart].values for name, one in shown.items()}
-    frame = mean_points({x + _ASIDE[apart]: values for x, values in enumerate(on_scale.values())}, scale=100)
-    draw_line(axes, frame, bars=True, label=f"ours, {_label(results, apart)}", **_STYLES[apart])
-
-
-def _theirs(axes: Axes, results: Results, metric: str, apart: bool) -> None:
-    values = {x + _ASIDE[apart]: _published(results, arm, metric, apart) for x, arm in enumerate(results.arms)}
-    frame = pd.DataFrame({"x": [*values], "y": [*values.values()]}, dtype=float)
-    label = f"published (OAI), {_label(results, apart)}"
-    draw_line(axes, frame, linestyle=(0, (3, 1.5)), linewidth=0.9, label=label, **_STYLES[apart])
+def _draw(results: Results, metric: str, ours: Axes, theirs: Axes, shown: BySetting, scale: Scale) -> None:
+    """Draw our values, with a mark at the edge for each λ off the scale, and below the published ones."""
+    for apart in (False, True):
+        label, style = _label(results, apart), _STYLES[apart]
+        on_scale = [{} if name in scale.beyond else one[apart].values for name, one in shown.items()]
+        points_ = mean_points({x + _ASIDE[apart]: values for x, values in enumerate(on_scale)}, scale=100)
+        draw_line(ours, points_, bars=True, label=f"ours, {label}", **style)
+        values = {x + _ASIDE[apart]: _published(results, arm, metric, apart) for x, arm in enumerate(results.arms)}
+        frame = pd.DataFrame({"x": [*values], "y": [*values.values()]}, dtype=float)
+        dashed: dict[str, Any] = {"linestyle": (0, (3, 1.5)), "linewidth": 0.9, "label": f"published (OAI), {label}"}
+        draw_line(theirs, frame, **dashed, **style)
+    ours.set_title(METRICS[metric])
+    theirs.set(xlabel="λ")
+    theirs.set_xticks(range(len(results.arms)), [f"{weight(arm):g}" for arm in results.arms])
+    theirs.margins(x=0.12)
+    ranges = [range_text([100 * value.stat.mean for value in one.values()]) for one in shown.values()]
+    marks = [Mark(name, x, text, _STYLES[False]) for x, (name, text) in enumerate(zip(shown, ranges, strict=True))]
+    scale_y({ours: marks}, scale)
 
 
 def lambda_verdict(results: Results) -> Verdict:
@@ -199,8 +180,13 @@ def lambda_verdict(results: Results) -> Verdict:
     }
     best = {share: None if name is None else results.arm(name) for share, name in by_share.items()}
     findings = [*plain_sentences(results), _preferred(results, best[True], best[False]), *_gain(results, best[True])]
-    own = (*comparison_cautions(comparisons(results), results.selects), *trailing_cautions(results))
-    return verdict_of(results, [*findings, *([PAPER] if results.interval == YEAR else [])], *own)
+    findings += [PAPER] if results.interval == YEAR else []
+    return verdict_of(
+        results,
+        findings,
+        *comparison_cautions(comparisons(results), results.selects),
+        *trailing_cautions(results),
+    )
 
 
 def _preferred(results: Results, apart: ArmEntry | None, pooled: ArmEntry | None) -> str:
@@ -232,11 +218,8 @@ def _gain(results: Results, preferred: ArmEntry | None) -> list[str]:
     text = f"Paired by seed, {setting(preferred)} minus {setting(other)} is {size}"
     if paired.low is None or paired.high is None:
         return [f"{text} (no interval: {paired.note})."]
-    shows = "" if not paired.low <= 0 <= paired.high else ": no difference is shown"
-    return [
-        f"{text}, 95 % CI {points(paired.low)} to {points(paired.high)} ({p_text(paired.p)}, n = {paired.n} pairs)"
-        f"{shows}."
-    ]
+    interval = f"95 % CI {points(paired.low)} to {points(paired.high)} ({p_text(paired.p)}, n = {paired.n} pairs)"
+    return [f"{text}, {interval}{': no difference is shown' if paired.low <= 0 <= paired.high else ''}."]
 
 
 CONTENTS = Contents(

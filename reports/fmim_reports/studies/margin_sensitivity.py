@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from statistics import fmean
 
 import pandas as pd
@@ -115,9 +114,7 @@ def margin_plot(results: Results) -> Plot:
         axes.set(xlabel="margin ε", ylabel="validation mAP (%)", ylim=(0, 102))
         figure.legend(loc="outside upper center", ncols=2, columnspacing=1)
 
-    folds = replicates_phrase(
-        str(len(results.study.folds)), {_text(epsilon): value for epsilon, value in shown.items()}
-    )
+    folds = replicates_phrase(str(len(results.study.folds)), {_text(each): value for each, value in shown.items()})
     text = (
         f"Validation mAP of the triplet loss by its margin (mean ± SE over folds, {folds}; no bar for one fold). "
         f"Dashed: {LABEL}, Fig. 2(a), on other images."
@@ -134,43 +131,28 @@ def margin_verdict(results: Results) -> Verdict:
     if best is None:
         return verdict_of(results, ["No ε has completed all its folds yet."], *own)
     means = {epsilon: value.stat.mean for epsilon, value in found.items() if value.stat.n}
+    highest = means[best]
     first = f"Validation mAP is highest at {_text(best)}: {estimate_text(found[best])}."
-    first = f"{first} {_large(means, best)} {_breaks(means, best)}"
-    return verdict_of(results, [first, *_zero(results, found.get(0.0), means[best]), PAPER], *own)
-
-
-def _large(means: Mapping[float, float], best: float) -> str:
-    """Say what mAP is at ε ≥ 1 and how far below the best that is."""
-    large = [mean for epsilon, mean in means.items() if epsilon >= LARGE]
-    if not large:
-        return f"No ε ≥ {LARGE:g} has a completed fold yet."
-    high, low = max(large), min(large)
-    drops = [in_percent(means[best] - mean) for mean in (high, low)]
-    return (
-        f"At ε ≥ {LARGE:g} it lies between {in_percent(high)} and {in_percent(low)} %, {drops[0]} to {drops[1]} "
-        "percentage points below the best."
-    )
-
-
-def _breaks(means: Mapping[float, float], best: float) -> str:
-    """Say from which margin a model finds less than half of what the best one does."""
-    broken = next((epsilon for epsilon, mean in means.items() if epsilon > best and mean < means[best] / 2), None)
+    if large := [mean for epsilon, mean in means.items() if epsilon >= LARGE]:
+        high, low = max(large), min(large)
+        first += (
+            f" At ε ≥ {LARGE:g} it lies between {in_percent(high)} and {in_percent(low)} %, "
+            f"{in_percent(highest - high)} to {in_percent(highest - low)} percentage points below the best."
+        )
+    else:
+        first += f" No ε ≥ {LARGE:g} has a completed fold yet."
+    broken = next((epsilon for epsilon, mean in means.items() if epsilon > best and mean < highest / 2), None)
     if broken is None:
-        return f"No ε above {best:g} falls below half of the best."
-    return f"Above {best:g} it first falls below half of the best at {_text(broken)}."
-
-
-def _zero(results: Results, zero: Estimate | None, best: float) -> list[str]:
-    """Say what ε = 0 measures."""
-    if zero is None or not zero.stat.n:
-        return []
-    text = f"At ε = 0 it is {estimate_text(zero)}, {in_percent(best - zero.stat.mean)} percentage points below the best"
-    if _active_share(results, 0.0) != 0:
-        return [f"{text}."]
-    return [
-        f"{text}: semi-hard selection (0 < Δ ≤ ε) selects nothing there, so what is scored is an untrained or "
-        "collapsed embedding."
-    ]
+        first += f" No ε above {best:g} falls below half of the best."
+    else:
+        first += f" Above {best:g} it first falls below half of the best at {_text(broken)}."
+    findings = [first]
+    if (zero := found.get(0.0)) and zero.stat.n:
+        below = f"{in_percent(highest - zero.stat.mean)} percentage points below the best"
+        why = ": semi-hard selection (0 < Δ ≤ ε) selects nothing there, so what is scored is an untrained or collapsed "
+        why = f"{why}embedding" if _active_share(results, 0.0) == 0 else ""
+        findings.append(f"At ε = 0 it is {estimate_text(zero)}, {below}{why}.")
+    return verdict_of(results, [*findings, PAPER], *own)
 
 
 CONTENTS = Contents(

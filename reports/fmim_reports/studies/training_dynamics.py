@@ -11,7 +11,6 @@ from fmim_reports.parts.training.surfaces import surfaces_plot
 from fmim_reports.parts.verdict import Verdict, epochs_caution, verdict_of
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import Histories, at, epochs_of, histories_by_arm, milestones
-from fmim_reports.stats import MeanSE
 from fmim_reports.studies import Contents
 from fmim_reports.writing.captions import caption, curve_model
 from fmim_reports.writing.columns import ARM, under
@@ -27,8 +26,7 @@ _ENTRIES = ("epsilon", "beta", "loss", "delta_mean", "phi_an_mean", "active_shar
 
 def milestones_table(results: Results) -> Table:
     """Return a few epochs of every arm, from the first to the last, for the reader."""
-    title = "From the first epoch to the last"
-    return _epochs_table(results, "epoch_milestones", title, milestones)
+    return _epochs_table(results, "epoch_milestones", "From the first epoch to the last", milestones)
 
 
 def epochs_table(results: Results) -> Table:
@@ -42,7 +40,8 @@ def _epochs_table(results: Results, name: str, title: str, choose: Callable[[Ite
         for position, epoch in enumerate(choose(epochs_of(seeds))):
             found = {entry: at(seeds, entry, epoch) for entry in _ENTRIES}
             row = {"arm": results.arm(arm), "epoch": epoch, "n": found["loss"].n, "rule": bool(rows) and position == 0}
-            rows.append(row | {entry: _value(stat) for entry, stat in found.items()})
+            # a dash where no seed has the entry at all, as Triplet has no β
+            rows.append(row | {name: None if stat.nan == stat.n else stat.mean for name, stat in found.items()})
     group = "Mean over seeds"
     columns = [
         ARM,
@@ -60,11 +59,6 @@ def _epochs_table(results: Results, name: str, title: str, choose: Callable[[Ite
         f"Of {curve_model(results)}."
     )
     return Table(name, title, caption(results, text), columns, rows, empty="No replicate is completed yet.")
-
-
-def _value(stat: MeanSE) -> float | None:
-    """Return the mean; None, a dash, where no seed has the entry at all, as Triplet has no β."""
-    return None if stat.nan == stat.n else stat.mean
 
 
 def dynamics_verdict(results: Results) -> Verdict:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,6 @@ from fmim_reports.studies.lambda_sweep import lambda_plot, lambda_table
 from fmim_reports.studies.margin_sensitivity import margin_plot, margin_table
 from fmim_reports.studies.training_dynamics import milestones_table
 from fmim_reports.whole_paper.differences import (
-    Row,
     agreement_table,
     counted,
     differences,
@@ -93,22 +92,18 @@ def build_paper(out: Path) -> Path:
     missing = [name for name in names if name not in studies]
     warnings = [f"Not run yet: {', '.join(missing)}."] if missing else []
     warnings += [f"{name}: {line}" for name, results in studies.items() for line in status_lines(results)]
-    said = {"title": TITLE, "question": QUESTION, "lead": _lead(found), "reasons": reason_sentences(found)}
+    lead = (
+        "Of {values} numbers of the paper, {within} are within 2 SE of ours, {known} are not and have a known "
+        "difference, and {unexplained} are unexplained."
+        if found
+        else "No number that the paper has is there yet."
+    ).format(**counted(found))
+    said = {"title": TITLE, "question": QUESTION, "lead": lead, "reasons": reason_sentences(found)}
     data = {"data": data_phrase(any_study), "synthetic": any_study.study.data.synthetic, "warnings": warnings}
     paper = own | said | data | {"shown_items": items}
     write_bytes(report / "report.md", filled("whole_paper.md.j2", **paper))
     write_bytes(report / "index.html", filled("whole_paper.html.j2", **paper))
     return report / "index.html"
-
-
-def _lead(found: Sequence[Row]) -> str:
-    """Say how many numbers agree, and what the others have."""
-    if not found:
-        return "No number that the paper has is there yet."
-    return (
-        "Of {values} numbers of the paper, {within} are within 2 SE of ours, {known} are not and have a known "
-        "difference, and {unexplained} are unexplained."
-    ).format(**counted(found))
 
 
 def _shown(item: PaperItem, studies: Mapping[str, Results], report: Path) -> dict[str, Any]:
