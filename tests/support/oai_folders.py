@@ -13,6 +13,7 @@ import pyreadstat
 from PIL import Image
 
 from fmim_core.data.sets.base import Listing
+from fmim_core.data.sets.oai import OAI
 from fmim_core.data.sets.oai_tables import VISITS
 
 Columns = Mapping[str, Sequence[Any]]
@@ -136,6 +137,11 @@ def film(path: Path, right: tuple[int, int] = (30, 40), left: tuple[int, int] = 
     if path.suffix == ".png":
         Image.fromarray(pixels).save(path)
     return path
+
+
+def oai(root: Path, metadata_only: bool = False) -> Listing:
+    """List the folder as the command line does."""
+    return OAI().listing(root, metadata_only)
 
 
 def people_folder(root: Path) -> Path:

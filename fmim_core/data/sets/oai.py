@@ -28,73 +28,88 @@ order; with disease = grade above 1. tkr tells whether a knee was replaced, whol
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 
 from fmim_core.data.sets.base import DATA_SETS, DataSet, Listing, check_index
-from fmim_core.data.sets.oai_images import Files, KneeImage, find_files, knees_in_files, knees_read
+from fmim_core.data.sets.oai_images import KneeImage, find_files, knees_in_files
 from fmim_core.data.sets.oai_tables import VISITS, Metadata, named
 from fmim_core.data.source import SourceDescription
 from fmim_core.data.tables.findings import Findings
 
 TEST_SITE = "C"
 
+# The paper's numbers of its knee images (Suppl. Table 2).
+GALLERY = 2610
+QUERIES = {1: 2498, 2: 2430, 3: 2306, 4: 2252, 5: 0, 6: 1858, 7: 0, 8: 1694}
+"""Years after baseline → test images."""
+IMAGES, PARTICIPANTS, MEN, DISEASE = "images", "participants", "% men", "images with disease"
+PARTS: dict[str, dict[str, float]] = {
+    "train": {IMAGES: 37410, PARTICIPANTS: 3490, MEN: 59.1, DISEASE: 14240},
+    "test": {IMAGES: 15648, PARTICIPANTS: 1306, MEN: 53.8, DISEASE: 5409},
+}
 
-def oai(root: Path, metadata_only: bool = False) -> Listing:
-    """List the Osteoarthritis Initiative's knee radiographs: its own tables, and crops or films, in a folder and below.
 
-    With `metadata_only` the knees are those that its tables say were read.
+@DATA_SETS.register
+class OAI(DataSet):
+    """The Osteoarthritis Initiative's knee radiographs: its own tables, and crops or films, in a folder and below."""
 
-    Raises:
-        ValueError: no enrollees, no images, films without landmarks, the same thing twice, or a file that cannot be
-            read. What is wrong with rows and images is in the listing's findings.
-    """
-    root = Path(root).resolve()
-    files = find_files(root)
-    metadata = Metadata(root, files.tables)
-    findings = Findings(metadata.noticed)
-    landmarks: dict[str, str] = {}
-    if metadata_only:
-        images = knees_read(metadata.grades)
-        if not images:
-            raise ValueError(f"{root} has no readings (kxr_sq_bu00, …), which without images tell what there is")
-    else:
-        images, landmarks = knees_in_files(root, files, findings)
-    images = _placed(images, metadata, findings)
-    index = _index(images, metadata)
-    if not metadata_only:
-        _compare(images, metadata, findings)
-    check_index(index, findings)
-    details: dict[str, Any] = {
-        "split": {"rule": "site", "test": TEST_SITE},
-        "right_images_mirrored": int((index["side"] == "R").sum()),
-    }
-    if not metadata_only:
-        details["images"] = "films" if files.films else "crops"
-        ageless = sum(metadata.ages.get(image.knee[:2]) is None for image in images)
-        details["differences_from_paper"] = differences_from_paper(index, ageless)
-    return Listing(
-        description=SourceDescription(
-            name="oai",
-            kind="oai",
-            synthetic=False,
-            about=f"{len(index)} knee images of {index['subject'].nunique()} Osteoarthritis Initiative participants.",
-            release=_release(files, metadata),
-            files=dict(metadata.files) | landmarks,
-            settings={"augmentation.mean": 0.5, "augmentation.std": 0.3},
-            details=details,
-        ),
-        origin=root,
-        root=root,
-        index=index,
-        paths=[image.path for image in images],
-        findings=findings,
-        windows={row: image.window for row, image in enumerate(images) if image.window},
-        metadata_only=metadata_only,
-    )
+    kind: Literal["oai"] = "oai"
+
+    def listing(self, root: Path, metadata_only: bool) -> Listing:
+        """List the folder; with `metadata_only` the knees that its tables say were read.
+
+        Raises:
+            ValueError: no enrollees, no images, films without landmarks, the same thing twice, or a file that cannot be
+                read. What is wrong with rows and images is in the listing's findings.
+        """
+        root = root.resolve()
+        files = find_files(root)
+        metadata = Metadata(root, files.tables)
+        findings = Findings(metadata.noticed)
+        landmarks: dict[str, str] = {}
+        if metadata_only:
+            images = [KneeImage("_".join(map(str, knee)), knee) for knee in sorted(metadata.grades)]
+            if not images:
+                raise ValueError(f"{root} has no readings (kxr_sq_bu00, …), which without images tell what there is")
+        else:
+            images, landmarks = knees_in_files(root, files, findings)
+        images = _placed(images, metadata, findings)
+        index = _index(images, metadata)
+        if not metadata_only:
+            _compare(images, metadata, findings)
+        check_index(index, findings)
+        details: dict[str, Any] = {
+            "split": {"rule": "site", "test": TEST_SITE},
+            "right_images_mirrored": int((index["side"] == "R").sum()),
+        }
+        if not metadata_only:
+            details["images"] = "films" if files.films else "crops"
+            ageless = sum(metadata.ages.get(image.knee[:2]) is None for image in images)
+            details["differences_from_paper"] = differences_from_paper(index, ageless)
+        return Listing(
+            description=SourceDescription(
+                name="oai",
+                kind="oai",
+                synthetic=False,
+                about=f"{len(index)} knee images of {index['subject'].nunique()} "
+                "Osteoarthritis Initiative participants.",
+                release=_release(files.tables, metadata),
+                files=dict(metadata.files) | landmarks,
+                settings={"augmentation.mean": 0.5, "augmentation.std": 0.3},
+                details=details,
+            ),
+            origin=root,
+            root=root,
+            index=index,
+            paths=[image.path for image in images],
+            findings=findings,
+            windows={row: image.window for row, image in enumerate(images) if image.window},
+            metadata_only=metadata_only,
+        )
 
 
 def _placed(images: Sequence[KneeImage], metadata: Metadata, findings: Findings) -> list[KneeImage]:
@@ -166,33 +181,13 @@ def _compare(images: Sequence[KneeImage], metadata: Metadata, findings: Findings
     findings.warning("participants in clinical tables who are not in enrollees", sorted(strangers))
 
 
-def _release(files: Files, metadata: Metadata) -> str:
+def _release(tables: Mapping[str, str], metadata: Metadata) -> str:
     """Return each kind of table with the versions that its files tell: "clinical 0.2.2, 1.2.1; readings 0.8"."""
     told: dict[str, list[str]] = {}
-    for what, path in files.tables.items():
+    for what, path in tables.items():
         if version := metadata.versions.get(path):
             told.setdefault(what.split()[0], []).append(version)
     return "; ".join(f"{kind} {', '.join(sorted(set(versions)))}" for kind, versions in sorted(told.items()))
-
-
-@DATA_SETS.register
-class OAI(DataSet):
-    """The Osteoarthritis Initiative's knee radiographs: its own tables, and crops or films, in a folder and below."""
-
-    kind: Literal["oai"] = "oai"
-
-    def listing(self, root: Path, metadata_only: bool) -> Listing:
-        return oai(root, metadata_only)
-
-
-GALLERY = 2610
-QUERIES = {1: 2498, 2: 2430, 3: 2306, 4: 2252, 5: 0, 6: 1858, 7: 0, 8: 1694}
-"""Years after baseline → test images."""
-IMAGES, PARTICIPANTS, MEN, DISEASE = "images", "participants", "% men", "images with disease"
-PARTS: dict[str, dict[str, float]] = {
-    "train": {IMAGES: 37410, PARTICIPANTS: 3490, MEN: 59.1, DISEASE: 14240},
-    "test": {IMAGES: 15648, PARTICIPANTS: 1306, MEN: 53.8, DISEASE: 5409},
-}
 
 
 def differences_from_paper(index: pd.DataFrame, ageless: int) -> list[str]:

@@ -37,15 +37,23 @@ CROP = re.compile(r"(?P<id>\d+)_(?P<months>\d+)(_.*)?_(?P<side>[LR])\.\w+", re.I
 FILM = re.compile(r"(.*/)?(?P<months>\d+)m/[^/]+/(?P<id>\d+)/[^/]+/[^/]+/[^/]+", re.IGNORECASE | re.ASCII)
 VISIT_FOLDER = re.compile(r"(^|/)\d+m/", re.IGNORECASE | re.ASCII)
 
+CENTRE_POINT = 4  # of KNEEL's 16 points the middle one of the 9 along the tibia, which its own crops are centred on
+
+Landmark = tuple[str, str, Window]
+"""Name of an image, side, part of the film."""
+
 
 @dataclass(frozen=True)
-class ImageFile:
-    """A crop of one knee, `side` "L" or "R", or a film of both, `side` ""; `path` is relative to the root."""
+class KneeImage:
+    """One knee at one visit: a file or, with `window`, a part of one; without a `path`, only known from the tables.
 
-    path: str
-    subject: str
-    months: int
-    side: str
+    Paths are relative to the root; a film of both knees has the side "" until it is cut.
+    """
+
+    name: str
+    knee: Knee
+    path: str | None = None
+    window: Window | None = None
 
 
 @dataclass(frozen=True)
@@ -61,13 +69,13 @@ class Files:
 
     tables: Mapping[str, str]
     landmarks: str | None
-    images: Sequence[ImageFile]
+    images: Sequence[KneeImage]
     unread: Sequence[str]
 
     @property
     def films(self) -> bool:
         """Tell whether the images are films of both knees."""
-        return any(not image.side for image in self.images)
+        return any(not image.knee[2] for image in self.images)
 
 
 def find_files(root: Path) -> Files:
@@ -86,9 +94,10 @@ def find_files(root: Path) -> Files:
             elif suffix == ".npz" or "landmark" in stem:
                 landmarks.append(path)
         elif suffix in IMAGE_SUFFIXES and (found := CROP.fullmatch(name)):
-            crops.append(ImageFile(path, str(int(found["id"])), int(found["months"]), found["side"].upper()))
+            knee = str(int(found["id"])), int(found["months"]), found["side"].upper()
+            crops.append(KneeImage(path, knee, path))
         elif suffix in ("", *IMAGE_SUFFIXES) and (found := FILM.fullmatch(path)):
-            films.append(ImageFile(path, str(int(found["id"])), int(found["months"]), ""))
+            films.append(KneeImage(path, (str(int(found["id"])), int(found["months"]), ""), path))
         elif suffix in IMAGE_SUFFIXES or (not suffix and VISIT_FOLDER.search(path)):
             unread.append(path)
     _refuse_doubles(root, tables, landmarks, crops, films)
@@ -100,8 +109,8 @@ def _refuse_doubles(
     root: Path,
     tables: Mapping[str, list[str]],
     landmarks: list[str],
-    crops: list[ImageFile],
-    films: list[ImageFile],
+    crops: list[KneeImage],
+    films: list[KneeImage],
 ) -> None:
     problems = [
         f"the table of {what} {len(paths)} times: {', '.join(paths)}" for what, paths in tables.items() if paths[1:]
@@ -112,7 +121,7 @@ def _refuse_doubles(
         problems.append(f"landmarks {len(landmarks)} times: {', '.join(landmarks)}")
     if crops and films:
         problems.append(
-            f"{len(crops)} knee crops ({crops[0].path}, …) and {len(films)} films of both knees ({films[0].path}, …)"
+            f"{len(crops)} knee crops ({crops[0].name}, …) and {len(films)} films of both knees ({films[0].name}, …)"
         )
     if problems:
         raise ValueError("\n  ".join([f"{root} has what is to be there once: keep one of each", *problems]))
@@ -121,21 +130,6 @@ def _refuse_doubles(
             f"{root} has no table called enrollees, which tells each participant's site, in it or below: one of "
             f"{', '.join('enrollees' + suffix for suffix in TABLE_SUFFIXES)}"
         )
-
-
-@dataclass(frozen=True)
-class KneeImage:
-    """One knee at one visit: a file or, with `window`, a part of one; without a `path`, only known from the tables."""
-
-    name: str
-    knee: Knee
-    path: str | None = None
-    window: Window | None = None
-
-
-def knees_read(grades: Mapping[Knee, str]) -> list[KneeImage]:
-    """Return a knee image for each knee that was read, in order of ID, visit and side: what there should be."""
-    return [KneeImage("_".join(map(str, knee)), knee) for knee in sorted(grades)]
 
 
 def knees_in_files(root: Path, files: Files, findings: Findings) -> tuple[list[KneeImage], dict[str, str]]:
@@ -151,22 +145,21 @@ def knees_in_files(root: Path, files: Files, findings: Findings) -> tuple[list[K
             "<months>m/<group>/<ID>/<date>/<exam>/ with their landmarks; --metadata-only does without"
         )
     if not files.films:
-        crops = files.images
-        return [KneeImage(crop.path, (crop.subject, crop.months, crop.side), crop.path) for crop in crops], {}
+        return list(files.images), {}
     if files.landmarks is None:
         raise ValueError(
-            f"{root} has films of both knees ({files.images[0].path}, …) and no landmarks: give KNEEL's output "
+            f"{root} has films of both knees ({files.images[0].name}, …) and no landmarks: give KNEEL's output "
             "(preds_unpadded.npz), or landmarks.csv with the columns image, side, x, y and, where films do not state "
             "their pixel spacing, width"
         )
     windows, sha256 = knees_on_films(root, files.images, files.landmarks, findings)
+    paths = [film.name for film in files.images]
     knees = [
-        KneeImage(f"{film.path}#{side}", (film.subject, film.months, side), film.path, windows[film.path, side])
+        KneeImage(f"{film.name}#{side}", (*film.knee[:2], side), film.path, windows[film.name, side])
         for film in files.images
         for side in "RL"
-        if (film.path, side) in windows
+        if (film.name, side) in windows
     ]
-    paths = [film.path for film in files.images]
     without = [f"{path} {side}" for path in paths for side in "RL" if (path, side) not in windows]
     findings.warning("knees on films without landmarks, left out", without)
     both = [path for path in paths if (path, "R") in windows and (path, "L") in windows]
@@ -186,16 +179,8 @@ def knees_in_files(root: Path, files: Files, findings: Findings) -> tuple[list[K
     return knees, {files.landmarks: sha256}
 
 
-MILLIMETRES = 140  # of a knee's side, as KNEEL cuts
-CENTRE_POINT = 4  # of KNEEL's 16 points the middle one of the 9 along the tibia, which its own crops are centred on
-SIDES_ON_FILM = ("R", "L")  # KNEEL's order
-
-Landmark = tuple[str, str, Window]
-"""Name of an image, side, part of the film."""
-
-
 def knees_on_films(
-    root: Path, films: Sequence[ImageFile], path: str, findings: Findings
+    root: Path, films: Sequence[KneeImage], path: str, findings: Findings
 ) -> tuple[dict[tuple[str, str], Window], str]:
     """Return the films' paths and sides that `path` has landmarks of → their windows; and that file's SHA-256.
 
@@ -224,15 +209,15 @@ def knees_on_films(
     return windows, sha256
 
 
-def _films_by_name(films: Sequence[ImageFile]) -> dict[str, set[str]]:
+def _films_by_name(films: Sequence[KneeImage]) -> dict[str, set[str]]:
     """Return all that a film may be called → the paths of the films it may be."""
     named: dict[str, set[str]] = defaultdict(set)
     for film in films:
-        paths = (film.path, "/".join(film.path.split("/")[-6:]), film.path.rsplit("/", 1)[-1])
-        for name in (*paths, *(os.path.splitext(path)[0] for path in paths), paths[-1].split(".")[0]):
-            named[name].add(film.path)
-        for months in (f"{film.months}", f"{film.months:02d}"):
-            named[f"{film.subject}_{months}"].add(film.path)
+        subject, months, _ = film.knee
+        paths = (film.name, "/".join(film.name.split("/")[-6:]), film.name.rsplit("/", 1)[-1])
+        stems = (*(os.path.splitext(path)[0] for path in paths), paths[-1].split(".")[0])
+        for name in (*paths, *stems, f"{subject}_{months}", f"{subject}_{months:02d}"):
+            named[name].add(film.name)
     return named
 
 
@@ -246,7 +231,7 @@ def _table(path: Path, findings: Findings) -> tuple[list[Landmark], str]:
         if not image or not side or x is None or y is None or (texts[3] and (width is None or width <= 0)):
             wrong.append(f"{place} {', '.join([image, *texts])}")
         else:
-            found.append((image, side, Window(x, y, width, MILLIMETRES)))
+            found.append((image, side, Window(x, y, width)))
     findings.warning("landmarks left out, which lack an image, a side R or L, or a number x, y, width", wrong)
     return found, table.sha256
 
@@ -263,9 +248,9 @@ def _kneel(path: Path) -> tuple[list[Landmark], str]:
     if points.shape != (len(names), 2, 16, 2):
         raise ValueError(f"{path} holds preds of shape {points.shape}: KNEEL's output has ({len(names)}, 2, 16, 2)")
     found = [
-        (name, side, Window(float(x), float(y), None, MILLIMETRES))
+        (name, side, Window(float(x), float(y), None))
         for name, knees in zip(names, points[:, :, CENTRE_POINT], strict=True)
-        for side, (x, y) in zip(SIDES_ON_FILM, knees, strict=True)
+        for side, (x, y) in zip("RL", knees, strict=True)
         if math.isfinite(x) and math.isfinite(y)  # KNEEL's NaN: it found no knee
     ]
     return found, sha256

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from fmim_core.data.sets.base import FileSource
-from fmim_core.data.sets.oai import PARTS, QUERIES, differences_from_paper, oai
+from fmim_core.data.sets.oai import PARTS, QUERIES, differences_from_paper
 from fmim_core.data.sets.oai_tables import VISITS
 from tests.support.oai_folders import (
     IDS,
@@ -20,6 +20,7 @@ from tests.support.oai_folders import (
     expected_index,
     found,
     knee,
+    oai,
     people_folder,
     pipes,
 )

@@ -12,7 +12,6 @@ import pytest
 
 from fmim_core.data.images.reading import ImageProblem
 from fmim_core.data.sets.base import FileSource, Window
-from fmim_core.data.sets.oai import oai
 from fmim_core.data.sets.oai_images import _kneel
 from fmim_core.data.tables import formats
 from tests.support.oai_folders import (
@@ -21,6 +20,7 @@ from tests.support.oai_folders import (
     film,
     film_path,
     found,
+    oai,
     tables,
 )
 

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from fmim_core.data.sets.base import FileSource, Listing
-from fmim_core.data.sets.oai import oai
 from fmim_core.data.sets.oai_tables import VISITS
 from tests.support.oai_folders import (
     IDS,
@@ -18,6 +17,7 @@ from tests.support.oai_folders import (
     crops,
     expected_index,
     found,
+    oai,
     people_folder,
     pipes,
     tables,
