@@ -30,7 +30,7 @@ def source(folder: Path, content: str | bytes = GOOD, **options: object) -> File
     return FileSource(manifest(path, **options))  # type: ignore[arg-type]
 
 
-def manifest_of(folder: Path, content: str) -> Listing:
+def listed(folder: Path, content: str) -> Listing:
     """What table.csv of this content lists, with everything that was found about it."""
     (folder / "table.csv").write_text(content, encoding="utf-8")
     return manifest(folder / "table.csv")

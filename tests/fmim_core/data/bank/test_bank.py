@@ -1,6 +1,11 @@
-"""The bank: content, identity, reuse, images and indexes that are refused, two builders at once, and its image sets."""
+"""The bank: content, identity, refused indexes, its image sets; a damaged one is found, a sound one not read twice."""
 
+from __future__ import annotations
+
+import errno
+import os
 import pickle
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,10 +13,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fmim_core.data.bank.bank import Bank
+from fmim_core.data.bank import bank as bank_module
+from fmim_core.data.bank.bank import FILES, Bank, sha256_of
 from fmim_core.data.bank.building import build_bank
 from fmim_core.data.image_set import ImageSet
 from fmim_core.data.source import SourceDescription
+from fmim_core.records import read_json, write_json
 from tests.support.pictures import ROWS, SIZE, Tiny
 
 
@@ -118,3 +125,132 @@ def test_image_set_identities_years_and_matches() -> None:
     assert np.flatnonzero(images.matched_query_mask(per_side=True)).tolist() == [3]
     assert images.select(images.sides == "L").rows.tolist() == [1, 2, 3]
     assert images.identities().dtype == images.times.dtype == np.int64
+
+
+def edit(path: Path, change: Callable[[dict], object]) -> None:
+    """Change the content of a JSON file, and its SHA-256 with it."""
+    about = read_json(path)
+    change(about)
+    write_json(path, about)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """What is in each file of a bank, its stamp apart."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "checked.json"}
+
+
+def flip(path: Path, position: int) -> None:
+    """Change one bit of a file, and pretend that nothing was written to it."""
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    content = bytearray(path.read_bytes())
+    content[position] ^= 1
+    with path.open("r+b") as file:
+        file.write(content)
+    os.utime(path, ns=times)
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (lambda path: (path / "images.u8").write_bytes(b"123"), "images.u8 has 3 bytes, 512 expected"),
+        (lambda path: (path / "images.u8").write_bytes(bytes(512)), "images.u8 (rows 0 to 7) changed after the bank"),
+        (lambda path: (path / "images.u8").unlink(), "images.u8 has 0 bytes"),
+        (lambda path: (path / "test.csv").unlink(), "test.csv is missing"),
+        (lambda path: (path / "bank.json").write_text(""), "bank.json is not readable JSON"),
+        (lambda path: (path / "bank.json").write_text("[]"), "bank.json has schema []"),
+        (lambda path: (path / "bank.json").write_text('{"schema": 3}'), "bank.json lacks or has too much"),
+        (lambda path: flip(path / "bank.json", 100), "bank.json: its content does not match its sha256"),
+        (lambda path: edit(path / "bank.json", lambda about: about["blocks"]["sha256"].pop()), "a SHA-256 for each"),
+    ],
+)
+def test_a_damaged_bank_is_set_aside_and_built_again(
+    tmp_path: Path, harm: Callable[[Path], object], message: str
+) -> None:
+    whole, told = build_bank(Tiny(), SIZE, tmp_path), list[str]()
+    harm(whole.path)
+    damaged = contents(whole.path)
+    again = build_bank(Tiny(), SIZE, tmp_path, tell=told.append)
+    assert (again.path, again.fingerprint) == (whole.path, whole.fingerprint)
+    (aside,) = tmp_path.glob("*.damaged-*")
+    assert contents(aside) == damaged
+    assert told[0].startswith(f"the bank in {whole.path} is damaged: ")
+    assert message in told[0]
+    assert told[0].endswith(f": moved to {aside.name}, and built again")
+    assert build_bank(Tiny(), SIZE, tmp_path, tell=told.append).fingerprint == whole.fingerprint
+    assert len(told) == 1
+
+
+def test_an_edited_index_is_refused(tmp_path: Path) -> None:
+    bank = build_bank(Tiny(), SIZE, tmp_path)
+    index = bank.path / "development.csv"
+    index.write_text(index.read_text(encoding="utf-8").replace("NA", "NB"), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"development\.csv was changed"):
+        bank.development()
+
+
+@pytest.mark.parametrize("name", ["images.u8", "development.csv", "test.csv"])
+def test_a_bit_that_flips_anywhere_is_found(tmp_path: Path, name: str) -> None:
+    bank = build_bank(Tiny(ROWS * 50), SIZE, tmp_path)
+    path = bank.path / name
+    size = path.stat().st_size
+    for position in (0, size // 3, size - 1):
+        flip(path, position)
+        where = rf"{name} \(rows {256 * (position >= 256 * 64)} to {255 if position < 256 * 64 else 399}\)"
+        with pytest.raises(ValueError, match=where if name == "images.u8" else rf"{name} changed after"):
+            Bank.open(bank.path).check()
+        flip(path, position)
+        Bank.open(bank.path).check()
+
+
+def test_a_changed_checksum_and_a_missing_file_are_found(tmp_path: Path) -> None:
+    bank = build_bank(Tiny(), SIZE, tmp_path)
+    (bank.path / "test.csv").rename(bank.path / "elsewhere")
+    with pytest.raises(ValueError, match=r"test\.csv is missing"):
+        bank.check()
+    (bank.path / "elsewhere").rename(bank.path / "test.csv")
+    bank.check()
+    edit(bank.path / "bank.json", lambda about: about["files"].update({"test.csv": "0"}))
+    with pytest.raises(ValueError, match=r"bank\.json was changed"):
+        Bank.open(bank.path).check()
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files that checks read."""
+    files: list[Path] = []
+    monkeypatch.setattr(bank_module, "sha256_of", lambda path, *part: (files.append(path), sha256_of(path, *part))[1])
+    return files
+
+
+def test_a_checked_bank_is_not_read_again_until_it_or_its_stamp_changes_or_it_is_copied(
+    tmp_path: Path, read: list[Path]
+) -> None:
+    bank = build_bank(Tiny(), SIZE, tmp_path / "a")
+    read.clear()
+    Bank.open(bank.path).check()
+    assert read == []
+    os.utime(bank.path / "test.csv")
+    Bank.open(bank.path).check()
+    assert len(read) == 3
+    for content in ("", "\0\0\0", "[]", '{"content": 3, "files": null}'):
+        (bank.path / "checked.json").write_text(content)
+        read.clear()
+        bank.check()
+        bank.check()
+        assert len(read) == 3
+    Bank.open(shutil.copytree(bank.path, tmp_path / "b")).check()
+    assert len(read) == 6
+
+
+def test_where_no_stamp_can_be_written_each_check_reads_everything(
+    tmp_path: Path, read: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bank = build_bank(Tiny(), SIZE, tmp_path)
+    (bank.path / "checked.json").unlink()
+    read_only = OSError(errno.EROFS, "Read-only file system")
+    monkeypatch.setattr(bank_module, "write_text", lambda *_: (_ for _ in ()).throw(read_only))
+    read.clear()
+    bank.check()
+    bank.check()
+    assert len(read) == 6
+    assert sorted(path.name for path in bank.path.iterdir()) == sorted(FILES)
