@@ -177,4 +177,4 @@ def status(folder: Path, trials: int) -> None:
     """Read the folder, as `fmim status` does."""
     from fmim.terminal.status import StudyStatus
 
-    assert StudyStatus.of(folder / "study").progress.done > 0.99 * large_plan(trials).trials
+    assert StudyStatus(folder / "study").progress.done > 0.99 * large_plan(trials).trials

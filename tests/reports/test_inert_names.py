@@ -104,7 +104,7 @@ def test_a_terminal_shows_names_as_they_are(fmim_here: Program, tmp_path: Path) 
     arm = json.loads((out / "study.json").read_text())["arms"][0]
     edit(out / "study.json", arms=[arm | {"label": "[/] \x1b[31m[red]x[/]"}])
     console = TextConsole(file=io.StringIO(), width=200, force_terminal=True)
-    console.show(StudyStatus.of(out).shown)
+    console.show(StudyStatus(out).shown)
     assert "\n[/] �[31m[red]x[/]" in console.file.getvalue()  # type: ignore[attr-defined]
     study = "from fmim import catalogue\nSTUDY = catalogue.find('margin_sensitivity').model_copy(update="
     study += "{'name': 'nasty', 'question': '[/] [bold]\\x1b[2J'})\n"

@@ -125,9 +125,9 @@ def status(
     if watch:
         watch_status(folder, TextConsole())
     elif as_json:
-        print(StudyStatus.of(folder).as_json)
+        print(StudyStatus(folder).as_json)
     else:
-        TextConsole().show(StudyStatus.of(folder).shown)
+        TextConsole().show(StudyStatus(folder).shown)
 
 
 def report(out: StudyFolder) -> None:

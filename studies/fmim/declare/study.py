@@ -191,13 +191,8 @@ def check_changes(study: Study, changes: Sequence[Assignment]) -> None:
     for path, value in changes:
         for arm in study.arms:
             taken = {name for name, _ in arm.settings} | {parameter.path for parameter in arm.space.parameters}
-            if met := [name for name in taken if _overlap(name, path)]:
+            if met := [name for name in taken if f"{name}.".startswith(f"{path}.") or path.startswith(f"{name}.")]:
                 raise ValueError(
                     f"--set {path}={value}: arm {arm.name!r} of study {study.name!r} sets {met[0]} itself; change the "
                     "study's arms instead"
                 )
-
-
-def _overlap(one: str, other: str) -> bool:
-    """Look whether two dotted names are the same field, or one lies within the other."""
-    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")

@@ -25,35 +25,31 @@ class PlannedReference:
     train: TrainConfig
 
 
-Training = tuple[Arm, TrainConfig]
-
-
-def references_of(trainings: Iterable[Training], replicates_of: Callable[[Arm], int]) -> list[PlannedReference]:
+def references_of(
+    trainings: Iterable[tuple[Arm, TrainConfig]], replicates_of: Callable[[Arm], int]
+) -> list[PlannedReference]:
     """Return every kind of reference, once for trainings of tested arms that are alike in all that it depends on.
 
     One that depends on the seed has as many replicates as the arms beside it have at most, any other has one.
     """
-    tested = [(arm, config) for arm, config in trainings if replicates_of(arm)]
-    return [planned for kind in REFERENCES.kinds() for planned in _of_kind(kind, tested, replicates_of)]
-
-
-def _of_kind(kind: str, trainings: Iterable[Training], replicates_of: Callable[[Arm], int]) -> list[PlannedReference]:
-    reference = REFERENCES.make({"kind": kind})
-    alike: dict[str, list[Training]] = {}
-    for arm, config in trainings:
-        alike.setdefault(fingerprint(reference.settings(config)), []).append((arm, config))
-    arms_of = [list(dict.fromkeys(arm for arm, _ in group)) for group in alike.values()]
-    several, words, found = len(alike) > 1, _told_apart(arms_of), []
-    for number, (group, arms) in enumerate(zip(alike.values(), arms_of, strict=True), start=1):
-        _, train = group[0]
-        entry = ReferenceEntry(
-            name=f"reference.{kind}.{number}" if several else f"reference.{kind}",
-            label=f"{reference.label(train)} ({words[number - 1]})" if several else reference.label(train),
-            about=reference.about(train),
-            arms=[arm.name for arm in arms],
-            replicates=max(map(replicates_of, arms)) if reference.seeded else 1,
-        )
-        found.append(PlannedReference(entry, reference, train))
+    tested, found = [(arm, config) for arm, config in trainings if replicates_of(arm)], []
+    for kind in REFERENCES.kinds():
+        reference = REFERENCES.make({"kind": kind})
+        alike: dict[str, list[tuple[Arm, TrainConfig]]] = {}
+        for arm, config in tested:
+            alike.setdefault(fingerprint(reference.settings(config)), []).append((arm, config))
+        arms_of = [list(dict.fromkeys(arm for arm, _ in group)) for group in alike.values()]
+        several, words = len(alike) > 1, _told_apart(arms_of)
+        for number, (group, arms) in enumerate(zip(alike.values(), arms_of, strict=True), start=1):
+            _, train = group[0]
+            entry = ReferenceEntry(
+                name=f"reference.{kind}.{number}" if several else f"reference.{kind}",
+                label=f"{reference.label(train)} ({words[number - 1]})" if several else reference.label(train),
+                about=reference.about(train),
+                arms=[arm.name for arm in arms],
+                replicates=max(map(replicates_of, arms)) if reference.seeded else 1,
+            )
+            found.append(PlannedReference(entry, reference, train))
     return found
 
 

@@ -148,49 +148,35 @@ def _reused(checked: CheckedPlan, setup: Setup) -> Reused:
     return reused_before(checked.plan, checked.source, setup.banks, setup.studies, setup.reuse)
 
 
-QUICK = "AdaTriplet with AutoMargin against grid search on the quick phantom, mAP, ten seeds"
-ASSUMED = {"quick": (Variances(seed=0.027**2, subject=50 * 0.004**2, subjects=50), QUICK)}
-"""By preset, how a difference is assumed to vary before a run has shown it, and on what that was measured.
+ASSUMED = Variances(seed=0.027**2, subject=50 * 0.004**2, subjects=50)
+"""How a difference is assumed to vary in the preset `quick` before a run has shown it.
 
-Where there is none, nothing is assumed: another network and other images vary otherwise.
+Of others nothing is assumed: another network and other images vary otherwise.
 """
+MEASURED_ON = "AdaTriplet with AutoMargin against grid search on the quick phantom, mAP, ten seeds"
 
 
 def power_lines(plan: Plan, out: Path) -> list[str]:
     """Say what the planned seeds can show, by the spread of an earlier run in `out`, else by the assumed one."""
+    preset, seeds, margin = plan.preset, plan.compared_replicates, plan.study.equivalence_margin
     if not plan.study.comparison_pairs:
         return []
-    if plan.compared_replicates < 2:
+    if seeds < 2:
         return ["power: fewer than two seeds show nothing of others, so no comparison has an answer"]
-    return _measured(plan, out) or [_assumed(plan)]
-
-
-def _measured(plan: Plan, out: Path) -> list[str]:
-    """Say it for each comparison that an earlier run of the study and preset has measured."""
-    if not study_path(out).is_file():
-        return []
-    results = read_results(out)
-    if results.study.preset != plan.preset.name:
-        return []
-    found = []
-    for one in comparisons(results):
-        power = one.variances and power_of(one.variances, plan.compared_replicates, plan.study.equivalence_margin)
-        if power:
-            found.append(f"power, measured in {out.name}, {one.heading}: {power_sentence(power, one.over)}")
-    return found
-
-
-def _assumed(plan: Plan) -> str:
-    preset = plan.preset
-    if preset.changed or preset.name not in ASSUMED:
+    results, measured = read_results(out) if study_path(out).is_file() else None, []
+    for one in comparisons(results) if results and results.study.preset == preset.name else ():
+        if power := one.variances and power_of(one.variances, seeds, margin):
+            measured.append(f"power, measured in {out.name}, {one.heading}: {power_sentence(power, one.over)}")
+    if measured:
+        return measured
+    if preset.changed or preset.name != "quick":
         which = f"a changed preset {preset.name}" if preset.changed else f"preset {preset.name}"
-        return (
+        return [
             f"power: nothing is assumed of how differences vary with {which}; once a run of it is in --out, the plan "
             "says what its seeds can show"
-        )
-    variances, source = ASSUMED[preset.name]
-    power = power_of(variances, plan.compared_replicates, plan.study.equivalence_margin)
-    return f"power, assumed from {source}: {power_sentence(power, 'seeds and subjects')}"
+        ]
+    power = power_of(ASSUMED, seeds, margin)
+    return [f"power, assumed from {MEASURED_ON}: {power_sentence(power, 'seeds and subjects')}"]
 
 
 TIMED = ("start-up, s", "step, ms", "evaluation, ms an image", "memory, GB")
@@ -209,12 +195,6 @@ def predict_here(plan: Plan, setup: Setup, console: TextConsole) -> CalibrationF
         checking_s = time.perf_counter() - begun
         show_plan(checked, setup, console)
         prediction = predict(checked, setup, display, cluster, checking_s)
-    _show_prediction(checked.plan, prediction, console)
-    return prediction
-
-
-def _show_prediction(plan: Plan, prediction: CalibrationFile, console: TextConsole) -> None:
-    """Print what was timed, and what follows from it."""
     found = prediction.forecast
     rows = [
         (
@@ -227,10 +207,11 @@ def _show_prediction(plan: Plan, prediction: CalibrationFile, console: TextConso
         for key, timing in prediction.calibration["timings"].items()
     ]
     console.show(TextTable(("training (loss, margins, model)", *TIMED), rows, frozenset(TIMED)))
-    about = "" if plan.exact and not found.reused else "about "
+    about = "" if checked.plan.exact and not found.reused else "about "
     besides = f" ({found.reused} more are reused)" if found.reused else ""
     console.say(
         f"predicted from {prediction.calibration['trials']} short trials: {duration(found.wall_s)} for "
         f"{about}{found.trials} trials{besides}, {prediction.slots} at once; {found.device_seconds / 3600:.3g} "
         f"device-hours; at most {found.peak_memory / 1e9:.2f} GB of memory a trial"
     )
+    return prediction

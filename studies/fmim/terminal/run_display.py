@@ -17,7 +17,7 @@ from fmim.runner.schedule.progress import StudyProgress
 from fmim.terminal.status import arms_of, in_one_line, running_of
 from fmim_reports.parts.comparisons.words import plain_sentences
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import ArmSummary, Estimate, arm_summaries
+from fmim_reports.reading.summary import arm_summaries
 from fmim_reports.writing.captions import chosen_word
 from fmim_reports.writing.formats import NOTHING, configuration_text, in_percent, mean_se_text
 
@@ -128,7 +128,12 @@ NUMBERS = ("validation", "test", "N_s")
 
 def show_results(results: Results, console: TextConsole) -> None:
     """Print the arms, and the answer of each comparison."""
-    rows = [_row(arm) for arm in arm_summaries(results)]
+    rows = []
+    for arm in arm_summaries(results):
+        validation = in_percent(arm.validation.stat.mean) if arm.validation.stat.n else NOTHING
+        missing = "" if arm.test.complete else f" ({arm.test.n_text} seeds)"  # 81.30 ± 0.42 (4 of 5 seeds)
+        test = (mean_se_text(arm.test.stat) if arm.test.stat.n else NOTHING) + missing
+        rows.append((arm.label, configuration_text(arm.configuration), validation, test, str(arm.cost.n_s)))
     columns = ("arm", chosen_word(results), *NUMBERS)
     console.show(TextTable(columns, rows, frozenset(NUMBERS)))
     what = f"{results.metric.label}, %: validation is the mean over folds, test the mean ± SE over fresh seeds"
@@ -147,14 +152,3 @@ def show_next(out: Path, console: TextConsole) -> None:
     }
     for command, what in steps.items():
         console.say(f"{what}: {command}")
-
-
-def _row(arm: ArmSummary) -> tuple[str, ...]:
-    validation = in_percent(arm.validation.stat.mean) if arm.validation.stat.n else NOTHING
-    return (arm.label, configuration_text(arm.configuration), validation, _test(arm.test), str(arm.cost.n_s))
-
-
-def _test(found: Estimate) -> str:
-    """Write `81.30 ± 0.42`; of seeds that are missing it is said how many there are."""
-    missing = "" if found.complete else f" ({found.n_text} seeds)"
-    return (mean_se_text(found.stat) if found.stat.n else NOTHING) + missing

@@ -6,10 +6,8 @@ import json
 import math
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.live import Live
@@ -21,7 +19,6 @@ from fmim.runner.schedule.progress import ArmProgress, StudyProgress
 from fmim.runner.search.selection import Outcome
 from fmim_core.records import (
     Damaged,
-    FixedSelection,
     ProgressFile,
     SelectionFile,
     StudyFile,
@@ -81,51 +78,32 @@ WATCHED_EVERY_S = 2.0
 READING_SHARE = 5.0  # pauses are so many times as long as reading the records takes
 
 
-@dataclass(frozen=True)
 class StudyStatus:
     """The progress of a study now.
 
     owner: the process that runs it; None where none does. command: goes on with it, where that is known.
+
+    Raises:
+        ValueError: a document or record cannot be read.
     """
 
-    out: Path
-    study: StudyFile
-    progress: StudyProgress
-    failed: int
-    selected: dict[str, FixedSelection]
-    owner: str | None
-    command: str | None
-    seconds_left: float | None
-
-    @classmethod
-    def of(cls, out: Path) -> StudyStatus:
-        """Return that of a study's folder.
-
-        Raises:
-            ValueError: a document or record cannot be read.
-        """
-        study, running_in, written = StudyFile.read(study_path(out)), owner(out), None
+    def __init__(self, out: Path) -> None:
+        self.out, self.study, self.owner, written = out, StudyFile.read(study_path(out)), owner(out), None
         with suppress(Damaged, FileNotFoundError):  # it is written again when the study runs
             written = ProgressFile.read(progress_path(out))
         lengths, reused = (written.lengths, written.reused) if written else ({}, {})
-        progress, failed = StudyProgress(study, lengths, study.executions[-1].slots, reused), 0
+        self.progress = StudyProgress(self.study, lengths, self.study.executions[-1].slots, reused)
+        self.failed = 0
         for outcome in map(Outcome.of, read_records(out)):
-            failed += outcome.status == "failed"
-            if running_in or outcome.final:  # a failed one runs again when the study goes on
-                progress.count(outcome)
-        if running_in and written:
-            progress.running |= {one.trial: one for one in written.running}
+            self.failed += outcome.status == "failed"
+            if self.owner or outcome.final:  # a failed one runs again when the study goes on
+                self.progress.count(outcome)
+        if self.owner and written:
+            self.progress.running |= {one.trial: one for one in written.running}
         selection = out / "selection.json"
-        return cls(
-            out=out,
-            study=study,
-            progress=progress,
-            failed=failed,
-            selected=dict(SelectionFile.read(selection).arms) if selection.exists() else {},
-            owner=running_in,
-            command=written.command if written else None,
-            seconds_left=progress.seconds_left(datetime.now(UTC)),
-        )
+        self.selected = dict(SelectionFile.read(selection).arms) if selection.exists() else {}
+        self.command = written.command if written else None
+        self.seconds_left = self.progress.seconds_left(datetime.now(UTC))
 
     @property
     def complete(self) -> bool:
@@ -170,7 +148,21 @@ class StudyStatus:
     @property
     def as_json(self) -> str:
         """The status for programs; the guide says what the fields are."""
-        progress = self.progress
+        progress, arms = self.progress, []
+        for arm in progress.arms.values():
+            selected = self.selected.get(arm.name)
+            arms.append(
+                {
+                    "name": arm.name,
+                    "label": arm.label,
+                    "reference": arm.reference,
+                    "planned": arm.total,
+                    "statuses": dict(arm.statuses),
+                    "best_of_a_fold": arm.best,
+                    "selected": selected and selected.configuration,
+                    "selected_score": selected and selected.score,
+                }
+            )
         fields = {
             "study": self.study.study,
             "preset": self.study.preset,
@@ -187,23 +179,10 @@ class StudyStatus:
             "seconds_left": self.seconds_left,
             "command": self.command,
             "metric": progress.metric.name,
-            "arms": [self._arm_fields(arm) for arm in progress.arms.values()],
+            "arms": arms,
             "running": [one.model_dump(mode="json") for one in progress.running.values()],
         }
         return json.dumps(fields, indent=1, ensure_ascii=False)
-
-    def _arm_fields(self, arm: ArmProgress) -> dict[str, Any]:
-        one = self.selected.get(arm.name)
-        return {
-            "name": arm.name,
-            "label": arm.label,
-            "reference": arm.reference,
-            "planned": arm.total,
-            "statuses": dict(arm.statuses),
-            "best_of_a_fold": arm.best,
-            "selected": None if one is None else one.configuration,
-            "selected_score": None if one is None else one.score,
-        }
 
 
 def watch_status(out: Path, console: TextConsole) -> None:
@@ -211,7 +190,7 @@ def watch_status(out: Path, console: TextConsole) -> None:
     with suppress(KeyboardInterrupt), Live(console=console, auto_refresh=False) as live:
         while True:
             begun = time.monotonic()
-            status = StudyStatus.of(out)
+            status = StudyStatus(out)
             live.update(status.shown, refresh=True)
             if status.owner is None:
                 return

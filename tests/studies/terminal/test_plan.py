@@ -8,7 +8,7 @@ from pathlib import Path
 from fmim import catalogue
 from fmim.declare.study import with_changes
 from fmim.plan import Plan
-from fmim.terminal.plan import ASSUMED, power_lines
+from fmim.terminal.plan import MEASURED_ON, power_lines
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.words import power_sentence
 from fmim_reports.reading.results import read_results
@@ -24,9 +24,8 @@ def plan(preset: str = "quick", replicates: int = 5) -> Plan:
 
 def test_before_a_run_a_plan_goes_by_the_declared_spread(tmp_path: Path) -> None:
     (line,) = power_lines(plan(), tmp_path)
-    _, source = ASSUMED["quick"]
     found = power_of(Variances(0.027**2, 50 * 0.004**2, subjects=50), 5, 0.01)
-    assert line == f"power, assumed from {source}: {power_sentence(found, 'seeds and subjects')}"
+    assert line == f"power, assumed from {MEASURED_ON}: {power_sentence(found, 'seeds and subjects')}"
     assert "two equal arms are found equivalent with a probability of 0.2 %" in line
     assert "no number of seeds is enough for 80 %, since these subjects alone leave an SE of 0.40 percentage" in line
 

@@ -46,13 +46,13 @@ def out(tmp_path: Path) -> Path:
 def text_of(out: Path, width: int = 200) -> str:
     text = io.StringIO()
     console = TextConsole(width=width, force_terminal=True, color_system=None, file=text)
-    console.show(StudyStatus.of(out).shown)
+    console.show(StudyStatus(out).shown)
     return text.getvalue()
 
 
 def test_nobody_runs_it(out: Path) -> None:
     """The failed one and both missing ones are left: each of 12 s, two at once."""
-    status = StudyStatus.of(out)
+    status = StudyStatus(out)
     assert (status.owner, status.progress.running, status.failed) == (None, {}, 1)
     assert (status.progress.done, status.progress.total) == (25, 28)
     assert status.seconds_left == pytest.approx(24)
@@ -61,7 +61,7 @@ def test_nobody_runs_it(out: Path) -> None:
 
 def test_a_process_runs_it(out: Path) -> None:
     with locked(out):
-        fields = json.loads(StudyStatus.of(out).as_json)
+        fields = json.loads(StudyStatus(out).as_json)
         text = text_of(out)
     assert fields["process"].startswith(f"process {os.getpid()} on ")
     assert fields["trials"] == {"over": 26, "planned": 28, "failed": 1, "reused": 0, "to_reuse": 0}
@@ -84,7 +84,7 @@ def test_what_takes_the_record_of_an_equal_trial_is_counted_and_takes_no_time(ou
     edit(record_path(out, "triplet_automargin.c00.seed0"), reused_from=origin | {"taken_over_at": now()})
     edit(progress_path(out), reused={"triplet_automargin": {"search": 0, "replicate": 2}})
     with locked(out):
-        fields = json.loads(StudyStatus.of(out).as_json)
+        fields = json.loads(StudyStatus(out).as_json)
         text = text_of(out)
     assert fields["trials"] == {"over": 26, "planned": 28, "failed": 1, "reused": 1, "to_reuse": 1}
     assert fields["seconds_left"] == pytest.approx(4, abs=0.5)  # of what runs, two of six epochs

@@ -160,5 +160,5 @@ def test_what_is_read_of_a_folder_keeps_other_splits_apart(tiny_bank: Bank, tmp_
     assert len(results.every_trial) == len(simulation.records)
     assert results.problems == ()
     assert all(len(results.of(one.name, "replicate")) == 3 for one in results.arms)
-    progress = StudyStatus.of(tmp_path).progress
+    progress = StudyStatus(tmp_path).progress
     assert progress.done == progress.total == len(simulation.records)
