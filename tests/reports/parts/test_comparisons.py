@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from fmim_core.metric_names import METRICS
 from fmim_core.records import read_json
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.tables import compared_costs, paired_table, ratios_table
+from fmim_reports.parts.comparisons.words import comparison_details, plain_sentences
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import crossed_difference, equivalence, holm, paired_difference
 from fmim_reports.studies import contents_of
@@ -71,15 +73,12 @@ def test_p_values_are_corrected_by_holm_over_the_differences_and_over_the_equiva
     for pair, values in zip(PAIRS, (clear, near), strict=True):
         set_differences(out, pair, values)
     found = rows(paired_table(read_results(out)))
-    p, tost = (
-        [paired_difference(v, none).p for v in (clear, near)],
-        [equivalence(v, none, 0.01).p for v in (clear, near)],
-    )
-    for key, expected in {"p": p, "p_equivalence": tost}.items():
+    tested = {"p": paired_difference, "p_equivalence": partial(equivalence, margin=0.01)}
+    for key, test in tested.items():
+        expected = [test(values, none).p for values in (clear, near)]
         assert [float(row[key]) for row in found] == pytest.approx(expected)
         assert [float(row[f"{key}_holm"]) for row in found] == pytest.approx(holm(expected).adjusted)
-    third = ["adatriplet_automargin", "adatriplet_q1"]
-    edit(out / "study.json", comparisons=[*map(list, NAMES), third])
+    edit(out / "study.json", comparisons=[*map(list, NAMES), ["adatriplet_automargin", "adatriplet_q1"]])
     raw, adjusted = ([float(row[key]) for row in rows(paired_table(read_results(out)))] for key in ("p", "p_holm"))
     assert min(adjusted) == pytest.approx(3 * min(raw))
 
@@ -95,6 +94,9 @@ def test_an_arm_scored_on_another_task_is_compared_and_not_tested(out: Path) -> 
     assert first["difference"] == pytest.approx(0.005)
     assert second["p_holm"] == second["p"]  # alone in its family
     assert "AutoMargin” (chance mAP 10.00 %): scored on another task" in found.notes[1]
+    assert "this says nothing about the training" in plain_sentences(read_results(out))[0]
+    facts = dict(comparison_details(comparisons(read_results(out))[0]))
+    assert (facts["Test of the difference"][:10], "Power" in facts) == ("Not tested", False)
 
 
 def relabelled(out: Path) -> Path:

@@ -151,15 +151,6 @@ def test_arms_without_a_search_have_no_search_cost(tmp_path: Path) -> None:
     assert "Search cost" not in facts(out)
 
 
-def test_another_task_is_no_effect_of_training(out: Path) -> None:
-    for seed in range(5):
-        path = record(out, f"triplet_automargin.c00.seed{seed}")
-        metrics = json.loads(path.read_text())["metrics"]
-        edit(path, metrics={**metrics, "test": {**metrics["test"], "chance_mAP": 0.1}})
-    assert "), on a task of another difficulty, so this says nothing about the training, for 1/2" in said(out)
-    assert facts(out)["Test of the difference"].startswith("Not tested")
-
-
 def test_lower_is_better_where_the_metric_says_so(out: Path) -> None:
     set_differences(out, PAIR, [-0.05, -0.06, -0.05, -0.06, -0.05])
     (one,) = comparisons(read_results(out))
