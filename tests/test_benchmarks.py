@@ -15,7 +15,7 @@ import torch
 
 from tests.benchmarks import __main__ as program
 from tests.benchmarks import retrieval, scale, step
-from tests.benchmarks.entries import ENTRIES, Entry
+from tests.benchmarks.__main__ import ENTRIES, Entry
 from tests.benchmarks.measurement import Measurement, fastest
 
 CPU = torch.device("cpu")

@@ -17,7 +17,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,32 @@ from rich.table import Table
 
 from fmim.printing import TextConsole
 from fmim_core.records import now, write_json
-from tests.benchmarks.entries import ENTRIES, in_words
-from tests.benchmarks.measurement import Measurement
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A module beside this one with `measure(device)`, which returns or yields its measurements; none of some devices.
+
+    seconds: about, on the CPU of a machine of 2 cores with nothing else to do, of the whole entry and of the quick one;
+    the program says at the end of each what it took. quick: the arguments of `measure` that make it quick.
+    """
+
+    seconds: float
+    quick_seconds: float
+    quick: Mapping[str, Any]
+
+
+ENTRIES: dict[str, Entry] = {  # in the order of the table
+    "imports": Entry(25, 10, {"repeats": 1}),
+    "bank": Entry(80, 15, {"count": 100, "repeats": 1}),
+    "loss": Entry(5, 1, {"repeats": 25}),
+    "step": Entry(40, 10, {"repeats": 1}),
+    "retrieval": Entry(180, 30, {"repeats": 2, "large_size": 20_000, "one_query_of": 10}),
+    "precision": Entry(25, 15, {"seeds": 2}),
+    "runner": Entry(90, 30, {"trials": 20}),
+    "scale": Entry(60, 20, {"trials": 2000}),
+    "quick": Entry(200, 60, {"preset": "smoke"}),
+}
 
 
 def main() -> int:
@@ -69,19 +93,26 @@ def main() -> int:
 
 def expected(names: Sequence[str], quick: bool) -> str:
     """How long the entries take on the CPU, one by one and together."""
-    seconds = {name: ENTRIES[name].expected(quick) for name in names}
+    seconds = {name: ENTRIES[name].quick_seconds if quick else ENTRIES[name].seconds for name in names}
     parts = ", ".join(f"{name} {in_words(taken)}" for name, taken in seconds.items())
     return f"On the CPU of a machine with 2 idle cores this takes {in_words(sum(seconds.values()))}: {parts}."
+
+
+def in_words(seconds: float) -> str:
+    """`about 40 s` or `about 12 min`."""
+    return f"about {max(1, round(seconds / 5)) * 5} s" if seconds < 90 else f"about {max(1, round(seconds / 60))} min"
 
 
 def run(name: str, device: str, report: dict[str, Any], quick: bool = False) -> Iterator[None]:
     """Add an entry's measurements to the report, one by one, and then what it failed with."""
     print(f"{name} on {device} ...", file=sys.stderr, flush=True)
-    smaller, begun = ENTRIES[name].arguments(quick), time.perf_counter()
+    smaller, begun = ENTRIES[name].quick if quick else {}, time.perf_counter()
+    less = f"quick: {'; '.join(f'{name} = {value}' for name, value in smaller.items())}" if smaller else ""
     try:
         measured = importlib.import_module(f"tests.benchmarks.{name}").measure(torch.device(device), **smaller)
         for measurement in measured:
-            report["measurements"].append({"device": device} | _with_note(measurement, smaller).to_json())
+            said = "; ".join(filter(None, (measurement.note, less)))
+            report["measurements"].append({"device": device} | replace(measurement, note=said).to_json())
             yield
     except Exception as error:
         traceback.print_exc()
@@ -89,12 +120,6 @@ def run(name: str, device: str, report: dict[str, Any], quick: bool = False) -> 
     report["seconds"].append({"entry": name, "device": device, "seconds": time.perf_counter() - begun})
     print(f"{name} on {device}: {report['seconds'][-1]['seconds']:.0f} s", file=sys.stderr, flush=True)
     yield
-
-
-def _with_note(measurement: Measurement, smaller: Mapping[str, Any]) -> Measurement:
-    """The same, with what was made smaller."""
-    said = "; ".join(f"{name} = {value}" for name, value in smaller.items())
-    return replace(measurement, note="; ".join(filter(None, (measurement.note, said and f"quick: {said}"))))
 
 
 def table(device: str, report: dict[str, Any]) -> Table:

@@ -29,7 +29,7 @@ from fmim_core.data.sets.base import FileSource
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.machine import cores
-from tests.benchmarks.measurement import Measurement, fastest, resident_mib
+from tests.benchmarks.measurement import Measurement, alone, fastest, resident_mib
 from tests.support.paths import REAL_DATA
 
 RADIOGRAPHS = REAL_DATA / "open_cxr" / "images"
@@ -152,13 +152,13 @@ def _second_start(table: Path, repeats: int) -> Measurement:
 
 def _memory(table: Path) -> Measurement:
     """Of a process of its own, above what it had before it built."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
-        before, peak = process.submit(_build_watched, table).result()
+    before, _, peak = alone(_build_watched, table)
     what, note = "peak memory of building, above what was there", f"{before:.2f} GiB were there"
     return Measurement("bank", what, peak - before, "1 GiB", PEAK_GIB, 1.0, note, unit="GiB")
 
 
-def _build_watched(table: Path) -> tuple[float, float]:
+def _build_watched(table: Path) -> float:
+    """Return the GiB that were there before."""
     before = resident_mib("VmRSS") / 2**10
     _build(table)
-    return before, resident_mib("VmHWM") / 2**10
+    return before

@@ -1,9 +1,11 @@
-"""What a benchmark says: one number beside another of the same run, their ratio, and the ratio that was asked for."""
+"""One number beside another of the same run, with their ratio and the ratio that was asked for; and how to measure."""
 
 from __future__ import annotations
 
+import multiprocessing
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -62,6 +64,18 @@ def resident_mib(what: Literal["VmRSS", "VmHWM"]) -> float:
     """This process's memory now (VmRSS) or at its peak (VmHWM), which getrusage mixes with its parent's; on Linux."""
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     return int(status.partition(f"{what}:")[2].split()[0]) / 2**10
+
+
+def alone(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float, float]:
+    """Call it in a new process; return its result, its seconds without the start, and the process's most GiB."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+        return process.submit(_watched, function, *arguments).result()
+
+
+def _watched(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float, float]:
+    begun = time.perf_counter()
+    result = function(*arguments)
+    return result, time.perf_counter() - begun, resident_mib("VmHWM") / 2**10
 
 
 def synchronise() -> None:

@@ -6,12 +6,8 @@ The first part has the size and the matches per query of ChestX-ray14's test set
 
 from __future__ import annotations
 
-import multiprocessing
-import resource
-import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -22,7 +18,7 @@ from pytorch_metric_learning.utils.inference import CustomKNN
 from sklearn.metrics import average_precision_score
 
 from fmim_core.metrics import retrieval
-from tests.benchmarks.measurement import Measurement, synchronise
+from tests.benchmarks.measurement import Measurement, alone, synchronise
 
 DIMENSIONS = 128
 LARGE = 100_000
@@ -134,8 +130,8 @@ def timed(function: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
 
 def _large(device: torch.device, size: int) -> Measurement:
     """Ten matches a query; on a CPU the memory of the whole process, libraries and embeddings included."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
-        seconds, gib = process.submit(_score_large, size, str(device), torch.get_num_threads()).result()
+    (seconds, of_gpu), _, of_process = alone(_score_large, size, str(device), torch.get_num_threads())
+    gib = of_process if device.type == "cpu" else of_gpu
     what = f"peak memory of {size:,} x {size:,}"
     return Measurement("retrieval", what, gib, "4 GiB", PEAK_GIB, 1.0, f"in {seconds:.1f} s", unit="GiB")
 
@@ -145,9 +141,4 @@ def _score_large(size: int, device: str, threads: int) -> tuple[float, float]:
     identities = np.arange(size) % max(1, size // 10)
     vectors = [side.to(device) for side in embeddings(identities, identities)]
     seconds, _ = timed(retrieval, *vectors, identities, identities)
-    return seconds, peak_gib() if device == "cpu" else torch.cuda.max_memory_allocated() / 2**30
-
-
-def peak_gib() -> float:
-    """Peak resident memory of this process; Linux counts it in KiB, macOS in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 2**30
+    return seconds, torch.cuda.max_memory_allocated() / 2**30

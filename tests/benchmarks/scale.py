@@ -6,14 +6,11 @@ Each is measured in a process of its own, so that its memory is its own, too.
 from __future__ import annotations
 
 import math
-import multiprocessing
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -28,7 +25,7 @@ from fmim_core.records import Cost, Metrics, Record
 from fmim_core.trial.spec import TrialSpec
 from fmim_spaces.domain import Choice, Space, Uniform
 from fmim_spaces.searchers import Random
-from tests.benchmarks.measurement import Measurement, resident_mib
+from tests.benchmarks.measurement import Measurement, alone
 from tests.support.documents import epoch_row, execution, fold_entry
 
 TRIALS = 10_000
@@ -63,18 +60,6 @@ def late_beside_early(seconds: list[float]) -> Measurement:
     what = f"the driver's CPU time for each of the last {tenth:,} trials"
     note = f"in all {sum(seconds):.1f} s, of which {seconds[0]:.1f} s before the first is over"
     return Measurement("scale", what, last / tenth, f"an early {tenth:,}", first / tenth, FLAT, note)
-
-
-def alone(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float, float]:
-    """Call it in a new process; return its result, its seconds without the start, and the process's most GiB."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
-        return process.submit(_watched, function, *arguments).result()
-
-
-def _watched(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float, float]:
-    begun = time.perf_counter()
-    result = function(*arguments)
-    return result, time.perf_counter() - begun, resident_mib("VmHWM") / 2**10
 
 
 def large_plan(trials: int) -> Plan:
