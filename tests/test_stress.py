@@ -12,7 +12,7 @@ import pytest
 
 from tests.stress import __main__ as program
 from tests.stress import fuzz
-from tests.stress.guarded import Wrong, refuses
+from tests.stress.odd_inputs import Wrong, refuses
 from tests.stress.outcome import Outcome
 
 

@@ -34,8 +34,7 @@ from fmim_core.records import (
 )
 from fmim_reports.build import build_report, write_tables
 from fmim_reports.reading.results import read_results
-from tests.stress.drawing import NUMBERS, TEXTS, Draw, harmed, says_what, texts
-from tests.stress.guarded import Wrong, refuses
+from tests.stress.odd_inputs import NUMBERS, TEXTS, Draw, Wrong, harmed, refuses, says_what, texts
 from tests.stress.outcome import Outcome
 from tests.support.factories import CALIBRATION, make_out
 from tests.support.manifests import GOOD_ROWS, folder_of
