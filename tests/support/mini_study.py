@@ -20,8 +20,8 @@ from fmim.runner.folder.study_file import write_study
 from fmim.runner.run import run_plan
 from fmim.runner.search.selection import given
 from fmim.runner.setup import Setup
-from fmim.runner.tracking.address import ARTIFACTS, TrackingAddress
-from fmim.runner.tracking.database import prepare
+from fmim.runner.tracking.address import ARTIFACTS
+from fmim.runner.tracking.client import prepare
 from fmim.terminal.run_display import RunDisplay
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.sets.phantom_config import PhantomConfig
@@ -151,5 +151,5 @@ def tracked_in(folder: Path) -> str:
 def _empty() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "mlflow.db")
-        prepare(TrackingAddress.of(f"sqlite:///{path}"), print)
+        prepare(path, False, print)
         return path.read_bytes()

@@ -14,8 +14,8 @@ from typing import Any
 from fmim.declare import Arm, Study
 from fmim.plan import Plan
 from fmim.runner.backends.backend import TrialSource
-from fmim.runner.reuse.earlier import EarlierTrials
-from fmim.runner.reuse.shared import SharedRecords
+from fmim.runner.reuse.equal_trials import EarlierTrials
+from fmim.runner.reuse.shared_records import SharedRecords
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.search.selection import Outcome
 from fmim_core.data.bank.bank import Bank

@@ -67,8 +67,7 @@ def describe(
     seed: Seed = 0,
 ) -> None:
     """The paper's tables of a data set: images, subjects, gallery, queries by year; exit code 0 whatever it finds."""
-    from fmim.data.inspection import refuse_existing, write_sheet
-    from fmim.data.show import as_json, show_description
+    from fmim.data.show import as_json, refuse_existing, show_description, write_sheet
 
     if sheet is not None and metadata_only:
         raise ValueError("--sheet shows images, and --metadata-only looks for none: leave one of them out")
@@ -95,8 +94,7 @@ def check(
     seed: Seed = 0,
 ) -> None:
     """Every problem at once, each image decoded and compared. Exit code 2 where an error is found, else 0."""
-    from fmim.data.inspection import check_files, refuse_existing, write_findings
-    from fmim.data.show import show_findings
+    from fmim.data.show import check_files, refuse_existing, show_findings, write_findings
 
     console = TextConsole()
     refuse_existing("--csv", csv)
@@ -153,8 +151,7 @@ def manifest(
     out: Annotated[Path, typer.Option("--out", help="CSV file in a folder that holds the images, e.g. DIR/mine.csv.")],
 ) -> None:
     """A table of those images of a named data set that are there: a part of it, to edit and use as one's own."""
-    from fmim.data.inspection import refuse_existing
-    from fmim.data.show import show_manifest
+    from fmim.data.show import refuse_existing, show_manifest
     from fmim.data.sources import find_listing
     from fmim_core.data.sets.base import DATA_SETS, manifest_of
     from fmim_core.records import write_text

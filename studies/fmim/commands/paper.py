@@ -156,7 +156,7 @@ class Paper:
 
 def _trials(options: Options) -> tuple[int, int | None]:
     """All trials of a study, and the most that are reused; None while that is not known of other studies' trials."""
-    from fmim.runner.reuse.preview import reused_before
+    from fmim.runner.reuse.equal_trials import reused_before
     from fmim.runner.run import check_plan
 
     setup = options.setup

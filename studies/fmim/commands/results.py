@@ -84,8 +84,8 @@ def embed(
     from fmim.runner.folder.study_folder import find_replicate
 
     replicate = find_replicate(out, arm, seed)
-    from fmim.matching.files import check_embeddings_file, write_embeddings
     from fmim.matching.images import images_at
+    from fmim.matching.output import check_embeddings_file, write_embeddings
 
     check_embeddings_file(to)
     images = images_at(table, replicate.study, data_root, side or "")
@@ -136,8 +136,7 @@ def match(
     asked, searched = matched_images(query, gallery, replicate.study, data_root, side or "", split, all_images)
     console = TextConsole()
     from fmim.matching.model import load_replicate
-    from fmim.matching.sheet import write_matches
-    from fmim.matching.show import show_ranking
+    from fmim.matching.output import show_ranking, write_matches
 
     model = load_replicate(replicate, device)
     with ProgressBar(f"embedding queries and {gallery}", console) as progress:
@@ -158,7 +157,7 @@ def mirror(
     """Bring MLflow up to date from the records of a study that nobody runs now; nothing is written twice."""
     study = StudyFile.read(study_path(study_folder(out)))
     address = TrackingAddress.of_study(out, study) if tracking_uri is None else TrackingAddress.of(tracking_uri)
-    from fmim.runner.tracking.mirror import mirror_study
+    from fmim.runner.tracking.tracker import mirror_study
 
     if not mirror_study(out, study, address, TextConsole().say):
         raise typer.Exit(SOME_FAILED)

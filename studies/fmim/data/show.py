@@ -1,19 +1,25 @@
-"""Output of the `fmim data` commands."""
+"""Output of the `fmim data` commands, on the screen and in files."""
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import asdict
 from pathlib import Path
 
+import pandas as pd
+
 from fmim.data.sources import PHANTOM
-from fmim.printing import TextConsole, TextTable
+from fmim.printing import ProgressBar, TextConsole, TextTable
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.describe import Counts, describe
 from fmim_core.data.image_set import Protocol, protocol_of
+from fmim_core.data.images.check import check_images, unnamed_images
+from fmim_core.data.images.sheet import contact_rows, contact_sheet
 from fmim_core.data.sets.base import DATA_SETS, Listing
 from fmim_core.data.tables.findings import MAX_SHOWN, Findings
 from fmim_core.metric_names import INTERVALS, Interval
+from fmim_core.records import in_csv, write_bytes, write_text
 
 COLORS = {"error": "red", "warning": "yellow", "note": "blue"}
 
@@ -151,3 +157,39 @@ def show_manifest(listing: Listing, out: Path, count: int, console: TextConsole)
         console.say(
             f"{settings}: {description.name} sets this, the manifest does not, unless a {out.stem}.toml beside it does"
         )
+
+
+def check_files(listing: Listing, console: TextConsole) -> None:
+    """Add to the findings what the images themselves tell, and which image files beside a manifest it does not name."""
+    with ProgressBar(f"checking {listing.description.name}", console) as progress:
+        check_images(listing.index, listing.rows(), listing.read, listing.findings, progress)
+    if listing.written_by_user:
+        unnamed_images(listing.root, listing.paths, listing.findings)
+
+
+def refuse_existing(option: str, path: Path | None) -> None:
+    """Raise a `ValueError` where there is something at the path already: nothing of the user's is overwritten."""
+    if path is not None and path.exists():
+        raise ValueError(f"{option} {path} is there already, and nothing is overwritten: give another name or move it")
+
+
+def write_findings(findings: Findings, path: Path) -> None:
+    """Write a CSV table with one row for each place of each finding: severity, problem, place."""
+    rows = [(found.severity, in_csv(found.what), in_csv(place)) for found in findings for place in found.places]
+    table = pd.DataFrame(rows, columns=["severity", "problem", "place"])
+    write_text(path, table.to_csv(index=False, lineterminator="\n"))
+
+
+def write_sheet(listing: Listing, path: Path) -> None:
+    """Draw the contact sheet as a PNG file.
+
+    Raises:
+        ValueError: there is no image to show.
+    """
+    rows = contact_rows(listing.index, listing.rows(), listing.read, listing.mirror_right)
+    subjects = len({row.head.text[0] for row in rows})
+    of = listing.index["subject"].nunique()
+    title = f"{listing.description.name}: {subjects} of {of} subjects over their visits"
+    content = io.BytesIO()
+    contact_sheet(title, rows).save(content, "PNG")
+    write_bytes(path, content.getvalue())

@@ -13,8 +13,7 @@ from fmim.plan.workload import Work, Workload
 from fmim.runner.backends.ray_cluster import RayCluster
 from fmim.runner.calibrate import Calibration, calibrate, training_key
 from fmim.runner.folder.outcomes import set_damaged_forecast_aside
-from fmim.runner.reuse.earlier import EarlierTrials, earlier_trials
-from fmim.runner.reuse.preview import EqualTrials
+from fmim.runner.reuse.equal_trials import EarlierTrials, EqualTrials, earlier_trials
 from fmim.runner.run import CheckedPlan, RunObserver, open_backend
 from fmim.runner.schedule.progress import shared_out
 from fmim.runner.setup import Setup

@@ -23,9 +23,8 @@ from fmim.runner.folder.locks import locked, move_aside
 from fmim.runner.folder.outcomes import outcomes_of_plan, set_damaged_forecast_aside
 from fmim.runner.folder.overview import update_overview
 from fmim.runner.folder.study_file import end_execution, write_shown_images, write_study, write_surfaces
-from fmim.runner.reuse.earlier import earlier_trials
-from fmim.runner.reuse.preview import EqualTrials
-from fmim.runner.reuse.shared import SharedRecords
+from fmim.runner.reuse.equal_trials import EqualTrials, earlier_trials
+from fmim.runner.reuse.shared_records import SharedRecords
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.schedule.progress import StudyProgress
 from fmim.runner.search.selection import Outcome

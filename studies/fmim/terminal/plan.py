@@ -12,7 +12,7 @@ from fmim.plan.workload import Workload
 from fmim.printing import TextConsole, TextTable
 from fmim.runner.backends.ray_cluster import cluster_for
 from fmim.runner.forecast import predict
-from fmim.runner.reuse.preview import Reused, reused_before
+from fmim.runner.reuse.equal_trials import Reused, reused_before
 from fmim.runner.run import CheckedPlan, check_plan
 from fmim.runner.setup import Setup
 from fmim.terminal.run_display import RunDisplay

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from fmim.matching.images import GivenImages
-from fmim.matching.ranking import Ranking, rank_gallery
+from fmim.matching.model import Ranking, rank_gallery
 from fmim_core.metrics import score_queries
 
 

@@ -10,8 +10,8 @@ import pytest
 from PIL import ImageColor
 
 from fmim.matching.images import GivenImages
-from fmim.matching.ranking import Ranking
-from fmim.matching.sheet import COLUMNS, QUERY, match_sheet
+from fmim.matching.model import Ranking
+from fmim.matching.output import COLUMNS, QUERY, match_sheet
 from fmim_core.data.images.sheet import FRAME, GAP, LINE, MATCH, TILE, TITLE, wrapped
 
 LEFT, HEIGHT = 2 * GAP + QUERY, TILE + 3 * LINE + GAP  # of the first candidate; of a line of them

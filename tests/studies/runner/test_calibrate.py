@@ -15,7 +15,7 @@ from fmim.printing import TextConsole
 from fmim.runner import calibrate as calibration_module
 from fmim.runner.calibrate import Calibration, Probes, Timing, timing_of, training_key
 from fmim.runner.forecast import forecast
-from fmim.runner.reuse.earlier import EarlierTrials
+from fmim.runner.reuse.equal_trials import EarlierTrials
 from fmim.runner.search.tpe import TPE
 from fmim.terminal.plan import predict_here
 from fmim_core.data.bank.bank import Bank

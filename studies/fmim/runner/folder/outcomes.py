@@ -9,8 +9,7 @@ from typing import Any
 
 from fmim.plan import Plan
 from fmim.runner.folder.study_file import new_study, read_study
-from fmim.runner.search.proposals import Proposals, proposals_path
-from fmim.runner.search.proposed_again import proposed_again
+from fmim.runner.search.arm_search import Proposals, proposals_path, proposed_again
 from fmim.runner.search.selection import Outcome
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import (

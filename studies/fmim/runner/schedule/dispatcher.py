@@ -10,9 +10,8 @@ from typing import Protocol
 from fmim.declare import Arm
 from fmim.plan import Plan
 from fmim.plan.workload import Workload
-from fmim.runner.reuse.shared import SharedRecords
-from fmim.runner.search.arm_search import ArmSearch
-from fmim.runner.search.proposals import Proposals
+from fmim.runner.reuse.shared_records import SharedRecords
+from fmim.runner.search.arm_search import ArmSearch, Proposals
 from fmim.runner.search.selection import Outcome, given
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import EpochRow, FixedSelection, Record, Selection, SelectionFile, now

@@ -1,20 +1,57 @@
-"""The search of one arm on one split: its configurations so far, which of their trials are due, and when it is over."""
+"""The search of one arm on one split, and proposals.json, which holds what searches have proposed."""
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
 from fmim.declare import Arm
 from fmim.plan import Plan
-from fmim.runner.search.proposals import Proposals
 from fmim.runner.search.selection import Outcome, score_of, select
 from fmim_core.data.bank.bank import Bank
 from fmim_core.metric_names import METRICS
-from fmim_core.records import Selection
+from fmim_core.records import Proposal, ProposalsFile, Record, Selection
 from fmim_core.trial.spec import TrialSpec
 from fmim_spaces.domain import Configuration
 from fmim_spaces.searcher import History
+
+
+def proposals_path(out: Path) -> Path:
+    """Return where proposals lie in a study's folder."""
+    return out / "proposals.json"
+
+
+class Proposals:
+    """Each arm's configurations in order, by search split, with the results that each was based on.
+
+    Those are its `values`, None for a failed one. They are written before the first of their trials starts, and what is
+    written stands: a resumed search continues after it, whatever becomes of the results it was based on.
+    """
+
+    def __init__(self, out: Path) -> None:
+        self._path = proposals_path(out)
+        self._splits = (ProposalsFile.read(self._path) if self._path.exists() else ProposalsFile()).by_split
+
+    def of(self, arm: str, search_split: int) -> list[Configuration]:
+        """Return an arm's configurations so far."""
+        return [proposal.configuration for proposal in self._splits.get(search_split, {}).get(arm, [])]
+
+    def add(self, arm: str, search_split: int, configuration: Configuration, values: Sequence[float | None]) -> None:
+        """Add one; it counts once `save` has written it."""
+        arms = self._splits.setdefault(search_split, {})
+        arms.setdefault(arm, []).append(Proposal(configuration=configuration, values=list(values)))
+
+    @property
+    def file(self) -> ProposalsFile:
+        """Return the content of the file."""
+        others = {search_split: arms for search_split, arms in self._splits.items() if search_split}
+        return ProposalsFile(arms=self._splits[0], other_splits=others)
+
+    def save(self) -> None:
+        """Write the file."""
+        self.file.write(self._path)
 
 
 class ArmSearch:
@@ -155,3 +192,32 @@ class ArmSearch:
 
     def _outcomes_of(self, number: int) -> list[Outcome]:
         return [self._outcomes[spec.id] for spec in self.trials[number] if spec.id in self._outcomes]
+
+
+def proposed_again(plan: Plan, bank: Bank, records: Iterable[Record]) -> ProposalsFile:
+    """Search again with the results that there are, in a scratch folder, and return what is proposed.
+
+    A proposal follows from what was proposed before and its results, so that a damaged file can be made again.
+
+    Raises:
+        ValueError: a record has another configuration than its search proposes from the results that there are now.
+    """
+    sampled = {arm.name: arm for arm in plan.arms if arm.listed is None}
+    searched = {
+        record.trial: record
+        for record in records
+        if record.stage == "search" and record.arm in sampled and record.search_split < plan.search_splits
+    }
+    outcomes = {trial: Outcome.of(record) for trial, record in searched.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        proposals = Proposals(Path(folder))
+        searches = [
+            ArmSearch(plan, arm, bank, proposals, outcomes, lambda spec: 0, split)
+            for split in range(plan.search_splits)
+            for arm in sampled.values()
+        ]
+    proposed = {spec.id: spec.configuration for search in searches for trials in search.trials for spec in trials}
+    for trial, record in searched.items():
+        if record.configuration != proposed.get(trial):
+            raise ValueError(f"{trial} has {record.configuration}, proposed would be {proposed.get(trial, 'nothing')}")
+    return proposals.file

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import logging
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-from fmim.runner.tracking import pages, trial_run
+from fmim.runner.tracking import contents
 from fmim.runner.tracking.address import ARTIFACTS, TrackingAddress
-from fmim.runner.tracking.database import prepare
-from fmim.runner.tracking.summary import Summary
-from fmim.runner.tracking.trial_run import milliseconds
+from fmim.runner.tracking.client import found_by, links, open_client
+from fmim.runner.tracking.contents import milliseconds
 from fmim_core.records import DONE, INTERRUPTED, SOME_FAILED, DataEntry, Record, StudyFile, flat, study_path
 
 # A stopped trial ended as it was meant to; the tag fmim.status tells it from a completed one.
@@ -24,28 +19,10 @@ STATUS = {"completed": "FINISHED", "stopped": "FINISHED", "diverged": "FAILED", 
 STATUS_OF_STUDY = {DONE: "FINISHED", SOME_FAILED: "FAILED", INTERRUPTED: "KILLED", None: "KILLED"}
 """By the exit code of its last execution; none where that was killed."""
 
-NOTE = "mlflow.note.content"  # the tag that is shown as a run's description
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 """Tell versions of MLflow that go by it that the experiment is one of training."""
 METRICS_AT_ONCE = 800  # MLflow takes no more than 1,000 values of all kinds
 LONGEST_PARAMETER = 500  # MLflow cuts longer ones; the whole configuration is in the artifact record.json
-ENVIRONMENT = {
-    "MLFLOW_DISABLE_TELEMETRY": "true",  # nothing leaves this machine but to the server that somebody named
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",  # seconds; MLflow's own settings wait for many minutes
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",  # a request for a new run that is sent again may make two
-}
-"""Settings of MLflow, unless the user has set them otherwise."""
-
-
-def client_of(address: TrackingAddress) -> Any:
-    """Return an MLflow client that raises errors and prints nothing, since it may hold secrets."""
-    for name, value in ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
-    os.environ["MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"] = "true"
-    from mlflow import MlflowClient
-
-    logging.getLogger("mlflow").setLevel(logging.CRITICAL)
-    return MlflowClient(address.whole)
 
 
 @dataclass(frozen=True)
@@ -82,7 +59,7 @@ class Runs:
     def __init__(self, address: TrackingAddress, identity: Identity, tell: Callable[[str], None]) -> None:
         self._address, self._identity, self._tell = address, identity, tell
         self._found: dict[str, Any] = {}  # trial → what MLflow knew of its run, until its record is caught up with
-        self._runs: dict[str, Any] = {}  # trial → what MLflow knows of its run: its id, where its artifacts lie
+        self._runs: dict[str, str] = {}  # trial → its run
         self._logged: dict[str, int] = {}  # trial → last epoch logged
         self.caught_up: Counter[str] = Counter()  # trials that were created, updated, unchanged or killed
 
@@ -92,8 +69,7 @@ class Runs:
         Raises:
             Exception: whatever MLflow, its database or its server has to say.
         """
-        prepare(self._address, self._tell)
-        self._client = client_of(self._address)
+        self._client = open_client(self._address, self._tell)
         self._experiment = self._find_experiment()
         yield
         self._found = {}
@@ -101,7 +77,7 @@ class Runs:
             self._found[run.data.tags.get("fmim.trial", "")] = run.info
             yield
         self._parent = self._open_parent(self._found.pop("", None))
-        self._runs = dict(self._found)
+        self._runs = {trial: info.run_id for trial, info in self._found.items()}
         self._logged = {}
         self.caught_up.clear()
 
@@ -145,7 +121,7 @@ class Runs:
 
     def _own_runs(self, more: str = "") -> Iterator[Any]:
         query = f"tags.`fmim.study_id` = '{self._identity.study_id}'{more}"
-        return pages.of(self._client.search_runs, [self._experiment], query, max_results=1000)
+        return found_by(self._client.search_runs, [self._experiment], query, max_results=1000)
 
     def _open_parent(self, found: Any) -> str:
         identity = self._identity
@@ -167,14 +143,14 @@ class Runs:
         trial = record.trial
         parameters = self._open(record) if trial not in self._logged else {}
         run, logged = self._runs[trial], self._logged[trial]
-        metrics = trial_run.metrics_of_epochs(record.history, after=logged)
+        metrics = contents.metrics_of_epochs(record.history, after=logged)
         if not over:
-            self._log(run.run_id, metrics, parameters)
+            self._log(run, metrics, parameters)
         else:
-            metrics += trial_run.metrics_of_the_end(record)
-            self._log(run.run_id, metrics, parameters, trial_run.tags_of_the_end(record))
-            self._write_record(record, run.artifact_uri)
-            self._client.set_terminated(run.run_id, STATUS[record.status], milliseconds(record.ended_at))
+            metrics += contents.metrics_of_the_end(record)
+            self._log(run, metrics, parameters, contents.tags_of_the_end(record))
+            self._client.log_text(run, record.text, "record.json")
+            self._client.set_terminated(run, STATUS[record.status], milliseconds(record.ended_at))
         self._logged[trial] = max([logged, *(row.epoch for row in record.history)])
 
     def _open(self, record: Record) -> dict[str, Any]:
@@ -183,54 +159,46 @@ class Runs:
         A killed process may not have written them, and none can be written over, though a field that decides no result
         may have changed since.
         """
-        parameters, found = trial_run.parameters_of(record), self._runs.get(record.trial)
+        parameters, run = contents.parameters_of(record), self._runs.get(record.trial)
         self._logged[record.trial] = 0
-        if found is not None:
-            self._client.update_run(found.run_id, "RUNNING")
-            history = self._client.get_metric_history(found.run_id, "loss")
+        if run is not None:
+            self._client.update_run(run, "RUNNING")
+            history = self._client.get_metric_history(run, "loss")
             self._logged[record.trial] = max((metric.step for metric in history), default=0)
-            known = self._client.get_run(found.run_id).data.params
+            known = self._client.get_run(run).data.params
             parameters = {name: value for name, value in parameters.items() if name not in known}
         else:
             tags = {"fmim.study_id": self._identity.study_id, "mlflow.parentRunId": self._parent}
-            name, began = trial_run.run_name(record, self._identity.labels), milliseconds(record.started_at)
-            tags |= trial_run.tags_of(record)
-            found = self._client.create_run(self._experiment, start_time=began, tags=tags, run_name=name).info
-            self._runs[record.trial] = found
-        self._log_data(found.run_id, trial_run.context_of(record))
+            name, began = contents.run_name(record, self._identity.labels), milliseconds(record.started_at)
+            tags |= contents.tags_of(record)
+            made = self._client.create_run(self._experiment, start_time=began, tags=tags, run_name=name)
+            run = self._runs[record.trial] = str(made.info.run_id)
+        self._log_data(run, "development" if record.stage == "search" else "development, test")
         return parameters
 
     def _log_data(self, run: str, context: str) -> None:
+        """Write which side of the data set a run reads."""
         from mlflow.entities import DatasetInput, InputTag
 
         if self._identity.data is not None:
-            dataset = trial_run.dataset_of(self._identity.data)
+            dataset = contents.dataset_of(self._identity.data)
             self._client.log_inputs(run, [DatasetInput(dataset, [InputTag("mlflow.data.context", context)])])
 
     def _log(
         self,
         run: str,
         metrics: Sequence[Any] = (),
-        parameters: Mapping[str, Any] = MappingProxyType({}),
-        tags: Mapping[str, str] = MappingProxyType({}),
+        parameters: Mapping[str, Any] | None = None,
+        tags: Mapping[str, str] | None = None,
     ) -> None:
         from mlflow.entities import Param, RunTag
 
-        params = [Param(name, str(value)[:LONGEST_PARAMETER]) for name, value in parameters.items()]
-        if params or tags or metrics:
-            first = metrics[:METRICS_AT_ONCE]
-            self._client.log_batch(run, first, params, [RunTag(name, value) for name, value in tags.items()])
+        params = [Param(name, str(value)[:LONGEST_PARAMETER]) for name, value in (parameters or {}).items()]
+        run_tags = [RunTag(name, value) for name, value in (tags or {}).items()]
+        if params or run_tags or metrics:
+            self._client.log_batch(run, metrics[:METRICS_AT_ONCE], params, run_tags)
         for start in range(METRICS_AT_ONCE, len(metrics), METRICS_AT_ONCE):
             self._client.log_batch(run, metrics[start : start + METRICS_AT_ONCE])
-
-    def _write_record(self, record: Record, place: str) -> None:
-        """Write a record as an artifact: `MlflowClient.log_text` would read the run first, to find the place."""
-        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
-
-        with tempfile.TemporaryDirectory(prefix="fmim-artifact-") as folder:
-            file = Path(folder, "record.json")
-            file.write_text(record.text, encoding="utf-8")
-            get_artifact_repository(place, tracking_uri=self._address.whole).log_artifact(str(file))
 
     def write_results(self, out: Path) -> Iterator[None]:
         """Write a study's results to its parent run, as far as they go, and yield after each thing that is written.
@@ -242,10 +210,8 @@ class Runs:
             return
         from fmim.runner.tracking.winners import write_winners
 
-        summary = Summary.of(out)
-        links = pages.links(self._experiment, self._identity.study_id, self._parent)
-        tags = {NOTE: summary.description(links), "fmim.answer": " ".join(summary.sentences)}
-        self._log(self._parent, summary.metrics, tags=tags)
+        metrics, tags = contents.results_of(out, links(self._experiment, self._identity.study_id, self._parent))
+        self._log(self._parent, metrics, tags=tags)
         yield
         for path in (out / name for name in ("report", "study.json", "selection.json")):
             if path.is_dir():
@@ -253,14 +219,11 @@ class Runs:
             elif path.exists():
                 self._client.log_artifact(self._parent, str(path))
             yield
-        runs = {trial: run.run_id for trial, run in self._runs.items()}
-        yield from write_winners(self._client, self._experiment, runs, out, summary.study)
+        yield from write_winners(self._client, self._experiment, self._runs, out)
 
     def finish(self, status: str, ended_at: str | None = None) -> None:
-        """Close what still runs, and end the parent run with `status`, at a time or now."""
-        for run in list(
-            self._own_runs(" and attributes.status = 'RUNNING'")
-        ):  # an interrupted study leaves some behind
+        """Close what still runs, such as an interrupted study leaves, and end the parent run, at a time or now."""
+        for run in list(self._own_runs(" and attributes.status = 'RUNNING'")):
             if "fmim.trial" in run.data.tags:
                 self._client.set_terminated(run.info.run_id, "KILLED")
         self._client.set_terminated(self._parent, status, None if ended_at is None else milliseconds(ended_at))

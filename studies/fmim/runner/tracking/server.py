@@ -10,9 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.database import prepare
-from fmim.runner.tracking.pages import study_page
-from fmim.runner.tracking.runs import client_of
+from fmim.runner.tracking.client import open_client, study_page
 from fmim_core.records import StudyFile
 
 HOST = "127.0.0.1"
@@ -32,8 +30,7 @@ def page_of(out: Path, study: StudyFile, address: TrackingAddress, tell: Callabl
             f"mlflow-artifacts does: copy both there, or {again}"
         )
     try:
-        prepare(address, tell)
-        experiment = client_of(address).get_experiment_by_name(study.study)
+        experiment = open_client(address, tell).get_experiment_by_name(study.study)
     except Exception as error:  # whatever MLflow, its database or its server has to say
         raise ValueError(f"MLflow at {address}: {address.without_secrets(str(error))}") from None
     if experiment is None:

@@ -1,16 +1,17 @@
-"""The MLflow mirror: every trial as a run, written by one thread, and never in the way of training."""
+"""The MLflow mirror: every trial as a run, written by one thread, and never in the way of training; `fmim mirror`."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from fmim.runner.folder.locks import locked
+from fmim.runner.folder.study_folder import check_folder
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.runs import Identity, Runs
-from fmim_core.records import EpochRow, Record, now
+from fmim.runner.tracking.runs import STATUS_OF_STUDY, Identity, Runs
+from fmim_core.records import Damaged, EpochRow, Record, StudyFile, now, read_records
 from fmim_core.trial.spec import TrialSpec
 
 logger = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ class Tracker:
     ) -> None:
         self._address, self._records, self._tell = address, records, tell
         self._runs = Runs(address, identity, tell)
+        self.caught_up = self._runs.caught_up  # as far as the mirror has caught up with the records
         self._running: dict[str, Record] = {}  # by trial: what is known of it so far
         self._waiting: dict[str, tuple[Record, bool]] = {}  # and whether it is over; the one that waits longest first
         self._changed = threading.Condition()  # of all of these
@@ -52,11 +54,6 @@ class Tracker:
         self._ending: tuple[str, Path, str | None] | None = None
         self._thread = threading.Thread(target=self._work, name="mlflow-mirror", daemon=True)
         self._thread.start()
-
-    @property
-    def caught_up(self) -> Counter[str]:
-        """Trials whose runs were created, updated, unchanged or killed when the mirror caught up with the records."""
-        return self._runs.caught_up
 
     # The observer's part: called in the runner, returns at once.
 
@@ -168,3 +165,32 @@ class Tracker:
         yield from self._runs.write_results(out)
         self._runs.finish(status, ended_at)
         yield
+
+
+def mirror_study(out: Path, study: StudyFile, address: TrackingAddress, tell: Callable[[str], None]) -> bool:
+    """Write to MLflow what it has not got of a study; return whether all of it is there now.
+
+    Args:
+        tell: takes what was done, and what is wrong.
+
+    Raises:
+        ValueError: somebody runs in the folder, or it holds what no study writes.
+    """
+    check_folder(out, study.study, mirror=address.files_in(out.absolute()))
+
+    def leave_out(path: Path, damaged: Damaged) -> None:
+        tell(f"{damaged}: left out; the next start sets it aside, and runs its trial again")
+
+    with locked(out) as unlocked:
+        if unlocked:
+            tell(unlocked)
+        last = study.executions[-1]
+        tracker = Tracker(address, Identity.of(study), lambda: read_records(out, leave_out), tell)
+        whole = tracker.close(STATUS_OF_STUDY[last.exit_code], out, last.ended_at)
+    done = tracker.caught_up
+    if whole:
+        tell(
+            f"mirrored to {address}: {done['created']} trials created, {done['updated']} updated, "
+            f"{done['unchanged']} unchanged, {done['killed']} left running closed as KILLED"
+        )
+    return whole

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fmim.runner.reuse.earlier import EarlierTrials
-from fmim.runner.reuse.preview import EqualTrials
-from fmim.runner.reuse.shared import SharedRecords
+from fmim.runner.reuse.equal_trials import EarlierTrials, EqualTrials
+from fmim.runner.reuse.shared_records import SharedRecords
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.search.selection import Outcome
 from fmim.runner.search.tpe import TPE

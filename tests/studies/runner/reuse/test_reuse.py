@@ -13,9 +13,8 @@ from mlflow import MlflowClient
 
 import fmim
 from fmim.printing import TextConsole
-from fmim.runner.reuse.copying import read_usable
-from fmim.runner.reuse.earlier import earlier_trials
-from fmim.runner.reuse.preview import Reused, reused_before
+from fmim.runner.reuse.equal_trials import Reused, earlier_trials, reused_before
+from fmim.runner.reuse.shared_records import read_usable
 from fmim.runner.run import check_plan
 from fmim.runner.setup import Setup
 from fmim_core.data.bank.building import find_bank

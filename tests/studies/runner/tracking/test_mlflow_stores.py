@@ -23,10 +23,9 @@ from mlflow import MlflowClient
 
 from fmim.printing import TextConsole
 from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.mirror import mirror_study
+from fmim.runner.tracking.contents import COST_METRICS, EPOCH_METRICS, safe_names
 from fmim.runner.tracking.runs import Identity
-from fmim.runner.tracking.tracker import Tracker
-from fmim.runner.tracking.trial_run import COST_METRICS, EPOCH_METRICS, safe_names
+from fmim.runner.tracking.tracker import Tracker, mirror_study
 from fmim_core.metric_names import METRICS
 from fmim_core.records import DONE, StudyFile, read_records
 from tests.support.mini_study import mini_plan, options_in, run_here

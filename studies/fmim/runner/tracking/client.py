@@ -1,57 +1,80 @@
-"""A sqlite file that MLflow keeps runs in: who makes it, what becomes of a damaged one, and of one that has moved."""
+"""MLflow's client for an address: a sqlite file made ready for it, its searches page by page, and pages of its UI."""
 
 from __future__ import annotations
 
+import logging
+import os
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote, unquote, urlsplit
+from typing import Any
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from fmim.runner.folder.locks import one_at_a_time
 from fmim.runner.tracking.address import ARTIFACTS, BESIDE, FILE, TrackingAddress
 from fmim_core.records import Damaged, set_aside
 
+ENVIRONMENT = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",  # nothing leaves this machine but to the server that somebody named
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",  # seconds; MLflow's own settings wait for many minutes
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",  # a request for a new run that is sent again may make two
+}
+"""Settings of MLflow, unless the user has set them otherwise."""
+
 LOOKED_THROUGH = 100 * 2**20  # bytes: some seconds
 PLACES = {"experiments": "artifact_location", "runs": "artifact_uri", "logged_models": "artifact_location"}
 """The tables of MLflow's that hold places of artifacts, as whole paths, and their columns."""
 
+TRAINING = {"workflowType": "machine_learning"}
+"""Since version 3.5 MLflow opens in a view for language models unless a link says otherwise."""
 
-def prepare(address: TrackingAddress, tell: Callable[[str], None]) -> None:
-    """Make sure that a sqlite file is there, whole, and finds its artifacts; other databases are MLflow's to prepare.
 
-    One program at a time does so: two cannot create the tables at once. A damaged database of the study's own is set
-    aside, which `tell` is told.
+def open_client(address: TrackingAddress, tell: Callable[[str], None]) -> Any:
+    """Return an MLflow client that raises errors and prints nothing, since it may hold secrets.
+
+    Before, a sqlite file is made ready: it is there, whole, and finds its artifacts; other databases are MLflow's to
+    prepare. One program at a time does so: two cannot create the tables at once. A damaged database of the study's own
+    is set aside, which `tell` is told.
 
     Raises:
         Damaged: a database that somebody named is; it stays where it is.
     """
-    path = address.file
-    if path is None:
-        return
+    if address.file is not None:
+        prepare(address.file, address.own, tell)
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    os.environ["MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"] = "true"
+    from mlflow import MlflowClient
+
+    logging.getLogger("mlflow").setLevel(logging.CRITICAL)
+    return MlflowClient(address.whole)
+
+
+def prepare(path: Path, own: bool, tell: Callable[[str], None]) -> None:
+    """Make a sqlite file ready, as `open_client` says; `own` is the study's, which nobody named."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with one_at_a_time(path.parent):
         if (problem := _problem(path)) is not None:
             what = f"the database {path} is damaged ({problem})"
-            if not address.own:
+            if not own:
                 raise Damaged(f"{what} and is left as it is: put a copy back, or give another --tracking-uri")
             for beside in (path.with_name(f"{path.name}{ending}") for ending in BESIDE):
                 if beside.exists():  # left there, it would be applied to the next database of the name
                     set_aside(beside)
             tell(f"{what}: moved to {set_aside(path).name}, and written anew from the records")
-        _make_if_new(path)
-        if address.own:
+        if not path.exists() or not path.stat().st_size:
+            _make(path)
+        if own:
             _find_artifacts(path, tell)
 
 
-def _make_if_new(path: Path) -> None:
-    """Make a sqlite file that is not there, with MLflow's tables: whole, or not at all.
+def _make(path: Path) -> None:
+    """Make a sqlite file with MLflow's tables: whole, or not at all.
 
     MLflow makes them in many steps, and cannot go on with those that a killed process has left.
     """
-    if path.exists() and path.stat().st_size:
-        return
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
     part = path.with_name(f".{path.name}.part")
@@ -101,3 +124,26 @@ def _find_artifacts(path: Path, tell: Callable[[str], None]) -> None:
                     moved += 1
     if moved:
         tell(f"MLflow's database has moved to {path.parent}: artifacts are looked for there, too ({moved} places)")
+
+
+def found_by(search: Callable[..., Any], *given: Any, **more: Any) -> Iterator[Any]:
+    """Yield what a search of MLflow finds, page after page."""
+    token: str | None = None
+    while True:
+        page = search(*given, **more, page_token=token)
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+def study_page(experiment: str, study_id: str) -> str:
+    """Return the page with a study's replicates, from the UI's address on."""
+    query = {"searchFilter": f"tags.`fmim.study_id` = '{study_id}'"}
+    return f"#/experiments/{experiment}/runs?{urlencode(query | TRAINING)}"
+
+
+def links(experiment: str, study_id: str, parent: str) -> str:
+    """Return links to a study's runs and to its report, as Markdown."""
+    report = f"#/experiments/{experiment}/runs/{parent}/artifacts/report/index.html?{urlencode(TRAINING)}"
+    return f"[Runs of the study]({study_page(experiment, study_id)}) · [Report]({report})"

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.database import prepare
+from fmim.runner.tracking.client import prepare
 from fmim_core.records import Damaged
 from tests.support.mini_study import tracked_in
 
@@ -23,7 +22,8 @@ def with_flipped_bit(content: bytes, place: int) -> bytes:
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["zeros", "text", "bit", "bit of the start", "cut"])
 def test_a_damaged_database_is_set_aside_if_it_is_the_studys_own(damage: str, tmp_path: Path) -> None:
-    named, path = TrackingAddress.of(tracked_in(tmp_path)), tmp_path / "mlflow.db"
+    tracked_in(tmp_path)
+    path = tmp_path / "mlflow.db"
     whole = path.read_bytes()
     content = {
         "zeros": bytes(len(whole)),
@@ -34,11 +34,11 @@ def test_a_damaged_database_is_set_aside_if_it_is_the_studys_own(damage: str, tm
     }[damage]
     path.write_bytes(content)
     with pytest.raises(Damaged, match=r"mlflow\.db is damaged \(.+\) and is left as it is: put"):
-        prepare(named, print)
+        prepare(path, False, print)
     assert path.read_bytes() == content
     path.with_name("mlflow.db-wal").write_bytes(b"of the old one")
     told: list[str] = []
-    prepare(TrackingAddress.beside(tmp_path / "study"), told.append)
+    prepare(path, True, told.append)
     assert not path.with_name("mlflow.db-wal").exists()
     (aside,) = tmp_path.glob("mlflow.db.damaged-*")
     assert aside.read_bytes() == content
@@ -51,8 +51,8 @@ def test_whole_and_busy_databases_are_taken_as_they_are(tmp_path: Path) -> None:
     tracked_in(tmp_path)
     path = tmp_path / "mlflow.db"
     before = path.read_bytes()
-    prepare(TrackingAddress.beside(tmp_path / "x"), pytest.fail)
+    prepare(path, True, pytest.fail)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        prepare(TrackingAddress.of(f"sqlite:///{path}"), pytest.fail)
+        prepare(path, False, pytest.fail)
     assert path.read_bytes() == before

@@ -1,12 +1,13 @@
-"""The run of a trial in MLflow: its name, parameters, tags, data set and numbers."""
+"""The contents of runs in MLflow: of a trial its name, parameters, data set and numbers, and a study's results."""
 
 from __future__ import annotations
 
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fmim_core.records import DataEntry, EpochRow, Record, flat
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from mlflow.entities import Dataset, Metric
 
 LONGEST_DIGEST = 32  # letters of the fingerprint; MLflow takes 36 of a data set's digest
+LONGEST_TAG = 8000  # letters; MLflow cuts longer ones
+NOTE = "mlflow.note.content"  # the tag that is shown as a run's description
 UNITS = {"search": "fold", "replicate": "seed", "reference": "seed"}
 """What a replicate is in each stage."""
 EPOCH_METRICS = (
@@ -65,11 +68,6 @@ def tags_of_the_end(record: Record) -> dict[str, str]:
     origin = record.reused_from
     reused = {} if origin is None else {"fmim.reused_from": f"{origin.where}: {origin.trial}"}
     return {"fmim.status": record.status} | reused
-
-
-def context_of(record: Record) -> str:
-    """Return which side of the data set the trial reads."""
-    return "development" if record.stage == "search" else "development, test"
 
 
 def dataset_of(data: DataEntry) -> Dataset:
@@ -162,3 +160,72 @@ def metrics_of_the_end(record: Record) -> list[Metric]:
 def milliseconds(moment: str) -> int:
     """Return a record's time as MLflow has it."""
     return int(datetime.fromisoformat(moment).timestamp() * 1000)
+
+
+def results_of(out: Path, links: str) -> tuple[list[Metric], dict[str, str]]:
+    """Return a study's results as far as they go, in short: metrics of each arm, and as tags the answer in sentences.
+
+    One of them is a description in Markdown, which the run's page shows; `links` first, since MLflow folds away all but
+    some lines. The metrics, `test_mAP/ARM` and others, are of the time of the last record.
+    """
+    from mlflow.entities import Metric
+
+    from fmim_reports.parts.comparisons.words import plain_sentences
+    from fmim_reports.reading.results import read_results
+    from fmim_reports.reading.summary import arm_summaries
+    from fmim_reports.studies import contents_of
+    from fmim_reports.writing.formats import to_md
+
+    results = read_results(out)
+    arms = arm_summaries(results)
+    ended = (trial.record.ended_at for trial in results.every_trial if trial.record)
+    at = milliseconds(max(ended, default=results.study.created_at))
+    metric = safe_names([results.metric.name])[results.metric.name]
+    metrics = [Metric(name, float(value), at, 0) for arm in arms for name, value in _values(arm, metric)]
+    sentences = plain_sentences(results) or contents_of(results).verdict(results).findings
+    answer = "\n".join(f"- {to_md(sentence)}" for sentence in sentences)
+    text = "\n\n".join([links, to_md(results.study.question), answer, _table(results, arms)])
+    if len(text) > LONGEST_TAG:
+        rest = "\n\nThe report has the rest."
+        text = text[: LONGEST_TAG - len(rest)].rpartition("\n")[0] + rest
+    return metrics, {NOTE: text, "fmim.answer": " ".join(sentences)}
+
+
+def _values(arm: Any, metric: str) -> Iterator[tuple[str, float]]:
+    """Yield an arm's means ± SE and what its search cost; nothing of what has no value yet."""
+    for part, stat in (("test", arm.test.stat), ("validation", arm.validation.stat)):
+        if stat.n:
+            yield f"{part}_{metric}/{arm.name}", stat.mean
+        if stat.n and stat.se is not None:
+            yield f"{part}_{metric}_se/{arm.name}", stat.se
+    cost = {"search_epochs": arm.cost.epochs, "search_device_seconds": arm.cost.device_seconds, "n_s": arm.cost.n_s}
+    yield from ((f"{name}/{arm.name}", value) for name, value in cost.items())
+
+
+def _table(results: Any, arms: Sequence[Any]) -> str:
+    """Return the arms with what was selected, their means and what their searches cost."""
+    from fmim_reports.writing.formats import configuration_text
+    from fmim_reports.writing.markup import markdown
+    from fmim_reports.writing.tables import Column, Table
+
+    label = f"{results.metric.label}, %"
+    columns = [
+        Column("arm", "Arm"),
+        Column("configuration", "Selected"),
+        Column("test", f"Test {label}, mean ± SE over seeds", "estimate"),
+        Column("validation", f"Validation {label}, mean ± SE over folds", "estimate"),
+        Column("n_s", "N_s", "count"),
+        Column("epochs", "Epochs of the search", "count"),
+    ]
+    rows = [
+        {
+            "arm": arm.label,
+            "configuration": configuration_text(arm.configuration),
+            "test": arm.test,
+            "validation": arm.validation,
+            "n_s": arm.cost.n_s,
+            "epochs": arm.cost.epochs,
+        }
+        for arm in arms
+    ]
+    return markdown(Table("arms", "Arms", "", columns, rows))
