@@ -1,52 +1,59 @@
-"""The numbers that figures draw are those of the tables, read back from the drawn artists."""
+"""Figures draw the numbers of the tables, read back from the artists; and a loaded study's stand on one's own axes."""
 
 from __future__ import annotations
 
-import csv
+import io
+import re
+import shutil
 from pathlib import Path
 
+import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure, SubFigure
 
-from fmim_reports.drawing.plotting import render
+import fmim
+from fmim_reports.drawing.plotting import NothingToDraw, render
+from fmim_reports.loaded import StudyResults, load
 from fmim_reports.parts.budget import budget_plot, curves
 from fmim_reports.parts.costs import cost_plot
 from fmim_reports.parts.years import year_plot
-from fmim_reports.reading.results import Results, read_results
+from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, on_validation, query_times
 from fmim_reports.studies.automargin_vs_grid import heat_plot
 from fmim_reports.studies.hyperparameter_selection import selection_plot
+from fmim_reports.writing.captions import source_line
 from tests.support.factories import MARGINS, make_out
 from tests.support.file_contents import spoil
-from tests.support.reports import bands, intervals, lines, panels, plots_of, tables_alone
+from tests.support.paths import ROOT
+from tests.support.query_files import with_queries
+from tests.support.reports import bands, intervals, lines, panels
 
 ARMS = ["triplet_grid", "triplet_automargin", "adatriplet_grid", "adatriplet_automargin"]
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
-    """A run in which one configuration lacks a fold, another two, and a third all of them."""
-    out = make_out(tmp_path / "out", arms=ARMS)
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> StudyResults:
+    """A study with queries in which one configuration lacks a fold, another two, and a third all of them."""
+    out = make_out(tmp_path_factory.mktemp("loaded") / "out", arms=ARMS)
     for number, folds in ((3, (1,)), (5, (0, 1)), (9, (0, 1, 2))):
         for fold in folds:
             spoil(out / "records" / f"adatriplet_grid.c{number:02d}.fold{fold}.json", "failed")
-    return read_results(out)
+    return load(with_queries(out))
 
 
-def table(results: Results, name: str) -> list[dict[str, str]]:
-    tables_alone(results.out)
-    with (results.out / "report" / "tables" / f"{name}.csv").open(encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
+@pytest.fixture
+def results(loaded: StudyResults) -> Results:
+    return loaded.results
 
 
-def test_the_lines_by_year_and_their_bands_are_those_of_the_tidy_table(results: Results) -> None:
-    written = {
-        (row["arm"], row["year"]): (100 * float(row["mean"]), 100 * float(row["se"]))
-        for row in table(results, "automargin_vs_grid")
-        if row["metric"] == "mAP" and row["year"] != "all"
-    }
+def test_the_lines_by_year_and_their_bands_are_those_of_the_tidy_table(loaded: StudyResults, results: Results) -> None:
+    tidy = loaded.table("automargin_vs_grid").query("metric == 'mAP'")
+    written = {(row.arm, row.year): (100 * row.mean, 100 * row.se) for row in tidy.itertuples(index=False)}
     for axes, group in zip(panels(year_plot(results)), ("triplet", "adatriplet"), strict=True):
         for band, search, label in zip(bands(axes), ("grid", "automargin"), ("Grid search", "AutoMargin"), strict=True):
             for x, year in enumerate(query_times(results)):
@@ -55,14 +62,14 @@ def test_the_lines_by_year_and_their_bands_are_those_of_the_tidy_table(results: 
                 assert band[x] == pytest.approx((mean - se, mean + se))
 
 
-def test_the_points_by_cost_and_their_bars_are_those_of_the_cost_table(results: Results) -> None:
-    rows = table(results, "search_cost")
+def test_the_points_by_cost_and_their_bars_are_those_of_the_cost_table(loaded: StudyResults, results: Results) -> None:
+    rows = loaded.table("search_cost").to_dict("records")
     _, by_seconds = panels(cost_plot(results))
     drawn = [ends for bars in intervals(by_seconds) for ends in bars.items()]
     assert len(drawn) == len(rows) == len(ARMS)
     for (x, ends), row in zip(drawn, rows, strict=True):
-        mean, se = (100 * float(row[f"test_mAP{part}"]) for part in ("_mean", "_se"))
-        assert x == pytest.approx(float(row["device_seconds"]))
+        mean, se = 100 * row["test_mAP_mean"], 100 * row["test_mAP_se"]
+        assert x == pytest.approx(row["device_seconds"])
         assert ends == pytest.approx((mean - se, mean + se))
 
 
@@ -107,12 +114,94 @@ def test_the_budget_curves_have_their_standard_deviation(results: Results) -> No
         )
 
 
-def test_no_figure_draws_at_random_or_is_left_open(results: Results) -> None:
-    built, before = [], pyplot.get_fignums()  # of other tests
-    for seed in (1, 2):
-        np.random.seed(seed)  # noqa: NPY002 - the generator that anything at random would draw from
-        drawings = [render(plot, "data") for plot in plots_of(results)]
-        built.append([(drawing.png, drawing.svg) for drawing in drawings])
-    assert built[0] == built[1]
-    assert len(built[0]) >= 6
-    assert pyplot.get_fignums() == before
+GUIDE = (ROOT / "reports" / "README.md").read_text(encoding="utf-8")
+OTHER_LOOK = {"font.size": 20, "xtick.labelsize": 18, "ytick.color": "red", "axes.grid": False}
+
+
+def numbers(axes: Axes) -> tuple[object, ...]:
+    """What can be read back of a panel."""
+    texts = [text.get_text() for text in axes.texts]
+    images = [np.asarray(image.get_array()).tolist() for image in axes.images]
+    return axes.get_title(loc="left"), axes.get_xlabel(), lines(axes), bands(axes), texts, images
+
+
+def all_axes(part: Figure | SubFigure) -> list[Axes]:
+    """The panels of a figure, or of a part of it with its own parts."""
+    inner = [axes for inner in part.subfigs for axes in all_axes(inner)]
+    return list(dict.fromkeys([*part.axes, *inner]))  # a whole figure has those of its parts already
+
+
+@pytest.mark.slow
+def test_every_figure_can_be_drawn_on_ones_own_axes(loaded: StudyResults) -> None:
+    assert len(loaded.figures) == 9
+    figure = Figure(figsize=(12, 12))
+    mine = figure.subplots(3, 3)
+    before, figures = dict(matplotlib.rcParams), plt.get_fignums()
+    parts = {name: loaded.plot(name, axes) for name, axes in zip(loaded.figures, mine.flat, strict=False)}
+    assert (dict(matplotlib.rcParams), plt.get_fignums()) == (before, figures)
+    for name, part in parts.items():
+        alone = loaded.plot(name)
+        assert isinstance(alone, Figure)
+        assert [numbers(axes) for axes in all_axes(part)] == [numbers(axes) for axes in all_axes(alone)]
+        assert len(part.legends) == len(alone.legends)
+    assert not set(mine.flat) & set(figure.axes)
+
+
+def test_a_new_figure_is_the_reports_whatever_the_look_is_outside_and_ones_own_axes_keep_theirs(
+    loaded: StudyResults, results: Results
+) -> None:
+    with matplotlib.rc_context(OTHER_LOOK):
+        figure, png = loaded.plot("map_by_year"), io.BytesIO()
+        FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
+        assert png.getvalue() == render(year_plot(results), source_line(results)).png
+        left, right = (figure := Figure(figsize=(12, 5))).subplots(1, 2)
+        part = loaded.plot_learning_curves(right)
+        left.plot([1, 2], label="mine")
+        figure.draw_without_rendering()
+        sizes = [{label.get_size() for label in axes.get_xticklabels()} for axes in (left, *part.axes)]
+    assert sizes == [{18.0}, {7.0}, {7.0}]
+    assert lines(left) == {"mine": {0.0: 1.0, 1.0: 2.0}}
+    legend, *drawn = (one.get_tightbbox() for one in (*part.legends, *part.axes, left))
+    assert not any(legend.overlaps(panel) for panel in drawn)  # it stands above the panels
+
+
+def test_axes_without_a_place_are_refused(loaded: StudyResults) -> None:
+    with pytest.raises(ValueError, match=r"no place of a grid.*plt\.subplots"):
+        loaded.plot_years(Figure().add_axes((0.0, 0.0, 1.0, 1.0)))
+    axes = Figure().subplots()
+    loaded.plot_years(axes)
+    with pytest.raises(ValueError, match="or another figure took it"):
+        loaded.plot_years(axes)
+    tight = Figure(layout="tight").subplots()
+    with pytest.raises(ValueError, match="has the layout engine TightLayoutEngine"):
+        loaded.plot_years(tight)
+    assert tight.figure is not None  # still there
+
+
+def test_a_figure_without_data_says_what_is_missing(tmp_path: Path) -> None:
+    empty = make_out(tmp_path / "out", arms=ARMS)
+    shutil.rmtree(empty / "records")
+    results = load(empty)
+    reason = "no completed test replicate has queries by year yet"
+    axes = Figure().subplots()
+    with pytest.raises(NothingToDraw, match=reason):
+        results.plot_years(axes)
+    assert axes.figure is not None  # still there
+    with pytest.raises(NothingToDraw, match=reason):
+        results.plot("year")
+    assert results.figures["year"] == f"not drawn: {reason}"
+    with pytest.raises(ValueError, match=rf"no figure 'map_by_year'; .*not drawn yet: .*year \({reason}\)"):
+        results.plot("map_by_year")
+
+
+def test_the_guide_works_as_written(results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = re.findall(r"```python\n(import matplotlib.*?)```", GUIDE, re.DOTALL)
+    shutil.copytree(results.out, tmp_path / "runs" / "automargin_vs_grid")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(fmim, "load", load, raising=False)
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    names: dict[str, object] = {}
+    exec(code, names)
+    plt.close("all")
+    assert (tmp_path / "mine.png").stat().st_size > 0
+    assert len(names["means"]) == 4 * 6  # type: ignore[arg-type]
