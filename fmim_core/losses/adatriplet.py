@@ -7,14 +7,14 @@ from typing import Annotated, Literal, Self
 import torch
 from pydantic import Field
 
-from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput
+from fmim_core.losses.base import LOSSES, LossOutput, WeightlessLoss
 from fmim_core.losses.triplet import Averaging, MeanHinge, TripletSelection, triplet_term
 from fmim_core.margins.base import Margins
 from fmim_core.triplets.similarities import Similarities
 
 
 @LOSSES.register
-class AdaTriplet(Loss):
+class AdaTriplet(WeightlessLoss):
     """L = mean [φ_an − φ_ap + ε]₊ + λ mean [φ_an − β]₊; the gradients of the four regions are eq. 6.
 
     Selection concerns the first term only: the second is there for easy triplets too.
@@ -33,33 +33,21 @@ class AdaTriplet(Loss):
     negative_pairs: Literal["unordered", "per_triplet"] = "unordered"
     uses_beta = True
 
-    def build(self, embedding_dim: int, classes: int) -> LossModule:
-        return AdaTripletLoss(self)
-
-    def of_every_triplet(self) -> Self:
-        """Return the formula itself, as the mean over all triplets without selection: for surfaces."""
-        return self.model_copy(update={"selection": "all", "averaging": "all", "negative_pairs": "per_triplet"})
-
-
-class AdaTripletLoss(LossModule):
-    """See `AdaTriplet`."""
-
-    def __init__(self, config: AdaTriplet) -> None:
-        super().__init__()
-        self._config = config
-
-    def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
-        config = self._config
-        term = triplet_term(batch, margins, config.selection, config.averaging)
-        both = term.plus(self._negative_term(batch, margins), config.lam)
+    def formula(self, batch: Similarities, margins: Margins) -> LossOutput:
+        term = triplet_term(batch, margins, self.selection, self.averaging)
+        both = term.plus(self._negative_term(batch, margins), self.lam)
         return LossOutput(both.at(batch.phi), both.nonzero)
 
     def _negative_term(self, batch: Similarities, margins: Margins) -> MeanHinge:
         """Return the averaged hinge on negative pairs."""
-        config, index, phi = self._config, batch.index, batch.phi.detach()
-        times = index.negative_pairs if config.negative_pairs == "unordered" else index.negatives_of_triplets
+        index, phi = batch.index, batch.phi.detach()
+        times = index.negative_pairs if self.negative_pairs == "unordered" else index.negatives_of_triplets
         beta = torch.as_tensor(margins.beta, dtype=phi.dtype)
         weights = phi.clone().gt_(beta).mul_(times)
         nonzero = weights.sum()
-        count = nonzero if config.averaging == "nonzero" else times.sum()
+        count = nonzero if self.averaging == "nonzero" else times.sum()
         return MeanHinge.of(weights, -beta * nonzero, nonzero, count)
+
+    def of_every_triplet(self) -> Self:
+        """Return the formula itself, as the mean over all triplets without selection: for surfaces."""
+        return self.model_copy(update={"selection": "all", "averaging": "all", "negative_pairs": "per_triplet"})

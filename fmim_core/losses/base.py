@@ -74,5 +74,27 @@ class Loss(KindConfig):
         """Return the module, for embeddings `(B, embedding_dim)` of so many identities in the training set."""
 
 
+class WeightlessLoss(Loss):
+    """A loss without weights to be trained: a formula of the batch and its margins."""
+
+    @abstractmethod
+    def formula(self, batch: Similarities, margins: Margins) -> LossOutput:
+        """Return the loss of a batch under `margins`, and how many triplets are active; 0 in an empty one."""
+
+    def build(self, embedding_dim: int, classes: int) -> LossModule:
+        return FormulaModule(self)
+
+
+class FormulaModule(LossModule):
+    """Computes the formula of a `WeightlessLoss`."""
+
+    def __init__(self, loss: WeightlessLoss) -> None:
+        super().__init__()
+        self._loss = loss
+
+    def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
+        return self._loss.formula(batch, margins)
+
+
 LOSSES: Registry[Loss] = Registry("loss", "fmim_core.losses")
 """The losses there are, by kind."""

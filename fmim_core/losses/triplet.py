@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, Self
 import torch
 from torch import Tensor
 
-from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput
+from fmim_core.losses.base import LOSSES, LossOutput, WeightlessLoss
 from fmim_core.margins.base import Margins
 from fmim_core.triplets.similarities import NOT_A_TRIPLET, Similarities
 
@@ -46,7 +46,7 @@ Averaging = Literal["nonzero", "all"]
 
 
 @LOSSES.register
-class Triplet(Loss):
+class Triplet(WeightlessLoss):
     """L = mean over the selected triplets of [φ_an − φ_ap + ε]₊.
 
     Args:
@@ -59,24 +59,13 @@ class Triplet(Loss):
     selection: TripletSelection = "semihard"
     averaging: Averaging = "nonzero"
 
-    def build(self, embedding_dim: int, classes: int) -> LossModule:
-        return TripletLoss(self)
+    def formula(self, batch: Similarities, margins: Margins) -> LossOutput:
+        term = triplet_term(batch, margins, self.selection, self.averaging)
+        return LossOutput(term.at(batch.phi), term.nonzero)
 
     def of_every_triplet(self) -> Self:
         """Return the formula itself, as the mean over all triplets without selection: for surfaces."""
         return self.model_copy(update={"selection": "all", "averaging": "all"})
-
-
-class TripletLoss(LossModule):
-    """See `Triplet`."""
-
-    def __init__(self, config: Triplet) -> None:
-        super().__init__()
-        self._selection, self._averaging = config.selection, config.averaging
-
-    def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
-        term = triplet_term(batch, margins, self._selection, self._averaging)
-        return LossOutput(term.at(batch.phi), term.nonzero)
 
 
 def triplet_term(batch: Similarities, margins: Margins, selection: TripletSelection, averaging: Averaging) -> MeanHinge:

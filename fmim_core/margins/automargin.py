@@ -9,7 +9,16 @@ import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from fmim_core.margins.base import GIVEN, MARGINS, Initial, MarginConfig, Margins, MarginSchedule, check_beta
+from fmim_core.margins.base import (
+    GIVEN,
+    MARGINS,
+    EpochSchedule,
+    Initial,
+    MarginConfig,
+    Margins,
+    MarginSchedule,
+    check_beta,
+)
 from fmim_core.triplets.similarities import Similarities
 from fmim_core.triplets.statistics import EpochStatistics, quantile
 
@@ -40,12 +49,11 @@ class AutoMargin(MarginConfig):
         check_beta("k_an", self.k_an, uses_beta)
 
     def build(self) -> MarginSchedule:
-        return AutoMarginPerEpoch(self) if self.update == "epoch" else AutoMarginPerBatch(self)
-
-    def given(self) -> Margins:
-        """Return the margins before there are statistics."""
         epsilon, beta = GIVEN[self.initial]
-        return Margins(epsilon, math.nan if self.k_an is None else beta)
+        first = Margins(epsilon, math.nan if self.k_an is None else beta)
+        if self.update == "epoch":
+            return EpochSchedule(first, self.margins, self.initial, needs_values=self.statistic == "median")
+        return AutoMarginPerBatch(self, first)
 
     def margins(self, statistics: EpochStatistics) -> Margins:
         """Return the margins that follow from statistics: eqs. 7 and 8."""
@@ -59,25 +67,11 @@ class AutoMargin(MarginConfig):
         return Margins(epsilon, math.nan if self.k_an is None else 1 + (phi_an - 1) / self.k_an)
 
 
-class AutoMarginPerEpoch(MarginSchedule):
-    """See `AutoMargin`, update `epoch`."""
-
-    def __init__(self, config: AutoMargin) -> None:
-        super().__init__(config.given())
-        self._config = config
-        self.needs_values = config.statistic == "median"
-        self.measures_first = config.initial == "measured"
-
-    def observe(self, epoch: int, statistics: EpochStatistics) -> None:
-        """Set the margins of the next epoch from the statistics of this one."""
-        self.margins = self._config.margins(statistics)
-
-
 class AutoMarginPerBatch(MarginSchedule):
     """See `AutoMargin`, updates `batch` and `average`; only an average remembers where it began."""
 
-    def __init__(self, config: AutoMargin) -> None:
-        super().__init__(config.given())
+    def __init__(self, config: AutoMargin, first: Margins) -> None:
+        super().__init__(first)
         self._config = config
         self.measures_first = config.update == "average" and config.initial == "measured"
         self.needs_values = self.measures_first and config.statistic == "median"

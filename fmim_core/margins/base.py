@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -109,6 +109,19 @@ class Constant(MarginSchedule):
 
     def observe(self, epoch: int, statistics: EpochStatistics) -> None:
         """Learn nothing from an epoch."""
+
+
+class EpochSchedule(MarginSchedule):
+    """Margins that a formula makes of the statistics of the epoch before."""
+
+    def __init__(
+        self, first: Margins, formula: Callable[[EpochStatistics], Margins], initial: Initial, needs_values: bool
+    ) -> None:
+        super().__init__(first)
+        self._formula, self.measures_first, self.needs_values = formula, initial == "measured", needs_values
+
+    def observe(self, epoch: int, statistics: EpochStatistics) -> None:
+        self.margins = self._formula(statistics)
 
 
 class MarginConfig(KindConfig):

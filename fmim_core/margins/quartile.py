@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fmim_core.margins.base import GIVEN, MARGINS, Initial, MarginConfig, Margins, MarginSchedule
+from fmim_core.margins.base import GIVEN, MARGINS, EpochSchedule, Initial, MarginConfig, Margins, MarginSchedule
 from fmim_core.triplets.statistics import EpochStatistics, quantile
 
 
@@ -26,24 +26,12 @@ class Quartile(MarginConfig):
         """Accept any loss: β is there for those that use it."""
 
     def build(self) -> MarginSchedule:
-        return QuartileSchedule(self)
+        return EpochSchedule(Margins(*GIVEN[self.initial]), self.margins, self.initial, needs_values=True)
 
-
-class QuartileSchedule(MarginSchedule):
-    """See `Quartile`."""
-
-    needs_values = True
-
-    def __init__(self, config: Quartile) -> None:
-        super().__init__(Margins(*GIVEN[config.initial]))
-        self._q = config.quartile / 4
-        self.measures_first = config.initial == "measured"
-
-    def observe(self, epoch: int, statistics: EpochStatistics) -> None:
-        """Set the margins of the next epoch from the quantiles of this one."""
+    def margins(self, statistics: EpochStatistics) -> Margins:
+        """Return the margins that follow from statistics."""
         assert statistics.delta_values is not None
         assert statistics.phi_an_values is not None
-        self.margins = Margins(
-            epsilon=max(0.0, quantile(statistics.delta_values, self._q)),
-            beta=quantile(statistics.phi_an_values, 1 - self._q),
-        )
+        q = self.quartile / 4
+        epsilon = max(0.0, quantile(statistics.delta_values, q))
+        return Margins(epsilon, beta=quantile(statistics.phi_an_values, 1 - q))
