@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
@@ -21,13 +21,6 @@ from fmim_core.triplets.statistics import StatisticsCollector
 def initial_model(config: TrainConfig, device: torch.device) -> nn.Module:
     """Return the network before its first step; random weights are drawn from torch's global generator."""
     return config.model.build(config.augmentation.crop).to(device).to(memory_format=torch.channels_last)
-
-
-class StepResult(NamedTuple):
-    """The batch's loss and how many triplets are active (scalars without gradient), and its similarities."""
-
-    loss: LossOutput
-    batch: Similarities
 
 
 class TrainingStep:
@@ -64,7 +57,9 @@ class TrainingStep:
         self.generator = Generator(device)
         self._network: Callable[[Tensor], Tensor] = compiled(self.model, config.compile)
         self._augment = compiled(config.augmentation.apply, config.compile)
-        self._captured: Captured[StepResult] | None = Captured(self.generator) if captured else None
+        self._captured: Captured[tuple[LossOutput, Similarities]] | None = (
+            Captured(self.generator) if captured else None
+        )
         self._steps = 0
 
     @property
@@ -99,14 +94,18 @@ class TrainingStep:
         self.schedule.margins = self.schedule.margins.as_numbers()
         return self.schedule.margins
 
-    def __call__(self, stored: Tensor, classes: Tensor) -> StepResult:
-        """Take a step with images as the bank has them, uint8 `(B, H, W)`, of those identities `(B,)`."""
+    def __call__(self, stored: Tensor, classes: Tensor) -> tuple[LossOutput, Similarities]:
+        """Take a step with images as the bank has them, uint8 `(B, H, W)`, of those identities `(B,)`.
+
+        Returns:
+            The loss and how many triplets are active (scalars without gradient), and the batch's similarities.
+        """
         self._steps += 1
         if self._captured is not None:
             return self._captured.call(self.take, stored, classes)
         return self.take(stored, classes)
 
-    def take(self, stored: Tensor, classes: Tensor) -> StepResult:
+    def take(self, stored: Tensor, classes: Tensor) -> tuple[LossOutput, Similarities]:
         """Take a step as it is written, which may be compiled in parts and captured as a whole."""
         images = self._augment(stored, self._config.augmentation.draw(stored, self.generator))
         batch = self._similarities(self._network, images, classes)
@@ -116,7 +115,7 @@ class TrainingStep:
         output.value.backward()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)  # here, so that no gradient lies outside a captured step
-        return StepResult(LossOutput(output.value.detach(), output.active.detach()), batch)
+        return LossOutput(output.value.detach(), output.active.detach()), batch
 
     def _similarities(self, network: Callable[[Tensor], Tensor], images: Tensor, classes: Tensor) -> Similarities:
         return Similarities.of(unit(embeddings_of(network, images, self._bfloat16)), self.index, classes)

@@ -212,6 +212,13 @@ def test_what_is_no_kind_of_its_own_is_not_registered() -> None:
         ),
         ({"margins": {"kind": "quartile", "quartile": 3}}, r"margins\.quartile\n.*should be 1 or 2.*input_value=3"),
         ({"model": {"kind": "small", "widths": (4, 8)}}, r"model\.widths\.2\n.*Field required"),
+        ({"margins": {"kind": "fixed", "epsilon": 0.1}}, r"margins.beta is missing"),
+        ({"loss": {"kind": "triplet"}}, r"margins.k_an = 2 has no effect"),
+        ({"loss": {"kind": "triplet"}, "margins": {"kind": "none"}}, "margins are missing"),
+        ({"loss": {"kind": "sct", "lam": 1.0}}, "the loss 'sct' has none"),
+        ({"margins": {"kind": "wat", "beta": 0.1}}, r"give no β"),
+        ({"marign": 0.2}, "marign"),
+        ({"epochs": 0}, "epochs"),
     ],
 )
 def test_what_is_wrong_in_a_configuration_is_told_by_field_and_value(changes: dict[str, Any], message: str) -> None:

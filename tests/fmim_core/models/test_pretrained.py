@@ -12,7 +12,6 @@ import torch
 from torch import nn
 
 from fmim_core.models.pretrained import read_state
-from fmim_core.models.small import SmallConvNet
 from fmim_core.models.timm_network import TimmNetwork
 from fmim_core.models.torchvision_networks import ResNet18
 from tests.support.paths import ROOT
@@ -36,20 +35,6 @@ def test_a_file_with_something_else_is_refused_by_its_name(tmp_path: Path) -> No
     }.items():
         with pytest.raises(ValueError, match=rf"{name} .*{message}"):
             read_state(tmp_path / name)
-
-
-def test_weights_are_known_by_the_content_of_their_file_and_not_its_name(tmp_path: Path) -> None:
-    file = tmp_path / "weights.pt"
-    model = ResNet18(weights=str(file))
-    assert model.given_file == file
-    for content in (b"first", b"other"):
-        file.write_bytes(content)
-        assert model.weights_sha256() == hashlib.sha256(content).hexdigest()
-    file.unlink()
-    with pytest.raises(ValueError, match="there is no such file"):
-        model.weights_sha256()
-    assert ResNet18(weights="none").given_file is ResNet18(weights="imagenet").given_file is None
-    assert ResNet18(weights="none").weights_sha256() is SmallConvNet().weights_sha256() is None
 
 
 class Published(ResNet18):
