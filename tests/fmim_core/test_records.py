@@ -37,24 +37,10 @@ ROW = epoch_row(1, beta=math.nan)
 
 def record(**parts: Any) -> Record:
     """A completed search trial."""
-    whole: dict[str, Any] = {
-        "trial": "a.c00.fold0",
-        "study": "s",
-        "preset": "p",
-        "arm": "a",
-        "configuration": {"epsilon": 0.5},
-        "stage": "search",
-        "replicate": 0,
-        "fold": 0,
-        "search_split": 0,
-        "seed": 7,
-        "status": "completed",
-        "fingerprint": "f",
-        "metrics": {"validation": {"mAP": 0.5, "mAP/year_4": math.nan}},
-        "history": (ROW,),
-        "started_at": AT,
-        "ended_at": AT,
-    }
+    whole = {"trial": "a.c00.fold0", "study": "s", "preset": "p", "arm": "a", "configuration": {"epsilon": 0.5}}
+    whole |= {"stage": "search", "replicate": 0, "fold": 0, "search_split": 0, "seed": 7, "fingerprint": "f"}
+    whole |= {"status": "completed", "metrics": {"validation": {"mAP": 0.5, "mAP/year_4": math.nan}}}
+    whole |= {"history": (ROW,), "started_at": AT, "ended_at": AT}
     return Record.model_validate(whole | parts)
 
 

@@ -148,15 +148,6 @@ def test_a_record_of_a_reference_says_what_a_replicates_says(tiny_bank: Bank, tm
     assert not list((tmp_path / "checkpoints").glob("*"))
 
 
-def test_it_is_the_same_whatever_arm_it_stands_beside(tiny_bank: Bank) -> None:
-    for spec in specs(tiny_bank):
-        other = spec.train.model_copy(update={"learning_rate": 0.5, "epochs": 9})
-        assert spec.model_copy(update={"train": other}).fingerprint == spec.fingerprint
-        assert with_crop(spec, 20).fingerprint != spec.fingerprint
-        assert TrialSpec.model_validate_json(spec.model_dump_json()) == spec
-    assert len({spec.fingerprint for spec in specs(tiny_bank)}) == 4
-
-
 def test_one_that_fails_is_a_failed_record_and_the_next_attempt_lists_it(tiny_bank: Bank, tmp_path: Path) -> None:
     for attempts in (0, 1):
         record = Trial(with_crop(specs(tiny_bank)[0], 99), RunSettings(tmp_path, "cpu")).run()

@@ -124,12 +124,3 @@ def test_a_member_that_diverges_is_named_and_the_finished_ones_are_kept(tiny_ban
     assert record.status == "diverged"
     assert "model of fold 1: epoch 2" in record.error.message
     assert [len(member.history) for member in record.members] == [EPOCHS, 1]
-
-
-def test_the_protocol_decides_the_result_of_a_replicate_alone(tiny_bank: Bank) -> None:
-    plan = mini_plan()
-    other = ensemble_plan(plan)
-    arm, configuration = plan.arms[0], next(plan.arms[0].space.configurations())
-    for stage, same in (("search", True), ("replicate", False)):
-        first, second = (getattr(one, stage)(arm, 0, configuration, tiny_bank)[0] for one in (plan, other))
-        assert (first.fingerprint == second.fingerprint) == same

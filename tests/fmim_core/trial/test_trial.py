@@ -201,6 +201,7 @@ def test_a_fingerprint_is_the_sha256_of_canonical_json(tiny_bank: Bank) -> None:
         whole = {"results_version": RESULTS_VERSION, "train": of} | spec.model_dump(mode="json", include=names)
         text = json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         assert spec.fingerprint == hashlib.sha256(text.encode()).hexdigest()
+        assert TrialSpec.model_validate_json(spec.model_dump_json()) == spec
 
 
 def write_weights(file: Path, seed: int) -> str:
