@@ -84,8 +84,8 @@ class Bank:
             )
         except (KeyError, TypeError, ZeroDivisionError) as error:
             raise _damaged(path, f"bank.json lacks or has too much: {error}") from None
-        expected, found = bank.count * bank.size**2, _file_size(path / "images.u8")
-        if found != expected:
+        images, expected = path / "images.u8", bank.count * bank.size**2
+        if (found := images.stat().st_size if images.is_file() else 0) != expected:
             raise _damaged(path, f"images.u8 has {found} bytes, {expected} expected")
         return bank
 
@@ -104,7 +104,9 @@ class Bank:
             ValueError: a file cannot be read.
         """
         try:
-            stamp = json.dumps({"content": self.fingerprint, "files": self._states()})  # before anything is read
+            states = {name: (self.path / name).stat() for name in FILES}  # before anything is read
+            files = {name: [of.st_size, of.st_mtime_ns, of.st_ctime_ns, of.st_ino] for name, of in states.items()}
+            stamp = json.dumps({"content": self.fingerprint, "files": files})
             with suppress(OSError, ValueError):
                 if (self.path / STAMP).read_text(encoding="utf-8") == stamp:
                     return
@@ -116,25 +118,20 @@ class Bank:
         with suppress(OSError):  # on a read-only file system each start reads everything
             write_text(self.path / STAMP, stamp)
 
-    def _states(self) -> dict[str, list[int]]:
-        states = {name: (self.path / name).stat() for name in FILES}
-        return {name: [of.st_size, of.st_mtime_ns, of.st_ctime_ns, of.st_ino] for name, of in states.items()}
-
     def _check_content(self) -> None:
         if self.fingerprint != content_fingerprint(self.size, self.sha256, self.description):
             raise _damaged(self.path, "bank.json was changed after the bank was built")
         changed = [name for name in ("development.csv", "test.csv") if sha256_of(self.path / name) != self.sha256[name]]
-        changed += [f"images.u8 ({rows})" for rows in self._changed_rows()]
+        step, length = self.block_images, self.block_images * self.size**2
+        found = hash_all((self.path / "images.u8", n * length, length) for n in range(len(self.blocks)))
+        changed += [
+            f"images.u8 (rows {n * step} to {min((n + 1) * step, self.count) - 1})"
+            for n, (is_, was) in enumerate(zip(found, self.blocks, strict=True))
+            if is_ != was
+        ]
         if changed:
             what = ", ".join([*changed[:5], *(["..."] if len(changed) > 5 else [])])
             raise _damaged(self.path, f"{what} changed after the bank was built")
-
-    def _changed_rows(self) -> list[str]:
-        """Return the rows of the images in blocks whose SHA-256 is not what it was, in words."""
-        step, count = self.block_images, len(self.blocks)
-        found = hash_all((self.path / "images.u8", n * step * self.size**2, step * self.size**2) for n in range(count))
-        changed = [n for n, (is_, was) in enumerate(zip(found, self.blocks, strict=True)) if is_ != was]
-        return [f"rows {n * step} to {min((n + 1) * step, self.count) - 1}" for n in changed]
 
     @property
     def images(self) -> np.ndarray:
@@ -180,20 +177,8 @@ def content_fingerprint(size: int, sha256: dict[str, str], description: SourceDe
     return fingerprint({"size": size, **sha256, **description.grouping})
 
 
-def _file_size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else 0
-
-
 def _damaged(path: Path, why: str) -> Damaged:
     return Damaged(f"the bank in {path} is damaged: {why}")
-
-
-BLOCK_IMAGES, BLOCK_BYTES = 256, 2**25  # whichever is less: what a build holds in memory, and what a crash may cost
-
-
-def images_per_block(size: int) -> int:
-    """Return how many images of `size` × `size` pixels a block has. Other numbers would not make another bank."""
-    return max(1, min(BLOCK_IMAGES, BLOCK_BYTES // size**2))
 
 
 def sha256_of(path: Path, start: int = 0, length: int = -1) -> str:

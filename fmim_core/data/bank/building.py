@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -73,7 +72,7 @@ def build_bank(
     with building_folder(place.with_name(f".{source.description.name}-{size}.partial")) as folder:
         if not place.exists():  # otherwise another process has built it meanwhile
             with Partial(folder, _keys(source, len(index)), size) as partial:
-                _check_room(partial, len(index) * size**2)
+                partial.check_room()
                 _build(source, index, size, partial, progress)
                 partial.become(place)
     return replace(Bank.open(place), description=source.description)
@@ -95,15 +94,6 @@ def _keys(source: Source, count: int) -> list[str]:
     """Return one text an image, by which the next build recognises it."""
     keys = source.image_keys or [f"{source.fingerprint} {row}" for row in range(count)]
     return [f"{SCHEMA} {key}" for key in keys]
-
-
-def _check_room(partial: Partial, needed: int) -> None:
-    needed, free = needed - partial.bytes_on_disk, shutil.disk_usage(partial.bank).free
-    if needed > free:
-        raise ValueError(
-            f"the bank needs {needed} more bytes, {partial.bank.parent.parent} has {free} free: "
-            "make room, choose another folder or a smaller size"
-        )
 
 
 def _build(source: Source, index: pd.DataFrame, size: int, partial: Partial, progress: Progress | None) -> None:

@@ -10,15 +10,15 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 import numpy as np
 
-from fmim_core.data.bank.bank import hash_all, images_per_block
+from fmim_core.data.bank.bank import hash_all
 from fmim_core.data.images.limits import ImageProblem
 
+BLOCK_IMAGES, BLOCK_BYTES = 256, 2**25  # whichever is less: what a build holds in memory, and what a crash may cost
 LOG, IMAGES = "blocks.jsonl", "bank/images.u8"
 
 ImageOutcome = ImageProblem | str | None
@@ -60,8 +60,7 @@ def _locked(path: Path) -> TextIO:
         file.close()
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """A written block of images: its first row, their SHA-256, and the key of each (None: unusable)."""
 
     start: int
@@ -78,7 +77,7 @@ class Partial:
     """
 
     def __init__(self, folder: Path, keys: list[str], size: int) -> None:
-        self.bank, self.step = folder / "bank", images_per_block(size)
+        self.bank, self.step = folder / "bank", max(1, min(BLOCK_IMAGES, BLOCK_BYTES // size**2))
         self._folder, self._keys, self._size, self._opened = folder, keys, size, ExitStack()
         self.bank.mkdir(parents=True, exist_ok=True)
         self._images = os.open(folder / IMAGES, os.O_RDWR | os.O_CREAT, 0o666)
@@ -95,10 +94,14 @@ class Partial:
     def __exit__(self, *error: object) -> None:
         self._opened.close()
 
-    @property
-    def bytes_on_disk(self) -> int:
-        """Return the bytes of the disk that the images have already."""
-        return os.fstat(self._images).st_blocks * 512
+    def check_room(self) -> None:
+        """Raise a `ValueError` if the disk is too full for the images that are not written yet."""
+        needed = len(self._keys) * self._size**2 - os.fstat(self._images).st_blocks * 512
+        if needed > (free := shutil.disk_usage(self.bank).free):
+            raise ValueError(
+                f"the bank needs {needed} more bytes, {self._folder.parent} has {free} free: "
+                "make room, choose another folder or a smaller size"
+            )
 
     def find(self, row: int, out: np.ndarray) -> bool:
         """Copy the image of that row, uint8 `(size, size)`, to `out` if an earlier build has it.
@@ -121,7 +124,7 @@ class Partial:
         while count := os.pwrite(self._images, content, offset):
             content, offset = content[count:], offset + count
         block = Block(start, hashlib.sha256(images.data).hexdigest(), keys)
-        self._log.write(json.dumps(asdict(block)) + "\n")
+        self._log.write(json.dumps(block._asdict()) + "\n")
         self._log.flush()
         return block.sha256
 

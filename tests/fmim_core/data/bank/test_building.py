@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fmim_core.data.bank import bank as blocks
-from fmim_core.data.bank import building
+from fmim_core.data.bank import building, partial
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.building import build_bank
 from tests.support.pictures import COUNT, SIZE, Files, Pictures, content, interrupted, start
@@ -88,7 +87,7 @@ def test_neither_workers_nor_blocks_change_the_bank(
     tmp_path: Path, whole: Bank, monkeypatch: pytest.MonkeyPatch, cores: int, block_images: int
 ) -> None:
     monkeypatch.setattr(building, "cores", lambda: cores)
-    monkeypatch.setattr(blocks, "BLOCK_IMAGES", block_images)
+    monkeypatch.setattr(partial, "BLOCK_IMAGES", block_images)
     bank = build_bank(Pictures(), SIZE, tmp_path)
     assert bank.fingerprint == whole.fingerprint
     assert {**content(bank), "bank.json": b""} == {**content(whole), "bank.json": b""}
@@ -99,12 +98,12 @@ def test_neither_workers_nor_blocks_change_the_bank(
 MEMORY = """
 import sys
 import numpy as np
-from fmim_core.data.bank import bank as blocks, building
+from fmim_core.data.bank import building, partial
 from fmim_core.data.bank.building import build_bank
 from tests.benchmarks.measurement import resident_mib
 from tests.support.pictures import Pictures
 
-blocks.BLOCK_BYTES = 2**22
+partial.BLOCK_BYTES = 2**22
 building.cores = lambda: 2
 
 class Large(Pictures):
@@ -141,7 +140,7 @@ def test_memory_is_a_few_blocks_however_large_the_bank(tmp_path: Path) -> None:
 
 def test_too_little_room_is_said_before_anything_is_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = type("Usage", (), {"free": 63_999})
-    monkeypatch.setattr(building.shutil, "disk_usage", lambda path: usage)
+    monkeypatch.setattr(partial.shutil, "disk_usage", lambda path: usage)
     source = Pictures()
     with pytest.raises(ValueError, match=r"needs 64000 more bytes, .* has 63999 free"):
         build_bank(source, SIZE, tmp_path)
