@@ -20,6 +20,8 @@ from fmim_core.data.tables.findings import Findings
 from fmim_core.fingerprint import fingerprint
 from fmim_core.registry import KindConfig, Registry
 
+DRAWN_SIDE = 128  # pixels of an image that is drawn, where no size is asked for
+
 
 @dataclass(frozen=True)
 class Window:
@@ -65,9 +67,6 @@ class Window:
             raise ImageProblem(path, what) from None
         except Refused as refused:
             raise ImageProblem(path, refused) from refused
-
-
-DRAWN_SIDE = 128  # pixels of an image that is drawn, where no size is asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +248,8 @@ def manifest_of(listing: Listing, folder: Path) -> tuple[str, int]:
     index = listing.index[[column for column in EVERY_COLUMN if column in listing.index]]
     if not listing.mirror_right and (index["side"] == "R").any():
         raise ValueError(f"the right images of {name} are used as they are, those of a manifest mirrored: use {name}")
-    index = index.assign(image=pd.Series([_there(listing.root, path) for path in listing.paths], dtype=object))
+    rows = list(listing.rows())
+    index = index.iloc[rows].assign(image=[os.path.realpath(listing.path(row)) for row in rows])
     index = index.dropna(subset=[column for column in index if column != "months"])
     if index.empty:
         raise ValueError(f"no image of {name} is in {listing.root}, so there is nothing to list: download some first")
@@ -260,9 +260,3 @@ def manifest_of(listing: Listing, folder: Path) -> tuple[str, int]:
             "links neither: write it in their folder or above"
         )
     return index.to_csv(index=False, lineterminator="\n"), len(index)
-
-
-def _there(root: Path, path: str | None) -> str | None:
-    """Return the whole path of a file, links followed, None where there is none."""
-    whole = os.path.realpath(root / path) if isinstance(path, str) else None
-    return whole if whole and os.path.isfile(whole) else None

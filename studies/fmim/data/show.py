@@ -12,8 +12,7 @@ import pandas as pd
 from fmim.data.sources import PHANTOM
 from fmim.printing import ProgressBar, TextConsole, TextTable
 from fmim_core.data.bank.bank import Bank
-from fmim_core.data.describe import Counts, describe
-from fmim_core.data.image_set import Protocol, protocol_of
+from fmim_core.data.image_set import Counts, Protocol, describe, protocol_of
 from fmim_core.data.images.check import check_images, unnamed_images
 from fmim_core.data.images.sheet import contact_rows, contact_sheet
 from fmim_core.data.sets.base import DATA_SETS, Listing

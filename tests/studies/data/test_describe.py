@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from fmim.declare.presets import SMOKE
-from fmim_core.data.describe import describe
+from fmim_core.data.image_set import describe
 from fmim_core.data.images.reading import ImageProblem
 from fmim_core.data.images.sheet import GAP, LINE, SUBJECT, TILE, TITLE, contact_rows, contact_sheet
 from fmim_core.data.sets.phantom import PhantomSource

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fmim_core.data.bank.building import build_bank
-from fmim_core.data.describe import Counts, describe
+from fmim_core.data.image_set import Counts, describe
 from fmim_core.data.sets.base import FileSource, Listing
 from fmim_core.data.sets.manifest import manifest
 from fmim_core.metric_names import YEAR

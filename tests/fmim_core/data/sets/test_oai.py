@@ -49,12 +49,6 @@ def test_crops(folder: Path) -> None:
     assert description.details["images"] == "crops"
 
 
-def test_right_knees_are_mirrored(folder: Path) -> None:
-    source = FileSource(oai(folder))
-    bright = {source.index["side"][row]: int(source.read(row, 40)[0].argmax()) for row in range(2)}
-    assert bright == {"L": 0, "R": 39}
-
-
 def test_images_and_rows_without_each_other(folder: Path) -> None:
     pictures = folder / "ResizedImages"
     crops(pictures, ["9000009"], months=(0,))
