@@ -15,7 +15,6 @@ from fmim.declare import Arm, Study
 from fmim.declare.presets import SMOKE
 from fmim.declare.study import with_changes
 from fmim.plan import Plan
-from fmim.runner.backends.backend import Resources
 from fmim.runner.backends.ray_backend import RayBackend
 from fmim.runner.backends.ray_cluster import cluster_for
 from fmim.runner.schedule.dispatcher import Dispatcher
@@ -47,7 +46,7 @@ def measure(device: torch.device, trials: int = TRIALS) -> Iterator[Measurement]
     if device.type == "cpu":
         with cluster_for("ray", None) as cluster:
             assert cluster is not None
-            yield from _compare(trials, RayBackend.of(cluster, Resources(1.0, 0.0)))
+            yield from _compare(trials, RayBackend.of(cluster, 1.0, 0.0))
 
 
 def _compare(trials: int, backend: RayBackend) -> Iterator[Measurement]:

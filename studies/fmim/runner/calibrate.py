@@ -12,8 +12,7 @@ from pathlib import Path
 from statistics import fmean
 
 from fmim.plan import Plan
-from fmim.runner.backends.backend import Backend
-from fmim.runner.schedule.dispatcher import TrialObserver
+from fmim.runner.backends.backend import Backend, TrialObserver
 from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.runs import Identity
 from fmim.runner.tracking.tracker import Tracker

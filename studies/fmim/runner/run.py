@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,7 +17,7 @@ from fmim.own.study_file import located
 from fmim.plan import Plan
 from fmim.plan.checks import check_trainings, data_warnings, fold_warnings
 from fmim.plan.workload import Workload
-from fmim.runner.backends.backend import Backend, Inline, Resources
+from fmim.runner.backends.backend import Backend, Inline
 from fmim.runner.backends.ray_cluster import RayCluster, cluster_for
 from fmim.runner.folder.locks import locked, move_aside
 from fmim.runner.folder.outcomes import outcomes_of_plan, set_damaged_forecast_aside
@@ -116,13 +116,13 @@ def open_backend(cluster: RayCluster | None, plan: Plan, setup: Setup) -> Backen
     Raises:
         ValueError: no such resources or device, no cluster, or its workers cannot run this program.
     """
-    asked = Resources(setup.cpus_per_trial, setup.gpus_per_trial)
+    asked = setup.cpus_per_trial, setup.gpus_per_trial
     if cluster is None:
-        backend: Backend = Inline.of(asked)
+        backend: Backend = Inline.of(*asked)
     else:
         from fmim.runner.backends.ray_backend import RayBackend  # it takes a second, while the cluster starts
 
-        backend = RayBackend.of(cluster, asked, plan.study.code)
+        backend = RayBackend.of(cluster, *asked, plan.study.code)
     plan.check_device("cuda" if backend.gpus else "cpu")
     return backend
 
@@ -136,30 +136,24 @@ def run_plan(plan: Plan, setup: Setup, observer: RunObserver, cluster: RayCluste
     Raises:
         ValueError: bad input; nothing has started.
     """
-    if cluster is None:
-        with cluster_for(setup.backend, setup.address) as started:
-            return _run(plan, setup, observer, started)
-    return _run(plan, setup, observer, cluster)
-
-
-def _run(plan: Plan, setup: Setup, observer: RunObserver, cluster: RayCluster | None) -> int:
     begun = time.perf_counter()
-    observer.stage("checking the plan: one batch of every network and loss")
-    setup.check_folders(plan.study.name)
-    checked = check_plan(plan, setup)
-    for warning in checked.warnings:
-        observer.warn(warning)
-    backend = open_backend(cluster, checked.plan, setup)
-    observer.stage(f"reading the images of {checked.source.description.name}")
-    bank = build_bank(checked.source, plan.preset.image_size, setup.banks, observer.decoded, observer.warn)
-    backend.check(bank)
-    setup.check_selected_on(bank.fingerprint)
-    if setup.fresh and (aside := move_aside(setup.folder)):
-        observer.note(f"moved {setup.folder} to {aside}")
-    with locked(setup.folder) as unlocked:
-        if unlocked:
-            observer.warn(unlocked)
-        return _Execution(checked, setup, observer, backend, bank, begun).execute()
+    with nullcontext(cluster) if cluster else cluster_for(setup.backend, setup.address) as there:
+        observer.stage("checking the plan: one batch of every network and loss")
+        setup.check_folders(plan.study.name)
+        checked = check_plan(plan, setup)
+        for warning in checked.warnings:
+            observer.warn(warning)
+        backend = open_backend(there, checked.plan, setup)
+        observer.stage(f"reading the images of {checked.source.description.name}")
+        bank = build_bank(checked.source, plan.preset.image_size, setup.banks, observer.decoded, observer.warn)
+        backend.check(bank)
+        setup.check_selected_on(bank.fingerprint)
+        if setup.fresh and (aside := move_aside(setup.folder)):
+            observer.note(f"moved {setup.folder} to {aside}")
+        with locked(setup.folder) as unlocked:
+            if unlocked:
+                observer.warn(unlocked)
+            return _Execution(checked, setup, observer, backend, bank, begun).execute()
 
 
 @dataclass(frozen=True)

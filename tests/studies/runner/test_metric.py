@@ -17,7 +17,7 @@ from fmim.runner.search.tpe import TPE
 from fmim.terminal.status import arms_of
 from fmim_core.data.bank.bank import Bank
 from fmim_core.metric_names import METRICS, Metric
-from fmim_core.records import ProposalsFile
+from fmim_core.records import ProposalsFile, SelectionFile
 from fmim_spaces.searchers import Random
 from tests.support.documents import execution, fold_entry
 from tests.support.simulation import Simulation, arm, hill, plan_of
@@ -40,8 +40,8 @@ def test_the_best_of_a_fold_is_the_lowest_where_lower_is_better(metric: Metric, 
 def test_selection_search_and_progress_go_by_the_studys_metric(tiny_bank: Bank, tmp_path: Path) -> None:
     plan = by_cmc(plan_of(arm("random", Random(samples=6)), arm("tpe", TPE(samples=6, startup=2, in_flight=1))))
     simulation = Simulation(plan, tiny_bank, tmp_path)
-    dispatcher = simulation.run()
-    for name, selection in dispatcher.selections.items():
+    simulation.run()
+    for name, selection in SelectionFile.read(tmp_path / "selection.json").arms.items():
         means = [simulation.mean(name, number) for number in range(6)]
         assert (selection.metric, selection.score) == ("CMC_1", pytest.approx(max(means)))
         assert selection.number == means.index(max(means))

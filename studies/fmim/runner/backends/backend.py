@@ -17,7 +17,20 @@ from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial, keep_stopped
 
 
-class TrialSource(Protocol):
+class TrialObserver(Protocol):
+    """Someone who watches trials: the progress of the run, the MLflow mirror."""
+
+    def started(self, spec: TrialSpec) -> None:
+        """Take note that a trial begins."""
+
+    def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
+        """Take note of an epoch that a trial has run."""
+
+    def finished(self, spec: TrialSpec, record: Record) -> None:
+        """Take note that a trial is over, whatever its status."""
+
+
+class TrialSource(TrialObserver, Protocol):
     """Who hands out trials to a backend and is told what becomes of them."""
 
     @property
@@ -27,28 +40,8 @@ class TrialSource(Protocol):
     def next(self) -> TrialSpec | None:
         """Return the next trial to run; None if there is none now."""
 
-    def started(self, spec: TrialSpec) -> None:
-        """Take note that a trial begins."""
-
-    def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
-        """Take note of an epoch that a trial has run."""
-
     def goes_on(self, spec: TrialSpec, history: Sequence[EpochRow]) -> bool:
-        """Return whether a trial with rungs goes on."""
-
-    def finished(self, spec: TrialSpec, record: Record) -> None:
-        """Take note that a trial is over, whatever its status."""
-
-
-@dataclass(frozen=True)
-class Resources:
-    """The resources of each trial. gpus: a fraction shares a GPU between trials; memory is not limited by it.
-
-    Where nothing is said of GPUs, each trial gets one if there are any, else none.
-    """
-
-    cpus: float = 1.0
-    gpus: float | None = None
+        """Return whether a trial with rungs goes on; asked after each of its epochs."""
 
 
 @dataclass(frozen=True)
@@ -87,21 +80,24 @@ class Backend(ABC):
         """Run all trials that are handed out, at most `number`; an interrupt passes through."""
 
 
-def allot(asked: Resources, nodes: Sequence[Mapping[str, float]]) -> tuple[int, float, float]:
+def allot(cpus: float, gpus: float | None, nodes: Sequence[Mapping[str, float]]) -> tuple[int, float, float]:
     """Return how many trials run at once on nodes that have so many "CPU" and "GPU", and each trial's CPUs and GPUs.
+
+    A fraction of a GPU shares one between trials; memory is not limited by it. Where nothing is said of GPUs, each
+    trial gets one if there are any, else none.
 
     Raises:
         ValueError: no node can run even one trial; names what was asked for and what there is.
     """
     available = {kind: sum(node.get(kind, 0.0) for node in nodes) for kind in ("CPU", "GPU")}
-    gpus = asked.gpus if asked.gpus is not None else float(available["GPU"] > 0)
-    slots = sum(_slots(node, asked.cpus, gpus) for node in nodes)
+    gpus = float(available["GPU"] > 0) if gpus is None else gpus
+    slots = sum(_slots(node, cpus, gpus) for node in nodes)
     if slots == 0:
         raise ValueError(
-            f"each trial asks for {asked.cpus:g} CPU and {gpus:g} GPU (--cpus-per-trial, --gpus-per-trial), "
+            f"each trial asks for {cpus:g} CPU and {gpus:g} GPU (--cpus-per-trial, --gpus-per-trial), "
             f"but {len(nodes)} node(s) have {available['CPU']:g} CPU and {available['GPU']:g} GPU: ask for less"
         )
-    return slots, asked.cpus, gpus
+    return slots, cpus, gpus
 
 
 def _slots(node: Mapping[str, float], cpus: float, gpus: float) -> int:
@@ -118,14 +114,14 @@ class Inline(Backend):
     """Trials in this process, one by one."""
 
     @classmethod
-    def of(cls, asked: Resources) -> Inline:
+    def of(cls, cpus: float, gpus: float | None) -> Inline:
         """Return that of this machine.
 
         Raises:
             ValueError: it has not what a trial asks for.
         """
         here = {"CPU": float(cores()), "GPU": float(torch.cuda.device_count())}
-        return replace(cls(*allot(asked, [here])), slots=1)
+        return replace(cls(*allot(cpus, gpus, [here])), slots=1)
 
     def check(self, bank: Bank) -> None:
         """Check nothing more: this process has checked it."""
@@ -136,18 +132,17 @@ class Inline(Backend):
         settings = self.settings(out)
         while (spec := trials.next()) is not None:
             trials.started(spec)
-            trials.finished(spec, _run(spec, settings, trials))
+            trials.finished(spec, self._record_of(spec, settings, trials))
 
-
-def _run(spec: TrialSpec, settings: RunSettings, trials: TrialSource) -> Record:
-    trial = Trial(spec, settings)
-    while trial.record is None:
-        row = trial.step()
-        if row is not None:
-            trials.epoch(spec, row)
-        if spec.rungs and trial.record is None:
-            so_far = trial.stopped()
-            if not trials.goes_on(spec, so_far.history):
-                keep_stopped(settings.out, so_far)
-                return so_far
-    return trial.record
+    def _record_of(self, spec: TrialSpec, settings: RunSettings, trials: TrialSource) -> Record:
+        trial = Trial(spec, settings)
+        while trial.record is None:
+            row = trial.step()
+            if row is not None:
+                trials.epoch(spec, row)
+            if spec.rungs and trial.record is None:
+                so_far = trial.stopped()
+                if not trials.goes_on(spec, so_far.history):
+                    keep_stopped(settings.out, so_far)
+                    return so_far
+        return trial.record

@@ -13,7 +13,7 @@ import ray
 from ray import tune
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from fmim.runner.backends.backend import Backend, Resources, TrialSource, allot
+from fmim.runner.backends.backend import Backend, TrialSource, allot
 from fmim.runner.backends.ray_cluster import RayCluster
 from fmim.runner.backends.ray_driver import RETRIES, WORKER_S, Driver, PlanSearcher, StudyTrainable, last_words
 from fmim_core.data.bank.bank import Bank
@@ -34,14 +34,15 @@ class RayBackend(Backend):
     trial: type[Trial] = Trial
 
     @classmethod
-    def of(cls, cluster: RayCluster, asked: Resources, code: Code | None = None) -> RayBackend:
+    def of(cls, cluster: RayCluster, cpus: float, gpus: float | None, code: Code | None = None) -> RayBackend:
         """Return that of a cluster, as soon as it is there.
 
         Raises:
             ValueError: it is not, has not what a trial asks for, or its workers cannot run this program.
         """
         logs = cluster.logs
-        found = cls(*allot(asked, resources_of_nodes()), logs, code)
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        found = cls(*allot(cpus, gpus, nodes), logs, code)
         if cluster.address is not None:  # elsewhere may be another Python, or none of this program
             check_workers(StudyTrainable.__module__, logs)
         return found
@@ -82,11 +83,6 @@ class RayBackend(Backend):
                     callbacks=[driver],
                 ),
             ).fit()
-
-
-def resources_of_nodes() -> list[dict[str, float]]:
-    """Return what each node of the cluster has: "CPU", "GPU" and others."""
-    return [node["Resources"] for node in ray.nodes() if node["Alive"]]
 
 
 def check_workers(module: str, logs: Path) -> None:

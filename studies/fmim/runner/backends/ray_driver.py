@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,9 +89,6 @@ class PlanSearcher(Searcher):
     def save(self, checkpoint_path: str) -> None:
         """Save nothing, for the same reason."""
 
-    def restore(self, checkpoint_path: str) -> None:
-        """Restore nothing."""
-
 
 @dataclass
 class Given:
@@ -158,7 +154,7 @@ class Driver(tune.Callback):
     def on_trial_start(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
         self._has_workers = True
         given = self._given[trial.trial_id]
-        given.heard(self._nothing(given.spec))
+        given.heard(nothing_heard(given.spec, self._settings))
         self._source.started(given.spec)
 
     def on_trial_result(
@@ -172,9 +168,8 @@ class Driver(tune.Callback):
             self._source.epoch(given.spec, report.row)
 
     def on_trial_complete(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
-        out = self._settings.out
-        with self._own_errors():
-            given = self._given.pop(trial.trial_id)
+        given, out = self._given.pop(trial.trial_id), self._settings.out
+        try:
             record, written = given.ended, read_record(out, given.spec.id)
             assert record is not None
             if record.status == "stopped":
@@ -183,6 +178,9 @@ class Driver(tune.Callback):
             elif written is None or written.ended_at != record.ended_at:
                 record.save(out)
             self._source.finished(given.spec, record)
+        except Exception as error:
+            self._error = self._error or error
+            raise
 
     def on_trial_recover(self, iteration: int, trials: list[RayTrial], trial: RayTrial, **info: Any) -> None:
         if self._error is None:
@@ -199,34 +197,18 @@ class Driver(tune.Callback):
             else:
                 self._source.finished(given.spec, record)
 
-    def _nothing(self, spec: TrialSpec) -> SoFar:
-        return nothing_heard(spec, self._settings.out, self._settings.device_share)
-
     def _record_of_dead_worker(self, trial: RayTrial) -> Record:
-        given = self._given[trial.trial_id]
+        given, noted = self._given[trial.trial_id], trial.error_file  # `get_error` has it only once it was copied
+        error = Path(noted).read_text() if noted and Path(noted).exists() else "Ray does not say why"
         silent_s = time.monotonic() - given.heard_at if given.so_far else 0.0
-        so_far = given.so_far or self._nothing(given.spec)  # a worker may die before its trial begins
-        return record_of_dead_worker(given.spec, _error_of(trial), self._settings.out, so_far, silent_s)
-
-    @contextmanager
-    def _own_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:
-            self._error = self._error or error
-            raise
+        so_far = given.so_far or nothing_heard(given.spec, self._settings)  # it may die before its trial begins
+        return record_of_dead_worker(given.spec, error, self._settings.out, so_far, silent_s)
 
 
-def _error_of(trial: RayTrial) -> str:
-    """Return what Tune has noted of a trial's errors; `get_error` has it only once it was copied to the storage."""
-    noted = trial.error_file
-    return Path(noted).read_text() if noted and Path(noted).exists() else "Ray does not say why"
-
-
-def nothing_heard(spec: TrialSpec, out: Path, device_share: float) -> SoFar:
+def nothing_heard(spec: TrialSpec, settings: RunSettings) -> SoFar:
     """Return what is known of a trial that begins now."""
-    attempts = earlier_attempts(read_record(out, spec.id), spec.fingerprint)
-    return SoFar(started_at=now(), cost=Cost(device_share=device_share), attempts=attempts)
+    attempts = earlier_attempts(read_record(settings.out, spec.id), spec.fingerprint)
+    return SoFar(started_at=now(), cost=Cost(device_share=settings.device_share), attempts=attempts)
 
 
 def record_of_dead_worker(spec: TrialSpec, error: str, out: Path, so_far: SoFar, silent_s: float) -> Record:

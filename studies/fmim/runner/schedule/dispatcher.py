@@ -5,31 +5,17 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from fmim.declare import Arm
 from fmim.plan import Plan
 from fmim.plan.workload import Workload
+from fmim.runner.backends.backend import TrialObserver
 from fmim.runner.reuse.shared_records import SharedRecords
 from fmim.runner.search.arm_search import ArmSearch, Proposals
 from fmim.runner.search.selection import Outcome, given
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import EpochRow, FixedSelection, Record, Selection, SelectionFile, now
 from fmim_core.trial.spec import TrialSpec
-
-
-class TrialObserver(Protocol):
-    """Someone who watches trials: the progress of the run, the MLflow mirror."""
-
-    def started(self, spec: TrialSpec) -> None:
-        """Take note that a trial begins."""
-
-    def epoch(self, spec: TrialSpec, row: EpochRow) -> None:
-        """Take note of an epoch that a trial has run."""
-
-    def finished(self, spec: TrialSpec, record: Record) -> None:
-        """Take note that a trial is over, whatever its status."""
-
 
 Search = tuple[int, str]
 """One of the searches: the split into folds that it is on, and the arm."""
@@ -86,11 +72,6 @@ class Dispatcher:
         for split in range(plan.search_splits):
             for arm in plan.arms:
                 self._select_if_searched(arm, split)
-
-    @property
-    def selections(self) -> dict[str, Selection]:
-        """Return what is selected for the study so far, by arm."""
-        return {arm: selection for (split, arm), selection in self._selections.items() if not split}
 
     @property
     def exhausted(self) -> bool:

@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 
 from fmim.plan.workload import Work
-from fmim.runner.backends.backend import Resources
 from fmim.runner.backends.ray_backend import RayBackend
 from fmim.runner.backends.ray_cluster import RayCluster, cluster_for
 from fmim.runner.schedule.dispatcher import Dispatcher
@@ -100,7 +99,7 @@ def test_a_trial_whose_worker_is_killed_goes_on_from_its_checkpoint_and_the_stud
     plan = mini_plan(epochs=5, replicates=1)
     plan = replace(plan, study=plan.study.model_copy(update={"arms": plan.arms[:1]}))
     dispatcher = Dispatcher(plan, tiny_bank, tmp_path, {})
-    backend = RayBackend.of(cluster, Resources(1.0, 0.0))
+    backend = RayBackend.of(cluster, 1.0, 0.0)
     replace(backend, trial=DiesInTraining).run(dispatcher, tmp_path, plan.trials)
     assert dispatcher.complete
     records = list(read_records(tmp_path))
@@ -129,7 +128,7 @@ def test_a_trial_whose_worker_dies_between_two_trials_is_tried_again(
 ) -> None:
     """Tune fails such a trial, which has not begun, at once."""
     dispatcher = Dispatcher(idle_plan(20), tiny_bank, tmp_path, {})
-    backend = RayBackend.of(cluster, Resources(float(cores()), 0.0))  # one worker, which is started twice
+    backend = RayBackend.of(cluster, float(cores()), 0.0)  # one worker, which is started twice
     replace(backend, trial=DiesBetweenTrials).run(dispatcher, tmp_path, 20)
     assert (tmp_path / "died").exists()
     assert dispatcher.complete
@@ -275,9 +274,9 @@ def test_an_error_of_the_driver_and_ctrl_c_end_the_run_and_are_raised(
     The last test: workers of an interrupted run hold their slots as long as its cluster.
     """
     before = signal.getsignal(signal.SIGTERM)
-    assert RayBackend.of(cluster, Resources(1.0, 0.0)).slots == cores()
+    assert RayBackend.of(cluster, 1.0, 0.0).slots == cores()
     assert signal.getsignal(signal.SIGTERM) is before
-    backend = replace(RayBackend.of(cluster, Resources(float(cores()), 0.0)), trial=IdleTrial)
+    backend = replace(RayBackend.of(cluster, float(cores()), 0.0), trial=IdleTrial)
     for name, what, raised in (("full", full_disk, OSError), ("asked", ctrl_c, KeyboardInterrupt)):
         out, observer = tmp_path / name, AtTheThird(what)
         dispatcher = Dispatcher(idle_plan(200), tiny_bank, out, {}, [observer])

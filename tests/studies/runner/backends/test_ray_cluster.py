@@ -21,13 +21,12 @@ from tests.support.program import free_port, wait_for
 
 SLOTS = """
 import json, os, sys
-from fmim.runner.backends.backend import Resources
 from fmim.runner.backends.ray_cluster import cluster_for
 if sys.argv[1:] == []:
     os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
 with cluster_for("ray", sys.argv[1] if sys.argv[1:] else None) as cluster:
     from fmim.runner.backends.ray_backend import RayBackend
-    print(RayBackend.of(cluster, Resources(1.0, 0.0)).slots, flush=True)
+    print(RayBackend.of(cluster, 1.0, 0.0).slots, flush=True)
 """
 INSIDE = """
     import psutil, ray

@@ -33,7 +33,9 @@ def test_a_dead_worker_leaves_a_failed_record_with_the_reason(
     assert Record.read(record_path(tmp_path, spec.id)).status == "failed"
     spent = record.cost
     assert (spent.lost_s, spent.wall_s, spent.train_s, spent.epochs, spent.energy_j) == (3.0, 9.0, 4.0, 2, None)
-    again = record_of_dead_worker(spec, message, tmp_path, nothing_heard(spec, tmp_path, 1.0), silent_s=0.0)
+    again = record_of_dead_worker(
+        spec, message, tmp_path, nothing_heard(spec, RunSettings(tmp_path, "cpu")), silent_s=0.0
+    )
     assert [attempt.cost for attempt in again.attempts] == [spent]
 
 
@@ -41,5 +43,5 @@ def test_a_record_written_just_before_the_worker_died_stands(tiny_bank: Bank, tm
     plan = mini_plan()
     spec = first_search_trials(plan, tiny_bank)[0]
     Trial(spec, RunSettings(tmp_path, "cpu")).run()
-    last = nothing_heard(spec, tmp_path, 1.0)
+    last = nothing_heard(spec, RunSettings(tmp_path, "cpu"))
     assert record_of_dead_worker(spec, "died", tmp_path, last, silent_s=0.0).status == "completed"

@@ -103,7 +103,7 @@ def test_a_failed_trial_alone_runs_again_and_a_winner_that_changes_by_it_keeps_t
 
 def test_a_configuration_that_lost_a_fold_is_not_selected_and_says_why(tiny_bank: Bank, tmp_path: Path) -> None:
     dispatcher = Simulation(mini_plan(), tiny_bank, tmp_path).run(bad={"triplet_grid.c01.fold0": "diverged"})
-    selection = dispatcher.selections["triplet_grid"]
+    selection = SelectionFile.read(tmp_path / "selection.json").arms["triplet_grid"]
     assert selection.configuration == {"epsilon": 0.25}
     assert selection.scores[1].mean is None
     assert selection.scores[1].excluded == "1 of 2 folds: diverged (fold 0)"
@@ -116,7 +116,7 @@ def test_an_arm_without_a_winner_has_no_replicates_and_the_study_is_not_complete
     simulation = Simulation(mini_plan(), tiny_bank, tmp_path)
     dispatcher = simulation.run(bad={f"triplet_grid.c0{c}.fold1": "diverged" for c in (0, 1)})
     assert not [spec for spec in simulation.started if (spec.arm, spec.stage) == ("triplet_grid", "replicate")]
-    assert dispatcher.selections["triplet_grid"].configuration is None
+    assert SelectionFile.read(tmp_path / "selection.json").arms["triplet_grid"].configuration is None
     assert not dispatcher.complete
 
 

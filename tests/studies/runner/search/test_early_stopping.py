@@ -11,7 +11,7 @@ import pytest
 
 from fmim.runner.search.selection import select
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import Metrics
+from fmim_core.records import Metrics, SelectionFile
 from fmim_core.trial.spec import TrialSpec
 from fmim_spaces.successive_halving import ASHA, Rungs
 from tests.support.documents import proposals
@@ -101,11 +101,11 @@ def test_a_stopped_trial_is_never_a_result(tiny_bank: Bank, tmp_path: Path) -> N
         return 0.99 if epoch == 1 and spec.number == 5 else hill(spec, epoch) if spec.number < 5 else 0.98 - 0.3 * epoch
 
     simulation = Simulation(plan_of(arm("asha", ASHA(samples=9)), folds=2), tiny_bank, tmp_path, late)
-    dispatcher = simulation.run()
+    simulation.run()
     stopped = [record for record in search_records(simulation) if record.status == "stopped"]
     assert max(record.stopped.validation["mAP"] for record in stopped) > 0.6
     assert all(record.metrics == Metrics() for record in stopped)
-    selection = dispatcher.selections["asha"]
+    selection = SelectionFile.read(tmp_path / "selection.json").arms["asha"]
     completed = {n for n in range(9) if f"asha.c{n:02d}.fold1" in simulation.records}
     assert selection.number in completed
     reasons = {score.excluded for score in selection.scores if score.mean is None}
