@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from functools import partial
 
 from fmim.declare import Arm
@@ -22,16 +22,6 @@ from fmim_core.data.bank.building import build_bank
 from fmim_core.records import CalibrationFile, ForecastEntry, calibration_path, now
 from fmim_core.seeding import derive_seed
 from fmim_core.trial.spec import TrialSpec
-
-
-@dataclass(frozen=True)
-class _Timed:
-    """A trial with its work, its seconds on the device, and all of its seconds."""
-
-    spec: TrialSpec
-    work: Work
-    busy: float
-    whole: float
 
 
 def forecast(
@@ -56,17 +46,22 @@ def forecast(
     names = {spec.id for spec, _ in taken}
     winners = {spec.arm: spec.number for spec, _ in taken if spec.stage == "replicate"}
     planned = list(_planned(plan, bank, winners))
-    timed = [_timed(workload, calibration, bank, *one) for one in planned if one[0].id not in names]
-    trials, work = len(timed), sum((one.work for one in timed), Work())
-    before = [calibration.first - calibration.gap] * min(slots, trials)  # each slot's first trial has no gap before it
-    makespan = shared_out((calibration.gap + one.whole for one in timed), before, slots)
+    work, device_s, seconds, longest = Work(), 0.0, list[float](), dict[tuple[str, str], float]()
+    for spec, epochs in planned:
+        if spec.id not in names:
+            one, busy, whole = _timed(workload, calibration, bank, spec, epochs)
+            work, device_s = work + one, device_s + busy
+            seconds.append(calibration.gap + whole)
+            longest[spec.arm, spec.stage] = max(longest.get((spec.arm, spec.stage), 0.0), whole)
+    used = min(slots, work.trials)
+    makespan = shared_out(seconds, [calibration.first - calibration.gap] * used, slots)  # no gap before a slot's first
     return ForecastEntry(
-        trials=trials,
-        reused=len(planned) - trials,
+        trials=work.trials,
+        reused=len(planned) - work.trials,
         epochs=work.epochs,
         images=work.images,
-        wall_s=preparation + calibration.around + max(makespan, _chain(plan, timed)),
-        device_seconds=(sum(one.busy for one in timed) + min(slots, trials) * calibration.first) * device_share,
+        wall_s=preparation + calibration.around + max(makespan, _chain(plan, longest)),
+        device_seconds=(device_s + used * calibration.first) * device_share,
         peak_memory=max(timing.peak_memory for timing in calibration.timings.values()),
     )
 
@@ -106,7 +101,10 @@ def _stopped(plan: Plan, arm: Arm) -> dict[int, int]:
     return found
 
 
-def _timed(workload: Workload, calibration: Calibration, bank: Bank, spec: TrialSpec, epochs: int) -> _Timed:
+def _timed(
+    workload: Workload, calibration: Calibration, bank: Bank, spec: TrialSpec, epochs: int
+) -> tuple[Work, float, float]:
+    """Return a trial's work, its seconds on the device, and all of its seconds."""
     timing, train = calibration.timings[training_key(spec.train)], spec.train
     models = len(workload.trainings(spec.fold, spec.search_split)) if epochs else 1
     steps = epochs * workload.batches(train, spec.fold, spec.search_split)
@@ -114,20 +112,18 @@ def _timed(workload: Workload, calibration: Calibration, bank: Bank, spec: Trial
     if spec.reads_test_set:
         embedded += models * int(bank.summary["test"]["images"])
     busy = models * timing.startup + steps * timing.step + embedded * timing.image
-    work = Work(1, epochs * models, steps * train.batches.size)
-    return _Timed(spec, work, busy, busy + epochs * models * timing.between)
+    return Work(1, epochs * models, steps * train.batches.size), busy, busy + epochs * models * timing.between
 
 
-def _chain(plan: Plan, timed: list[_Timed]) -> float:
+def _chain(plan: Plan, longest: Mapping[tuple[str, str], float]) -> float:
     """Return the seconds of the longest chain of trials that wait for each other, on however many slots.
 
     Those are an arm's search, as far as proposals wait for results and folds for the first one, then a replicate; and
     references behind the searches.
+
+    Args:
+        longest: the seconds of the longest trial of each arm and stage.
     """
-    longest: dict[tuple[str, str], float] = {}
-    for one in timed:
-        key = one.spec.arm, one.spec.stage
-        longest[key] = max(longest.get(key, 0.0), one.whole)
     searches = {arm.name: _depth(arm) * longest.get((arm.name, "search"), 0.0) for arm in plan.arms}
     behind = max(searches.values())
     tested = [searches.get(arm, behind) + longest[arm, stage] for arm, stage in longest if stage != "search"]

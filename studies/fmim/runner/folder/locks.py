@@ -15,7 +15,7 @@ from typing import TextIO
 from fmim_core.records import now
 
 LOCK, LOCKED_BY = ".lock", "fmim:"  # the file's name, and how its content begins
-ASIDE = ".until-"  # and the time, in the name of a folder that was moved aside
+ASIDE = ".until-"  # and the time, in the name of a folder that `move_aside` gives
 OWNER_ASKS_S = 0.1  # more than it takes `owner` to see whether a folder is in use
 
 
@@ -43,15 +43,10 @@ def owner(out: Path) -> str | None:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            return _holder(file)
+            return file.read().removeprefix(LOCKED_BY).strip().rstrip(",") or "another process"
         except OSError:  # a network drive without locks
             return None
     return None
-
-
-def _holder(lock: TextIO) -> str:
-    """Return who holds a lock, by what it holds."""
-    return lock.read().removeprefix(LOCKED_BY).strip().rstrip(",") or "another process"
 
 
 @contextmanager
@@ -66,7 +61,9 @@ def locked(out: Path) -> Iterator[str]:
         try:
             _lock(file)
         except BlockingIOError:
-            raise ValueError(f"{_holder(file)}, is running in {out}: wait for it, or give another --out") from None
+            raise ValueError(
+                f"{owner(out) or 'another process'}, is running in {out}: wait for it, or give another --out"
+            ) from None
         except OSError as error:  # a network drive without locks
             yield f"{out} cannot be locked ({error.strerror}): see to it that nobody else runs a study in it"
             return
@@ -104,8 +101,3 @@ def move_aside(out: Path) -> Path | None:
     with locked(out):
         out.rename(aside)
     return aside
-
-
-def is_moved_aside(folder: str) -> bool:
-    """Return whether a folder's name is one that `move_aside` gives."""
-    return ASIDE in folder

@@ -59,8 +59,13 @@ def write_study(out: Path, plan: Plan, bank: Bank, folds: list[FoldEntry], execu
 
 
 def new_study(plan: Plan, bank: Bank) -> StudyFile:
-    """Return a new study of this plan, before its folds and executions are known."""
+    """Return a new study of this plan, before its folds and executions are known.
+
+    Its fingerprint is of all trials that are known beforehand, and of the searches that propose the others.
+    """
     study = plan.study
+    known = [spec.fingerprint for spec in plan.possible(bank, lambda arm, search_split: ())]
+    searches = [arm.model_dump(mode="json") for arm in plan.arms if arm.listed is None]
     return StudyFile(
         id=uuid.uuid4().hex,
         study=study.name,
@@ -70,7 +75,7 @@ def new_study(plan: Plan, bank: Bank) -> StudyFile:
         seed=plan.seed,
         changed=dict(plan.preset.changed),
         created_at=now(),
-        fingerprint=_fingerprint(plan, bank),
+        fingerprint=fingerprint(known + searches),
         data=_data(bank),
         folds=[],
         metric=study.metric,
@@ -118,12 +123,6 @@ def _data(bank: Bank) -> DataEntry:
 def _subset(bank: Bank, side: str) -> SubsetSummary:
     counts = dict(bank.summary[side])
     return SubsetSummary(by_time=counts.pop(bank.interval.plural), **counts)
-
-
-def _fingerprint(plan: Plan, bank: Bank) -> str:
-    """Return that of all trials that are known beforehand, and of the searches that propose the others."""
-    searches = [arm.model_dump(mode="json") for arm in plan.arms if arm.listed is None]
-    return fingerprint([spec.fingerprint for spec in plan.possible(bank, lambda arm, search_split: ())] + searches)
 
 
 def write_surfaces(out: Path, plan: Plan) -> None:

@@ -105,7 +105,8 @@ def _foreign(out: Path, mirror: Collection[str]) -> Iterator[str]:
     of_a_study = _is_of_a_study(out)
     for path in out.iterdir():
         name = path.name.partition(".damaged-")[0]
-        if name in (*SYSTEM_FILES, *mirror) or _half_written(name):
+        half_written = name.startswith(".nfs") or (name.startswith(".") and name.endswith(".part"))
+        if name in (*SYSTEM_FILES, *mirror) or half_written:  # a network drive's, or left by a killed process
             continue
         if name == LOCK:
             ours = path.is_file() and not is_foreign_lock(path)
@@ -125,11 +126,6 @@ def _is_of_a_study(out: Path) -> bool:
         return any(one is not None for one in chain(documents, records))
     except ValueError:  # of another version
         return True
-
-
-def _half_written(name: str) -> bool:
-    """Return whether a killed process has left it on the way to one of a study's files, or a network drive."""
-    return name.startswith(".nfs") or (name.startswith(".") and name.endswith(".part"))
 
 
 def study_folder(out: Path) -> Path:

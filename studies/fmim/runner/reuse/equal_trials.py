@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fmim.plan.plan import BankOfTrials, Plan, UnknownImages
-from fmim.runner.folder.locks import is_moved_aside
+from fmim.runner.folder.locks import ASIDE
 from fmim_core.data.bank.building import find_bank
 from fmim_core.data.source import Source
 from fmim_core.records import THIS_STUDY, Stage, StudyFile, TrialCounts, study_path, trials_with_result
@@ -76,7 +76,7 @@ def earlier_trials(
 def study_folders(studies: Path) -> Iterator[Path]:
     """Yield folders with a study.json, sorted; one of several studies, as of a whole paper, may lie beside them."""
     for path in sorted([*studies.glob("*/study.json"), *studies.glob("*/*/study.json")]):
-        if not any(map(is_moved_aside, path.relative_to(studies).parts)):
+        if not any(ASIDE in part for part in path.relative_to(studies).parts):
             yield path.parent
 
 

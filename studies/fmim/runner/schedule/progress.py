@@ -268,13 +268,11 @@ class StudyProgress:
             return max(shared_out(waiting, busy, self.slots), *chains)
 
     def _left(self, one: RunningTrial, durations: Durations, now: datetime) -> float:
-        """Return the seconds that a running trial has left: by the clock, as far as its epochs allow."""
+        """Return the seconds that a running trial has left: by the clock, but no less than epochs to begin take."""
         whole = durations.of(one.arm, one.stage, self._length(one.arm, one.stage))
         by_clock = whole - (now - datetime.fromisoformat(one.started_at)).total_seconds()
-        if not one.epochs:
-            return max(0.0, by_clock)
-        most, least = (whole * max(0, one.epochs - over) / one.epochs for over in (one.epoch, one.epoch + 1))
-        return min(most, max(least, by_clock))
+        to_begin = max(0, one.epochs - one.epoch - 1) / one.epochs if one.epochs else 0.0
+        return max(0.0, by_clock, whole * to_begin)
 
     def _to_reuse(self, arm: ArmProgress, stage: Stage) -> int:
         known = self.reused.get(arm.name)
