@@ -48,8 +48,21 @@ class RayBackend(Backend):
         return found
 
     def check(self, bank: Bank) -> None:
-        """Check the bank on each node."""
-        check_on_nodes(bank)
+        """Have each node that trials may run on check its own copy of the bank, or the one that it shares.
+
+        The node of this process is left out: the process itself has checked what is there.
+
+        Raises:
+            ValueError: on some nodes the bank is missing, another one, or damaged; names them and what was found.
+        """
+        here = ray.get_runtime_context().get_node_id()
+        nodes = [node for node in _nodes() if node["NodeID"] != here]
+        if wrong := _faults(nodes, fault_of_bank, str(bank.path), bank.fingerprint):
+            what = f"the bank in {bank.path} cannot be used on {len(wrong)} of {len(nodes) + 1} nodes:"
+            to_do = (
+                "Start in a folder that all nodes share, or build the bank on each of them with `fmim data prepare`."
+            )
+            raise ValueError("\n  ".join([what, *wrong]) + f"\n{to_do}")
 
     def run(self, trials: TrialSource, out: Path, number: int) -> None:
         """Run all trials.
@@ -114,23 +127,6 @@ def check_workers(module: str, logs: Path) -> None:
             "--backend inline needs no workers"
         )
         raise ValueError("\n  ".join([what, *wrong]) + f"\n{last_words(logs)}{to_do}")
-
-
-def check_on_nodes(bank: Bank) -> None:
-    """Have each node that trials may run on check its own copy of the bank, or the one that it shares.
-
-    The node of this process is left out: the process itself has checked what is there.
-
-    Raises:
-        ValueError: on some nodes the bank is missing, another one, or damaged; names them and what was found.
-    """
-    here = ray.get_runtime_context().get_node_id()
-    nodes = [node for node in _nodes() if node["NodeID"] != here]
-    wrong = _faults(nodes, fault_of_bank, str(bank.path), bank.fingerprint)
-    if wrong:
-        what = f"the bank in {bank.path} cannot be used on {len(wrong)} of {len(nodes) + 1} nodes:"
-        to_do = "Start in a folder that all nodes share, or build the bank on each of them with `fmim data prepare`."
-        raise ValueError("\n  ".join([what, *wrong]) + f"\n{to_do}")
 
 
 def fault_of_bank(path: str, fingerprint: str) -> str | None:
