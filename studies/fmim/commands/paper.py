@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -97,13 +96,21 @@ class Paper:
 
     def show(self) -> None:
         """Print the studies in order, with their trials and how many of these are reused."""
+        from fmim.runner.reuse.equal_trials import reused_before
+        from fmim.runner.run import check_plan
+
         numbers, rows, planned, reused = ("trials", "reused"), [], 0, list[int]()
         for study in PAPER_STUDIES:
-            trials, known = _trials(self.options(study))
-            planned, reused = planned + trials, reused + ([] if known is None else [known])
+            options, most = self.options(study), "not known"
+            setup, checked = options.setup, check_plan(options.plan(), options.setup)
+            found = reused_before(checked.plan, checked.source, setup.banks, setup.studies, setup.reuse)
+            planned += checked.plan.trials
+            if found.others_known:
+                reused.append(found.trials)
+                most = f"≤ {found.trials}"
             takes = f"; configurations from {study.selected_from}" if study.selected_from else ""
-            rows.append((study.name, study.shows + takes, str(trials), _most(known)))
-        rows.append(("all", "", str(planned), _most(sum(reused) if reused else None)))
+            rows.append((study.name, study.shows + takes, str(checked.plan.trials), most))
+        rows.append(("all", "", str(planned), f"≤ {sum(reused)}" if reused else "not known"))
         self.console.show(TextTable(("study", "for", *numbers), rows, frozenset(numbers)))
         self.console.say(
             "reused: equal to a trial that has run, or to another one of its study; the most there can be, since "
@@ -120,23 +127,14 @@ class Paper:
         Raises:
             ValueError: bad input; nothing has started.
         """
+        from fmim.runner.backends.ray_cluster import cluster_for
+        from fmim.runner.run import run_plan
+        from fmim.terminal.run_display import RunDisplay
         from fmim_reports.whole_paper.build import build_paper
 
         for study in PAPER_STUDIES:
             self.options(study).plan()  # raises where one cannot be made
-        codes = list(self._codes())
-        if INTERRUPTED in codes:
-            self.console.say("interrupted: the same fmim paper goes on with all studies")
-            return INTERRUPTED
-        self.console.say(f"\nreport of the whole paper: {build_paper(self.out)}")
-        return next((code for code in codes if code != DONE), DONE)
-
-    def _codes(self) -> Iterator[int]:
-        """Yield the exit code of each study, up to one that is interrupted."""
-        from fmim.runner.backends.ray_cluster import cluster_for
-        from fmim.runner.run import run_plan
-        from fmim.terminal.run_display import RunDisplay
-
+        codes = []
         with cluster_for(self.each.backend, self.each.address) as cluster, RunDisplay(self.console) as display:
             for number, study in enumerate(PAPER_STUDIES, start=1):
                 lead = f"\n{number} of {len(PAPER_STUDIES)}: {study.name}"
@@ -149,21 +147,9 @@ class Paper:
                     if study is SELECTION:  # nothing has started
                         raise
                     self.console.error(f"{study.name}: {error}")
-                yield code
                 if code == INTERRUPTED:
-                    return
-
-
-def _trials(options: Options) -> tuple[int, int | None]:
-    """All trials of a study, and the most that are reused; None while that is not known of other studies' trials."""
-    from fmim.runner.reuse.equal_trials import reused_before
-    from fmim.runner.run import check_plan
-
-    setup = options.setup
-    checked = check_plan(options.plan(), setup)
-    found = reused_before(checked.plan, checked.source, setup.banks, setup.studies, setup.reuse)
-    return checked.plan.trials, found.trials if found.others_known else None
-
-
-def _most(known: int | None) -> str:
-    return "not known" if known is None else f"≤ {known}"
+                    self.console.say("interrupted: the same fmim paper goes on with all studies")
+                    return INTERRUPTED
+                codes.append(code)
+        self.console.say(f"\nreport of the whole paper: {build_paper(self.out)}")
+        return next((code for code in codes if code != DONE), DONE)
