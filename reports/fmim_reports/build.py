@@ -15,7 +15,7 @@ from fmim_reports.parts.methods import methods
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.reading.summary import selection_problems
 from fmim_reports.studies import contents_of
-from fmim_reports.writing.captions import data_phrase, protocol_sentence, source_line
+from fmim_reports.writing.captions import protocol_sentence, source_line
 from fmim_reports.writing.columns import columns_table
 from fmim_reports.writing.sections import Section
 from fmim_reports.writing.tables import Table
@@ -41,7 +41,7 @@ def build_report(out: Path) -> Path:
     drawable = [plot for plot in plots.values() if isinstance(plot, Plot)]
     shown = {
         "study": results.study,
-        "data_phrase": data_phrase(results),
+        "data_phrase": results.study.data.phrase,
         "verdict": verdict,
         "warnings": warnings,
         "tables": {section.name: found for section, found in tables.items()},

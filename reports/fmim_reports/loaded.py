@@ -24,7 +24,7 @@ from fmim_reports.parts.years import year_plot
 from fmim_reports.reading.files import Problem
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.studies import contents_of
-from fmim_reports.writing.captions import data_phrase, source_line
+from fmim_reports.writing.captions import source_line
 from fmim_reports.writing.tables import Table, to_frame
 
 FRAMES: Mapping[str, Frame] = {frame.name: frame for frame in (TRIALS, EPOCHS, METRIC_VALUES, YEARS, QUERIES, ARMS)}
@@ -184,7 +184,7 @@ class StudyResults:
     def _facts(self) -> dict[str, str]:
         statuses = Counter(trial.status for trial in self.results.every_trial)
         return {
-            "data": data_phrase(self.results),
+            "data": self.results.study.data.phrase,
             "arms": ", ".join(arm.label for arm in self.results.arms),
             "trials": ", ".join(f"{count} {status}" for status, count in statuses.items()) or "none planned",
             "state": " ".join(status_lines(self.results)) or "complete",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -52,6 +53,7 @@ def field_column(
     return DataColumn(name, dtype, "; ".join(part for part in described if part), unit, of)
 
 
+_configuration = partial(configuration_columns, of=attrgetter("configuration"))
 _OF_TRIAL: dict[str, tuple[Dtype, str]] = {
     "trial": ("string", "the trial's name, by which frames can be joined; unique in the study"),
     "arm": ("string", "the arm's name; in the stage `reference` the reference's"),
@@ -170,7 +172,7 @@ def _rows(results: Results) -> list[PlannedTrial]:
 TRIALS = Frame(
     "trials",
     "a planned trial, whatever its status, those on other search splits too",
-    lambda arms, interval: [*_BEGIN, *configuration_columns(arms), *_REST],
+    lambda arms, interval: [*_BEGIN, *_configuration(arms), *_REST],
     _rows,
 )
 
@@ -243,4 +245,9 @@ _ARM_COLUMNS = (
     ),
 )
 
-ARMS = Frame("arms", "an arm", lambda arms, interval: [*_ARM_COLUMNS, *configuration_columns(arms)], arm_summaries)
+ARMS = Frame(
+    "arms",
+    "an arm",
+    lambda arms, interval: [*_ARM_COLUMNS, *configuration_columns(arms, attrgetter("configuration"))],
+    arm_summaries,
+)

@@ -16,7 +16,7 @@ from fmim_core.records import replacing, without_controls, write_bytes
 from fmim_reports.drawing.plotting import DrawnFigure, Plot, render
 from fmim_reports.writing.formats import to_html, to_md
 from fmim_reports.writing.markup import latex, markdown
-from fmim_reports.writing.tables import Cell, Column, Table, csv_parts
+from fmim_reports.writing.tables import Cell, Column, Table, csv_lines
 
 
 def write_figures(plots: Iterable[Plot], source: str, report: Path) -> list[DrawnFigure]:
@@ -33,7 +33,7 @@ def write_figures(plots: Iterable[Plot], source: str, report: Path) -> list[Draw
 def write_table(table: Table, folder: Path, csv_alone: bool = False) -> None:
     """Write a table into `folder`/tables as CSV, Markdown and LaTeX; or as CSV alone, which programs read."""
     with replacing(folder / "tables" / f"{table.name}.csv") as file:
-        file.writelines(part.encode() for part in csv_parts(table))
+        file.writelines(line.encode() for line in csv_lines(table))
     if not csv_alone:
         write_bytes(folder / "tables" / f"{table.name}.md", markdown(table).encode())
         write_bytes(folder / "tables" / f"{table.name}.tex", latex(table).encode())

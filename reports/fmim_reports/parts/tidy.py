@@ -10,13 +10,13 @@ from typing import Any
 from fmim_core.metric_names import METRICS
 from fmim_core.records import ArmEntry
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import Estimate, on_reference, on_test, query_times
+from fmim_reports.reading.summary import ArmSummary, Estimate, on_reference, on_test, query_times
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import (
     ALL_TIMES,
     ARM,
-    Named,
+    RowName,
     configuration_column,
     reference_row,
     row_name,
@@ -73,7 +73,7 @@ def _configuration(results: Results, arm: ArmEntry) -> Mapping[str, Any] | None:
 
 
 def tidy_row(
-    arm: Named,
+    arm: ArmEntry | ArmSummary | RowName,
     setting: str,
     metric: str,
     value: Estimate,

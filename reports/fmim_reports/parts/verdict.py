@@ -17,7 +17,7 @@ from fmim_reports.parts.pipelines import selection_caution
 from fmim_reports.parts.training.learning import empty_batches_caution, trailing_cautions
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, chance_name, test_fact
-from fmim_reports.writing.captions import data_phrase, protocol_sentence, sentences_on_references
+from fmim_reports.writing.captions import protocol_sentence, sentences_on_references
 from fmim_reports.writing.formats import configuration_text, decimal, in_percent
 
 SMALL_TEST_SET = 100  # subjects
@@ -56,7 +56,7 @@ def verdict_of(results: Results, findings: Iterable[str], *own: str) -> Verdict:
 def lead(results: Results) -> str:
     """Say on which data the answer was found."""
     test = results.study.data.test
-    text = f"On {data_phrase(results)} (test set: {test.subjects} subjects, {test.queries} queries)"
+    text = f"On {results.study.data.phrase} (test set: {test.subjects} subjects, {test.queries} queries)"
     chance = test_fact(results, chance_name(results))
     if chance is not None:
         text += f", where the {results.metric.label} of a random ranking is {in_percent(chance)} %"

@@ -35,7 +35,7 @@ from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import on_reference, on_test, queries_at, query_times
 from fmim_reports.stats import MeanSE
 from fmim_reports.studies import Contents
-from fmim_reports.writing.captions import caption, data_phrase, references_note, seeds_phrase
+from fmim_reports.writing.captions import caption, references_note, seeds_phrase
 from fmim_reports.writing.columns import ARM, reference_rows
 from fmim_reports.writing.formats import configuration_text, in_percent
 from fmim_reports.writing.tables import Column, Table
@@ -127,7 +127,7 @@ def published_table(results: Results) -> Table:
     columns = [Column(key, head, "published_mean", group, digits=1) for key, head in heads.items()]
     text = (
         "For reference, what the paper published for radiographs of OAI (Suppl. Table 4), for the years that both "
-        f"have. Our values above are on other images: {data_phrase(results)}. {published.CMC_NOTE}"
+        f"have. Our values above are on other images: {results.study.data.phrase}. {published.CMC_NOTE}"
     )
     title, notes = "Published: losses by years after baseline", _footnotes(results)
     return Table("losses_by_year_published", title, text, [*_KEYS, *columns], rows, notes, also=[ARM])

@@ -30,7 +30,7 @@ from fmim_reports.whole_paper.differences import (
     differences_table,
     reason_sentences,
 )
-from fmim_reports.writing.captions import data_phrase, reuse_sentence, source_line
+from fmim_reports.writing.captions import reuse_sentence, source_line
 from fmim_reports.writing.columns import under
 from fmim_reports.writing.tables import Column, Table
 
@@ -99,7 +99,7 @@ def build_paper(out: Path) -> Path:
         else "No number that the paper has is there yet."
     ).format(**counted(found))
     said = {"title": TITLE, "question": QUESTION, "lead": lead, "reasons": reason_sentences(found)}
-    data = {"data": data_phrase(any_study), "synthetic": any_study.study.data.synthetic, "warnings": warnings}
+    data = {"data": any_study.study.data.phrase, "synthetic": any_study.study.data.synthetic, "warnings": warnings}
     paper = own | said | data | {"shown_items": items}
     write_bytes(report / "report.md", filled("whole_paper.md.j2", **paper))
     write_bytes(report / "index.html", filled("whole_paper.html.j2", **paper))

@@ -16,7 +16,6 @@ from fmim_core.records import ArmEntry, flat
 from fmim_reports.reading import published
 from fmim_reports.reading.results import Results
 from fmim_reports.studies import contents_of
-from fmim_reports.writing.captions import data_phrase
 from fmim_reports.writing.columns import under
 from fmim_reports.writing.tables import Column, Table
 
@@ -107,7 +106,7 @@ def reasons(results: Results, numbers: PublishedNumbers, arm: ArmEntry) -> dict[
     other = [f"{name} {here.get(name)} ({it})" for name, it in PAPER_TRAINING.items() if here.get(name) != it]
     found: dict[str, str] = {}
     if study.data.kind != PAPER_DATA:
-        found["other images"] = f"ours are {data_phrase(results)}; the paper's are knee radiographs of the OAI"
+        found["other images"] = f"ours are {results.study.data.phrase}; the paper's are knee radiographs of the OAI"
     if other:
         found["other training"] = f"ours, and in brackets the paper's: {', '.join(other)}"
     if ours == "test set" and study.test_protocol != PAPER_TEST_PROTOCOL:

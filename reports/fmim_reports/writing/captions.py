@@ -14,19 +14,14 @@ FEW_QUERIES = 30
 """A mean over fewer looks it: hollow in figures."""
 
 
-def data_phrase(results: Results) -> str:
-    """Return on which data the numbers are, as every caption says it."""
-    return results.study.data.phrase
-
-
 def source_line(results: Results) -> str:
     """Return what stands under the axes of a figure: on which data it is."""
-    return "data: phantom images, synthetic" if results.study.data.synthetic else f"data: {data_phrase(results)}"
+    return "data: phantom images, synthetic" if results.study.data.synthetic else f"data: {results.study.data.phrase}"
 
 
 def caption(results: Results, text: str) -> str:
     """Return a caption that ends with the data."""
-    return f"{text} Data: {data_phrase(results)}."
+    return f"{text} Data: {results.study.data.phrase}."
 
 
 def seeds_phrase(results: Results) -> str:
@@ -126,10 +121,10 @@ def sentences_on_references(results: Results) -> list[str]:
             value = f"{reference.label} ({in_percent(stat.mean)} %)"
             found.setdefault((len(behind) == len(beside), names), []).append(value)
     who = "Every arm" if len(tested) == len(results.arms) else "Every arm that was tested"
-    return [_standing(who, metric.label, values, *key) for key, values in found.items()]
+    return [_stands(who, metric.label, values, *key) for key, values in found.items()]
 
 
-def _standing(who: str, metric: str, values: list[str], none: bool, behind: tuple[str, ...]) -> str:
+def _stands(who: str, metric: str, values: list[str], none: bool, behind: tuple[str, ...]) -> str:
     """Say what beats references with these values: not the arms `behind`, and if `none` no other either."""
     listed = ", ".join(values)
     if not behind:

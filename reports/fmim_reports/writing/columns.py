@@ -7,26 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from fmim_core.records import ReferenceEntry
+from fmim_core.records import ArmEntry, ReferenceEntry
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.kinds import KindName, configuration_columns
+from fmim_reports.writing.kinds import KindName
 from fmim_reports.writing.tables import Column, Table
 
 ALL_TIMES = "all"
 """What a tidy file has instead of a time after baseline, of the values over every query."""
 ARM = Column("arm", "Arm", "arm")
-
-
-class Named(Protocol):
-    """The name of what a row is of: an arm, a reference, or several arms together, which have no name."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def label(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -46,7 +37,7 @@ def configuration_column(
     results: Results, header: str = "Configuration", key: str = "configuration", group: str = ""
 ) -> Column:
     """Return the column of a configuration, of which a CSV file has each hyperparameter in a column of its own."""
-    return Column(key, header, "configuration", group, parameters=configuration_columns(results.arms))
+    return Column(key, header, "configuration", group, arms=results.arms)
 
 
 def time_column(results: Results) -> Column:
@@ -73,7 +64,7 @@ def reference_row(reference: ReferenceEntry) -> RowName:
     return RowName(reference.name, f"Reference: {reference.label}")
 
 
-def row_name(results: Results, name: str) -> Named:
+def row_name(results: Results, name: str) -> ArmEntry | RowName:
     """Return the arm, or the name of the row of the reference, by the name that a record has."""
     references = {reference.name: reference_row(reference) for reference in results.references}
     return references[name] if name in references else results.arm(name)
@@ -92,12 +83,6 @@ def columns_table(results: Results, tables: Iterable[Table]) -> Table:
         for table in tables
         for _, column in table.stored.values()
     ]
-    columns = [
-        Column("table", "Table"),
-        Column("column", "Column"),
-        Column("holds", "What it holds"),
-        Column("type", "Type"),
-        Column("unit", "Unit"),
-    ]
+    columns = under("", "text", table="Table", column="Column", holds="What it holds", type="Type", unit="Unit")
     text = "The columns of this report's CSV files. Where tables show percent, the files have fractions."
     return Table("columns", "Columns", caption(results, text), columns, rows)

@@ -86,15 +86,11 @@ def mean_se_text(stat: MeanSE, digits: int = 2, scale: float = 100.0) -> str:
 
 def duration(seconds: float) -> str:
     """Return `12.3 s`, `8 min 15 s`, `2 h 5 min`, `3 d 4 h`."""
-    if not seconds < 3600 - 0.5:
-        return f"{decimal(seconds, 1)} s" if not math.isfinite(seconds) else _hours(seconds)
-    if seconds < 60 - 0.05:
+    if seconds < 60 - 0.05 or not math.isfinite(seconds):
         return f"{decimal(seconds, 1)} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s"
-
-
-def _hours(seconds: float) -> str:
+    if seconds < 3600 - 0.5:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest} s"
     hours, minutes = divmod(round(seconds / 60), 60)
     if hours < 24:
         return f"{hours} h {minutes} min"

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
+from fmim_core.metric_names import Metric
 from fmim_core.records import ArmEntry
 from fmim_reports.stats import MeanSE
-from fmim_reports.writing.formats import SYMBOLS, UNITS, configuration_text, decimal, in_percent, mean_se_text, points
+from fmim_reports.writing.formats import (
+    NOTHING,
+    SYMBOLS,
+    UNITS,
+    configuration_text,
+    decimal,
+    in_percent,
+    mean_se_text,
+    points,
+)
 
-CONFIGURATION = "configuration_"
 Dtype = Literal["string", "boolean", "int64", "Int64", "float64", "datetime64[us, UTC]"]
 """pandas' types. Of these, `int64` alone knows nothing that is missing, and `float64` has NaN for it."""
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class DataColumn:
     dtype: Dtype
     description: str
     unit: str = ""
-    of: Callable[[Any], Any] = _itself
+    of: Callable[[Any], Any] = lambda value: value
 
     @property
     def type(self) -> str:
@@ -37,41 +42,34 @@ class DataColumn:
         return {"int64": "integer", "Int64": "integer", "float64": "number"}.get(self.dtype, "text")
 
 
-def configuration_columns(arms: Iterable[ArmEntry]) -> list[DataColumn]:
+def configuration_columns(
+    arms: Iterable[ArmEntry], of: Callable[[Any], Any], prefix: str = "configuration", about: str = ""
+) -> list[DataColumn]:
     """Return a column per hyperparameter that one of these arms varies, by the order of the arms.
 
-    A row has a `configuration`, or None; the value is NA where that does not set it.
+    `of` gives a row's configuration, or None; the value is NA where that does not set it.
     """
     found: dict[str, list[Any]] = {}
-    for name, value in (pair for arm in arms for pair in _values(arm)):
-        found.setdefault(name, []).append(value)
-    return [
-        DataColumn(f"{CONFIGURATION}{name}", _dtype_of(values), _meaning(name), UNITS.get(name, ""), _setting(name))
-        for name, values in found.items()
-    ]
+    for arm in arms:
+        for name, space in arm.space.items():
+            ends_or_values = [float(space["low"]), float(space["high"])] if isinstance(space, Mapping) else space
+            found.setdefault(name, []).extend(ends_or_values)
+        for configuration in arm.configurations:
+            for name, value in configuration.items():
+                found.setdefault(name, []).append(value)
 
+    def column(name: str, values: list[Any]) -> DataColumn:
+        symbol = f" ({SYMBOLS[name]})" if name in SYMBOLS else ""
+        holds = f"{about}the configuration's {name}{symbol}; NA where the arm does not vary it"
+        value = lambda row: (of(row) or {}).get(name)  # noqa: E731
+        return DataColumn(f"{prefix}_{name}", _dtype_of(values), holds, UNITS.get(name, ""), value)
 
-def _setting(name: str) -> Callable[[Any], Any]:
-    return lambda row: (row.configuration or {}).get(name)
-
-
-def _values(arm: ArmEntry) -> Iterator[tuple[str, Any]]:
-    """Yield the values that a hyperparameter may take or has taken, the ends of a range as numbers."""
-    for name, space in arm.space.items():
-        values = [float(space["low"]), float(space["high"])] if isinstance(space, Mapping) else space
-        yield from ((name, value) for value in values)
-    for configuration in arm.configurations:
-        yield from configuration.items()
-
-
-def _meaning(name: str) -> str:
-    symbol = f" ({SYMBOLS[name]})" if name in SYMBOLS else ""
-    return f"the configuration's {name}{symbol}; NA where the arm does not vary it"
+    return [column(name, values) for name, values in found.items()]
 
 
 def _dtype_of(values: Iterable[Any]) -> Dtype:
     """Return the type of a column of these values: truths, whole numbers, numbers, or text; `float64` without any."""
-    kinds = {bool if isinstance(value, bool) else type(value) for value in values}
+    kinds = set(map(type, values))
     if kinds == {bool}:
         return "boolean"
     if kinds == {int}:
@@ -87,24 +85,46 @@ KindName = Literal[
 FRACTION, PRINTED = "fraction", "percent, as printed"
 
 
-class ShownColumn(Protocol):
-    """A table's column, as far as its columns in a CSV file follow from it."""
+@dataclass(frozen=True)
+class Column:
+    """A column: `key` of the row, what it holds, and the heading it shares with its neighbours (`group`).
+
+    In a CSV file an `estimate` takes three columns: KEY_mean, KEY_se and, once for neighbours that share it, `n_key`;
+    an `arm` two, its name as KEY and KEY_label; a `metric` its name; a `listing`, of several values in a cell, none;
+    a `configuration` KEY and one for each hyperparameter of the `arms`. Published values are in percent as printed; a
+    `published_mean` also takes a mean ± SE in percent. `digits` are those of a mean ± SE; `unit` is what a CSV file has
+    instead of the kind's. Of a `metric` the best value is marked.
+    """
+
+    key: str
+    header: str
+    kind: KindName = "text"
+    group: str = ""
+    n_key: str = ""
+    digits: int = 2
+    unit: str = ""
+    arms: Sequence[ArmEntry] = ()
+    metric: Metric | None = None
 
     @property
-    def key(self) -> str:
-        """Its name in rows."""
+    def numeric(self) -> bool:
+        return KINDS[self.kind].numeric
 
     @property
     def about(self) -> str:
-        """Its heading."""
+        """Its heading with that of its group."""
+        return f"{self.group}: {self.header}" if self.group else self.header
 
     @property
-    def n_key(self) -> str:
-        """The column of the number of replicates that it shares with its neighbours, if it does."""
+    def stored(self) -> list[DataColumn]:
+        """The columns that it takes in a CSV file; the value of each follows from its own."""
+        return [replace(one, unit=self.unit or one.unit) for one in KINDS[self.kind].stored(self)]
 
-    @property
-    def parameters(self) -> Sequence[DataColumn]:
-        """The hyperparameters of its configurations."""
+    def text(self, value: Any) -> str:
+        """Return a value as it is read."""
+        if value is None or value == "":
+            return NOTHING
+        return value if isinstance(value, str) else KINDS[self.kind].show(value, self.digits)
 
 
 @dataclass(frozen=True)
@@ -118,7 +138,7 @@ class Kind:
     """
 
     show: Callable[[Any, int], str]
-    stored: Callable[[ShownColumn], list[DataColumn]]
+    stored: Callable[[Column], list[DataColumn]]
     numeric: bool = True
 
 
@@ -131,11 +151,7 @@ def _one(show: Callable[[Any], str], dtype: Dtype = "float64", unit: str = "") -
     )
 
 
-def _metric(column: ShownColumn) -> list[DataColumn]:
-    return [DataColumn(column.key, "string", f"{column.about}: its name", of=attrgetter("name"))]
-
-
-def _arm(column: ShownColumn) -> list[DataColumn]:
+def _arm(column: Column) -> list[DataColumn]:
     name = f"{column.about}: its name in study.json, or the reference's; empty in a row of several arms"
     return [
         DataColumn(column.key, "string", name, of=lambda arm: arm.name or None),
@@ -143,20 +159,14 @@ def _arm(column: ShownColumn) -> list[DataColumn]:
     ]
 
 
-def _configuration(column: ShownColumn) -> list[DataColumn]:
+def _configuration(column: Column) -> list[DataColumn]:
     """Return the configuration as reports write it, then each hyperparameter in a column of its own."""
-
-    def of(parameter: DataColumn) -> DataColumn:
-        name = parameter.name.removeprefix(CONFIGURATION)
-        about = f"{column.about}: {parameter.description}"
-        return DataColumn(f"{column.key}_{name}", parameter.dtype, about, parameter.unit, lambda found: found.get(name))
-
     about = f"{column.about}, as reports write it"
     text = DataColumn(column.key, "string", about, of=lambda found: configuration_text(found) if found else None)
-    return [text, *map(of, column.parameters)]
+    return [text, *configuration_columns(column.arms, lambda found: found, column.key, f"{column.about}: ")]
 
 
-def _published_mean(column: ShownColumn) -> list[DataColumn]:
+def _published_mean(column: Column) -> list[DataColumn]:
     def mean(value: MeanSE | float) -> float:
         return value.mean if isinstance(value, MeanSE) else value
 
@@ -169,7 +179,7 @@ def _published_mean(column: ShownColumn) -> list[DataColumn]:
     ]
 
 
-def _estimate(column: ShownColumn) -> list[DataColumn]:
+def _estimate(column: Column) -> list[DataColumn]:
     """Return mean, SE and the number of replicates, which neighbours of the same `n_key` share."""
 
     def mean(value: Any) -> float | None:
@@ -182,19 +192,19 @@ def _estimate(column: ShownColumn) -> list[DataColumn]:
     ]
 
 
-def _show_published(value: Any, digits: int) -> str:
+def _show_published(value: MeanSE | float, digits: int) -> str:
     return mean_se_text(value, digits, scale=1) if isinstance(value, MeanSE) else decimal(value, 2)
-
-
-def _label(value: Any, _: int) -> str:
-    return str(value.label)
 
 
 KINDS: dict[KindName, Kind] = {
     "text": _one(str, "string"),
     "listing": Kind(lambda value, _: str(value), lambda column: [], numeric=False),
-    "metric": Kind(_label, _metric, numeric=False),
-    "arm": Kind(_label, _arm, numeric=False),
+    "metric": Kind(
+        lambda value, _: value.label,
+        lambda column: [DataColumn(column.key, "string", f"{column.about}: its name", of=attrgetter("name"))],
+        numeric=False,
+    ),
+    "arm": Kind(lambda value, _: value.label, _arm, numeric=False),
     "configuration": Kind(lambda value, _: configuration_text(value), _configuration, numeric=False),
     "count": _one(lambda value: decimal(value, 0), "Int64", "count"),
     "percent": _one(in_percent, unit=FRACTION),

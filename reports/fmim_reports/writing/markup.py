@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 
 from fmim_reports.writing.formats import to_md, to_tex
-from fmim_reports.writing.tables import Cell, Column, Row, Table
+from fmim_reports.writing.tables import Cell, Table
 
 
 def markdown(table: Table) -> str:
@@ -35,6 +35,7 @@ _NEEDS = r"% needs \usepackage{adjustbox,array,booktabs}; what is wider or highe
 _FLOAT_ROWS = 45
 _COLUMN_CHARACTERS = 50  # of a row that a column of a paper of two holds; a longer one goes across the page
 _LONG = 40  # characters of a text that is broken over lines
+_LONG_TEXT = r">{\raggedright\arraybackslash}p{5cm}"
 _SHORT = 12  # characters of a heading that is not
 _END = (r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}")
 
@@ -48,7 +49,8 @@ def latex(table: Table) -> str:
     widths = [max((len(_text(row.cells[at])) for row in rows), default=0) for at in range(len(table.columns))]
     broken = [width > _LONG and not column.numeric for column, width in zip(table.columns, widths, strict=True)]
     kind = "table*" if sum(widths) + 2 * len(widths) > _COLUMN_CHARACTERS else "table"
-    head, body = _head(table, widths, broken), [_row(row, broken) for row in rows]
+    head = _head(table, widths, broken)
+    body = ["\\midrule\n" * row.rule + _tex_line(list(map(_tex_cell, row.cells, broken))) for row in rows]
     title = to_tex(table.title)
     begins = [rf"\caption{{{title}. {to_tex(table.caption)}}}", rf"\label{{tab:{table.name.replace('_', '-')}}}"]
     lines = [_NEEDS]
@@ -65,20 +67,17 @@ def latex(table: Table) -> str:
 
 def _head(table: Table, widths: Sequence[int], broken: Sequence[bool]) -> list[str]:
     """Return the lines of a tabular down to the headings; `widths` are the characters of the longest cells."""
-    alignment = "".join(map(_alignment, table.columns, broken))
-    heads = [_stacked(column.header, width, _side(column)) for column, width in zip(table.columns, widths, strict=True)]
+    sides = ["r" if column.numeric else "l" for column in table.columns]
+    heads = list(map(_stacked, (column.header for column in table.columns), widths, sides))
+    alignment = [_LONG_TEXT if long else side for long, side in zip(broken, sides, strict=True)]
     return [
         r"\begin{adjustbox}{max totalsize={\linewidth}{0.8\textheight}}",
-        rf"\begin{{tabular}}{{@{{}}{alignment}@{{}}}}",
+        rf"\begin{{tabular}}{{@{{}}{''.join(alignment)}@{{}}}}",
         r"\toprule",
         *_groups(table, widths),
         _tex_line(heads),
         r"\midrule",
     ]
-
-
-def _row(row: Row, broken: Sequence[bool]) -> str:
-    return ("\\midrule\n" if row.rule else "") + _tex_line(list(map(_tex_cell, row.cells, broken)))
 
 
 def _text(cell: Cell) -> str:
@@ -90,14 +89,6 @@ def _tex_cell(cell: Cell, broken: bool) -> str:
     text = to_tex(_text(cell))
     text = re.sub(r"\\_|/|\.(?=\w)", r"\g<0>\\allowbreak{}", text) if broken else text
     return rf"\textbf{{{text}}}" if cell.best else text
-
-
-def _side(column: Column) -> str:
-    return "r" if column.numeric else "l"
-
-
-def _alignment(column: Column, broken: bool) -> str:
-    return r">{\raggedright\arraybackslash}p{5cm}" if broken else _side(column)
 
 
 def _groups(table: Table, widths: Sequence[int]) -> list[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from operator import attrgetter
 from typing import Generic, TypeVar
 
 from fmim_reports.reading.results import Results
 
 T = TypeVar("T")
-Need = Callable[[Results], bool]
+Need = Callable[[Results], object]
 
 
 class Section(Enum):
@@ -54,24 +55,14 @@ def in_every_study(section: Section, *needs: Need) -> Callable[[Callable[[Result
     return part
 
 
-def a_search_stage(results: Results) -> bool:
-    """Say whether the study trains configurations on folds."""
-    return results.searched
-
-
-def a_choice(results: Results) -> bool:
-    """Say whether an arm's search has more than one configuration to select from."""
-    return results.selects
-
-
-def declared_comparisons(results: Results) -> bool:
-    """Say whether the study declared arms to be compared."""
-    return bool(results.comparisons)
-
-
-def times_of_queries(results: Results) -> bool:
-    """Say whether the data set says when test images were taken after baseline."""
-    return results.dated
+a_search_stage: Need = attrgetter("searched")
+"""The study trains configurations on folds."""
+a_choice: Need = attrgetter("selects")
+"""An arm's search has more than one configuration to select from."""
+declared_comparisons: Need = attrgetter("comparisons")
+"""The study declared arms to be compared."""
+times_of_queries: Need = attrgetter("dated")
+"""The data set says when test images were taken after baseline."""
 
 
 def several_search_splits(results: Results) -> bool:

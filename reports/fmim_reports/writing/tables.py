@@ -2,75 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby, islice
+from itertools import groupby
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 
-from fmim_core.metric_names import Metric
 from fmim_core.records import in_csv
 from fmim_reports.reading.summary import Estimate
 from fmim_reports.stats import MeanSE
-from fmim_reports.writing.formats import NOTHING
-from fmim_reports.writing.kinds import KINDS, DataColumn, KindName
-
-_PART_ROWS = 2_000  # of a CSV file that are made at once
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column: `key` of the row, what it holds, and the heading it shares with its neighbours (`group`).
-
-    In a CSV file an `estimate` takes three columns: KEY_mean, KEY_se and, once for neighbours that share it, `n_key`;
-    an `arm` two, its name as KEY and KEY_label; a `metric` its name; a `listing`, of several values in a cell, none;
-    a `configuration` KEY and one for each of the `parameters`. Published values are in percent as printed; a
-    `published_mean` also takes a mean ± SE in percent. `digits` are those of a mean ± SE; `unit` is what a CSV file has
-    instead of the kind's. Of a `metric` the best value is marked.
-    """
-
-    key: str
-    header: str
-    kind: KindName = "text"
-    group: str = ""
-    n_key: str = ""
-    digits: int = 2
-    unit: str = ""
-    parameters: Sequence[DataColumn] = ()
-    metric: Metric | None = None
-
-    @property
-    def numeric(self) -> bool:
-        return KINDS[self.kind].numeric
-
-    @property
-    def about(self) -> str:
-        """Its heading with that of its group."""
-        return f"{self.group}: {self.header}" if self.group else self.header
-
-    @property
-    def stored(self) -> list[DataColumn]:
-        """The columns that it takes in a CSV file; the value of each follows from its own."""
-        return [replace(one, unit=self.unit or one.unit) for one in KINDS[self.kind].stored(self)]
-
-    def cell(self, row: Mapping[str, Any]) -> Cell:
-        """Return the cell of a row as it is read."""
-        value = row.get(self.key)
-        estimate = value if isinstance(value, Estimate) else None
-        return Cell(
-            text=self._text(value),
-            number=_number(value),
-            n=estimate.n_text if estimate else "",
-            short=estimate is not None and not estimate.complete,
-        )
-
-    def _text(self, value: Any) -> str:
-        if value is None or value == "":
-            return NOTHING
-        return value if isinstance(value, str) else KINDS[self.kind].show(value, self.digits)
+from fmim_reports.writing.kinds import Column, DataColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +104,22 @@ class Table:
 
 def _marked(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> list[Row]:
     """Return rows between two lines, the best value of each metric's column marked."""
-    by_column = [_with_best(column, [column.cell(row) for row in rows], rows) for column in columns]
+    by_column = [_with_best(column, [_cell(column, row.get(column.key)) for row in rows], rows) for column in columns]
     return [
         Row(cells, rule=bool(row.get("rule") or row.get("total")), total=bool(row.get("total")))
         for row, cells in zip(rows, zip(*by_column, strict=True), strict=True)
     ]
+
+
+def _cell(column: Column, value: Any) -> Cell:
+    stat = value.stat if isinstance(value, Estimate) else value
+    number = stat.mean if isinstance(stat, MeanSE) else stat
+    return Cell(
+        text=column.text(value),
+        number=float(number) if isinstance(number, int | float) else math.nan,
+        n=value.n_text if isinstance(value, Estimate) else "",
+        short=isinstance(value, Estimate) and not value.complete,
+    )
 
 
 def _with_best(column: Column, cells: list[Cell], rows: Sequence[Mapping[str, Any]]) -> list[Cell]:
@@ -190,12 +147,6 @@ def _competes(row: Mapping[str, Any]) -> bool:
     return not row.get("total") and not row.get("reference")
 
 
-def _number(value: Any) -> float:
-    stat = value.stat if isinstance(value, Estimate) else value
-    number = stat.mean if isinstance(stat, MeanSE) else stat
-    return float(number) if isinstance(number, int | float) else math.nan
-
-
 class Generated(Sequence[Mapping[str, Any]]):
     """Rows that are made each time they are read, since all of them together would take GiBs."""
 
@@ -212,42 +163,32 @@ class Generated(Sequence[Mapping[str, Any]]):
         return list(self)[number]
 
 
-def _values(table: Table, rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return the values of rows in each column of the table's CSV file; what does not exist is None."""
-    listed = list(rows)
-    return {
-        name: [None if (value := row.get(key)) is None or value == "" else column.of(value) for row in listed]
-        for name, (key, column) in table.stored.items()
-    }
-
-
 def to_frame(table: Table) -> pd.DataFrame:
     """Return the table as its CSV file has it, text as pandas' `string`; what does not exist is NA."""
-
-    def series(column: DataColumn, values: list[Any]) -> pd.Series:
+    rows, series = list(table.rows), {}
+    for name, (key, column) in table.stored.items():
+        values = [_value(column, row.get(key)) for row in rows]
         known = any(value is not None for value in values)
-        return pd.Series(values, dtype="string" if column.type == "text" else None if known else "float64")
-
-    values = _values(table, table.rows)
-    return pd.DataFrame({name: series(column, values[name]) for name, (_, column) in table.stored.items()})
+        series[name] = pd.Series(values, dtype="string" if column.type == "text" else None if known else "float64")
+    return pd.DataFrame(series)
 
 
-def csv_parts(table: Table) -> Iterator[str]:
+def csv_lines(table: Table) -> Iterator[str]:
     """Yield CSV at full precision: fractions stay fractions, not-a-number is `nan`, what does not exist is empty.
 
     No text is a formula of a spreadsheet (`in_csv`).
     """
-    rows, header = iter(table.rows), True
-    while (part := list(islice(rows, _PART_ROWS))) or header:
-        texts = {in_csv(name): list(map(_csv_text, values)) for name, values in _values(table, part).items()}
-        yield pd.DataFrame(texts, dtype=object).to_csv(index=False, header=header, lineterminator="\n")
-        header = False
+    line = csv.writer(SimpleNamespace(write=str), lineterminator="\n")  # returns what `write` returns
+    yield line.writerow([in_csv(name) for name in table.stored])
+    for row in table.rows:
+        values = [_value(column, row.get(key)) for key, column in table.stored.values()]
+        yield line.writerow(["" if value is None else str(in_csv(value)) for value in values])
 
 
 def to_csv(table: Table) -> str:
-    """Return the whole of `csv_parts`."""
-    return "".join(csv_parts(table))
+    """Return the whole of `csv_lines`."""
+    return "".join(csv_lines(table))
 
 
-def _csv_text(value: Any) -> str:
-    return "" if value is None else str(in_csv(value))
+def _value(column: DataColumn, value: Any) -> Any:
+    return None if value is None or value == "" else column.of(value)
