@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from fmim_core.metric_names import INTERVALS, METRICS, Interval
 from fmim_core.records import QUERY_COLUMNS, ArmEntry
-from fmim_reports.frames.trials import Frame, tested, trial_columns
+from fmim_reports.frames.trials import Frame, column, tested, trial_columns
 from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.writing.kinds import DataColumn, Dtype
 
@@ -39,10 +38,10 @@ def _columns(arms: Sequence[ArmEntry], interval: Interval) -> tuple[DataColumn, 
     value = f"the metric; NaN of a trial that has none, or not of that {unit}"
     return (
         *trial_columns("trial."),
-        DataColumn("metric", "string", ", ".join(METRICS), of=attrgetter("metric")),
-        DataColumn(unit, "Int64", between, of=attrgetter("time")),
-        DataColumn("queries", "Int64", queries, of=attrgetter("queries")),
-        DataColumn("value", "float64", value, "fraction", attrgetter("value")),
+        column("metric", "string", ", ".join(METRICS)),
+        column(unit, "Int64", between, of="time"),
+        column("queries", "Int64", queries),
+        column("value", "float64", value, "fraction"),
     )
 
 
@@ -84,24 +83,20 @@ class FoundQuery(NamedTuple):
 
 def _query_columns(arms: Sequence[ArmEntry], interval: Interval) -> list[DataColumn]:
     """Return those of the file, with the one column of time that the study's has."""
-    of_trial = [column for column in trial_columns("trial.") if column.name not in ("search_split", "status")]
-    seed = DataColumn("seed", "Int64", "the seed of its training", of=attrgetter("trial.record.seed"))
-    others = INTERVALS.keys() - {interval.unit}
-    return [*of_trial, seed, *(_of_query(name) for name in QUERY_COLUMNS if name not in others)]
-
-
-def _of_query(name: str) -> DataColumn:
-    column = QUERY_COLUMNS[name]
-    about = f"{column.about}; NA where the data set does not have it" if column.optional else column.about
-    unit = _UNITS.get(name, "")
-    return DataColumn(name, _DTYPES[column.type], about, unit, lambda row: getattr(row.query, name, None))
+    of_trial = [one for one in trial_columns("trial.") if one.name not in ("search_split", "status")]
+    found = [column("seed", "Int64", "the seed of its training", of="trial.record.seed")]
+    for name, kept in QUERY_COLUMNS.items():
+        if name == interval.unit or name not in INTERVALS:
+            about = f"{kept.about}; NA where the data set does not have it" if kept.optional else kept.about
+            found.append(column(name, _DTYPES[kept.type], about, _UNITS.get(name, ""), of=f"query.{name}"))
+    return [*of_trial, *found]
 
 
 def _found_queries(results: Results) -> Iterator[FoundQuery]:
     for trial in tested(results.trials):
         found = results.queries.found.get(trial.arm, {}).get(trial.replicate)
         if found is not None:
-            whole = pd.concat([results.queries.asked, found], axis=1)
+            whole = pd.concat([results.queries.asked, found], axis=1).reindex(columns=list(QUERY_COLUMNS))
             yield from (FoundQuery(trial, query) for query in whole.itertuples(index=False))
 
 

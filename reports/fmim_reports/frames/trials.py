@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 import pandas as pd
 from pydantic import BaseModel
 
-from fmim_core.metric_names import METRICS, Interval
+from fmim_core.metric_names import METRICS, Interval, Metric
 from fmim_core.records import THIS_STUDY, ArmEntry, Cost, EpochRow, Record
 from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.reading.summary import arm_summaries
@@ -45,31 +44,28 @@ class Frame:
         return pd.DataFrame(rows, columns=["column", "dtype", "unit", "description"], dtype="string")
 
 
-def field_column(
-    model: type[BaseModel], name: str, dtype: Dtype, unit: str, of: Callable[[Any], Any], more: str = ""
-) -> DataColumn:
-    """Return the column of a field of a record, described as the record describes it, and by what there is `more`."""
-    described = [model.model_fields[name].description or name.replace("_", " "), more]
-    return DataColumn(name, dtype, "; ".join(part for part in described if part), unit, of)
+def column(name: str, dtype: Dtype, about: str, unit: str = "", of: str = "") -> DataColumn:
+    """Return the column of an attribute of rows: that of its name, or the one that the path `of` leads to."""
+    return DataColumn(name, dtype, about, unit, attrgetter(of or name))
 
 
-_configuration = partial(configuration_columns, of=attrgetter("configuration"))
-_OF_TRIAL: dict[str, tuple[Dtype, str]] = {
-    "trial": ("string", "the trial's name, by which frames can be joined; unique in the study"),
-    "arm": ("string", "the arm's name; in the stage `reference` the reference's"),
-    "stage": ("string", "search (on validation), replicate or reference (both on the test set)"),
-    "replicate": ("int64", "the fold in the stage `search`, the number of the seed in the others"),
-    "search_split": ("int64", "the split into folds that its search is on; 0 is the study's own"),
-    "status": ("string", "completed, stopped (by its search), diverged, failed, or missing (no record)"),
-}
+_TRIAL = "the trial's name, by which frames can be joined; unique in the study"
+_OF_TRIAL: tuple[tuple[str, Dtype, str], ...] = (
+    ("arm", "string", "the arm's name; in the stage `reference` the reference's"),
+    ("stage", "string", "search (on validation), replicate or reference (both on the test set)"),
+    ("replicate", "int64", "the fold in the stage `search`, the number of the seed in the others"),
+    ("search_split", "int64", "the split into folds that its search is on; 0 is the study's own"),
+    ("status", "string", "completed, stopped (by its search), diverged, failed, or missing (no record)"),
+)
 
 
 def trial_columns(path: str = "") -> list[DataColumn]:
     """Return the columns that say which trial a row is of; `path` leads from the row to the trial, as `trial.`."""
-    attributes = {name: "name" if name == "trial" else name for name in _OF_TRIAL}
     return [
-        DataColumn(name, dtype, about, of=attrgetter(path + attributes[name]))
-        for name, (dtype, about) in _OF_TRIAL.items()
+        column(
+            "trial", "string", "the trial's name, by which frames can be joined; unique in the study", of=f"{path}name"
+        ),
+        *(column(name, dtype, about, of=path + name) for name, dtype, about in _OF_TRIAL),
     ]
 
 
@@ -78,20 +74,31 @@ def tested(trials: Iterable[PlannedTrial]) -> list[PlannedTrial]:
     return [trial for trial in trials if trial.stage != "search"]
 
 
-_SPLITS = {"validation": "the held-out fold", "test": "the test set"}
 _WITH_ATTEMPTS = "with those of the attempts that failed before"
-_REUSED = (
-    f"the folder of the study with the equal trial whose record it took, or `{THIS_STUDY}`; NA where it ran itself"
-)
+_DEVICE_SECONDS = f"(start-up + data + training + evaluation + lost seconds) × device share; {_WITH_ATTEMPTS}"
+_EQUAL = "the folder of the study with the equal trial whose record it took"
+_TIME: Dtype = "datetime64[us, UTC]"
 
 
-def _recorded(of: Callable[[Record], Any]) -> Callable[[PlannedTrial], Any]:
-    """Return what a trial's record says; None without a record."""
-    return lambda trial: None if trial.record is None else of(trial.record)
+def _about(model: type[BaseModel], name: str) -> str:
+    """Return the description of a record's field, or its name."""
+    return model.model_fields[name].description or name.replace("_", " ")
 
 
-def _measured(split: str, metric: str) -> Callable[[Record], float | None]:
-    return lambda record: (getattr(record.metrics, split) or {}).get(metric)
+def _recorded(
+    name: str, dtype: Dtype, about: str, unit: str = "", of: Callable[[Record], Any] | None = None
+) -> DataColumn:
+    """Return the column of what a trial's record says, its attribute of that name or `of` it; NA without a record."""
+    said = of or attrgetter(name)
+    return DataColumn(name, dtype, about, unit, lambda trial: None if trial.record is None else said(trial.record))
+
+
+def _measured(split: str, metric: Metric, of_what: str) -> DataColumn:
+    about = f"{metric.label} on {of_what}, all years"
+    name = f"{split}_{metric.name}"
+    return _recorded(
+        name, "float64", about, metric.unit, lambda record: (getattr(record.metrics, split) or {}).get(metric.name)
+    )
 
 
 def _sum(name: str, dtype: Dtype, unit: str = "") -> DataColumn:
@@ -101,79 +108,50 @@ def _sum(name: str, dtype: Dtype, unit: str = "") -> DataColumn:
         values = [getattr(cost, name) for cost in record.costs]
         return None if None in values else sum(values) if dtype == "Int64" else math.fsum(values)
 
-    return field_column(Cost, name, dtype, unit, _recorded(of), _WITH_ATTEMPTS)
+    return _recorded(name, dtype, f"{_about(Cost, name)}; {_WITH_ATTEMPTS}", unit, of)
 
 
 _BEGIN = (
     *trial_columns(),
-    DataColumn("reason", "string", "why it did not complete; empty if it did", of=attrgetter("reason")),
-    DataColumn("record", "string", "the file of its record in records/", of=attrgetter("file")),
+    column("reason", "string", "why it did not complete; empty if it did"),
+    column("record", "string", "the file of its record in records/", of="file"),
 )
 _REST = (
-    DataColumn("seed", "Int64", "the seed of its training", of=_recorded(attrgetter("seed"))),
-    DataColumn(
-        "kept_epoch",
-        "Int64",
-        "the epoch whose model was evaluated; of a fold ensemble its first member's",
-        of=_recorded(attrgetter("kept_epoch")),
-    ),
-    *(
-        DataColumn(
-            f"{split}_{metric.name}",
-            "float64",
-            f"{metric.label} on {of_what}, all years",
-            metric.unit,
-            _recorded(_measured(split, metric.name)),
-        )
-        for split, of_what in _SPLITS.items()
-        for metric in METRICS.values()
-    ),
+    _recorded("seed", "Int64", "the seed of its training"),
+    _recorded("kept_epoch", "Int64", "the epoch whose model was evaluated; of a fold ensemble its first member's"),
+    *(_measured("validation", metric, "the held-out fold") for metric in METRICS.values()),
+    *(_measured("test", metric, "the test set") for metric in METRICS.values()),
     *(_sum(name, "float64", "s") for name in ("startup_s", "data_s", "train_s", "eval_s", "lost_s", "wall_s")),
-    DataColumn(
-        "device_seconds",
-        "float64",
-        f"(start-up + data + training + evaluation + lost seconds) × device share; {_WITH_ATTEMPTS}",
-        "s",
-        _recorded(attrgetter("device_seconds")),
-    ),
+    _recorded("device_seconds", "float64", _DEVICE_SECONDS, "s"),
     _sum("energy_j", "float64", "J"),
     *(_sum(name, "Int64") for name in ("epochs", "images", "resumed")),
-    DataColumn(
-        "failed_attempts",
-        "Int64",
-        "attempts that failed before and were run again",
-        of=_recorded(lambda record: len(record.attempts)),
+    _recorded(
+        "failed_attempts", "Int64", "attempts that failed before and were run again", of=lambda one: len(one.attempts)
     ),
-    DataColumn("peak_memory", "Int64", "the most memory that was used", "B", _recorded(attrgetter("peak_memory"))),
-    field_column(Cost, "device", "string", "", _recorded(attrgetter("cost.device"))),
-    field_column(Cost, "device_share", "float64", "devices", _recorded(attrgetter("cost.device_share"))),
-    *(
-        DataColumn(name, "datetime64[us, UTC]", about, of=_recorded(attrgetter(name)))
-        for name, about in (
-            ("started_at", "when it began"),
-            ("ended_at", "when it ended"),
-            ("test_opened_at", "when it opened the test set; NA where it never did"),
-        )
-    ),
-    DataColumn("reused_from", "string", _REUSED, of=lambda trial: trial.reused_from or None),
+    _recorded("peak_memory", "Int64", "the most memory that was used", "B"),
+    _recorded("device", "string", _about(Cost, "device"), of=attrgetter("cost.device")),
+    _recorded("device_share", "float64", _about(Cost, "device_share"), "devices", attrgetter("cost.device_share")),
+    _recorded("started_at", _TIME, "when it began"),
+    _recorded("ended_at", _TIME, "when it ended"),
+    _recorded("test_opened_at", _TIME, "when it opened the test set; NA where it never did"),
     DataColumn(
+        "reused_from",
+        "string",
+        f"{_EQUAL}, or `{THIS_STUDY}`; NA where it ran itself",
+        of=lambda trial: trial.reused_from or None,
+    ),
+    _recorded(
         "reused_trial",
         "string",
         "the name of that trial there",
-        of=_recorded(lambda record: record.reused_from.trial if record.reused_from else None),
+        of=lambda one: one.reused_from.trial if one.reused_from else None,
     ),
 )
-
-
-def _rows(results: Results) -> list[PlannedTrial]:
-    return results.every_trial
-
-
 TRIALS = Frame(
     "trials",
     "a planned trial, whatever its status, those on other search splits too",
-    lambda arms, interval: [*_BEGIN, *_configuration(arms), *_REST],
-    _rows,
+    lambda arms, interval: [*_BEGIN, *configuration_columns(arms, attrgetter("configuration")), *_REST],
+    attrgetter("every_trial"),
 )
 
 
@@ -185,33 +163,6 @@ class TrainedEpoch(NamedTuple):
     epoch: EpochRow
 
 
-def _of_epoch(name: str, dtype: Dtype = "float64", unit: str = "") -> DataColumn:
-    return field_column(EpochRow, name, dtype, unit, attrgetter(f"epoch.{name}"))
-
-
-def _margin(name: str, symbol: str) -> DataColumn:
-    about = f"the margin {symbol} in force; NaN where the loss has none"
-    return DataColumn(name, "float64", about, "cosine similarity", attrgetter(f"epoch.{name}"))
-
-
-_MEMBER = "the fold that a model of a fold ensemble was trained without; NA of one model"
-_EPOCH_COLUMNS = (
-    *trial_columns("trial."),
-    DataColumn("member", "Int64", _MEMBER, of=attrgetter("member")),
-    _of_epoch("epoch", "int64"),
-    _of_epoch("loss"),
-    _margin("epsilon", "ε"),
-    _margin("beta", "β"),
-    *(_of_epoch(name, unit="cosine similarity") for name in ("delta_mean", "phi_an_mean", "phi_ap_mean")),
-    _of_epoch("active_share", unit="fraction"),
-    _of_epoch("batches", "int64"),
-    _of_epoch("empty_batches", "int64"),
-    _of_epoch("subjects_seen_share", unit="fraction"),
-    _of_epoch("validation_mAP", unit="fraction"),
-    _of_epoch("seconds", unit="s"),
-)
-
-
 def _epochs(results: Results) -> Iterator[TrainedEpoch]:
     for trial in results.every_trial:
         if trial.record is not None:
@@ -220,23 +171,40 @@ def _epochs(results: Results) -> Iterator[TrainedEpoch]:
                 yield from (TrainedEpoch(trial, member, epoch) for epoch in history)
 
 
+def _of_epoch(name: str, dtype: Dtype = "float64", unit: str = "", about: str = "") -> DataColumn:
+    return column(name, dtype, about or _about(EpochRow, name), unit, f"epoch.{name}")
+
+
+_SIMILARITY, _NO_MARGIN = "cosine similarity", "in force; NaN where the loss has none"
+_EPOCH_COLUMNS = (
+    *trial_columns("trial."),
+    column("member", "Int64", "the fold that a model of a fold ensemble was trained without; NA of one model"),
+    _of_epoch("epoch", "int64"),
+    _of_epoch("loss"),
+    _of_epoch("epsilon", unit=_SIMILARITY, about=f"the margin ε {_NO_MARGIN}"),
+    _of_epoch("beta", unit=_SIMILARITY, about=f"the margin β {_NO_MARGIN}"),
+    *(_of_epoch(name, unit=_SIMILARITY) for name in ("delta_mean", "phi_an_mean", "phi_ap_mean")),
+    _of_epoch("active_share", unit="fraction"),
+    _of_epoch("batches", "int64"),
+    _of_epoch("empty_batches", "int64"),
+    _of_epoch("subjects_seen_share", unit="fraction"),
+    _of_epoch("validation_mAP", unit="fraction"),
+    _of_epoch("seconds", unit="s"),
+)
 EPOCHS = Frame(
     "epochs", "an epoch of a training, of failed and stopped ones too", lambda arms, interval: _EPOCH_COLUMNS, _epochs
 )
 
-
 _ARM_COLUMNS = (
-    DataColumn("arm", "string", "the arm's name, as in the other frames", of=attrgetter("name")),
-    DataColumn("label", "string", "what it is called in reports", of=attrgetter("label")),
-    DataColumn("loss", "string", "its loss", of=attrgetter("loss")),
-    DataColumn(
-        "group", "string", "what it shares with the arms beside it: its loss, or its backbone", of=attrgetter("group")
-    ),
-    DataColumn("search", "string", "how its values are set", of=attrgetter("search")),
-    DataColumn("n_s_planned", "int64", "configurations that its search may train", of=attrgetter("planned_n_s")),
-    DataColumn("n_s", "int64", "distinct configurations that its search has trained", of=attrgetter("cost.n_s")),
-    DataColumn("replicates_planned", "int64", "fresh seeds of its selected configuration", of=attrgetter("test.of")),
-    DataColumn("replicates", "int64", "those that completed", of=attrgetter("test.stat.n")),
+    column("arm", "string", "the arm's name, as in the other frames", of="name"),
+    column("label", "string", "what it is called in reports"),
+    column("loss", "string", "its loss"),
+    column("group", "string", "what it shares with the arms beside it: its loss, or its backbone"),
+    column("search", "string", "how its values are set"),
+    column("n_s_planned", "int64", "configurations that its search may train", of="planned_n_s"),
+    column("n_s", "int64", "distinct configurations that its search has trained", of="cost.n_s"),
+    column("replicates_planned", "int64", "fresh seeds of its selected configuration", of="test.of"),
+    column("replicates", "int64", "those that completed", of="test.stat.n"),
     DataColumn(
         "selected",
         "boolean",
@@ -244,7 +212,6 @@ _ARM_COLUMNS = (
         of=lambda arm: arm.configuration is not None,
     ),
 )
-
 ARMS = Frame(
     "arms",
     "an arm",
