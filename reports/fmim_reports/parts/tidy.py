@@ -145,7 +145,12 @@ def _values(results: Results) -> Iterator[dict[str, Any]]:
     for trial in results.every_trial:
         if trial.record is None or trial.record.measured is None:
             continue
-        own = {"arm": row_name(results, trial.arm), "seed": trial.record.seed, "record": trial.file}
+        own = {
+            "arm": row_name(results, trial.arm),
+            "status": trial.status,
+            "seed": trial.record.seed,
+            "record": trial.file,
+        }
         of_trial = {**vars(trial), **own}
         for metric, time in product(METRICS.values(), (*trial.times, None)):
             queries = trial.metric("queries", time)

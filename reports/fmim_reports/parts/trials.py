@@ -189,7 +189,7 @@ def all_trials_table(results: Results) -> Table:
     rows = [
         vars(trial)
         | {"arm": row_name(results, trial.arm), metric.name: trial.metric(metric.name), "record": trial.file or ""}
-        | {"device_seconds": trial.device_seconds, "reused_from": trial.reused_from}
+        | {"status": trial.status, "device_seconds": trial.device_seconds, "reused_from": trial.reused_from}
         | {"reused_trial": trial.record.reused_from.trial if trial.record and trial.record.reused_from else ""}
         for trial in results.every_trial
     ]

@@ -6,10 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from fmim_core.records import Execution
+from fmim_core.records import Attempt, Execution, Record
 from fmim_reports.reading.files import key_of
-from fmim_reports.reading.results import PlannedTrial, Results, Span, once, span_of
+from fmim_reports.reading.results import PlannedTrial, Results, once
+
+PARTS = ("startup_s", "data_s", "train_s", "eval_s")
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,7 @@ class TotalCost:
 
 def cost_of(trials: Iterable[PlannedTrial]) -> TotalCost:
     """Return the cost of these trials."""
-    ran = [trial for trial in trials if trial.record is not None]
-    records = [trial.record for trial in ran if trial.record is not None]
+    records = [trial.record for trial in trials if trial.record is not None]
     attempts = [attempt for record in records for attempt in record.attempts]
     costs = [cost for record in records for cost in record.costs]
     energies = [cost.energy_j for cost in costs if cost.energy_j is not None]
@@ -60,22 +62,23 @@ def cost_of(trials: Iterable[PlannedTrial]) -> TotalCost:
         resumed=sum(cost.resumed for cost in costs),
         epochs=sum(cost.epochs for cost in costs),
         images=sum(cost.images for cost in costs),
-        device_seconds=math.fsum(trial.device_seconds for trial in ran),
+        device_seconds=math.fsum(record.device_seconds for record in records),
         wasted=math.fsum(attempt.cost.device_seconds for attempt in attempts),
-        parts={
-            "startup_s": math.fsum(cost.startup_s for cost in costs),
-            "data_s": math.fsum(cost.data_s for cost in costs),
-            "train_s": math.fsum(cost.train_s for cost in costs),
-            "eval_s": math.fsum(cost.eval_s for cost in costs),
-        },
+        parts={name: math.fsum(getattr(cost, name) for cost in costs) for name in PARTS},
         outside=math.fsum(cost.wall_s - cost.parts_s for cost in costs),
         peak_memory=max((float(record.peak_memory or 0) for record in records), default=math.nan),
-        wall_s=covered([trial.span for trial in ran] + [span_of(attempt) for attempt in attempts]),
+        wall_s=covered([_span(one) for one in records] + [_span(one) for one in attempts]),
         energy_j=math.fsum(energies) if costs and len(energies) == len(costs) else None,
     )
 
 
-def covered(found: Sequence[Span]) -> float:
+def _span(ran: Record | Attempt) -> tuple[float, float]:
+    """Return from when to when it ran, in seconds of the epoch: the wall seconds before its end, no interruptions."""
+    end = datetime.fromisoformat(ran.ended_at).timestamp()
+    return end - ran.cost.wall_s, end
+
+
+def covered(found: Sequence[tuple[float, float]]) -> float:
     """Return the seconds in which at least one span was running."""
     total, reached = 0.0, -math.inf
     for begin, end in sorted(found):

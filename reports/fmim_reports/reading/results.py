@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 from fmim_core.metric_names import INTERVALS, METRICS, Interval, Metric, split_key
-from fmim_core.records import ArmEntry, Attempt, Record, ReferenceEntry, SelectionFile, StudyFile
+from fmim_core.records import ArmEntry, Record, ReferenceEntry, SelectionFile, StudyFile
 from fmim_reports.reading.files import (
     Key,
     Problem,
@@ -41,32 +40,41 @@ def once(make: Callable[[Results], T]) -> Callable[[Results], T]:
     return made
 
 
-Span = tuple[float, float]
-
-
 @dataclass(frozen=True)
 class PlannedTrial:
-    """One trial of the plan: `status` is completed, stopped, diverged, failed, or missing (no record)."""
+    """One trial of the plan, with its record and the file of it if there is one."""
 
     arm: str
     configuration: Mapping[str, Any]
     stage: str
     replicate: int
     search_split: int
-    status: str
-    reason: str = ""
-    file: str | None = None
-    record: Record | None = None
+    file: str | None
+    record: Record | None
 
     @classmethod
     def of(cls, key: Key, configuration: Mapping[str, Any], found: tuple[str, Record] | None) -> PlannedTrial:
-        """Return the trial of a key of the plan, with the file of its record if there is one."""
+        """Return the trial of a key of the plan, with the file of its record and this if there is one."""
         arm, _, stage, replicate, split = key
-        if found is None:
-            why = "no record: not run yet, or not readable"
-            return cls(arm, configuration, stage, replicate, split, "missing", why)
-        file, record = found
-        return cls(arm, configuration, stage, replicate, split, record.status, _reason(record), file, record)
+        return cls(arm, configuration, stage, replicate, split, *(found or (None, None)))
+
+    @property
+    def status(self) -> str:
+        """Its status: completed, stopped, diverged, failed, or missing (no record)."""
+        return self.record.status if self.record else "missing"
+
+    @property
+    def reason(self) -> str:
+        """Why it did not complete: its error, or else its warnings; blank if it did."""
+        record = self.record
+        if record is None:
+            return "no record: not run yet, or not readable"
+        if record.status == "completed":
+            return ""
+        if record.status == "stopped":
+            return f"stopped by its search after epoch {len(record.history)}"
+        error = [part for part in (record.error.kind, record.error.message) if part] if record.error else []
+        return ": ".join(error) or "; ".join(record.warnings) or "no reason recorded"
 
     @property
     def name(self) -> str:
@@ -81,11 +89,6 @@ class PlannedTrial:
     def device_seconds(self) -> float:
         """(startup + data + train + evaluation seconds) × device share, earlier attempts' too; NaN without a record."""
         return self.record.device_seconds if self.record else math.nan
-
-    @cached_property
-    def span(self) -> Span:
-        """From when to when it ran; not-a-number without a record."""
-        return span_of(self.record) if self.record else (math.nan, math.nan)
 
     @property
     def reused_from(self) -> str:
@@ -105,16 +108,6 @@ class PlannedTrial:
     def _measured(self) -> dict[tuple[str, int | None], float]:
         measured = (self.record.measured if self.record else None) or {}
         return {split_key(key): value for key, value in measured.items()}
-
-
-def _reason(record: Record) -> str:
-    """Return why a trial did not complete: its error, or else its warnings."""
-    if record.status == "completed":
-        return ""
-    if record.status == "stopped":
-        return f"stopped by its search after epoch {len(record.history)}"
-    error = [part for part in (record.error.kind, record.error.message) if part] if record.error else []
-    return ": ".join(error) or "; ".join(record.warnings) or "no reason recorded"
 
 
 @dataclass(frozen=True)
@@ -210,24 +203,22 @@ class Results:
         return ({"search": "fold"} if self.searched else {}) | {"replicate": "seed"}
 
     @cached_property
-    def _by_arm(self) -> dict[tuple[str, str], list[PlannedTrial]]:
-        groups: dict[tuple[str, str], list[PlannedTrial]] = {}
-        for trial in self.trials:
-            groups.setdefault((trial.arm, trial.stage), []).append(trial)
-        return groups
-
-    @cached_property
-    def _by_configuration(self) -> dict[tuple[Any, ...], list[PlannedTrial]]:
+    def _groups(self) -> dict[tuple[Any, ...], list[PlannedTrial]]:
+        """The trials by arm and stage, and by configuration as well."""
         groups: dict[tuple[Any, ...], list[PlannedTrial]] = {}
         for trial in self.trials:
+            groups.setdefault((trial.arm, trial.stage), []).append(trial)
             groups.setdefault((trial.arm, trial.stage, key_of(trial.configuration)), []).append(trial)
         return groups
 
     def of(self, arm: str, stage: str, configuration: Mapping[str, Any] | None = None) -> list[PlannedTrial]:
         """Return the planned trials of an arm and stage, of one configuration if given, in plan order."""
-        if configuration is None:
-            return self._by_arm.get((arm, stage), [])
-        return self._by_configuration.get((arm, stage, key_of(configuration)), [])
+        return self._groups.get((arm, stage, *([] if configuration is None else [key_of(configuration)])), [])
+
+    @property
+    def tested(self) -> list[PlannedTrial]:
+        """The replicates that completed, each of which measured the test set."""
+        return [trial for trial in self.trials if trial.stage == "replicate" and trial.status == "completed"]
 
     def unproposed(self, arm: ArmEntry) -> int:
         """Return the number of search trials of the arm's configurations that its search has not proposed yet."""
@@ -240,12 +231,6 @@ class Results:
     def selected(self, arm: str) -> Mapping[str, Any] | None:
         """Return the arm's selected configuration; None while none is fixed."""
         return self.selection.winner(arm)
-
-
-def span_of(ran: Record | Attempt) -> Span:
-    """Return from when to when it ran, in seconds of the epoch: the wall seconds before its end, no interruptions."""
-    end = datetime.fromisoformat(ran.ended_at).timestamp()
-    return end - ran.cost.wall_s, end
 
 
 def read_results(out: Path) -> Results:
@@ -269,7 +254,7 @@ def read_results(out: Path) -> Results:
         if why.startswith("superseded"):
             superseded.append(PlannedTrial.of(key, record.configuration, (file, record)))
         problems.append(Problem(f"records/{file}", why))
-    tested = (t.record for t in own if t.record and t.stage != "search" and t.status == "completed")
-    queries = queries_of(out, tested, problems)
+    measured = (t.record for t in own if t.record and t.stage != "search" and t.status == "completed")
+    queries = queries_of(out, measured, problems)
     problems.sort(key=lambda problem: problem.where)
     return Results(out, study, selection, own, others, tuple(superseded), queries, tuple(problems))

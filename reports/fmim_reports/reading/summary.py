@@ -163,8 +163,7 @@ def over_configurations(results: Results, arm: str, metric: str) -> Estimate:
 
 def test_fact(results: Results, name: str) -> float | None:
     """Return a number that all records of the test set share, as `queries` or `gallery`; None where they do not."""
-    tested = [t for t in results.trials if t.stage == "replicate" and t.status == "completed"]
-    seen = {round(t.metric(name), 12) for t in tested}
+    seen = {round(t.metric(name), 12) for t in results.tested}
     value = seen.pop() if len(seen) == 1 else math.nan
     return None if math.isnan(value) else value
 
@@ -176,14 +175,12 @@ def chance_name(results: Results) -> str:
 
 def query_times(results: Results) -> list[int]:
     """Return the times after baseline that any test record has queries of."""
-    tested = [t for t in results.trials if t.stage == "replicate" and t.status == "completed"]
-    return sorted({time for trial in tested for time in trial.times})
+    return sorted({time for trial in results.tested for time in trial.times})
 
 
 def queries_at(results: Results, time: int | None) -> float:
     """Return the test queries of a time (None: of all); not-a-number without a record or where records disagree."""
-    tested = [t for t in results.trials if t.stage == "replicate" and t.status == "completed"]
-    counts = {t.metric("queries", time) for t in tested}
+    counts = {t.metric("queries", time) for t in results.tested}
     return counts.pop() if len(counts) == 1 else math.nan
 
 
