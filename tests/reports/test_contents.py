@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import sys
 from collections.abc import Iterator
@@ -20,21 +19,15 @@ from tests.support.declared import make_declared_out
 from tests.support.factories import make_out
 from tests.support.file_contents import edit
 from tests.support.paths import ROOT
-from tests.support.reports import figure_names, tables_alone
+from tests.support.reports import figure_names, table, tables_alone
 
 GUIDE = (ROOT / "reports" / "README.md").read_text(encoding="utf-8")
-
-
-def guide_files() -> dict[str, str]:
-    """The files that the guide writes, by path."""
-    blocks = re.findall(r"```python\n# (reports/\S+)\n(.*?)```", GUIDE, flags=re.DOTALL)
-    return dict(blocks)
 
 
 @pytest.fixture
 def followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
     """The guide's files, as if they lay in the packages."""
-    files = guide_files()
+    files = dict(re.findall(r"```python\n# (reports/\S+)\n(.*?)```", GUIDE, flags=re.DOTALL))
     before = set(sys.modules)
     for package in (fmim_reports.parts, fmim_reports.studies):
         folder = tmp_path / package.__name__
@@ -65,8 +58,7 @@ def test_one_file_adds_a_table_to_every_study(followed: dict[str, str], tmp_path
     for each in (own(make_out(tmp_path / "mine")), without_search):
         tables_alone(each)
         assert (each / "report/tables/warnings_by_arm.csv").exists()
-    with (out / "report/tables/warnings_by_arm.csv").open(encoding="utf-8") as stream:
-        found = {row["arm_label"]: row["warnings"] for row in csv.DictReader(stream)}
+    found = {row["arm_label"]: row["warnings"] for row in table(out, "warnings_by_arm")}
     assert (found["Triplet + Q1"], found["Triplet + Q2"]) == ("1", "0")
 
 
@@ -85,11 +77,8 @@ def test_a_study_called_like_a_table_has_its_tidy_file_under_another_name(tmp_pa
     for path in (out / "study.json", *(out / "records").iterdir()):
         edit(path, study=name)
     tables_alone(out)
-    tables = out / "report" / "tables"
-    assert "setting" not in (tables / f"{name}.csv").read_text(encoding="utf-8").splitlines()[0]
-    assert (
-        (tables / f"{name}_values.csv").read_text(encoding="utf-8").startswith("arm,arm_label,setting,metric,year,mean")
-    )
+    heads = [table(out, one)[0].keys() for one in (name, f"{name}_values")]
+    assert ["setting" in head for head in heads] == [False, True]
 
 
 def test_without_a_file_a_study_has_what_every_study_has(tmp_path: Path) -> None:

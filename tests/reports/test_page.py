@@ -114,9 +114,7 @@ def test_epochs_are_counted_by_model(tmp_path: Path) -> None:
         one = Member(fold=0, seed=0, kept_epoch=1, validation=None, history=record.history)
         cost = record.cost.model_copy(update={"epochs": 100})
         record.changed({"members": (one,) * 5, "cost": cost}).save(out)
-    assert epochs_caution(read_results(out), "So.") == [
-        "Models trained for 20 epochs, the paper's for 100. So.",
-    ]
+    assert epochs_caution(read_results(out), "So.") == ["Models trained for 20 epochs, the paper's for 100. So."]
 
 
 def test_published_values_have_their_footnotes() -> None:

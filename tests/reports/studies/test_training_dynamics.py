@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fmim_core.records import json_text
 from fmim_reports.drawing.plotting import NothingToDraw
 from fmim_reports.parts.tidy import every_value_table
 from fmim_reports.parts.training import surfaces
@@ -18,17 +19,14 @@ from fmim_reports.reading.results import read_results
 from fmim_reports.reading.summary import at, density, histories, milestones
 from fmim_reports.studies import training_dynamics as dynamics
 from tests.support.declared import SEEDS, record, write_study
-from tests.support.file_contents import arm_content, edit, spoil, write
+from tests.support.file_contents import arm_content, edit, epoch_content, spoil, write
 from tests.support.reports import assert_drawn, rows
 
 BINS = 80
-LOSS = {"adatriplet_automargin": "AdaTriplet", "triplet_automargin": "Triplet", "triplet_fixed": "Triplet"}
-SEARCH = {"adatriplet_automargin": "AutoMargin", "triplet_automargin": "AutoMargin", "triplet_fixed": "Fixed margin"}
-MARGINS_KIND = {"adatriplet_automargin": "automargin", "triplet_automargin": "automargin", "triplet_fixed": "fixed"}
-CONFIGURATION: dict[str, dict[str, float]] = {
-    "adatriplet_automargin": {"k_delta": 2, "k_an": 2},
-    "triplet_automargin": {"k_delta": 2},
-    "triplet_fixed": {"epsilon": 0.25},
+ARMS: dict[str, tuple[str, str, dict[str, float]]] = {
+    "adatriplet_automargin": ("AdaTriplet", "AutoMargin", {"k_delta": 2, "k_an": 2}),
+    "triplet_automargin": ("Triplet", "AutoMargin", {"k_delta": 2}),
+    "triplet_fixed": ("Triplet", "Fixed margin", {"epsilon": 0.25}),
 }
 
 
@@ -39,22 +37,19 @@ def one_bin(place: int, count: int) -> list[int]:
 def epoch_row(arm: str, epoch: int, seed: int) -> dict[str, Any]:
     """Epoch 1 has no triplet with AutoMargin; Δ moves from bin 40 (Δ = 0 to 0.05) up by 4 bins an epoch."""
     auto = arm.endswith("automargin")
-    return {
-        "epoch": epoch,
-        "loss": 0.5 / epoch + seed / 100,
-        "epsilon": (epoch - 1) / 10 + seed / 1000 if auto else 0.25,
-        "beta": 0.4 if LOSS[arm] == "AdaTriplet" else math.nan,
-        "delta_mean": epoch / 5,
-        "phi_an_mean": 0.3 / epoch,
-        "phi_ap_mean": 0.8,
-        "active_share": 0.25,
-        "subjects_seen_share": 1.0,
-        "batches": 10,
-        "empty_batches": 10 if auto and epoch == 1 else 0,
-        "seconds": 1.0,
-        "delta_histogram": one_bin(36 + 4 * epoch, 100 * (seed + 1)),
-        "phi_an_histogram": one_bin(44 - epoch, 50),
-    }
+    return epoch_content(
+        epoch,
+        loss=0.5 / epoch + seed / 100,
+        epsilon=(epoch - 1) / 10 + seed / 1000 if auto else 0.25,
+        beta=0.4 if arm.startswith("ada") else math.nan,
+        delta_mean=epoch / 5,
+        phi_an_mean=0.3 / epoch,
+        active_share=0.25,
+        batches=10,
+        empty_batches=10 if auto and epoch == 1 else 0,
+        delta_histogram=one_bin(36 + 4 * epoch, 100 * (seed + 1)),
+        phi_an_histogram=one_bin(44 - epoch, 50),
+    )
 
 
 def surface(label: str, lam: float | None) -> dict[str, Any]:
@@ -76,10 +71,10 @@ def surface(label: str, lam: float | None) -> dict[str, Any]:
 @pytest.fixture
 def training(tmp_path: Path) -> Path:
     arms = [
-        arm_content(a, LOSS[a], SEARCH[a], MARGINS_KIND[a], label=f"{LOSS[a]} + {SEARCH[a]}", configurations=[c])
-        for a, c in CONFIGURATION.items()
+        arm_content(a, loss, search, a.rpartition("_")[2], label=f"{loss} + {search}", configurations=[c])
+        for a, (loss, search, c) in ARMS.items()
     ]
-    made = [record(a, c, seed, 0.6 + seed / 10, 0.2) for a, c in CONFIGURATION.items() for seed in range(SEEDS)]
+    made = [record(a, c, seed, 0.6 + seed / 10, 0.2) for a, (*_, c) in ARMS.items() for seed in range(SEEDS)]
     made = [one | {"history": [epoch_row(one["arm"], epoch, one["seed"]) for epoch in (1, 2, 3)]} for one in made]
     out = write_study(tmp_path / "out", "training_dynamics", arms, made)
     write(out / "surfaces.json", {"surfaces": [surface("Triplet", None), surface("AdaTriplet", 1.0)]})
@@ -150,14 +145,12 @@ def test_the_figures_of_training_dynamics_are_drawn(training: Path) -> None:
 
 def test_surfaces_that_are_not_there_are_not_drawn(training: Path) -> None:
     results, path = read_results(training), training / "surfaces.json"
-    write(path, {"surfaces": [{"label": "Triplet"}]})
-    with pytest.raises(NothingToDraw, match=r"surfaces\.json is malformed: surfaces\.0\.epsilon: is missing"):
-        surfaces.surfaces_plot(results)
-    path.write_text("{", encoding="utf-8")
-    with pytest.raises(NothingToDraw, match="not readable JSON"):
-        surfaces.surfaces_plot(results)
+    for text, why in ((json_text({"surfaces": [{"label": "Triplet"}]}), "is malformed"), ("{", "not readable JSON")):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(NothingToDraw, match=why):
+            surfaces.surfaces_plot(results)
     path.unlink()
-    with pytest.raises(NothingToDraw, match=r"surfaces\.json is missing: run the study again"):
+    with pytest.raises(NothingToDraw, match=r"surfaces\.json is missing"):
         surfaces.surfaces_plot(results)
 
 
