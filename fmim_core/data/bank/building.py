@@ -71,7 +71,8 @@ def build_bank(
     index = _checked(source.index)
     with building_folder(place.with_name(f".{source.description.name}-{size}.partial")) as folder:
         if not place.exists():  # otherwise another process has built it meanwhile
-            with Partial(folder, _keys(source, len(index)), size) as partial:
+            keys = source.image_keys or [f"{source.fingerprint} {row}" for row in range(len(index))]
+            with Partial(folder, [f"{SCHEMA} {key}" for key in keys], size) as partial:
                 partial.check_room()
                 _build(source, index, size, partial, progress)
                 partial.become(place)
@@ -88,12 +89,6 @@ def find_bank(source: Source, size: int, root: str | Path) -> Bank | None:
 
 def _place(source: Source, size: int, root: str | Path) -> Path:
     return Path(root).absolute() / f"{source.description.name}-{fingerprint([SCHEMA, source.fingerprint, size])[:12]}"
-
-
-def _keys(source: Source, count: int) -> list[str]:
-    """Return one text an image, by which the next build recognises it."""
-    keys = source.image_keys or [f"{source.fingerprint} {row}" for row in range(count)]
-    return [f"{SCHEMA} {key}" for key in keys]
 
 
 def _build(source: Source, index: pd.DataFrame, size: int, partial: Partial, progress: Progress | None) -> None:

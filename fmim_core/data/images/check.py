@@ -39,7 +39,7 @@ def check_images(
     names = index["image"].tolist()
     unreadable, remarks, alike = [], defaultdict(list), defaultdict(list)
 
-    def look(row: int) -> tuple[str | None, str | None, bytes | None]:
+    def digested(row: int) -> tuple[str | None, str | None, bytes | None]:
         try:
             image = read(row)
         except ImageProblem as problem:
@@ -50,7 +50,7 @@ def check_images(
     with ThreadPoolExecutor(cores()) as pool:  # threads suffice, since decoders and digests release the lock
         for start in range(0, len(rows), BLOCK):
             block = rows[start : start + BLOCK]
-            for done, (row, seen) in enumerate(zip(block, pool.map(look, block), strict=True), start + 1):
+            for done, (row, seen) in enumerate(zip(block, pool.map(digested, block), strict=True), start + 1):
                 problem, remark, picture = seen
                 unreadable += [f"{names[row]}: {problem}"] if problem else []
                 if remark:

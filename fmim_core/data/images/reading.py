@@ -19,6 +19,11 @@ DRAWINGS = ("EPS", "WMF")
 DICOM_EXTRA = "install what reads it with pip install 'fmim-studies[dicom]'"
 
 _TIFF_BITS, _TIFF_PHOTOMETRIC, _WHITE_IS_ZERO = 258, 262, 0
+_END = b"\xff\xd9"
+_PICTURES = 0xB002  # of a multi-picture file: where each lies, the first first
+_NOISE = np.random.default_rng(0).integers(0, 0xFF, 200, dtype=np.uint8).tobytes()  # never 0xFF, which marks
+_RESTARTS = b"".join(b"\xff" + bytes([code]) + _NOISE for code in range(0xD0, 0xD8))
+_PROBE = b"\0" + _NOISE + _RESTARTS  # the zero completes a 0xFF at which the data may have been cut
 
 
 def read_grey(path: str | Path, size: int | None = None, mirror: bool = False) -> np.ndarray:
@@ -180,13 +185,6 @@ def _reason(path: str | Path, error: Exception) -> str:
     if isinstance(error, EOFError) or "truncated" in str(error).lower():
         return f"truncated ({error})"
     return f"cannot be decoded ({error})"
-
-
-_END = b"\xff\xd9"
-_PICTURES = 0xB002  # of a multi-picture file: where each lies, the first first
-_NOISE = np.random.default_rng(0).integers(0, 0xFF, 200, dtype=np.uint8).tobytes()  # never 0xFF, which marks
-_RESTARTS = b"".join(b"\xff" + bytes([code]) + _NOISE for code in range(0xD0, 0xD8))
-_PROBE = b"\0" + _NOISE + _RESTARTS  # the zero completes a 0xFF at which the data may have been cut
 
 
 def is_cut_short(path: str | Path, image: Image.Image) -> bool:

@@ -21,6 +21,9 @@ MATCH = "#009E73"  # the green of the report's figures, in its colour-blind safe
 
 Text = tuple[str, str]
 """A line of text and its colour."""
+ROWS, VISITS = 8, 6  # at most: a page's height and width
+SUBJECT = 190  # pixels
+SIDES = {"": "", "L": "left", "R": "right"}
 
 
 @dataclass(frozen=True)
@@ -107,11 +110,6 @@ def _write(sheet: Image.Image, corner: tuple[int, int], text: Text, width: int, 
     while len(shown) > 1 and font.getlength(shown) > width:
         shown = shown[:-2] + "…"
     ImageDraw.Draw(sheet).text(corner, shown, fill=color, font=font)
-
-
-ROWS, VISITS = 8, 6  # at most: a page's height and width
-SUBJECT = 190  # pixels
-SIDES = {"": "", "L": "left", "R": "right"}
 
 
 def contact_sheet(title: str, rows: Sequence[Row]) -> Image.Image:

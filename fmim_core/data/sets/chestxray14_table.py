@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from fmim_core.data.tables.cells import MAX_AGE
 from fmim_core.data.tables.findings import Findings
 from fmim_core.data.tables.reading import ReadTable
 
@@ -18,7 +19,6 @@ OPTIONAL = (SEX, GENDER, FOLLOW_UP)
 IMAGE = re.compile(r"(\d{8})_(\d{3})\.png", re.ASCII)
 """Patient ID and number of an image."""
 
-MAX_AGE = 120
 _AGE = re.compile(r"(\d{1,6})(?:\.0+)?([YMD]?)", re.ASCII)
 _PER_YEAR = {"": 1, "Y": 1, "M": 12, "D": 365}
 _NUMBER = re.compile(r"\d{1,12}", re.ASCII)

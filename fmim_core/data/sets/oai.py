@@ -121,11 +121,12 @@ def _placed(images: Sequence[KneeImage], metadata: Metadata, findings: Findings)
     placed = []
     for image in images:
         subject, month, _ = image.knee
-        if month in VISITS.values() and metadata.sites.get(subject):
-            placed.append(image)
+        if month not in VISITS.values():
+            left_out[no_visit].append(image.name)
+        elif not metadata.sites.get(subject):
+            left_out[no_site if subject in metadata.sites else stranger].append(image.name)
         else:
-            known = no_site if subject in metadata.sites else stranger
-            left_out[known if month in VISITS.values() else no_visit].append(image.name)
+            placed.append(image)
     for what, places in left_out.items():
         findings.warning(what, places)
     return placed

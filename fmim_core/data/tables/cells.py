@@ -26,6 +26,16 @@ MAX_MONTHS = 12 * MAX_AGE
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _PLAIN = re.compile(r"\+?(-?)0*(\d+)(?:\.(\d*?)0*)?", re.ASCII)
+_EXPONENT = re.compile(r"[+-]?\d(\.\d+)?[eE][+-]\d{2,3}", re.ASCII)
+_DECIMAL = re.compile(r"\d+\.0+", re.ASCII)
+_WHOLE = re.compile(r"\d+", re.ASCII)
+_ROUNDED = re.compile(r"[1-9]\d{14}0+", re.ASCII)
+_MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"  # as spreadsheets write them; MAR-05 may be a site's
+_DATE = re.compile(
+    rf"\d{{1,2}}-{_MONTH}(?:-\d{{2,4}})?|{_MONTH}-\d{{2,4}}"  # 5-Mar, 5-Mar-2011, Mar-05
+    r"|\d{4}-\d\d-\d\d(?: 00:00(?::00)?)?|\d{1,2}([/.])\d{1,2}\1\d{4}",  # 2011-03-05, 3/5/2011, 05.03.2011
+    re.ASCII,
+)
 
 
 def one_of(known: dict[str, str]) -> CellParser:
@@ -72,18 +82,6 @@ def caseless(name: str) -> str:
 def _number(cell: str) -> float | None:
     """Return a plain decimal number; `float` alone would also take "1_2" and digits of other scripts."""
     return float(cell) if NUMBER.fullmatch(cell) else None
-
-
-_EXPONENT = re.compile(r"[+-]?\d(\.\d+)?[eE][+-]\d{2,3}", re.ASCII)
-_DECIMAL = re.compile(r"\d+\.0+", re.ASCII)
-_WHOLE = re.compile(r"\d+", re.ASCII)
-_ROUNDED = re.compile(r"[1-9]\d{14}0+", re.ASCII)
-_MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"  # as spreadsheets write them; MAR-05 may be a site's
-_DATE = re.compile(
-    rf"\d{{1,2}}-{_MONTH}(?:-\d{{2,4}})?|{_MONTH}-\d{{2,4}}"  # 5-Mar, 5-Mar-2011, Mar-05
-    r"|\d{4}-\d\d-\d\d(?: 00:00(?::00)?)?|\d{1,2}([/.])\d{1,2}\1\d{4}",  # 2011-03-05, 3/5/2011, 05.03.2011
-    re.ASCII,
-)
 
 
 def check_identifiers(names: Sequence[str], images: Sequence[str], places: Sequence[str], findings: Findings) -> None:

@@ -18,6 +18,7 @@ from fmim_core.data.tables.cells import one_form
 from fmim_core.data.tables.findings import Findings, shortened
 
 SEPARATORS = (",", ";", "\t", "|")
+MAX_BYTES = 2**30  # unpacked; the tables of ChestX-ray14 have 10 MB, the OAI's up to 50
 MAX_ROWS = 10_000_000
 MAX_EXACT_INTEGER = 2**53  # up to here every whole number has a floating-point number of its own
 SAS7BDAT = bytes(12) + b"\xc2\xea\x81\x60"
@@ -28,6 +29,64 @@ TextRow = tuple[str, Sequence[str]]
 """The place of a row, and its cells."""
 ReadColumns = Callable[[Sequence[int]], list[TextRow]]
 """A reader of the columns at these positions; a table of 1,000 columns is not turned to text for three of them."""
+
+
+def read_content(path: Path) -> tuple[bytes, str]:
+    """Return the file's bytes, unpacked if they are gzipped, and the SHA-256 of what lies on disk.
+
+    Raises:
+        ValueError: no such file, no regular one (a pipe is not opened), damaged gzip, or more than `MAX_BYTES`.
+    """
+    try:
+        if other := other_than_file(path):
+            raise ValueError(f"{path} cannot be read: it is {other}. Give the path of a CSV or Parquet table.")
+        with open(path, "rb") as file:
+            content = stored = _bounded(path, file)
+        if stored.startswith(b"\x1f\x8b"):
+            content = _bounded(path, gzip.GzipFile(fileobj=io.BytesIO(stored)))
+    except (zlib.error, EOFError, gzip.BadGzipFile) as error:
+        raise ValueError(f"{path} is a damaged gzip file: {error}") from None
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}. Give the path of a CSV or Parquet table.") from None
+    return content, hashlib.sha256(stored).hexdigest()
+
+
+def _bounded(path: Path, file: BinaryIO | gzip.GzipFile) -> bytes:
+    content = file.read(MAX_BYTES + 1)
+    check_bytes(path, len(content))
+    return content
+
+
+def check_bytes(path: Path, count: int) -> None:
+    """Raise a `ValueError` for a table of more than `MAX_BYTES` bytes, unpacked."""
+    if count > MAX_BYTES:
+        raise ValueError(f"{path} holds more than {MAX_BYTES} bytes, the limit of a table: split it")
+
+
+def as_text(path: Path, content: bytes, fallback: str | None = None) -> str:
+    """Return the content as text, UTF-8 or, with its mark, UTF-16.
+
+    Args:
+        fallback: encoding of text that is not UTF-8, where a table is known to have such.
+
+    Raises:
+        ValueError: not text of that encoding, or text with NUL characters.
+    """
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"  # a spreadsheet's "Unicode text"
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        if not fallback:
+            line = 1 + error.object[: error.start].count(b"\n")
+            raise ValueError(
+                f"{path} is not {encoding.removesuffix('-sig').upper()} text (line {line}): save it as CSV UTF-8"
+            ) from None
+        text = content.decode(fallback, errors="replace")
+    if "\0" in text:
+        line = 1 + text.partition("\0")[0].count("\n")
+        what = f"a NUL character (line {line}), as damaged files have, and UTF-16 without its mark"
+        raise ValueError(f"{path} has {what}: save it as CSV UTF-8")
+    return text
 
 
 def lower(header: Sequence[str]) -> list[str]:
@@ -172,64 +231,3 @@ def open_sas(path: Path, content: bytes) -> tuple[list[str], ReadColumns]:
         return [(f"row {n + 1}", row) for n, row in enumerate(cells.to_numpy().tolist())]
 
     return [str(name) for name in frame.columns], take
-
-
-MAX_BYTES = 2**30  # unpacked; the tables of ChestX-ray14 have 10 MB, the OAI's up to 50
-
-
-def read_content(path: Path) -> tuple[bytes, str]:
-    """Return the file's bytes, unpacked if they are gzipped, and the SHA-256 of what lies on disk.
-
-    Raises:
-        ValueError: no such file, no regular one (a pipe is not opened), damaged gzip, or more than `MAX_BYTES`.
-    """
-    try:
-        if other := other_than_file(path):
-            raise ValueError(f"{path} cannot be read: it is {other}. Give the path of a CSV or Parquet table.")
-        with open(path, "rb") as file:
-            content = stored = _bounded(path, file)
-        if stored.startswith(b"\x1f\x8b"):
-            content = _bounded(path, gzip.GzipFile(fileobj=io.BytesIO(stored)))
-    except (zlib.error, EOFError, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path} is a damaged gzip file: {error}") from None
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}. Give the path of a CSV or Parquet table.") from None
-    return content, hashlib.sha256(stored).hexdigest()
-
-
-def _bounded(path: Path, file: BinaryIO | gzip.GzipFile) -> bytes:
-    content = file.read(MAX_BYTES + 1)
-    check_bytes(path, len(content))
-    return content
-
-
-def check_bytes(path: Path, count: int) -> None:
-    """Raise a `ValueError` for a table of more than `MAX_BYTES` bytes, unpacked."""
-    if count > MAX_BYTES:
-        raise ValueError(f"{path} holds more than {MAX_BYTES} bytes, the limit of a table: split it")
-
-
-def as_text(path: Path, content: bytes, fallback: str | None = None) -> str:
-    """Return the content as text, UTF-8 or, with its mark, UTF-16.
-
-    Args:
-        fallback: encoding of text that is not UTF-8, where a table is known to have such.
-
-    Raises:
-        ValueError: not text of that encoding, or text with NUL characters.
-    """
-    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"  # a spreadsheet's "Unicode text"
-    try:
-        text = content.decode(encoding)
-    except UnicodeDecodeError as error:
-        if not fallback:
-            line = 1 + error.object[: error.start].count(b"\n")
-            raise ValueError(
-                f"{path} is not {encoding.removesuffix('-sig').upper()} text (line {line}): save it as CSV UTF-8"
-            ) from None
-        text = content.decode(fallback, errors="replace")
-    if "\0" in text:
-        line = 1 + text.partition("\0")[0].count("\n")
-        what = f"a NUL character (line {line}), as damaged files have, and UTF-16 without its mark"
-        raise ValueError(f"{path} has {what}: save it as CSV UTF-8")
-    return text
