@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fmim.commands.program import BAD_INPUT
 from mlflow import MlflowClient
 
 from fmim.runner.folder.locks import locked
@@ -15,7 +14,7 @@ from fmim.runner.tracking.address import TrackingAddress
 from fmim.runner.tracking.runs import Identity
 from fmim.runner.tracking.tracker import Tracker
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import DONE, SOME_FAILED, Record, read_records, record_path
+from fmim_core.records import BAD_INPUT, DONE, SOME_FAILED, Record, read_records, record_path
 from fmim_core.trial.trial import RunSettings
 from tests.benchmarks.idle import IdleTrial, idle_plan
 from tests.support.documents import execution, fold_entry

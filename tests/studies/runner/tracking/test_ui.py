@@ -13,12 +13,11 @@ from pathlib import Path
 import mlflow
 import numpy as np
 import pytest
-from fmim.commands.program import BAD_INPUT
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
 import fmim
-from fmim_core.records import DONE
+from fmim_core.records import BAD_INPUT, DONE
 from tests.stress.processes import MARK, marked
 from tests.support.mini_study import MINI_STUDY, mini_plan, options_in, run_here, tracked_in
 from tests.support.paths import ROOT
