@@ -121,10 +121,9 @@ class Reused:
     def sentences(self) -> list[str]:
         """The whole in words; nothing where no trial is reused."""
         unknown = "the images are not decoded yet: what other studies have trained on them shows when they are"
-        return ([self._sentence] if self.trials else []) + ([] if self.others_known else [unknown])
-
-    @property
-    def _sentence(self) -> str:
+        sentences = [] if self.others_known else [unknown]
+        if not self.trials:
+            return sentences
         parts = [
             f"{'up to ' if stage == 'replicate' else ''}{self.reused[stage]} of {self.planned[stage]} {unit}"
             for stage, unit in UNITS.items()
@@ -132,10 +131,11 @@ class Reused:
         ]
         folders = ", ".join(f"{folder} ({number})" for folder, number in self.by_folder.items())
         or_more = " or more" if self.reused["replicate"] else ""
-        return (
+        reused = (
             f"reused: {', '.join(parts)}, which take the records of equal trials of {folders} when their turn comes; "
             f"{self.to_train}{or_more} are trained (--no-reuse: all)"
         )
+        return [reused, *sentences]
 
 
 class EqualTrials:
@@ -189,8 +189,7 @@ def reused_before(plan: Plan, source: Source, banks: Path, studies: Path, reuse:
     """
     bank = find_bank(source, plan.preset.image_size, banks)
     if bank is not None:
-        earlier = earlier_trials(studies, bank.fingerprint, plan.seed) if reuse else EarlierTrials(studies, reuse=False)
-        return EqualTrials(plan, bank, earlier).reused()
+        return EqualTrials(plan, bank, earlier_trials(studies, bank.fingerprint, plan.seed, reuse=reuse)).reused()
     alone, others = EarlierTrials(studies, reuse=reuse), reuse and any(study_folders(studies))
     return EqualTrials(plan, UnknownImages(source.description), alone).reused(others_known=not others)
 

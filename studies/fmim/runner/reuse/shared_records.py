@@ -49,19 +49,16 @@ def read_usable(path: Path, spec: TrialSpec, on_gpu: bool) -> Record:
     if record.queries_sha256 is not None:
         read_queries(queries_path(out, record.trial), record.queries_sha256)
     if _has_weights(record):
-        _check_weights(checkpoint_path(out, record.trial), record)
+        weights = checkpoint_path(out, record.trial)
+        content = read_checkpoint(weights, torch.device("cpu"))
+        if content is None or not content["complete"] or content["fingerprint"] != record.fingerprint:
+            raise ValueError(f"{weights} does not hold the weights of {record.trial}")
     return record
 
 
 def _has_weights(record: Record) -> bool:
     """Say whether the weights of its model were kept."""
     return record.stage == "replicate" and record.status == "completed"
-
-
-def _check_weights(path: Path, record: Record) -> None:
-    content = read_checkpoint(path, torch.device("cpu"))
-    if content is None or not content["complete"] or content["fingerprint"] != record.fingerprint:
-        raise ValueError(f"{path} does not hold the weights of {record.trial}")
 
 
 def write_copy(path: Path, record: Record, spec: TrialSpec, out: Path, folder: str | None) -> Record:
@@ -156,7 +153,9 @@ class SharedRecords:
             try:
                 record = read_usable(path, spec, self._on_gpu)
             except (ValueError, OSError) as why:
-                self._tell_once(where, str(why))
+                if (where, str(why)) not in self._told:
+                    self._told.add((where, str(why)))
+                    self._tell(f"not reused from {where}: {why}")
                 continue
             taken = write_copy(path, record, spec, self._out, folder)
             self.reused[taken.reused_from.where if taken.reused_from else where] += 1
@@ -198,8 +197,3 @@ class SharedRecords:
             yield own, None
         for path in self._earlier.of(spec):
             yield path, self._earlier.name(path)
-
-    def _tell_once(self, where: str, why: str) -> None:
-        if (where, why) not in self._told:
-            self._told.add((where, why))
-            self._tell(f"not reused from {where}: {why}")

@@ -119,7 +119,7 @@ class Dispatcher:
     def goes_on(self, spec: TrialSpec, history: Sequence[EpochRow]) -> bool:
         """Say whether a trial with rungs goes on; asked after each of its epochs."""
         by_epoch = [row.number("validation_mAP") for row in history]
-        return self._searches[spec.search_split, spec.arm].goes_on(spec, by_epoch)
+        return not self._searches[spec.search_split, spec.arm].stops(spec, by_epoch)
 
     def finished(self, spec: TrialSpec, record: Record) -> None:
         """Take note that a trial is over, whatever its status."""

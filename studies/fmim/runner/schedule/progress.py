@@ -119,7 +119,7 @@ class ArmProgress:
     def count(self, outcome: Outcome, share: float) -> None:
         """Take in a trial that is over, after this share of its epochs."""
         self.statuses[outcome.status] += 1
-        self.replicates += outcome.ends_another_split
+        self.replicates += outcome.search_split > 0 and outcome.fold is None  # of the winner of another split
         self.searched += outcome.fold is not None
         self.reused["replicate" if outcome.fold is None else "search"] += outcome.reused
         if self.screens and outcome.fold == 0:

@@ -110,9 +110,18 @@ class ArmSearch:
         """Return the next trial to run; None if there is none now."""
         return self._queue.popleft() if self._queue else None
 
-    def goes_on(self, spec: TrialSpec, by_epoch: Sequence[float]) -> bool:
-        """Say whether a trial with these values of the metric goes on; if not, it is to be stopped."""
-        return not self._stops(spec, by_epoch)
+    def stops(self, spec: TrialSpec, by_epoch: Sequence[float]) -> bool:
+        """Tell the stopping rule of the rungs that a trial has reached since it was told last; return what it says.
+
+        Args:
+            by_epoch: values of the metric.
+        """
+        reached = sum(rung <= len(by_epoch) for rung in spec.rungs)
+        if self._stopping is None or reached == self._reached[spec.number]:
+            return False
+        self._reached[spec.number] = reached
+        validated = [value for epoch, value in enumerate(by_epoch, start=1) if spec.train.validates(epoch)]
+        return self._stopping.stops(spec.number, validated)
 
     def finished(self, spec: TrialSpec) -> None:
         """Take note that one of its trials is over and has its outcome."""
@@ -149,7 +158,7 @@ class ArmSearch:
         outcome = self._outcomes.get(spec.id)
         if not self.arm.searcher.screens or spec.fold != 0 or outcome is None:
             return
-        self._stops(spec, outcome.by_epoch)
+        self.stops(spec, outcome.by_epoch)
         if outcome.status == "completed":
             self._queue.extendleft(reversed(self._missing(self.trials[spec.number][1:])))
 
@@ -175,20 +184,9 @@ class ArmSearch:
         assert 0 <= needed <= number, f"{self.arm.searcher!r} needs {needed} results for proposal {number}"
         if any(spec.id in self._due for trials in self.trials[:needed] for spec in trials):
             return None
-        return tuple(self._value(earlier) for earlier in range(needed))
-
-    def _stops(self, spec: TrialSpec, by_epoch: Sequence[float]) -> bool:
-        """Tell the stopping rule of the rungs that a trial has reached since it was told last, and ask it."""
-        reached = sum(rung <= len(by_epoch) for rung in spec.rungs)
-        if self._stopping is None or reached == self._reached[spec.number]:
-            return False
-        self._reached[spec.number] = reached
-        validated = [value for epoch, value in enumerate(by_epoch, start=1) if spec.train.validates(epoch)]
-        return self._stopping.stops(spec.number, validated)
-
-    def _value(self, number: int) -> float | None:
-        configuration, folds = self.configurations[number], self._plan.preset.folds
-        return score_of(number, configuration, folds, self._outcomes_of(number), self._plan.study.metric).mean
+        folds, metric = self._plan.preset.folds, self._plan.study.metric
+        earlier = enumerate(self.configurations[:needed])
+        return tuple(score_of(n, values, folds, self._outcomes_of(n), metric).mean for n, values in earlier)
 
     def _outcomes_of(self, number: int) -> list[Outcome]:
         return [self._outcomes[spec.id] for spec in self.trials[number] if spec.id in self._outcomes]

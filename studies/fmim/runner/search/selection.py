@@ -51,11 +51,6 @@ class Outcome:
         """As `Record.final`."""
         return self.status != "failed"
 
-    @property
-    def ends_another_split(self) -> bool:
-        """Return whether it is of a trial of the winner of another search split than the study's own."""
-        return self.search_split > 0 and self.fold is None
-
 
 def upwards(value: float, metric: Metric) -> float:
     """Return the value, or its negative where lower is better: of two, the better one is higher."""
@@ -80,10 +75,10 @@ def select(
         score_of(number, configuration, folds, of_it, metric)
         for number, (configuration, of_it) in enumerate(zip(configurations, outcomes, strict=True))
     )
-    eligible = [one for one in scores if one.mean is not None]
-    if not eligible:
+    means = {one.number: upwards(one.mean, METRICS[metric]) for one in scores if one.mean is not None}
+    if not means:
         return Selection(number=None, configuration=None, score=None, metric=metric, scores=scores)
-    best = max(eligible, key=lambda one: (upwards(one.mean, METRICS[metric]), -one.number))  # type: ignore[arg-type]
+    best = scores[max(means, key=means.__getitem__)]  # the first of equals
     return Selection(
         number=best.number, configuration=best.configuration, score=best.mean, metric=metric, scores=scores
     )

@@ -126,10 +126,7 @@ class TrackingAddress:
         path = self.file
         if path is None or path.parent != folder:
             return set()
-        return {
-            ARTIFACTS,
-            *(f"{path.name}{ending}" for ending in ("", ".lock", *BESIDE)),
-        }  # earlier versions locked a file
+        return {ARTIFACTS, *(f"{path.name}{ending}" for ending in ("", ".lock", *BESIDE))}  # earlier ones had a lock
 
     def without_secrets(self, text: str) -> str:
         """Return a text, such as an error of MLflow's, with *** in place of each password and token."""
