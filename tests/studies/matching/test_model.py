@@ -1,4 +1,4 @@
-"""A trained model embeds as its trial did, whatever form the images come in."""
+"""A trained model embeds as its trial did, whatever form the images come in, and ranks: order, ties, candidates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import torch
 from PIL import Image
 
 from fmim import load_model
-from fmim.matching.model import EmbeddingModel
+from fmim.matching.images import GivenImages
+from fmim.matching.model import EmbeddingModel, Ranking, rank_gallery
 from fmim_core.data.bank.bank import Bank
 from fmim_core.metrics import score_queries
 from fmim_core.records import read_queries
@@ -196,3 +197,70 @@ def test_all_unreadable_images_are_told_at_once(single: Path, tmp_path: Path) ->
     Image.new("L", (30, 30)).save(tmp_path / "good.png")
     with pytest.raises(ValueError, match=r"images that cannot be read \(2\): .*0\.png: not an image.*1\.png"):
         load_model(single, ARM, device="cpu").embed(tmp_path)
+
+
+# --- ranking, by given embeddings
+
+
+def letters(names: str, subjects: str = "", places: str = "", sides: str = "") -> GivenImages:
+    """An image a letter; nothing is read of it."""
+    about = pd.DataFrame({"image": list(names)})
+    if subjects:
+        about = about.assign(subject=list(subjects), side=list(sides) or "", months=0.0)
+    return GivenImages("letters", about, lambda row, size: np.zeros((size, size)), pd.Series(list(places or names)), 1)
+
+
+def at(*degrees: float) -> np.ndarray:
+    """Unit vectors in a plane."""
+    angles = np.radians(degrees)
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+
+
+def order(ranking: Ranking) -> list[str]:
+    """The candidates of each query, by their names."""
+    return ["".join(part["candidate"]) for _, part in ranking.table().groupby("query", sort=False)]
+
+
+def test_candidates_fall_in_similarity() -> None:
+    found = rank_gallery(letters("qp"), letters("abcd"), (at(0, 90), at(80, -10, 180, 45)), per_side=False, top=None)
+    assert order(found) == ["bdac", "adcb"]
+    table = found.table()
+    assert list(table) == ["query", "rank", "candidate", "similarity"]
+    assert table["rank"].tolist() == [1, 2, 3, 4] * 2
+    np.testing.assert_allclose(table["similarity"][:4], np.cos(np.radians([10, 45, 80, 180])), atol=1e-7)
+    assert not found.known
+    assert found.first_matches == [None, None]
+
+
+def test_of_equally_similar_images_the_matches_stand_last_and_the_others_in_their_order() -> None:
+    embeddings = (at(0), at(0, 0, 30, 0, 0, -5))
+    known = rank_gallery(letters("q", "x"), letters("abcdef", "xyxzxy"), embeddings, per_side=False, top=None)
+    assert order(known) == ["bdaefc"]
+    assert known.first_matches == [3]
+    scores = score_queries(*embeddings, ["x"], list("xyxzxy"))
+    assert scores.first_rank.tolist() == [3]
+    unknown = rank_gallery(letters("q"), letters("abcdef", "xyxzxy"), embeddings, per_side=False, top=None)
+    assert order(unknown) == ["abdefc"]
+    assert "match" not in unknown.table()
+
+
+def test_the_first_match_is_known_beyond_what_is_shown() -> None:
+    found = rank_gallery(letters("q", "x"), letters("abc", "yzx"), (at(0), at(1, 2, 3)), per_side=False, top=2)
+    assert order(found) == ["ab"]
+    assert found.table()["match"].tolist() == [False, False]
+    assert found.first_matches == [3]
+
+
+def test_the_other_side_is_somebody_else_where_sides_are_identities() -> None:
+    embeddings, query = (at(0), at(1, 2)), letters("q", "x", sides="L")
+    gallery = letters("ab", "xx", sides="RL")
+    matches = {
+        side: rank_gallery(query, gallery, embeddings, side, None).table()["match"].tolist() for side in (False, True)
+    }
+    assert matches == {False: [True, True], True: [False, True]}
+
+
+def test_no_image_is_a_candidate_for_itself() -> None:
+    found = rank_gallery(letters("qp", places="ux"), letters("abc", places="uvw"), (at(0, 0), at(0, 1, 2)), False, None)
+    assert order(found) == ["bc", "abc"]
+    assert found.table()["rank"].tolist() == [1, 2, 1, 2, 3]

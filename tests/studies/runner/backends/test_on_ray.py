@@ -35,7 +35,7 @@ from fmim_core.records import (
 )
 from fmim_core.trial.spec import TrialSpec
 from fmim_core.trial.trial import RunSettings, Trial
-from tests.benchmarks.idle import IdleTrial, idle_plan
+from tests.benchmarks.runner import IdleTrial, idle_plan
 from tests.studies.runner.test_calibrate import check_prediction
 from tests.support.documents import comparable_records
 from tests.support.mini_study import NO_TRACKER, mini_plan, options_in, run_here, tracked_in

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,8 @@ import torch
 from mlflow import MlflowClient
 
 import fmim
+from fmim.declare import Study
+from fmim.plan import Plan
 from fmim.printing import TextConsole
 from fmim.runner.reuse.equal_trials import Reused, earlier_trials, reused_before
 from fmim.runner.reuse.shared_records import read_usable
@@ -36,81 +37,73 @@ from fmim_reports.reading.results import read_results
 from fmim_reports.writing.captions import reuse_sentence
 from tests.support.documents import comparable_records
 from tests.support.file_contents import edit
-from tests.support.mini_study import MINI, mini_plan, options_in, run_here, tracked_in
-from tests.support.other_study import SHARED, other_plan
+from tests.support.mini_study import MINI, MINI_STUDY, mini_plan, options_in, run_here, tracked_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_figures")]
+
+# The small study's arms under other names, the grid with one value more, in another order.
+AUTOMARGIN, GRID = (arm.model_copy(update={"name": f"other_{arm.loss_kind}"}) for arm in MINI_STUDY.arms)
+GRID = GRID.model_copy(
+    update={"space": fmim.Space(choices=(fmim.Choice(path="margins.epsilon", values=(1.0, 0.5, 0.25)),))}
+)
+OTHER = Study(name="other", title="Another study", question="Is it reused?", presets=(MINI,), arms=(GRID, AUTOMARGIN))
+SHARED = {"search": 2 * 2 + 2, "replicate": 2, "reference": 4}
+"""Of `OTHER`, if a replicate of the grid's winner is not among those of the small study."""
+
+
+def other_plan() -> Plan:
+    """Its plan, with the seed and the replicates of the small one."""
+    return Plan(OTHER, MINI, seed=0, replicates=2)
 
 
 def marked(out: Path) -> list[Record]:
     return [record for record in read_records(out) if record.reused_from is not None]
 
 
-@dataclass(frozen=True)
-class Two:
-    """Folders: of the small study, and of the other one with its trials reused, and trained anew."""
-
-    root: Path
-
-    @property
-    def first(self) -> Path:
-        return self.root / "first"
-
-    @property
-    def reusing(self) -> Path:
-        return self.root / "reusing"
-
-    @property
-    def anew(self) -> Path:
-        return self.root / "anew"
-
-    def options(self, out: Path, **changes: Any) -> Setup:
-        return options_in(self.root, out=out, **changes)
-
-
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Two:
-    found = Two(tmp_path_factory.mktemp("two"))
-    assert run_here(mini_plan(), found.options(found.first)) == DONE
-    tracked = {"tracking_uri": tracked_in(found.root)}
-    assert run_here(other_plan(), found.options(found.reusing, reuse=True, **tracked)) == DONE
-    assert run_here(other_plan(), found.options(found.anew)) == DONE
-    return found
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folders: `first` of the small study, and of the other one `reusing` its trials, and trained `anew`."""
+    root = tmp_path_factory.mktemp("two")
+    assert run_here(mini_plan(), options_in(root, out=root / "first")) == DONE
+    reusing = options_in(root, out=root / "reusing", reuse=True, tracking_uri=tracked_in(root))
+    assert run_here(other_plan(), reusing) == DONE
+    assert run_here(other_plan(), options_in(root, out=root / "anew")) == DONE
+    return root
 
 
-def test_the_results_are_those_of_training_anew(two: Two) -> None:
-    assert marked(two.anew) == []
-    reused, anew = comparable_records(two.reusing), comparable_records(two.anew)
+def test_the_results_are_those_of_training_anew(two: Path) -> None:
+    assert marked(two / "anew") == []
+    reused, anew = comparable_records(two / "reusing"), comparable_records(two / "anew")
     assert reused.keys() == anew.keys()
     assert {name for name in reused if reused[name] != anew[name]} == set()
     winners = [
         {arm: one.configuration for arm, one in SelectionFile.read(out / "selection.json").arms.items()}
-        for out in (two.reusing, two.anew)
+        for out in (two / "reusing", two / "anew")
     ]
     assert winners[0] == winners[1]
 
 
-def test_every_shared_trial_is_marked_with_where_it_ran(two: Two) -> None:
-    theirs = {record.fingerprint: record for record in read_records(two.first)}
-    shared = [record for record in read_records(two.reusing) if record.fingerprint in theirs]
-    assert [record.trial for record in marked(two.reusing)] == [record.trial for record in shared]
+def test_every_shared_trial_is_marked_with_where_it_ran(two: Path) -> None:
+    theirs = {record.fingerprint: record for record in read_records(two / "first")}
+    shared = [record for record in read_records(two / "reusing") if record.fingerprint in theirs]
+    assert [record.trial for record in marked(two / "reusing")] == [record.trial for record in shared]
     by_stage = {stage: sum(record.stage == stage for record in shared) for stage in SHARED}
     assert all(by_stage[stage] >= number for stage, number in SHARED.items())
     for record in shared:
         origin, source = record.reused_from, theirs[record.fingerprint]
         assert origin is not None
         assert (origin.folder, origin.study, origin.trial) == ("first", "automargin_vs_grid", source.trial)
-        assert origin.sha256 == read_json(record_path(two.first, source.trial))["sha256"]
+        assert origin.sha256 == read_json(record_path(two / "first", source.trial))["sha256"]
         assert (record.study, record.preset) == ("other", "mini")
         assert record.arm.startswith(("other_", "reference."))
         assert (record.cost, record.started_at, record.ended_at) == (source.cost, source.started_at, source.ended_at)
-    number = len(list(read_records(two.reusing)))
-    assert StudyFile.read(two.reusing / "study.json").executions[0].trials == number - len(shared)
+    number = len(list(read_records(two / "reusing")))
+    assert StudyFile.read(two / "reusing" / "study.json").executions[0].trials == number - len(shared)
 
 
-def test_no_replicate_is_taken_over_before_its_winner_is_fixed(two: Two) -> None:
-    chosen = SelectionFile.read(two.reusing / "selection.json").arms
-    tested = [record for record in marked(two.reusing) if record.stage != "search"]
+def test_no_replicate_is_taken_over_before_its_winner_is_fixed(two: Path) -> None:
+    chosen = SelectionFile.read(two / "reusing" / "selection.json").arms
+    tested = [record for record in marked(two / "reusing") if record.stage != "search"]
     assert tested
     for record in tested:
         fixed = [chosen[record.arm]] if record.arm in chosen else chosen.values()
@@ -118,29 +111,29 @@ def test_no_replicate_is_taken_over_before_its_winner_is_fixed(two: Two) -> None
         assert all(record.reused_from.taken_over_at >= one.selected_at for one in fixed)
 
 
-def test_costs_count_as_what_they_were_and_the_report_says_what_was_spent_here(two: Two) -> None:
-    ours, theirs = read_results(two.reusing), read_results(two.first)
+def test_costs_count_as_what_they_were_and_the_report_says_what_was_spent_here(two: Path) -> None:
+    ours, theirs = read_results(two / "reusing"), read_results(two / "first")
     assert ours.problems == ()
     cost, there = search_cost(ours, "other_adatriplet"), search_cost(theirs, "adatriplet_automargin")
     assert (cost.n_s, cost.trials, cost.device_seconds) == (there.n_s, there.trials, there.device_seconds)
     assert search_cost(ours, "other_triplet").n_s == 3
     number, spent = (
-        len(marked(two.reusing)),
-        sum(r.device_seconds for r in read_records(two.reusing) if not r.reused_from),
+        len(marked(two / "reusing")),
+        sum(r.device_seconds for r in read_records(two / "reusing") if not r.reused_from),
     )
     sentence = f"{number} of {len(ours.trials)} trials were not trained, since equal ones were ({number} from first)"
     assert reuse_sentence(ours.every_trial).startswith(sentence)
     assert f" {spent:.1f} of " in reuse_sentence(ours.every_trial)
     assert reuse_sentence(theirs.every_trial) == ""
-    assert sentence in (two.reusing / "report" / "report.md").read_text()
-    frame = fmim.load(two.reusing).trials
+    assert sentence in (two / "reusing" / "report" / "report.md").read_text()
+    frame = fmim.load(two / "reusing").trials
     assert (frame["reused_from"] == "first").sum() == number
 
 
-def test_mlflow_has_the_trials_with_where_they_came_from(two: Two) -> None:
-    client = MlflowClient(f"sqlite:///{two.root}/mlflow.db")
+def test_mlflow_has_the_trials_with_where_they_came_from(two: Path) -> None:
+    client = MlflowClient(f"sqlite:///{two}/mlflow.db")
     experiment = client.get_experiment_by_name("other")
-    study = StudyFile.read(two.reusing / "study.json").id
+    study = StudyFile.read(two / "reusing" / "study.json").id
     runs = client.search_runs([experiment.experiment_id], f"tags.`fmim.study_id` = '{study}'")
     tags = {
         run.data.tags["fmim.trial"]: run.data.tags.get("fmim.reused_from")
@@ -149,20 +142,20 @@ def test_mlflow_has_the_trials_with_where_they_came_from(two: Two) -> None:
     }
     assert tags == {
         record.trial: f"first: {record.reused_from.trial}" if record.reused_from else None
-        for record in read_records(two.reusing)
+        for record in read_records(two / "reusing")
     }
 
 
-def test_either_folder_stays_whole_without_the_other(two: Two, tmp_path: Path) -> None:
+def test_either_folder_stays_whole_without_the_other(two: Path, tmp_path: Path) -> None:
     for kept, gone in (("reusing", "first"), ("first", "reusing")):
         root = tmp_path / kept
-        shutil.copytree(two.root, root, copy_function=_link)  # as the files are: one content in two places
+        shutil.copytree(two, root, copy_function=_link)  # as the files are: one content in two places
         shutil.rmtree(root / gone)
         results = read_results(root / kept)
         assert results.problems == ()
         model = fmim.load_model(root / kept, arm="other_adatriplet" if kept == "reusing" else "adatriplet_automargin")
         assert model.images("phantom").queries is not None
-    [path] = two.reusing.glob("checkpoints/other_adatriplet.*.seed0.pt")
+    [path] = (two / "reusing").glob("checkpoints/other_adatriplet.*.seed0.pt")
     assert path.stat().st_nlink > 1
 
 
@@ -175,8 +168,8 @@ def reused(setup: Setup) -> Reused:
     return reused_before(checked.plan, checked.source, setup.banks, setup.studies, setup.reuse)
 
 
-def test_a_plan_says_how_much_is_there(two: Two) -> None:
-    found = reused(two.options(two.root / "new", reuse=True))
+def test_a_plan_says_how_much_is_there(two: Path) -> None:
+    found = reused(options_in(two, out=two / "new", reuse=True))
     assert (found.reused, found.by_folder, found.to_train) == (
         {"search": 8, "replicate": 4, "reference": 4},
         {"anew": 16},
@@ -186,44 +179,27 @@ def test_a_plan_says_how_much_is_there(two: Two) -> None:
         "reused: 8 of 8 search trials, up to 4 of 4 replicates, 4 of 4 reference trials, which take the records of "
         "equal trials of anew (16) when their turn comes; 0 or more are trained (--no-reuse: all)"
     ]
-    assert reused(two.options(two.root / "new")).sentences == []
-    undecoded = reused(two.options(two.root / "new", reuse=True, banks=two.root / "none"))
+    assert reused(options_in(two, out=two / "new")).sentences == []
+    undecoded = reused(options_in(two, out=two / "new", reuse=True, banks=two / "none"))
     assert (undecoded.trials, undecoded.others_known) == (0, False)
     assert undecoded.sentences[0].startswith("the images are not decoded yet")
 
 
-@dataclass(frozen=True)
-class Copied:
-    """A copy of the small study to be damaged, and a trial of the other one that it has."""
-
-    out: Path
-    spec: TrialSpec
-
-    @property
-    def record(self) -> Record:
-        [found] = [record for record in read_records(self.out) if record.fingerprint == self.spec.fingerprint]
-        return found
-
-    @property
-    def path(self) -> Path:
-        return record_path(self.out, self.record.trial)
-
-
 @pytest.fixture
-def copied(two: Two, tmp_path: Path) -> Copied:
-    out = Path(shutil.copytree(two.first, tmp_path / "first"))
-    options = two.options(tmp_path / "new")
-    checked = check_plan(other_plan(), options)
-    bank = find_bank(checked.source, MINI.image_size, options.banks)
+def copied(two: Path, tmp_path: Path) -> tuple[TrialSpec, Record, Path]:
+    """A trial of the other study, its record in the small one, and the path of that in a copy to be damaged."""
+    out, options = Path(shutil.copytree(two / "first", tmp_path / "first")), options_in(two, out=tmp_path / "new")
+    bank = find_bank(check_plan(other_plan(), options).source, MINI.image_size, options.banks)
     assert bank is not None
-    [spec] = [
-        one for one in other_plan().possible(bank, lambda arm, split: ()) if one.id == "other_adatriplet.c00.seed1"
-    ]
-    return Copied(out, spec)
+    specs = {spec.id: spec for spec in other_plan().possible(bank, lambda arm, split: ())}
+    spec = specs["other_adatriplet.c00.seed1"]
+    [record] = [record for record in read_records(out) if record.fingerprint == spec.fingerprint]
+    return spec, record, record_path(out, record.trial)
 
 
-def test_a_damaged_foreign_or_other_trial_is_not_usable(copied: Copied) -> None:
-    path, record, spec = copied.path, copied.record, copied.spec
+def test_a_damaged_foreign_or_other_trial_is_not_usable(copied: tuple[TrialSpec, Record, Path]) -> None:
+    spec, record, path = copied
+    out = path.parents[1]
     whole = path.read_bytes()
     assert read_usable(path, spec, on_gpu=False) == record
     with pytest.raises(ValueError, match="trained on the CPU, which rounds otherwise than a GPU"):
@@ -241,7 +217,7 @@ def test_a_damaged_foreign_or_other_trial_is_not_usable(copied: Copied) -> None:
         read_usable(path, spec, on_gpu=False)
     path.write_bytes(whole)
 
-    queries, weights = queries_path(copied.out, record.trial), checkpoint_path(copied.out, record.trial)
+    queries, weights = queries_path(out, record.trial), checkpoint_path(out, record.trial)
     for file in (queries, weights):
         content = file.read_bytes()
         file.write_bytes(content[:-1])
@@ -258,17 +234,21 @@ def test_a_damaged_foreign_or_other_trial_is_not_usable(copied: Copied) -> None:
         read_usable(path, spec, on_gpu=False)
 
 
-def test_only_complete_trials_of_the_same_data_seed_and_version_are_found(two: Two, copied: Copied) -> None:
-    runs, data = copied.out.parent, StudyFile.read(copied.out / "study.json").data.fingerprint
+def test_only_complete_trials_of_the_same_data_seed_and_version_are_found(
+    copied: tuple[TrialSpec, Record, Path],
+) -> None:
+    spec, _, path = copied
+    out, runs = path.parents[1], path.parents[2]
+    data = StudyFile.read(out / "study.json").data.fingerprint
     found = earlier_trials(runs, data, seed=0)
-    assert list(found.of(copied.spec)) == [copied.path]
-    stoppable = copied.spec.model_copy(update={"rungs": (1,)})  # whether it is stopped is its own search's business
+    assert list(found.of(spec)) == [path]
+    stoppable = spec.model_copy(update={"rungs": (1,)})  # whether it is stopped is its own search's business
     assert list(found.of(stoppable)) == []
-    assert earlier_trials(runs, data, seed=0, but=copied.out).records == {}
+    assert earlier_trials(runs, data, seed=0, but=out).records == {}
     assert earlier_trials(runs, data, seed=1).records == earlier_trials(runs, "another", seed=0).records == {}
-    edit(copied.path, status="failed", metrics={"validation": None, "test": None})
-    assert list(earlier_trials(runs, data, seed=0).of(copied.spec)) == []
-    aside = copied.out.rename(copied.out.with_name("first.until-20260102T030405000000"))
+    edit(path, status="failed", metrics={"validation": None, "test": None})
+    assert list(earlier_trials(runs, data, seed=0).of(spec)) == []
+    aside = out.rename(out.with_name("first.until-20260102T030405000000"))
     assert earlier_trials(runs, data, seed=0).records == {}
     nested = runs / "paper" / "first"
     nested.parent.mkdir()
@@ -280,16 +260,16 @@ def test_only_complete_trials_of_the_same_data_seed_and_version_are_found(two: T
     assert earlier_trials(runs, data, seed=0).records == {}
 
 
-def test_a_damaged_record_is_named_and_its_trial_trained(two: Two, tmp_path: Path, capsys: Any) -> None:
-    shutil.copytree(two.first, tmp_path / "first")
+def test_a_damaged_record_is_named_and_its_trial_trained(two: Path, tmp_path: Path, capsys: Any) -> None:
+    shutil.copytree(two / "first", tmp_path / "first")
     trial = "adatriplet_automargin.c00.fold0"
     path = record_path(tmp_path / "first", trial)
     path.write_text(path.read_text().replace('"mAP": ', '"mAP": 1'))
-    options = options_in(tmp_path, out=tmp_path / "reusing", reuse=True, banks=two.root / "banks")
+    options = options_in(tmp_path, out=tmp_path / "reusing", reuse=True, banks=two / "banks")
     assert run_here(other_plan(), options, TextConsole(width=1000, soft_wrap=True)) == DONE
     said = capsys.readouterr().out
     assert f"not reused from first: {path}: its content does not match its sha256" in said
     mine = read_record(tmp_path / "reusing", "other_adatriplet.c00.fold0")
     assert mine is not None
     assert mine.reused_from is None
-    assert comparable_records(tmp_path / "reusing") == comparable_records(two.anew)
+    assert comparable_records(tmp_path / "reusing") == comparable_records(two / "anew")

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import optuna
 import pytest
 
-from fmim.runner.search.selection import select
+from fmim.runner.folder.study_file import write_study
+from fmim.runner.schedule.progress import StudyProgress
+from fmim.runner.search.selection import Outcome, select
+from fmim.terminal.status import StudyStatus
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import Metrics, SelectionFile
+from fmim_core.records import Metrics, SelectionFile, StudyFile
 from fmim_core.trial.spec import TrialSpec
+from fmim_spaces.domain import Configuration
+from fmim_spaces.searcher import History, Sampled
+from fmim_spaces.stopping import StoppingRule, StoppingState
 from fmim_spaces.successive_halving import ASHA, Rungs
-from tests.support.documents import proposals
+from tests.support.documents import execution, fold_entry, proposals
 from tests.support.simulation import Simulation, arm, hill, plan_of
 
 
@@ -73,7 +81,7 @@ def search_records(simulation: Simulation) -> list[dict]:
     return [record for record in simulation.records.values() if record.stage == "search"]
 
 
-def test_a_search_that_stops_leaves_what_is_worth_its_epochs(halved: Simulation) -> None:
+def test_what_survives_the_first_fold_alone_is_trained_on_the_others(halved: Simulation) -> None:
     first = [record for record in search_records(halved) if record.fold == 0]
     ends = Counter((record.status, len(record.history)) for record in first)
     assert set(ends) == {("stopped", 1), ("stopped", 3), ("completed", 9)}
@@ -83,12 +91,8 @@ def test_a_search_that_stops_leaves_what_is_worth_its_epochs(halved: Simulation)
     assert best.status == "completed"
     worst = sorted(first, key=lambda record: record.history[0].validation_mAP)[:5]
     assert {record.status for record in worst} == {"stopped"}
-
-
-def test_only_what_survives_the_first_fold_is_trained_on_the_others(halved: Simulation) -> None:
-    records = search_records(halved)
-    survivors = {str(r.configuration) for r in records if r.fold == 0 and r.status == "completed"}
-    others = [r for r in records if r.fold != 0]
+    survivors = {str(r.configuration) for r in first if r.status == "completed"}
+    others = [r for r in search_records(halved) if r.fold != 0]
     assert Counter(str(r.configuration) for r in others) == dict.fromkeys(survivors, 2)
     assert {r.status for r in others} == {"completed"}
     assert all(not spec.rungs for spec in halved.started if spec.fold != 0)
@@ -144,3 +148,69 @@ def test_rungs_are_at_validations_where_these_are_rarer_than_epochs(tiny_bank: B
     simulation.run(slots=4)
     ends = {(record.status, len(record.history)) for record in search_records(simulation)}
     assert ends == {("stopped", 2), ("stopped", 6), ("completed", 17)}
+
+
+# --- a stopping rule that the program does not know
+
+
+class AtLeast(StoppingRule):
+    """Stops a trial after the second validation if it is not good enough by then."""
+
+    value: float
+
+    def stopping_points(self, validations: int) -> tuple[int, ...]:
+        return (2,) if validations > 2 else ()
+
+    def start(self, validations: int, higher_is_better: bool) -> StoppingState:
+        return NotGoodEnough(self.value, higher_is_better)
+
+
+class NotGoodEnough(StoppingState):
+    def __init__(self, value: float, higher_is_better: bool) -> None:
+        assert higher_is_better
+        self._value = value
+
+    def stops(self, number: int, values: Sequence[float]) -> bool:
+        return values[1] < self._value
+
+
+class Demanding(Sampled):
+    kind: Literal["demanding"] = "demanding"
+
+    def suggest(self, history: History) -> Iterable[Configuration]:
+        return history.random(history.number)
+
+    @property
+    def stopping_rule(self) -> AtLeast:
+        return AtLeast(value=0.6)
+
+
+def test_a_searcher_with_a_stopping_rule_is_stopped_screened_and_counted(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = plan_of(arm("demanding", Demanding(samples=12)))
+    assert (plan.exact, plan.rungs_of(plan.arms[0]), plan.warnings) == (False, (2,), [])
+    write_study(tmp_path, plan, tiny_bank, [fold_entry(0), fold_entry(1)], execution(3))
+    simulation = Simulation(plan, tiny_bank, tmp_path)
+    assert simulation.run(slots=3).complete
+    study = StudyFile.read(tmp_path / "study.json")
+    progress = StudyProgress(study, {}, slots=1)
+    searched = [record for record in simulation.records.values() if record.stage == "search"]
+    first = {spec.number: spec for spec in simulation.started if spec.fold == 0 and spec.stage == "search"}
+    good = {number for number, spec in first.items() if hill(spec, 2) >= 0.6}
+    assert 0 < len(good) < 12
+    assert Counter((r.fold, r.status, len(r.history)) for r in searched) == {
+        (0, "stopped", 2): 12 - len(good),
+        (0, "completed", 9): len(good),
+        (1, "completed", 9): len(good),
+    }
+    for spec in simulation.started:
+        progress.count(Outcome.of(simulation.records[spec.id]))
+    total = 12 + len(good) + 1 + 3  # a replicate, and one of each reference
+    assert (progress.done, progress.total) == (total, total)
+    assert StudyStatus(tmp_path / "out").complete
+    facts = study.arms[0].searcher_facts.model_dump()
+    assert facts == {"uses_results": False, "screens": True, "ordered": True}
+
+
+def test_a_rule_that_never_gets_to_judge_is_warned_of() -> None:
+    (warning,) = plan_of(arm("demanding", Demanding(samples=3)), epochs=2).warnings
+    assert "demanding: of 2 validations there is no rung at which to stop trials" in warning

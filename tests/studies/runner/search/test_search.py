@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean
+from typing import Literal
 
 import pytest
 
+from fmim.runner.folder.study_file import write_study
 from fmim.runner.search.tpe import TPE
 from fmim_core.data.bank.bank import Bank
-from fmim_core.trial.spec import TrialSpec
-from fmim_spaces.domain import Choice, Space, Uniform
-from fmim_spaces.searcher import Searcher
+from fmim_core.records import StudyFile
+from fmim_spaces.domain import Choice, Configuration, Space, Uniform
+from fmim_spaces.searcher import History, Sampled, Searcher
 from fmim_spaces.searchers import QMC, Random
 from fmim_spaces.successive_halving import ASHA
-from tests.support.documents import proposals
-from tests.support.simulation import MARGINS, MIXED, Simulation, arm, hill, plan_of
+from tests.support.documents import execution, fold_entry, proposals
+from tests.support.simulation import MARGINS, MIXED, Simulation, arm, plan_of
 
 SEARCHERS = [
     ("random", Random(samples=10), MIXED),
@@ -77,7 +80,7 @@ def test_every_configuration_is_trained_once_on_every_fold_and_recorded_as_it_wa
     sequential: Simulation, name: str
 ) -> None:
     found = sequential.configurations(name)
-    assert len({tuple(c.items()) for c in found}) == len(found) == (12 if name == "grid" else 10)
+    assert len({tuple(c.items()) for c in found}) == len(found) == 10
     assert [entry.configuration for entry in proposals(sequential.out)[name]] == found
     searched = [spec for spec in sequential.started if (spec.arm, spec.stage) == (name, "search")]
     assert len({spec.id for spec in searched}) == len(searched)
@@ -105,20 +108,6 @@ def test_an_estimators_proposal_saw_the_first_results_and_no_others(sequential: 
         assert {tuple(entry.values) for entry in proposals(sequential.out)[name]} == {()}
 
 
-def test_a_result_changes_what_waits_for_it_and_nothing_before(tiny_bank: Bank, tmp_path: Path) -> None:
-    def otherwise(spec: TrialSpec, epoch: int) -> float:
-        return 0.99 if spec.number == 4 else hill(spec, epoch)
-
-    found = []
-    for name, metric in (("a", hill), ("b", otherwise)):
-        plan = plan_of(arm("tpe", TPE(samples=12, startup=3, in_flight=3)))
-        simulation = Simulation(plan, tiny_bank, tmp_path / name, metric)
-        simulation.run(slots=4)
-        found.append(simulation.configurations("tpe"))
-    assert found[0][:7] == found[1][:7]  # number 7 is the first that sees 0 … 4
-    assert found[0][7:] != found[1][7:]
-
-
 def test_an_estimator_finds_better_configurations_than_chance(tiny_bank: Bank, tmp_path: Path) -> None:
     plan = plan_of(arm("tpe", TPE(samples=24, startup=6)), arm("random", Random(samples=24)))
     simulation = Simulation(plan, tiny_bank, tmp_path)
@@ -144,22 +133,26 @@ def test_more_samples_go_on_behind_the_first(tiny_bank: Bank, tmp_path: Path, ki
     assert whole.configurations("x") == entries
 
 
-@pytest.mark.parametrize(
-    "searcher", [Random(samples=50), TPE(samples=50, startup=2), QMC(samples=50), ASHA(samples=50)]
+FINITE = Space(choices=(*MIXED.choices, Choice(path="margins.beta", values=(0.1, 0.2))))
+NARROW = Space(
+    choices=(Choice(path="margins.beta", values=(0.3,)),),
+    ranges=(Uniform(path="margins.epsilon", low=0.5, high=0.5002),),
 )
-def test_a_finite_space_that_is_exhausted_ends_the_search(tiny_bank: Bank, tmp_path: Path, searcher: Searcher) -> None:
-    space = Space(choices=(*MIXED.choices, Choice(path="margins.beta", values=(0.1, 0.2))))
+
+
+@pytest.mark.parametrize(
+    ("searcher", "space", "points"),
+    [(kind(samples=50), FINITE, list(FINITE.configurations())) for kind in (Random, TPE, QMC, ASHA)]
+    + [(Random(samples=9), NARROW, [{"beta": 0.3, "epsilon": value} for value in (0.5, 0.5001, 0.5002)])],
+)
+def test_a_space_that_is_exhausted_ends_the_search(
+    tiny_bank: Bank, tmp_path: Path, searcher: Searcher, space: Space, points: list[dict]
+) -> None:
     simulation = Simulation(plan_of(arm("x", searcher, space)), tiny_bank, tmp_path)
     assert simulation.run(slots=3).complete
-    assert sorted(map(str, simulation.configurations("x"))) == sorted(map(str, space.configurations()))
-
-
-def test_a_range_with_fewer_values_than_samples_ends_the_search_too(tiny_bank: Bank, tmp_path: Path) -> None:
-    beta = Choice(path="margins.beta", values=(0.3,))
-    space = Space(choices=(beta,), ranges=(Uniform(path="margins.epsilon", low=0.5, high=0.5002),))
-    simulation = Simulation(plan_of(arm("x", Random(samples=9), space)), tiny_bank, tmp_path)
-    assert simulation.run().complete
-    assert sorted(c["epsilon"] for c in simulation.configurations("x")) == [0.5, 0.5001, 0.5002]
+    found = simulation.configurations("x")
+    assert len(found) == len(points)
+    assert all(point in found for point in points)
 
 
 def test_a_configuration_with_a_failed_fold_is_told_as_failed_and_what_came_after_it_stands(
@@ -175,3 +168,43 @@ def test_a_configuration_with_a_failed_fold_is_told_as_failed_and_what_came_afte
     assert simulation.run().complete
     assert [spec.id for spec in simulation.started[before:] if spec.stage == "search"] == ["tpe.c01.fold1"]
     assert proposals(tmp_path)["tpe"] == entries
+
+
+# --- a searcher that the program does not know: asked what it needs, never what it is called
+
+
+class Halfway(Sampled):
+    """Goes half the way from a random configuration to the best one known."""
+
+    kind: Literal["halfway"] = "halfway"
+    in_flight: int = 3
+
+    def results_needed(self, number: int) -> int:
+        return max(0, number - self.in_flight + 1)
+
+    def suggest(self, history: History) -> Iterable[Configuration]:
+        known = [(value, c) for c, value in history.results if value is not None]
+        for drawn in history.random(history.number):
+            best = max(known, key=lambda each: each[0])[1] if known else drawn
+            yield {p.name: p.rounded((drawn[p.name] + best[p.name]) / 2) for p in history.space.ranges}
+
+
+@pytest.mark.parametrize("in_flight", [1, 3])
+@pytest.mark.parametrize("slots", [1, 5])
+def test_an_adaptive_searcher_is_given_its_results_for_every_proposal(
+    tiny_bank: Bank, tmp_path: Path, in_flight: int, slots: int
+) -> None:
+    plan = plan_of(arm("halfway", Halfway(samples=9, in_flight=in_flight)), arm("random", Random(samples=9)))
+    write_study(tmp_path, plan, tiny_bank, [fold_entry(0), fold_entry(1)], execution(slots))
+    simulation = Simulation(plan, tiny_bank, tmp_path)
+    assert simulation.run(slots).complete
+    entries = proposals(tmp_path)["halfway"]
+    assert len(entries) == 9
+    for number, entry in enumerate(entries):
+        seen = range(max(0, number - in_flight + 1))
+        assert entry.values == pytest.approx([simulation.mean("halfway", n) for n in seen], abs=1e-12)
+    facts = [each.searcher_facts.model_dump() for each in StudyFile.read(tmp_path / "study.json").arms]
+    assert facts[0] == {"uses_results": True, "screens": False, "ordered": True}
+    assert facts[1] == {"uses_results": False, "screens": False, "ordered": False}
+    # What waits for its own results goes first, so that it is not the last to end.
+    assert [spec.arm for spec in simulation.started][:2] == ["halfway", "halfway"]
