@@ -11,7 +11,7 @@ from fmim_core.config import Config
 from fmim_core.losses.adatriplet import AdaTriplet
 from fmim_core.losses.triplet import Triplet
 from fmim_core.margins.base import Margins
-from fmim_core.triplets.similarities import Similarities
+from fmim_core.triplets.similarities import Similarities, TripletIndex
 
 
 class SurfaceConfig(Config):
@@ -34,8 +34,13 @@ def loss_surface(loss: Triplet | AdaTriplet, margins: Margins, points: int = 41)
 
 
 def _at(module: torch.nn.Module, margins: Margins, ap: float, an: float) -> tuple[float, float, float]:
-    """Return loss and its two derivatives for one triplet of those similarities."""
+    """Return loss and its two derivatives for two images of one identity and one of another.
+
+    Either of the two is the anchor once, in triplets that are alike: every mean is that of one.
+    """
+    index = TripletIndex.of(torch.tensor([0, 0, 1]))
     phi_ap, phi_an = (torch.tensor([[value]], dtype=torch.float64, requires_grad=True) for value in (ap, an))
-    value = module(Similarities.of_one_triplet(phi_ap, phi_an), margins).value
+    phi = torch.where(index.not_negative > 0, phi_ap, phi_an)
+    value = module(Similarities(phi_an.new_empty(0), index, index.labels, phi), margins).value
     d_ap, d_an = torch.autograd.grad(value, (phi_ap, phi_an))
     return value.item(), d_ap.item(), d_an.item()

@@ -29,7 +29,7 @@ class TrainConfig(Config):
             validation set.
         precision: `auto` is bfloat16 autocast on a GPU and float32 on a CPU; losses, statistics and metrics are
             float32 always. `float32` is that in full, as in the paper; `tf32` allows a GPU's convolutions TF32, which
-            is faster (`precision.float32_defined`).
+            is faster (`device.float32_defined`).
         compile: `default` compiles the backbone and the augmentation (torch.compile, inductor), `cudagraphs` records
             the whole step besides and replays it as one CUDA graph, on a GPU only. Equal within rounding to `none`,
             and faster from the fifth step on; the first ones take seconds to minutes, counted as start-up.

@@ -16,14 +16,10 @@ from torch import Generator, Tensor
 Precision = Literal["auto", "float32", "tf32", "bfloat16"]
 
 
-def uses_bfloat16(precision: Precision, device: torch.device) -> bool:
-    """Return whether the backbone computes in bfloat16 (autocast)."""
-    return precision == "bfloat16" or (precision == "auto" and device.type == "cuda")
-
-
-def embeddings_of(network: Callable[[Tensor], Tensor], images: Tensor, bfloat16: bool) -> Tensor:
+def embeddings_of(network: Callable[[Tensor], Tensor], images: Tensor, precision: Precision) -> Tensor:
     """Return embeddings `(B, D)` of images `(B, 1, H, W)`: float32, whatever the network computes in."""
     images = images.contiguous(memory_format=torch.channels_last)
+    bfloat16 = precision == "bfloat16" or (precision == "auto" and images.is_cuda)
     with torch.autocast(images.device.type, torch.bfloat16, enabled=bfloat16):
         return network(images).float()
 

@@ -16,7 +16,7 @@ from fmim_core.data.image_set import ImageSet
 from fmim_core.metrics import QueryScores, score_queries
 from fmim_core.records import EpochRow, Member
 from fmim_core.training.config import TrainConfig
-from fmim_core.training.device import embeddings_of, float32_defined, uses_bfloat16
+from fmim_core.training.device import embeddings_of, float32_defined
 from fmim_core.triplets.similarities import unit
 
 EVALUATION_BATCH = 256
@@ -62,7 +62,6 @@ class Evaluator:
         self.history: list[EpochRow] = []
         self.seconds = Seconds()
         self.warnings: list[str] = []
-        self._bfloat16 = uses_bfloat16(config.precision, device)
 
     @property
     def done(self) -> bool:
@@ -110,7 +109,7 @@ class Evaluator:
             at_once = CPU_EVALUATION_BATCH if self.device.type == "cpu" else EVALUATION_BATCH
             parts = (part for batch in batches for part in batch.tensor_split(max(1, len(batch) // at_once)))
             crops = map(self.config.augmentation.test, parts)
-            return unit(torch.cat([embeddings_of(self.model, crop, self._bfloat16) for crop in crops]))
+            return unit(torch.cat([embeddings_of(self.model, crop, self.config.precision) for crop in crops]))
 
     def _on_device(self, images: ImageSet) -> DeviceImages:
         return DeviceImages(images, self.device, resident=False)

@@ -13,7 +13,7 @@ from fmim_core.margins.base import Margins
 from fmim_core.models.base import Backbone
 from fmim_core.seeding import derive_seed, scoped_torch_seed
 from fmim_core.training.config import TrainConfig
-from fmim_core.training.device import WARMUP_STEPS, Captured, check_compile, compiled, embeddings_of, uses_bfloat16
+from fmim_core.training.device import WARMUP_STEPS, Captured, check_compile, compiled, embeddings_of
 from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import StatisticsCollector
 
@@ -39,7 +39,6 @@ class TrainingStep:
     def __init__(self, config: TrainConfig, subjects: int, labels: Tensor, seed: int, device: torch.device) -> None:
         check_compile(config.compile, device)
         self._config, self._seed, self._device = config, seed, device
-        self._bfloat16 = uses_bfloat16(config.precision, device)
         self.index = TripletIndex.of(labels.to(device))
         with scoped_torch_seed(seed, "model"):
             self.model = initial_model(config, device)
@@ -118,7 +117,7 @@ class TrainingStep:
         return LossOutput(output.value.detach(), output.active.detach()), batch
 
     def _similarities(self, network: Callable[[Tensor], Tensor], images: Tensor, classes: Tensor) -> Similarities:
-        return Similarities.of(unit(embeddings_of(network, images, self._bfloat16)), self.index, classes)
+        return Similarities.of(unit(embeddings_of(network, images, self._config.precision)), self.index, classes)
 
     def state(self) -> dict[str, Any]:
         """Return everything that a step changes, as tensors and plain values."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.device import DeviceImages
@@ -65,7 +66,6 @@ class Training(Evaluator):
         super().__init__(config, self._step.model, device)
         self._images, self._classes = DeviceImages(train, device), identities.to(device)
         self._validation_images = None if validation is None else DeviceImages(validation, device)
-        self._drawn: tuple[int, Tensor, float] | None = None
         self._kept: dict[str, Any] | None = None
         if few := self._sampler.repeating:
             wanted = f"fewer than {config.batches.images_per_subject} images: repeated in batches"
@@ -94,26 +94,17 @@ class Training(Evaluator):
         self.history.append(row)
         return row
 
-    def _draw(self, epoch: int) -> tuple[Tensor, float]:
-        """Return the positions of an epoch's batches `(n, B)`, and the share of subjects among them."""
-        if self._drawn is None or self._drawn[0] != epoch:
-            self._drawn = (epoch, *self._sampler.epoch(torch_generator(self._seed, "batches", epoch)))
-        return self._drawn[1:]
-
-    def _fetched(self, positions: Tensor) -> Iterator[Tensor]:
-        """Return the images at an epoch's positions `(n, B)`, a batch at a time."""
-        return self._images.batches(positions.flatten(), self.config.batches.size)
-
     def _train_epoch(self, epoch: int) -> dict[str, Any]:
         schedule, index = self._step.schedule, self._step.index
         collector = StatisticsCollector(self.device, schedule.needs_values, self.config.histogram_bins)
         with self.seconds.measure("data"):
-            positions, seen = self._draw(epoch)
+            positions, seen = self._sampler.epoch(torch_generator(self._seed, "batches", epoch))
             classes = self._classes[positions.to(self.device)]
+        fetch = partial(self._images.batches, positions.flatten(), self.config.batches.size)
         if epoch == 1 and schedule.measures_first:
             with self.seconds.measure("train"):
-                self._step.measure_first(zip(self._fetched(positions), classes, strict=True))
-        batches = self._fetched(positions)
+                self._step.measure_first(zip(fetch(), classes, strict=True))
+        batches = fetch()
         totals = torch.zeros(3, dtype=torch.float64, device=self.device)  # loss, active triplets, empty batches
         self._step.begin_epoch(epoch)
         for labels in classes:  # nothing in this loop waits for the device
@@ -123,9 +114,6 @@ class Training(Evaluator):
                 (loss, active), batch = self._step(stored, labels)
                 collector.add(batch)
                 totals += torch.stack([loss, active, active == 0]).double()
-        if epoch < self.config.epochs:
-            with self.seconds.measure("data"):
-                self._draw(epoch + 1)  # while the device still works
         with self.seconds.measure("train"):
             total, active, empty = totals.tolist()  # waits for the device
             statistics = collector.finish()

@@ -159,16 +159,6 @@ class Similarities:
         """Return a batch by itself: unit embeddings `(B, D)` and the identities `(B,)` of its images, 0, 1, …"""
         return cls.of(embeddings, TripletIndex.of(labels), labels)
 
-    @classmethod
-    def of_one_triplet(cls, phi_ap: Tensor, phi_an: Tensor) -> Similarities:
-        """Return two images of one identity and one of another, with those similarities `(1, 1)` and no embeddings.
-
-        Either of the two is the anchor once, in triplets that are alike: every mean is that of one. For surfaces.
-        """
-        index = TripletIndex.of(torch.tensor([0, 0, 1]))
-        same = index.not_negative > 0
-        return cls(phi_an.new_empty(0), index, index.labels, torch.where(same, phi_ap, phi_an))
-
 
 class _Gram(torch.autograd.Function):
     """E Eᵀ `(B, B)` of E `(B, D)`. Its gradient (G + Gᵀ) E is one product, where autograd would make two."""

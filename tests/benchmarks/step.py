@@ -124,7 +124,7 @@ def _parts(size: Size, bank: Bank, device: torch.device) -> dict[str, Callable[[
     """The parts of a step, each by itself, as often as an epoch has steps; the backbone as it is in the whole step."""
     other = training(size, bank, device)
     step, augment = other._step, other.config.augmentation
-    positions = other._draw(1)[0]
+    positions = other._sampler.epoch(torch_generator(0, "batches", 1))[0]
     stored = next(other._images.batches(positions.flatten(), size.subjects * 4)).clone()
     images = step._augment(stored, augment.draw(stored, step.generator))
     classes = other._classes[positions[0].to(device)]
@@ -132,7 +132,7 @@ def _parts(size: Size, bank: Bank, device: torch.device) -> dict[str, Callable[[
     collector = StatisticsCollector(device)
 
     def backbone(images: Tensor) -> None:
-        unit(embeddings_of(step._network, images, step._bfloat16)).mean().backward()
+        unit(embeddings_of(step._network, images, step._config.precision)).mean().backward()
         step.optimizer.step()
         step.optimizer.zero_grad(set_to_none=True)
 
