@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +16,7 @@ from fmim.commands.options import Options, takes_options
 from fmim.printing import TextConsole, TextTable, warn
 from fmim.runner.folder.study_folder import study_folder
 
+EXAMPLE = "my_study"
 CHECKING = "loading PyTorch, and checking the plan: one batch of every network and loss"
 
 
@@ -46,9 +50,21 @@ def list_studies(
 
 def new(study: Annotated[str, typer.Argument(metavar="NAME", help="Of the study, e.g. my_study.")]) -> None:
     """Write a study of your own to begin with, NAME.py, with a loss, a schedule, and their test."""
-    from fmim.own.skeleton import write_skeleton
+    from fmim import catalogue
 
-    for path in write_skeleton(study, Path()):
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", study):
+        raise ValueError(
+            f"{study!r} cannot be the name of a study: give small letters, digits and _, first a letter, e.g. {EXAMPLE}"
+        )
+    if study in catalogue.names():
+        raise ValueError(f"{study!r} is one of `fmim list`: choose another name, e.g. {EXAMPLE}")
+    files = {Path(name.replace(EXAMPLE, study)): name for name in (f"{EXAMPLE}.py", f"test_{EXAMPLE}.py")}
+    if there := [str(path) for path in files if os.path.lexists(path)]:
+        raise ValueError(f"{' and '.join(there)} would be overwritten: choose another name, or move it away first")
+    for path, name in files.items():
+        text = resources.files("fmim.own.skeleton").joinpath(name).read_text(encoding="utf-8")
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text.replace(EXAMPLE, study))
         TextConsole().say(f"wrote {path}")
     TextConsole().say(f"try it: fmim run {study}.py --preset smoke")
 
