@@ -24,16 +24,25 @@ def test_plan_and_dry_run_print_the_trials_and_start_nothing(tmp_path: Path, fmi
     assert list(tmp_path.iterdir()) == []
 
 
-def test_list_names_every_study(tmp_path: Path, fmim_here: Program) -> None:
-    said = json.loads(fmim_here("list", "--json", cwd=tmp_path).stdout)
-    assert [one["name"] for one in said] == catalogue.names()
-    assert [line.split()[0] for line in fmim_here("list", cwd=tmp_path).stdout.splitlines()[2:]] == catalogue.names()
-
-
-def test_the_console_script_is_the_same_program(tmp_path: Path) -> None:
+def test_lists_and_plans_are_json_alone_and_the_console_script_is_the_same_program(
+    tmp_path: Path, fmim_here: Program
+) -> None:
     script = Path(sys.executable).with_name("fmim")
     done = subprocess.run([script, "list", "--json"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)[0]["name"] == catalogue.names()[0]
+    by_name = {one["study"]: one for one in json.loads(done.stdout)}
+    assert list(by_name) == [one["name"] for one in by_name.values()] == catalogue.names()
+    assert [line.split()[0] for line in fmim_here("list", cwd=tmp_path).stdout.splitlines()[2:]] == catalogue.names()
+    study = by_name["automargin_vs_grid"]
+    assert (study["metric"], study["presets"]) == ("mAP", ["smoke", "quick", "full", "paper"])
+    assert ["adatriplet_automargin", "adatriplet_grid"] in study["comparisons"]
+    assert {"adatriplet_automargin", "adatriplet_grid"} <= set(study["arms"])
+    done = fmim_here("plan", "lambda_sweep", "--preset", "smoke", "--epochs", "3", "--json", cwd=tmp_path)
+    plan = json.loads(done.stdout)
+    assert (plan["study"], plan["preset"], plan["changed"]) == ("lambda_sweep", "smoke", {"epochs": 3})
+    assert plan["trials"] == plan["search_trials"] + plan["replicate_trials"] + plan["reference_trials"]
+    assert plan["search_trials"] == sum(arm["n_s"] for arm in plan["arms"]) * len(plan["folds"])
+    assert plan["epochs"] == 3 * (plan["search_trials"] + plan["replicate_trials"])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_cohort_is_another_draw_of_the_presets_phantoms() -> None:
@@ -76,19 +85,3 @@ def test_names_are_completed(
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
     assert set(fmim_here(cwd=tmp_path).stdout.split()) == expected
-
-
-def test_lists_and_plans_are_json_alone(fmim_here: Program, tmp_path: Path) -> None:
-    done = fmim_here("list", "--json", cwd=tmp_path)
-    by_name = {one["study"]: one for one in json.loads(done.stdout)}
-    study = by_name["automargin_vs_grid"]
-    assert (study["metric"], study["presets"]) == ("mAP", ["smoke", "quick", "full", "paper"])
-    assert ["adatriplet_automargin", "adatriplet_grid"] in study["comparisons"]
-    assert {"adatriplet_automargin", "adatriplet_grid"} <= set(study["arms"])
-    done = fmim_here("plan", "lambda_sweep", "--preset", "smoke", "--epochs", "3", "--json", cwd=tmp_path)
-    plan = json.loads(done.stdout)
-    assert (plan["study"], plan["preset"], plan["changed"]) == ("lambda_sweep", "smoke", {"epochs": 3})
-    assert plan["trials"] == plan["search_trials"] + plan["replicate_trials"] + plan["reference_trials"]
-    assert plan["search_trials"] == sum(arm["n_s"] for arm in plan["arms"]) * len(plan["folds"])
-    assert plan["epochs"] == 3 * (plan["search_trials"] + plan["replicate_trials"])
-    assert list(tmp_path.iterdir()) == []

@@ -62,9 +62,7 @@ def test_an_edited_file_is_read_anew_with_what_it_imports(tmp_path: Path) -> Non
     (tmp_path / "my_values.py").write_text("NAME = 'Another'\n", encoding="utf-8")
     second = read_study_file(path)
     assert (first.title, second.title) == ("One", "Another")
-    assert first.code is not None
-    assert second.code is not None
-    assert first.code.sha256 != second.code.sha256
+    assert first.code != second.code
 
 
 @pytest.mark.parametrize(
@@ -75,7 +73,7 @@ def test_an_edited_file_is_read_anew_with_what_it_imports(tmp_path: Path) -> Non
         (
             '"loss.tau"',
             '"loss.taau"',
-            "line 99: arm 'smooth': loss: unknown field 'taau'; SmoothTriplet has kind, tau.",
+            "line 99: arm 'smooth': loss: unknown field 'taau'; SmoothTriplet has kind",
         ),
         ("(0.05, 0.1)", "(0.05, -1)", "line 99: arm 'smooth': loss.tau: Input should be greater than 0 (given '-1')"),
         ('"half_cosine")', '"half_cosin")', "line 98: arm 'smooth': margins: unknown margins kind 'half_cosin'"),
@@ -85,11 +83,7 @@ def test_an_edited_file_is_read_anew_with_what_it_imports(tmp_path: Path) -> Non
             "LossOutput(men_over",
             "line 56: the loss SmoothTriplet(kind='smooth_triplet', tau=0.05",
         ),
-        (
-            "Margins(self._config.peak",
-            "Margins(self._config.peek",
-            "line 86: the loss SmoothTriplet(kind='smooth_triplet'",
-        ),
+        ("Margins(self._config.peak", "Margins(self.peek", "line 86: the loss SmoothTriplet(kind='smooth_triplet'"),
         ("softplus((margins", "softplus(((margins", "line 55: '(' was never closed: terms = self._tau"),
         ("import math", "import mathh", "line 10: ModuleNotFoundError: No module named 'mathh'"),
         ("STUDY = Study", "STUDI = Study", "must declare a study as STUDY = Study(name=…, …); it does not"),
