@@ -49,9 +49,9 @@ def hill(spec: TrialSpec, epoch: int) -> float:
     return 0.9 - off - 0.3 / (epoch + 1) + 0.01 * spec.replicate
 
 
-def arm(name: str, searcher: Searcher, space: Space = MARGINS) -> Arm:
-    """An AdaTriplet arm with given margins."""
-    settings = (("loss.kind", "adatriplet"), ("margins.kind", "fixed"))
+def arm(name: str, searcher: Searcher, space: Space = MARGINS, **more: int) -> Arm:
+    """An AdaTriplet arm with given margins; `more` of its settings, such as epochs."""
+    settings = (("loss.kind", "adatriplet"), ("margins.kind", "fixed"), *more.items())
     return Arm(name=name, search=name, settings=settings, space=space, searcher=searcher)
 
 

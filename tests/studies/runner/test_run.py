@@ -16,9 +16,6 @@ import pytest
 from mlflow import MlflowClient
 
 from fmim.printing import TextConsole
-from fmim.runner.tracking.address import TrackingAddress
-from fmim.runner.tracking.runs import Identity
-from fmim.runner.tracking.tracker import Tracker
 from fmim_core.records import (
     DONE,
     Execution,
@@ -26,7 +23,6 @@ from fmim_core.records import (
     Record,
     SelectionFile,
     StudyFile,
-    flat,
     queries_path,
     read_json,
     read_records,
@@ -90,6 +86,8 @@ def test_the_plan_is_run_whole(finished: Path) -> None:
         if record.stage == "replicate":
             assert record.configuration == chosen[record.arm].configuration
             assert record.test_opened_at >= chosen[record.arm].selected_at
+    without_beta = Record.read(record_path(finished / "study", "triplet_grid.c00.fold1"))
+    assert all(math.isnan(row.beta) for row in without_beta.history)
 
 
 def test_study_json_holds_the_plan_the_data_and_the_execution(finished: Path) -> None:
@@ -180,14 +178,6 @@ def test_damaged_records_and_queries_are_set_aside_and_their_trials_run_again(co
         assert f"moved to {aside.name}, and its trial runs again" in told.getvalue()
 
 
-def test_fresh_moves_the_old_folder_aside(copy: Path) -> None:
-    before = comparable_records(copy / "study")
-    assert run(copy, seed=1, fresh=True) == DONE
-    (aside,) = copy.glob("study.until-*")
-    assert comparable_records(aside) == before
-    assert comparable_records(copy / "study") != before
-
-
 def test_every_trial_is_a_child_run_with_parameters_steps_cost_and_its_record(finished: Path) -> None:
     client = MlflowClient(f"sqlite:///{finished}/mlflow.db")
     runs = {run.data.tags.get("fmim.trial", ""): run for run in runs_of(finished)}
@@ -197,8 +187,6 @@ def test_every_trial_is_a_child_run_with_parameters_steps_cost_and_its_record(fi
     assert {run.data.tags["mlflow.parentRunId"] for run in runs.values()} == {parent.info.run_id}
     run = runs["adatriplet_automargin.c00.fold1"]
     record = Record.read(record_path(finished / "study", "adatriplet_automargin.c00.fold1"))
-    told = {"arm": record.arm, "stage": "search", "replicate": 1, "seed": record.seed, "k_delta": 2, "k_an": 2}
-    assert run.data.params == {name: str(value) for name, value in [*flat(record.config), *told.items()]}
     (read,) = client.get_run(run.info.run_id).inputs.dataset_inputs
     data = StudyFile.read(finished / "study" / "study.json").data
     assert (read.dataset.name, read.dataset.digest) == ("phantom", data.fingerprint[:32])
@@ -213,7 +201,6 @@ def test_every_trial_is_a_child_run_with_parameters_steps_cost_and_its_record(fi
     for name in ("loss", "epsilon", "beta", "delta_mean", "phi_an_mean", "validation_mAP"):
         history = [(metric.step, metric.value) for metric in client.get_metric_history(run.info.run_id, name)]
         assert history == [(row.epoch, getattr(row, name)) for row in record.history]
-    assert run.data.metrics["validation/mAP_at_R"] == record.metrics.validation["mAP_at_R"]
     assert run.data.metrics["validation/mAP/year_4"] == record.metrics.validation["mAP/year_4"]
     for name in ("train_s", "wall_s"):
         assert run.data.metrics[f"cost/{name}"] == getattr(record.cost, name)
@@ -234,18 +221,3 @@ def test_a_damaged_tracker_of_the_studys_own_is_made_anew_from_the_records(copy:
     assert aside.read_bytes() == damaged
     runs = runs_of(copy)
     assert Counter(run.info.status for run in runs) == {"FINISHED": 15}
-
-
-def test_runs_left_running_by_a_killed_process_are_closed(copy: Path) -> None:
-    client = MlflowClient(f"sqlite:///{copy}/mlflow.db")
-    stale = next(run for run in runs_of(copy) if run.data.tags.get("fmim.trial") == "triplet_grid.c00.fold1")
-    client.update_run(stale.info.run_id, "RUNNING")
-    record_path(copy / "study", "triplet_grid.c00.fold1").unlink()
-    identity = Identity.of(StudyFile.read(copy / "study" / "study.json"))
-    assert Tracker(TrackingAddress.beside(copy / "study"), identity, list).close("KILLED", copy)
-    assert client.get_run(stale.info.run_id).info.status == "KILLED"
-
-
-def test_margins_of_a_loss_without_beta_stay_not_a_number(finished: Path) -> None:
-    record = Record.read(record_path(finished / "study", "triplet_grid.c00.fold1"))
-    assert all(math.isnan(row.beta) for row in record.history)

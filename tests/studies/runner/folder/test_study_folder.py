@@ -32,17 +32,6 @@ def test_who_holds_the_lock_is_told(tmp_path: Path) -> None:
         assert (tmp_path / ".lock").read_text().count("\n") == 1
 
 
-def test_a_lock_is_the_same_by_every_name_of_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out, link = tmp_path / "out", tmp_path / "link"
-    out.mkdir()
-    link.symlink_to(out)
-    monkeypatch.chdir(tmp_path)
-    with locked(out):
-        for spelling in (link, Path("out"), Path("link/../out"), tmp_path / "." / "link" / ".." / "out"):
-            with pytest.raises(ValueError, match=f"^process {os.getpid()} on .* is running in"), locked(spelling):
-                pass
-
-
 def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("")
     (tmp_path / ".lock").symlink_to(tmp_path / "mine")

@@ -1,7 +1,8 @@
-"""The time that is left, on simulated slots whose clock is known: no estimate without a basis, then a true one."""
+"""How far a study is: the time that is left, on simulated slots whose clock is known, and what is best so far."""
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -9,23 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from fmim.declare import Arm
 from fmim.plan import Plan
 from fmim.plan.workload import Workload
+from fmim.printing import TextConsole
 from fmim.runner.folder.study_file import write_study
 from fmim.runner.schedule.dispatcher import Dispatcher
 from fmim.runner.schedule.progress import Durations, StudyProgress
-from fmim.runner.search.selection import Outcome
-from fmim.terminal.status import about
+from fmim.runner.search.selection import Outcome, better
+from fmim.runner.search.tpe import TPE
+from fmim.terminal.status import about, arms_of
 from fmim_core.data.bank.bank import Bank
-from fmim_core.records import EpochRow, Record, RunningTrial, TrialLengths
+from fmim_core.metric_names import METRICS, Metric
+from fmim_core.records import EpochRow, ProposalsFile, Record, RunningTrial, SelectionFile, TrialLengths
 from fmim_core.trial.spec import TrialSpec
 from fmim_spaces.domain import Choice, Space
-from fmim_spaces.searcher import Searcher
 from fmim_spaces.searchers import Grid, Random
 from fmim_spaces.successive_halving import ASHA
 from tests.support.documents import execution, fold_entry
-from tests.support.simulation import MARGINS, Slots, plan_of
+from tests.support.simulation import Simulation, Slots, arm, hill, plan_of
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -79,11 +81,6 @@ def watched(plan: Plan, bank: Bank, out: Path, slots: int) -> tuple[Watched, flo
     return one, one.slots.run()
 
 
-def arm(name: str, searcher: Searcher, epochs: int, space: Space = MARGINS) -> Arm:
-    settings = (("loss.kind", "adatriplet"), ("margins.kind", "fixed"), ("epochs", epochs))
-    return Arm(name=name, search=name, settings=settings, space=space, searcher=searcher)
-
-
 GRID = Space(
     choices=(
         Choice(path="margins.epsilon", values=(0.1, 0.25, 0.5, 0.75)),
@@ -91,9 +88,14 @@ GRID = Space(
     )
 )
 UNEQUAL = plan_of(
-    arm("long", Grid(), 40, GRID), arm("slow", Random(samples=6), 9), arm("short", Random(samples=30), 3), replicates=3
+    arm("long", Grid(), GRID, epochs=40),
+    arm("slow", Random(samples=6), epochs=9),
+    arm("short", Random(samples=30), epochs=3),
+    replicates=3,
 )
-STOPPING = plan_of(arm("asha", ASHA(samples=27, reduction=3), 9), arm("short", Random(samples=12), 9), replicates=2)
+STOPPING = plan_of(
+    arm("asha", ASHA(samples=27, reduction=3), epochs=9), arm("short", Random(samples=12), epochs=9), replicates=2
+)
 
 
 @pytest.mark.parametrize(("plan", "bound"), [(UNEQUAL, 0.25), (STOPPING, 0.45)])
@@ -119,7 +121,7 @@ def test_the_estimate_is_true_once_each_slot_has_run_a_trial(
 
 def test_epochs_of_running_trials_are_a_basis_before_any_is_over(tiny_bank: Bank, tmp_path: Path) -> None:
     """Two epochs of 10 s: eight are left of this trial, and ten of each other one but for what comes by their side."""
-    plan = plan_of(arm("grid", Grid(), 10, GRID), replicates=1)
+    plan = plan_of(arm("grid", Grid(), GRID, epochs=10), replicates=1)
     study = write_study(tmp_path, plan, tiny_bank, [fold_entry(0), fold_entry(1)], execution(1))
     progress = StudyProgress(study, {"grid": TrialLengths(search=1.0, replicate=2.0)}, slots=1)
     running = RunningTrial(
@@ -143,7 +145,7 @@ def test_epochs_of_running_trials_are_a_basis_before_any_is_over(tiny_bank: Bank
 def test_work_is_shared_out_unless_a_chain_of_trials_is_longer(
     over: int, slots: int, seconds: float, tiny_bank: Bank, tmp_path: Path
 ) -> None:
-    plan = plan_of(arm("grid", Grid(), 10, GRID), replicates=1)
+    plan = plan_of(arm("grid", Grid(), GRID, epochs=10), replicates=1)
     study = write_study(tmp_path, plan, tiny_bank, [fold_entry(0), fold_entry(1)], execution(slots))
     progress = StudyProgress(study, {"grid": TrialLengths(search=1.0, replicate=2.0)}, slots)
     for number in range(over):
@@ -177,3 +179,37 @@ def test_durations_are_of_the_nearest_kind_that_is_known() -> None:
 )
 def test_durations_in_words(seconds: float, text: str) -> None:
     assert about(seconds) == text
+
+
+DISTANCE = Metric("distance", "Distance", higher_is_better=False)
+
+
+@pytest.mark.parametrize(("metric", "best"), [(METRICS["mAP"], 0.5), (DISTANCE, 0.2)])
+def test_the_best_of_a_fold_is_the_lowest_where_lower_is_better(metric: Metric, best: float) -> None:
+    so_far = None
+    for value in (math.nan, 0.4, None, 0.2, 0.5, math.nan, 0.3):
+        so_far = better(so_far, value, metric)
+    assert so_far == best
+
+
+def test_selection_search_and_progress_go_by_the_studys_metric(tiny_bank: Bank, tmp_path: Path) -> None:
+    plan = plan_of(arm("random", Random(samples=6)), arm("tpe", TPE(samples=6, startup=2, in_flight=1)))
+    plan = replace(plan, study=plan.study.model_copy(update={"metric": "CMC_1"}))
+    simulation = Simulation(plan, tiny_bank, tmp_path)
+    simulation.run()
+    for name, selection in SelectionFile.read(tmp_path / "selection.json").arms.items():
+        means = [simulation.mean(name, number) for number in range(6)]
+        assert (selection.metric, selection.score) == ("CMC_1", pytest.approx(max(means)))
+        assert selection.number == means.index(max(means))
+    last = ProposalsFile.read(tmp_path / "proposals.json").arms["tpe"][-1]
+    assert last.values == pytest.approx([simulation.mean("tpe", number) for number in range(5)])
+    screen = TextConsole(record=True, width=200, file=(tmp_path / "screen.txt").open("w"), force_terminal=True)
+    study = write_study(tmp_path, plan, tiny_bank, [fold_entry(0), fold_entry(1)], execution())
+    progress = StudyProgress(study, {}, slots=1)
+    for record in simulation.records.values():
+        progress.count(Outcome.of(record))
+    screen.show(arms_of(progress))
+    best = max(hill(spec, 9) for spec in simulation.started if (spec.arm, spec.stage) == ("random", "search"))
+    shown = screen.export_text()
+    assert "best CMC top-1 of a fold" in shown
+    assert f"{100 * best:.1f} %" in shown
