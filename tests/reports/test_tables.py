@@ -11,7 +11,7 @@ import pytest
 from fmim_reports.reading.files import key_of
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.formats import configuration_text, decimal, mean_se_text, points, to_html, to_md, to_tex
-from tests.support.factories import N_S, SPACES, best, configurations, level, make_out
+from tests.support.factories import SPACES, best, configurations, level, make_out
 from tests.support.file_contents import YEARS, record, spoil
 from tests.support.reports import table, tables_alone
 
@@ -26,8 +26,9 @@ def test_search_cost_is_one_row_per_arm_with_known_values(reported: Path) -> Non
     assert header == COLUMNS
     rows = table(reported, "search_cost")
     assert [row["arm"] for row in rows] == list(SPACES)
-    assert [int(row["n_s"]) for row in rows] == list(N_S) == [1, 1, 4, 4, 2, 1, 1, 16, 4]
-    for row, n_s in zip(rows, N_S, strict=True):
+    n_s_of_arms = [1, 1, 4, 4, 2, 1, 1, 16, 4]
+    assert [int(row["n_s"]) for row in rows] == n_s_of_arms
+    for row, n_s in zip(rows, n_s_of_arms, strict=True):
         assert (int(row["trials"]), int(row["epochs"])) == (3 * n_s, 18 * n_s)
         assert float(row["device_seconds"]) == 36.0 * n_s
         expected = level(row["arm"], best(row["arm"]))

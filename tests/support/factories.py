@@ -42,16 +42,7 @@ SPACES: dict[str, tuple[str, str, dict[str, tuple[float, ...]]]] = {
     "adatriplet_grid": ("AdaTriplet", "Grid search", {"epsilon": MARGINS, "beta": MARGINS}),
     "adatriplet_automargin": ("AdaTriplet", "AutoMargin", {"k_delta": (2, 4), "k_an": (2, 4)}),
 }
-MARGINS_KINDS = {
-    "Q1": "quartile",
-    "Q2": "quartile",
-    "WAT": "wat",
-    "Grid search": "fixed",
-    "AutoMargin": "automargin",
-}
-
-
-N_S = (1, 1, 4, 4, 2, 1, 1, 16, 4)
+KINDS = {"Q1": "quartile", "Q2": "quartile", "WAT": "wat", "Grid search": "fixed", "AutoMargin": "automargin"}
 
 
 def configurations(arm: str) -> list[dict[str, float]]:
@@ -111,23 +102,17 @@ def write_record(out: Path, arm: str, number: int, stage: str, replicate: int) -
 
 def _arm(name: str) -> dict[str, Any]:
     loss, search, space = SPACES[name]
-    return arm_content(name, loss, search, MARGINS_KINDS[search], space=space, configurations=configurations(name))
+    return arm_content(name, loss, search, KINDS[search], space=space, configurations=configurations(name))
 
 
 def _selected(arm: str, folds: int) -> dict[str, Any]:
+    means = [level(arm, configuration) + (folds - 3) / 200 for configuration in configurations(arm)]
     scores = [
-        {
-            "number": number,
-            "configuration": c,
-            "mean": level(arm, c) + (folds - 3) / 200,
-            "n": folds,
-            "of": folds,
-            "excluded": None,
-        }
-        for number, c in enumerate(configurations(arm))
+        {"number": number, "configuration": configuration, "mean": mean, "n": folds, "of": folds, "excluded": None}
+        for number, (configuration, mean) in enumerate(zip(configurations(arm), means, strict=True))
     ]
-    score = level(arm, best(arm)) + (folds - 3) / 200
-    return selection_content(best(arm), configurations(arm).index(best(arm)), score) | {"scores": scores}
+    number = configurations(arm).index(best(arm))
+    return selection_content(best(arm), number, means[number]) | {"scores": scores}
 
 
 def _record(arm: str, number: int, stage: str, replicate: int) -> dict[str, Any]:
@@ -136,15 +121,7 @@ def _record(arm: str, number: int, stage: str, replicate: int) -> dict[str, Any]
     shift = SEEDS[::-1] if "k_delta" in configuration else SEEDS
     value = mean + (replicate - 1) / 100 if search else mean - 0.05 + shift[replicate]
     metrics = metrics_of(value, 0.1 if search else 0.05)
-    cost = {
-        "train_s": 10.0,
-        "eval_s": 1.0,
-        "data_s": 0.5,
-        "startup_s": 0.5,
-        "wall_s": 12.0,
-        "device": "cpu",
-        "device_share": 1.0,
-    }
+    seconds = {"train_s": 10.0, "eval_s": 1.0, "data_s": 0.5, "startup_s": 0.5, "wall_s": 12.0}
     return record_content(
         arm,
         configuration,
@@ -157,7 +134,7 @@ def _record(arm: str, number: int, stage: str, replicate: int) -> dict[str, Any]
             | ({"validation_mAP": value - (EPOCHS - epoch) / 100} if search else {})
             for epoch in range(1, EPOCHS + 1)
         ],
-        cost={**cost, "epochs": EPOCHS, "images": 8064},
+        cost=seconds | {"device": "cpu", "device_share": 1.0, "epochs": EPOCHS, "images": 8064},
         peak_memory=600_000_000,
     )
 
@@ -184,17 +161,6 @@ def _epoch(arm: str, configuration: Mapping[str, float], epoch: int, replicate: 
     )
 
 
-FORECAST = {
-    "trials": 61,
-    "reused": 0,
-    "epochs": 366,
-    "images": 491904,
-    "wall_s": 1000.0,
-    "device_seconds": 732.0,
-    "peak_memory": 5e8,
-}
-
-
 CALIBRATION: dict[str, Any] = {
     "schema": SCHEMA,
     "made_at": "2026-01-02T03:00:00Z",
@@ -209,7 +175,8 @@ CALIBRATION: dict[str, Any] = {
     "device": "the CPU (no GPU is used)",
     "slots": 2,
     "device_share": 1.0,
-    "forecast": FORECAST,
+    "forecast": {"trials": 61, "reused": 0, "epochs": 366, "images": 491904}
+    | {"wall_s": 1000.0, "device_seconds": 732.0, "peak_memory": 5e8},
     "preparation_s": 1.0,
     "calibration": {},
 }

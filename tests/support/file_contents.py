@@ -13,6 +13,7 @@ from fmim_core.margins.base import MARGINS
 from fmim_core.margins.fixed import FixedMargins
 from fmim_core.records import SCHEMA, Record, write_json
 from fmim_core.training.config import TrainConfig
+from tests.support.documents import ENTRIES
 
 YEARS = {1: 40, 2: 38, 4: 30, 6: 22, 8: 16}
 EPOCHS = 6
@@ -97,12 +98,7 @@ def study_content(arms: list[dict[str, Any]], folds: int, replicates: int, synth
         "plan": {"search_trials": search, "replicate_trials": replicates * len(arms), "reference_trials": 0},
         "references": [],
         "train": TRAIN.model_dump(mode="json", exclude={"loss", "margins"}),
-        "environment": {
-            "python": "3.12.3",
-            "torch": "2.14.0",
-            "cpu": "2 cores",
-            "git_commit": "c0ffee1",
-        },
+        "environment": {"python": "3.12.3", "torch": "2.14.0", "cpu": "2 cores", "git_commit": "c0ffee1"},
         "executions": [
             {
                 "started_at": "2026-01-02T03:04:05Z",
@@ -200,21 +196,8 @@ def metrics_of(value: float, chance: float) -> dict[str, float]:
 
 def epoch_content(epoch: int, **others: Any) -> dict[str, Any]:
     """A row of a record's history, with invented numbers unless `others` gives them."""
-    row: dict[str, Any] = {
-        "epoch": epoch,
-        "loss": 0.1,
-        "epsilon": 0.25,
-        "beta": math.nan,
-        "delta_mean": 0.5,
-        "phi_an_mean": 0.2,
-        "phi_ap_mean": 0.7,
-        "active_share": 0.5,
-        "batches": 12,
-        "empty_batches": 0,
-        "subjects_seen_share": 1.0,
-        "seconds": 1.0,
-    }
-    return row | others
+    invented = {"loss": 0.1, "beta": math.nan, "phi_an_mean": 0.2, "phi_ap_mean": 0.7, "batches": 12, "seconds": 1.0}
+    return {"epoch": epoch} | ENTRIES | invented | others
 
 
 PIXELS, NETWORK = "reference.pixels", "reference.untrained_network"

@@ -14,7 +14,7 @@ from fmim_reports.reading.results import read_results
 from fmim_reports.stats import Variances, holm, paired_difference, smallest_difference
 from fmim_reports.studies import automargin_ablation as ablation
 from fmim_reports.writing.tables import to_csv
-from tests.support.declared import COLUMNS, SEEDS, record, write_study
+from tests.support.declared import REPLICATES, record, write_study
 from tests.support.file_contents import arm_content
 from tests.support.reports import assert_drawn, rows
 
@@ -78,7 +78,10 @@ def test_the_answer_names_the_settings_that_matter(settings: Path) -> None:
 def test_the_tidy_table_and_forest_of_the_ablation(settings: Path) -> None:
     results = read_results(settings)
     table = ablation.CONTENTS.every_value(results)
-    assert (table.name, to_csv(table).splitlines()[0]) == ("automargin_ablation", COLUMNS)
+    assert (table.name, to_csv(table).splitlines()[0]) == (
+        "automargin_ablation",
+        "arm,arm_label,setting,metric,year,mean,se,n,published_mean,published_se",
+    )
     found = {(row["arm"], row["metric"], row["year"]): row for row in rows(table)}
     row = found["better", "mAP", "all"]
     assert (row["setting"], float(row["mean"]), row["n"]) == ("change better", pytest.approx(0.63), "3")
@@ -95,7 +98,7 @@ def test_a_partial_ablation_says_what_is_missing(settings: Path) -> None:
     assert (change.paired.n, change.paired.missing) == (2, (0,))
     assert "“change better”: without a partner: replicate 0." in ablation.ablation_table(results).notes
     assert "except change better n = 2" in ablation.forest_plot(results).caption
-    for seed in range(SEEDS):
+    for seed in range(REPLICATES):
         (settings / "records" / f"reference.c00.seed{seed}.json").unlink()
     without = read_results(settings)
     with pytest.raises(NothingToDraw, match="no seed is completed by both the baseline and another arm"):

@@ -18,7 +18,7 @@ from fmim_reports.parts.training.dynamics import distributions_plot, margins_plo
 from fmim_reports.reading.results import read_results
 from fmim_reports.reading.summary import at, density, histories, milestones
 from fmim_reports.studies import training_dynamics as dynamics
-from tests.support.declared import SEEDS, record, write_study
+from tests.support.declared import REPLICATES, record, write_study
 from tests.support.file_contents import arm_content, edit, epoch_content, spoil, write
 from tests.support.reports import assert_drawn, rows
 
@@ -74,7 +74,7 @@ def training(tmp_path: Path) -> Path:
         arm_content(a, loss, search, a.rpartition("_")[2], label=f"{loss} + {search}", configurations=[c])
         for a, (loss, search, c) in ARMS.items()
     ]
-    made = [record(a, c, seed, 0.6 + seed / 10, 0.2) for a, (*_, c) in ARMS.items() for seed in range(SEEDS)]
+    made = [record(a, c, seed, 0.6 + seed / 10, 0.2) for a, (*_, c) in ARMS.items() for seed in range(REPLICATES)]
     made = [one | {"history": [epoch_row(one["arm"], epoch, one["seed"]) for epoch in (1, 2, 3)]} for one in made]
     out = write_study(tmp_path / "out", "training_dynamics", arms, made)
     write(out / "surfaces.json", {"surfaces": [surface("Triplet", None), surface("AdaTriplet", 1.0)]})
@@ -155,7 +155,7 @@ def test_surfaces_that_are_not_there_are_not_drawn(training: Path) -> None:
 
 
 def test_a_partial_training_is_reported_as_far_as_it_goes(training: Path) -> None:
-    for seed in range(SEEDS):
+    for seed in range(REPLICATES):
         (training / "records" / f"triplet_fixed.c00.seed{seed}.json").unlink()
     spoil(training / "records/triplet_automargin.c00.seed0.json", "failed")
     results = read_results(training)
