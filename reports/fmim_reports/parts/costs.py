@@ -15,7 +15,7 @@ from fmim_reports.drawing.lines import arm_styles, aside, draw_line, marker_lege
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.parts.trials import OTHER_SPLITS
 from fmim_reports.reading.cost import TotalCost, cost_of, costs
-from fmim_reports.reading.results import Results, once
+from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
 from fmim_reports.stats import Bounded, optimism
 from fmim_reports.writing.captions import caption, reuse_sentence, seeds_phrase
@@ -164,13 +164,12 @@ def time_table(results: Results) -> Table:
     return Table("where_time_went", "Time by kind of work", caption(results, text), columns, rows)
 
 
-@once
-def _by_stage(results: Results) -> tuple[tuple[dict[str, Any], TotalCost], ...]:
-    """Return the first cells and the cost of each arm by stage, each with its sum; of the references; of everything."""
-    return tuple(_stages(results))
+def _by_stage(results: Results) -> Iterator[tuple[dict[str, Any], TotalCost]]:
+    """Yield the first cells and the cost of each arm by stage, each with its sum; of the references; of everything."""
 
+    def of_stage(stage: str) -> TotalCost:
+        return cost_of(trial for trial in results.trials if trial.stage == stage)
 
-def _stages(results: Results) -> Iterator[tuple[dict[str, Any], TotalCost]]:
     none = {"n_s": None}  # configurations are counted in the search alone; replicates train the one it selected
     for stage in results.stages:
         of_arms = {arm.name: costs(results)[arm.name, stage] for arm in results.arms}
@@ -180,18 +179,14 @@ def _stages(results: Results) -> Iterator[tuple[dict[str, Any], TotalCost]]:
             yield head if counted else head | none, cost
         # Of each arm its own: two arms' configurations of the same name are not the same training.
         n_s = sum(cost.n_s for cost in of_arms.values()) if counted else None
-        yield {"arm": _ALL_ARMS, "stage": stage, "total": True, "n_s": n_s}, _of_stage(results, stage)
+        yield {"arm": _ALL_ARMS, "stage": stage, "total": True, "n_s": n_s}, of_stage(stage)
     if results.other_splits:
         yield {"arm": _ALL_ARMS, "stage": OTHER_SPLITS, "total": True} | none, cost_of(results.other_splits)
     if results.references:
         head = {"arm": RowName("", "References"), "stage": "reference", "rule": True}
-        yield head | none, _of_stage(results, "reference")
+        yield head | none, of_stage("reference")
     if len(results.stages) > 1 or results.references:
         yield {"arm": RowName("", "All"), "stage": "all", "total": True} | none, cost_of(results.every_trial)
-
-
-def _of_stage(results: Results, stage: str) -> TotalCost:
-    return cost_of(trial for trial in results.trials if trial.stage == stage)
 
 
 def optimisms(results: Results) -> list[tuple[ArmSummary, Bounded]]:

@@ -50,7 +50,8 @@ def verdict_of_comparisons(results: Results) -> Verdict:
 
 def verdict_of(results: Results, findings: Iterable[str], *own: str) -> Verdict:
     """Return findings with their data and details, and the cautions of every study below the own ones."""
-    return Verdict(lead(results), tuple(findings), (*own, *cautions(results)), details(results))
+    details = tuple((one.heading, comparison_details(one)) for one in comparisons(results))
+    return Verdict(lead(results), tuple(findings), (*own, *cautions(results)), details)
 
 
 def lead(results: Results) -> str:
@@ -61,11 +62,6 @@ def lead(results: Results) -> str:
     if chance is not None:
         text += f", where the {results.metric.label} of a random ranking is {in_percent(chance)} %"
     return text + ":"
-
-
-def details(results: Results) -> tuple[tuple[str, Facts], ...]:
-    """Return all numbers of each comparison that the study declared, under its heading."""
-    return tuple((one.heading, comparison_details(one)) for one in comparisons(results))
 
 
 def cautions(results: Results) -> list[str]:

@@ -43,10 +43,9 @@ def by_year_table(results: Results) -> Table:
         results, lambda one: {interval.name(time): on_reference(results, one, metric.name, time) for time in times}
     )
     group = f"{interval.after_baseline.capitalize()} (queries), mean ± SE (n)"
+    heads = {time: f"{'all' if time is None else time} ({_queries(results, time, '–')})" for time in times}
     columns = [ARM]
-    columns += [
-        Column(interval.name(time), _heading(results, time), "estimate", group, metric=metric) for time in times
-    ]
+    columns += [Column(interval.name(time), head, "estimate", group, metric=metric) for time, head in heads.items()]
     text = (
         f"Test {metric.label} in %, mean ± SE over seeds (n), by the {interval.plural} between a query and its "
         "subject's baseline image."
@@ -55,9 +54,9 @@ def by_year_table(results: Results) -> Table:
     return Table(f"by_{interval.unit}", title, caption(results, text), columns, rows, notes)
 
 
-def _heading(results: Results, time: int | None) -> str:
+def _queries(results: Results, time: int | None, unknown: str) -> str:
     count = queries_at(results, time)
-    return f"{'all' if time is None else time} ({'–' if math.isnan(count) else int(count)})"
+    return unknown if math.isnan(count) else f"{count:.0f}"
 
 
 @in_every_study(Section.FIGURES, times_of_queries)
@@ -78,7 +77,7 @@ def year_plot(results: Results) -> Plot:
             own = {arm.name: styles[arm.name] for arm in members}
             marks[axes] = draw_by_time(axes, results, metric.name, places, own, scale)
             axes.set_title(title)
-            axes.set_xticks(range(len(times)), [_tick(results, time) for time in times])
+            axes.set_xticks(range(len(times)), [f"{time}\n({_queries(results, time, '?')})" for time in times])
         row[0].set_ylabel(f"test {metric.label} (%)")
         for axes in row:
             axes.set_xlabel(f"{interval.after_baseline}\n(queries)")
@@ -96,11 +95,6 @@ def year_plot(results: Results) -> Plot:
     text += notes_by_time(results, times, [scale])
     title = f"{metric.label} by {interval.after_baseline}"
     return Plot(f"{metric.name}_by_{unit}".lower(), title, caption(results, text), alt, 3.1, draw)
-
-
-def _tick(results: Results, time: int) -> str:
-    count = queries_at(results, time)
-    return f"{time}\n({'?' if math.isnan(count) else int(count)})"
 
 
 def scale_by_time(results: Results, metric: str, times: Sequence[int], arms: Iterable[str]) -> Scale:

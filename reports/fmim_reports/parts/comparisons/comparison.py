@@ -227,36 +227,33 @@ class Comparison(Difference):
 @once
 def comparisons(results: Results) -> tuple[Comparison, ...]:
     """Return every comparison of the study, in the order in which it declared them, corrected for their number."""
-    arms = {arm.name: TestedArm(results, arm) for arm in arm_summaries(results)}
-    return corrected([_comparison(results, arms[a], arms[b]) for a, b in results.comparisons])
-
-
-def _comparison(results: Results, a: TestedArm, b: TestedArm) -> Comparison:
-    paired, crossed = a.minus(b)
-    return Comparison(
-        metric=results.metric,
-        margin=results.equivalence_margin,
-        value=paired.difference if paired.n else None,
-        seeds=paired.uncertainty,
-        crossed=crossed,
-        tested=a.same_task(b),
-        a=a.arm,
-        b=b.arm,
-        paired=paired,
-        chance=a.chance,
-        seconds=device_ratio(results, b.arm.name, a.arm.name) if results.searched else None,
-    )
+    arms, found = {arm.name: TestedArm(results, arm) for arm in arm_summaries(results)}, []
+    for name, other in results.comparisons:
+        a, b = arms[name], arms[other]
+        paired, crossed = a.minus(b)
+        one = Comparison(
+            metric=results.metric,
+            margin=results.equivalence_margin,
+            value=paired.difference if paired.n else None,
+            seeds=paired.uncertainty,
+            crossed=crossed,
+            tested=a.same_task(b),
+            a=a.arm,
+            b=b.arm,
+            paired=paired,
+            chance=a.chance,
+            seconds=device_ratio(results, other, name) if results.searched else None,
+        )
+        found.append(one)
+    return corrected(found)
 
 
 def device_ratio(results: Results, a: str, b: str) -> Bounded:
     """Return the search device-seconds of arm a over those of b, by fold; no interval where folds differ by design."""
     found = cost_ratio(_seconds_by_fold(results, a), _seconds_by_fold(results, b))
-    screening = [sign for sign, name in (("a", a), ("b", b)) if results.arm(name).searcher_facts.screens]
-    if not screening:
-        return found
-    which = " and ".join(screening)
+    which = " and ".join(sign for sign, name in (("a", a), ("b", b)) if results.arm(name).searcher_facts.screens)
     why = f"the first fold of {which} screens its configurations, so folds differ by design: no interval"
-    return replace(found, low=None, high=None, note=why)
+    return replace(found, low=None, high=None, note=why) if which else found
 
 
 def _seconds_by_fold(results: Results, arm: str) -> dict[int, float]:
@@ -272,9 +269,8 @@ def different_tasks_note(found: Sequence[Comparison]) -> str:
     others = [
         f"“{one.names[0]}” (chance {one.metric.label} {in_percent(one.chance)} %)" for one in found if not one.tested
     ]
-    if not others:
-        return ""
-    return (
-        f"{', '.join(others)}: scored on another task than the arm it is compared with, since a random ranking scores "
-        "differently. The difference is not an effect of training and is not tested."
+    why = (
+        "scored on another task than the arm it is compared with, since a random ranking scores differently. The "
+        "difference is not an effect of training and is not tested."
     )
+    return f"{', '.join(others)}: {why}" if others else ""

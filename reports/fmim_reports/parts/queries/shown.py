@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import multimode
 
 import numpy as np
 import pandas as pd
@@ -73,8 +74,7 @@ def best_arm(results: Results) -> str | None:
 
 def worst_of_best_arm(results: Results) -> list[ShownQuery]:
     """Return the queries that the best arm ranks worst: those of lowest mean AP over its seeds that any seed missed."""
-    best = best_arm(results)
-    return [] if best is None else _worst(results, [best], ["ap"])
+    return _worst(results, [best] if (best := best_arm(results)) is not None else [], ["ap"])
 
 
 def worst_of_all(results: Results) -> list[ShownQuery]:
@@ -103,16 +103,11 @@ def _worst(results: Results, arms: list[str], by: list[str]) -> list[ShownQuery]
 def _over_replicates(asked: pd.Series, found: Sequence[pd.Series], unit: str) -> ShownQuery:
     """Return one query over replicates, with the images that most of them found, of those that missed if any did."""
     missed = [one for one in found if one["rank"] > 1]
-    truth, top = (_most_frequent([one[name] for one in missed or found]) for name in ("truth_row", "top_row"))
+    # Of images found equally often, the one of the lowest row.
+    truth, top = (int(min(multimode(one[name] for one in missed or found))) for name in ("truth_row", "top_row"))
     rank = float(np.median([one["rank"] for one in found]))
     time = None if pd.isna(asked[unit]) else int(asked[unit])
     return ShownQuery(asked["query"], time, int(asked["query_row"]), truth, top, rank, len(missed), len(found))
-
-
-def _most_frequent(rows: Sequence[float]) -> int:
-    """Return the lowest of the most frequent ones."""
-    values, counts = np.unique(np.asarray(rows, dtype=np.int64), return_counts=True)
-    return int(values[counts.argmax()])
 
 
 def shown_rows(results: Results) -> set[int]:
