@@ -66,7 +66,7 @@ class StudyResults:
     def verdict(self) -> str:
         """The answer of the report in sentences: what was found on which data, and what that does not show."""
         verdict = contents_of(self.results).verdict(self.results)
-        findings, cautions = (_listed(sentences) for sentences in (verdict.findings, verdict.cautions))
+        findings, cautions = ([f"- {said}" for said in found] for found in (verdict.findings, verdict.cautions))
         return "\n".join([verdict.lead, *findings, "What this does and does not show:", *cautions])
 
     @cached_property
@@ -198,10 +198,6 @@ class StudyResults:
     def _repr_html_(self) -> str:
         rows = (f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in self._facts.items())
         return f"<strong>{html.escape(self.study.title)}</strong><table>{''.join(rows)}</table>"
-
-
-def _listed(sentences: Iterable[str]) -> list[str]:
-    return [f"- {sentence}" for sentence in sentences]
 
 
 def _known(name: str, names: Iterable[str], what: str, more: str = "") -> None:

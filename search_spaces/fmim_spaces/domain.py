@@ -25,16 +25,14 @@ def as_meant(value: Any) -> Any:
     """
     if isinstance(value, bool):
         raise ValueError(f"{value} is neither a number nor a word: put a word in quotes, or give the number")
-    return _number(value) if isinstance(value, str) and _NUMBER.fullmatch(value.strip()) else value
-
-
-def _number(text: str) -> float | int | str:
+    if not isinstance(value, str) or not _NUMBER.fullmatch(value.strip()):
+        return value
     with suppress(ValueError):  # a point or an exponent, or thousands of digits
-        return int(text)
-    number = float(text)
+        return int(value)
+    number = float(value)
     if not math.isfinite(number):
-        return text
-    return int(number) if number.is_integer() and "." not in text else number
+        return value
+    return int(number) if number.is_integer() and "." not in value else number
 
 
 Value = Annotated[float | int | str, BeforeValidator(as_meant)]

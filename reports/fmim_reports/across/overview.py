@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from functools import cached_property
 from pathlib import Path
 
-from fmim_core.records import Execution, ReportSummary, StudyFile, study_path, summary_path
+from fmim_core.records import ReportSummary, StudyFile, study_path, summary_path
 from fmim_reports.page.files import filled
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.formats import duration
@@ -53,79 +52,28 @@ class State(Enum):
         return self not in (State.COMPLETE, State.RUNNING)
 
 
-_AT_THE_END = {0: State.COMPLETE, 1: State.FAILED}
-"""By the exit code of a study's last start; any other, or none, is of one that did not come to its end."""
-
-
 @dataclass(frozen=True)
 class StudyOverview:
     """One study as its folder has it.
 
     Args:
-        records: trials that are over, one way or the other.
+        title: of the study; the name of its folder where it cannot be read, for the reason that `trouble` says.
         has_report: there is a page to look at.
-        study: None where it cannot be read, for the reason that `trouble` says.
-        running: its last start has not ended, and its process lives.
+        facts: what is said of it in numbers and names, as far as it is known.
+        date: when it last ended, or began if it has not ended since; None where nothing says so.
         summary: of its report; None where there is none that can be read.
+        up_to_date: the report was built after the study's last start.
     """
 
     folder: str
-    records: int
+    title: str
+    state: State
     has_report: bool
-    study: StudyFile | None = None
-    running: bool = False
+    facts: Sequence[tuple[str, str]]
+    date: datetime | None = None
     summary: ReportSummary | None = None
+    up_to_date: bool = False
     trouble: str = ""
-
-    @property
-    def last(self) -> Execution | None:
-        """Return the study's last start; None before the first."""
-        return self.study.executions[-1] if self.study and self.study.executions else None
-
-    @property
-    def state(self) -> State:
-        """Say how it stands; one that neither runs nor has ended was killed."""
-        if self.study is None:
-            return State.DAMAGED
-        if self.running:
-            return State.RUNNING
-        code = self.last.exit_code if self.last else None
-        return State.INTERRUPTED if code is None else _AT_THE_END.get(code, State.INTERRUPTED)
-
-    @cached_property
-    def date(self) -> datetime | None:
-        """Return when it last ended, or began if it has not ended since; None where nothing says so."""
-        return None if self.last is None else datetime.fromisoformat(self.last.ended_at or self.last.started_at)
-
-    @property
-    def title(self) -> str:
-        """Return the study's title; the name of its folder where it cannot be read."""
-        return self.study.title if self.study else self.folder
-
-    @property
-    def facts(self) -> list[tuple[str, str]]:
-        """Return what is said of it in numbers and names, as far as it is known."""
-        study, summary, date = self.study, self.summary, self.date
-        if study is None:
-            return [("Records", str(self.records))]
-        # at most so many where no report says how many searches have stopped
-        planned = f"at most {study.plan.search_trials + study.plan.replicate_trials + study.plan.reference_trials}"
-        if summary and self.up_to_date:
-            planned = str(summary.planned)
-        found = [
-            ("Last ended" if self.last and self.last.ended_at else "Started", date and f"{date:%Y-%m-%d %H:%M} UTC"),
-            ("Study", f"{study.study}, preset {study.preset}, seed {study.seed}"),
-            ("Data", study.data.phrase),
-            ("Trials", f"{self.records} of {planned}"),
-            ("Device time", summary and duration(summary.device_seconds)),
-        ]
-        return [(name, text) for name, text in found if text]
-
-    @property
-    def up_to_date(self) -> bool:
-        """Say if the report was built after the study's last start."""
-        study, summary = self.study, self.summary
-        return bool(study and summary and summary.study_id == study.id and summary.executions == len(study.executions))
 
 
 def read_overview(folder: Path, in_use: Callable[[Path], bool]) -> list[StudyOverview]:
@@ -140,17 +88,35 @@ def read_overview(folder: Path, in_use: Callable[[Path], bool]) -> list[StudyOve
 
 def _read(out: Path, in_use: Callable[[Path], bool]) -> StudyOverview:
     names = os.listdir(out / "records") if (out / "records").is_dir() else []
-    count, has_report = sum(name.endswith(".json") for name in names), (out / "report" / "index.html").is_file()
+    records, has_report = sum(name.endswith(".json") for name in names), (out / "report" / "index.html").is_file()
     try:
         study = StudyFile.read(study_path(out), "study.json")
     except (ValueError, OSError) as error:
-        return StudyOverview(out.name, count, has_report, trouble=str(error))
-    running = any(one.ended_at is None for one in study.executions[-1:]) and in_use(out)
+        facts = [("Records", str(records))]
+        return StudyOverview(out.name, out.name, State.DAMAGED, has_report, facts, trouble=str(error))
     try:
         summary = ReportSummary.read(summary_path(out)) if summary_path(out).is_file() else None
     except ValueError:
         summary = None  # the next report writes it anew
-    return StudyOverview(out.name, count, has_report, study, running, summary)
+    up_to_date = bool(summary and (summary.study_id, summary.executions) == (study.id, len(study.executions)))
+    last = study.executions[-1] if study.executions else None
+    code = last.exit_code if last else None
+    # one that neither runs nor has come to its end was killed
+    running = last is not None and last.ended_at is None and in_use(out)
+    ends: dict[int | None, State] = {0: State.COMPLETE, 1: State.FAILED}
+    state = State.RUNNING if running else ends.get(code, State.INTERRUPTED)
+    date = datetime.fromisoformat(last.ended_at or last.started_at) if last else None
+    # at most so many where no report says how many searches have stopped
+    planned = f"at most {study.plan.search_trials + study.plan.replicate_trials + study.plan.reference_trials}"
+    found = [
+        ("Last ended" if last and last.ended_at else "Started", date and f"{date:%Y-%m-%d %H:%M} UTC"),
+        ("Study", f"{study.study}, preset {study.preset}, seed {study.seed}"),
+        ("Data", study.data.phrase),
+        ("Trials", f"{records} of {summary.planned if summary and up_to_date else planned}"),
+        ("Device time", summary and duration(summary.device_seconds)),
+    ]
+    facts = [(name, text) for name, text in found if text]
+    return StudyOverview(out.name, study.title, state, has_report, facts, date, summary, up_to_date)
 
 
 def overview_page(title: str, studies: Sequence[StudyOverview], written: datetime) -> str:

@@ -74,7 +74,15 @@ def forest_plot(results: Results) -> Plot:
     if not drawn:
         raise NothingToDraw("no seed is completed by both the baseline and another arm yet")
     groups = [group for same in (True, False) if (group := [c for c in drawn if c.tested is same])]
-    scales = [_scale(group) for group in groups]
+    scales = []
+    for group in groups:  # each holds 0, the baseline, and every interval but those far off
+        found = scale_of(
+            {
+                one.a.name: Extent.with_interval(one.paired.difference, one.uncertainty.low, one.uncertainty.high)
+                for one in group
+            }
+        )
+        scales.append(replace(found, low=min(found.low, 0.0), high=max(found.high, 0.0)))
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(len(groups), 1, squeeze=False, height_ratios=[len(g) + 0.3 for g in groups])[:, 0]
@@ -99,17 +107,6 @@ def forest_plot(results: Results) -> Plot:
     alt = "; ".join(f"{one.a.search} {interval_text(one)}" for one in drawn)
     height = 0.9 + 0.36 * len(drawn) + 0.25 * (len(groups) - 1)
     return Plot("forest", "What each setting changes", caption(results, text), alt, height, draw)
-
-
-def _scale(group: Sequence[Comparison]) -> Scale:
-    """Return the horizontal axis of a panel: it holds 0, the baseline, and every interval but those far off."""
-    found = scale_of(
-        {
-            one.a.name: Extent.with_interval(one.paired.difference, one.uncertainty.low, one.uncertainty.high)
-            for one in group
-        }
-    )
-    return replace(found, low=min(found.low, 0.0), high=max(found.high, 0.0))
 
 
 def _forest(axes: Axes, group: Sequence[Comparison], scale: Scale) -> None:
