@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -72,25 +71,17 @@ def cell_class(cell: Cell, column: Column) -> str:
     return "num" if column.numeric else "whole" if len(cell.text) <= _WHOLE else ""
 
 
-@dataclass(frozen=True)
-class Print:
-    """The print of a table on A4: across a page that lies on its side if it is `wide`; `size` of its text in points.
+def print_of(table: Table) -> dict[str, float]:
+    """Return how a table is printed on A4, by the characters that its columns need at least.
 
-    Where even small text is too wide, words are `broken`, so that nothing is cut.
+    `wide`: across a page that lies on its side; `size`: of its text in points; `broken`: even small text is too wide,
+    so that words are broken and nothing is cut.
     """
-
-    wide: bool
-    size: float
-    broken: bool
-
-
-def print_of(table: Table) -> Print:
-    """Return how a table is printed, by the characters that its columns need at least."""
     rows = [row.cells for group in table.row_groups for row in group]
     needed = sum(_characters(column, [row[at].text for row in rows]) for at, column in enumerate(table.columns))
     wide = needed > _UPRIGHT
     size = _POINTS * min(1.0, (_ACROSS if wide else _UPRIGHT) / max(needed, 1))
-    return Print(wide, max(round(size, 1), _SMALLEST), size < _SMALLEST)
+    return {"wide": wide, "size": max(round(size, 1), _SMALLEST), "broken": size < _SMALLEST}
 
 
 def _characters(column: Column, cells: list[str]) -> int:
