@@ -40,6 +40,13 @@ def training(bank: Bank, changes: dict[str, Any], device: str = "cpu") -> Traini
     return Training(config, bank.development(), None, SEED, torch.device(device))
 
 
+def run_all(run: Training) -> Training:
+    """Run all epochs that are left."""
+    while not run.done:
+        run.run_epoch()
+    return run
+
+
 class Tape(TorchDispatchMode):
     """Records every operation, those of autograd too. What the host computes is part of no operation: it is frozen."""
 

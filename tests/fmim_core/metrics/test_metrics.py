@@ -91,12 +91,7 @@ def test_identities_with_many_images_are_sorted_instead_of_compared(
 def test_hand_computed_example() -> None:
     result = retrieval(*ranked([1, 0, 1, 0, 0, 1]))
     means = {"mAP": (1 + 2 / 3 + 3 / 6) / 3, "mAP_at_R": (1 + 2 / 3) / 3, "chance_mAP": (2.45 + 2 / 5 * 3.55) / 6}
-    hits = {
-        "CMC_1": 1.0,
-        "CMC_5": 1.0,
-        "CMC_10": 1.0,
-        "CMC_1_all_shots": 1 / 3,
-    }  # of 6 images
+    hits = {"CMC_1": 1.0, "CMC_5": 1.0, "CMC_10": 1.0, "CMC_1_all_shots": 1 / 3}  # of 6 images
     counts = {"queries": 1.0, "queries_without_match": 0.0, "gallery": 6.0}
     assert result == pytest.approx(means | hits | counts, abs=1e-15)
     late = retrieval(*ranked([0, 1, 0, 0, 0, 0]))

@@ -16,27 +16,20 @@ from fmim_core.data.bank import device as fmim_device
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.bank.device import DeviceImages
 from fmim_core.data.splits import subject_folds
-from fmim_core.records import EpochRow
 from fmim_core.training.device import Captured
 from fmim_core.training.trainer import Training
 from fmim_core.trial.checkpoint import read_checkpoint, write_checkpoint
 from tests.conftest import tiny_config
-from tests.support.trainings import CASES, SEED, training
+from tests.support.trainings import CASES, SEED, run_all, training
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
 cases = pytest.mark.parametrize("changes", CASES.values(), ids=CASES.keys())
 BUSY = 4096  # side of a matrix whose product keeps the GPU busy while the next batch comes
 
 
-def run_all(run: Training) -> list[EpochRow]:
-    while not run.done:
-        run.run_epoch()
-    return run.history
-
-
-def assert_same_course(rows: list[EpochRow], others: list[EpochRow], tolerance: float) -> None:
+def assert_same_course(run: Training, other_run: Training, tolerance: float) -> None:
     """Sums on a GPU come in any order, so that two runs of the same code differ in their last bits."""
-    for row, other in zip(rows, others, strict=True):
+    for row, other in zip(run.history, other_run.history, strict=True):
         for name in ("loss", "epsilon", "delta_mean", "phi_an_mean"):
             assert getattr(other, name) == pytest.approx(
                 getattr(row, name), rel=tolerance, abs=tolerance, nan_ok=True

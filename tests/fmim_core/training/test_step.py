@@ -33,7 +33,7 @@ from fmim_core.triplets.statistics import EpochStatistics, StatisticsCollector
 from tests.conftest import tiny_config
 from tests.support.documents import comparable
 from tests.support.mini_study import MINI, MINI_STUDY, first_search_trials, mini_plan, options_in, run_here
-from tests.support.trainings import CASES, SEED, Taped, training
+from tests.support.trainings import CASES, SEED, Taped, run_all, training
 
 CPU = torch.device("cpu")
 cases = pytest.mark.parametrize("changes", CASES.values(), ids=CASES.keys())
@@ -83,11 +83,8 @@ def by_hand(config: TrainConfig, bank: Bank) -> list[tuple[float, float, float, 
 
 
 def rows_of(run: Training) -> list[tuple[float, ...]]:
-    while not run.done:
-        run.run_epoch()
-    return [
-        tuple(getattr(row, name) for name in ("loss", "epsilon", "delta_mean", "phi_an_mean")) for row in run.history
-    ]
+    names = ("loss", "epsilon", "delta_mean", "phi_an_mean")
+    return [tuple(getattr(row, name) for name in names) for row in run_all(run).history]
 
 
 @cases

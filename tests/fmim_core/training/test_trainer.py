@@ -23,6 +23,7 @@ from fmim_core.training.trainer import Training, train
 from fmim_core.trial.checkpoint import read_checkpoint, write_checkpoint
 from fmim_core.triplets.statistics import EpochStatistics
 from tests.conftest import tiny_config
+from tests.support.trainings import run_all
 
 CPU = torch.device("cpu")
 
@@ -35,12 +36,6 @@ def same_rows(a: list[EpochRow], b: list[EpochRow]) -> bool:
 def all_of(bank: Bank, **changes: Any) -> Training:
     """A training on all development images, before its first epoch."""
     return Training(tiny_config(**changes), bank.development(), None, 0, CPU)
-
-
-def run_all(training: Training) -> Training:
-    while not training.done:
-        training.run_epoch()
-    return training
 
 
 def test_train_alone_gives_rows_metrics_and_a_model_and_leaves_the_global_generator(tiny_bank: Bank) -> None:
@@ -70,33 +65,6 @@ def test_given_initial_margins_hold_through_the_first_epoch(
     row = train(tiny_config(margins=kind | {"initial": initial}, epochs=1), tiny_bank).history[0]
     assert (row.epsilon, row.beta) == (epsilon, 0.0)
     assert (row.empty_batches == row.batches) == (initial == "paper")
-
-
-@pytest.mark.parametrize("kind", ["mean", "median", "Q1", "Q2"])
-def test_measured_initial_margins_are_those_of_the_first_epochs_batches_before_learning(
-    tiny_bank: Bank, kind: str
-) -> None:
-    """With a learning rate of next to nothing the first epoch sees what the pass before it saw."""
-    margins = {"kind": "automargin", "k_delta": 2, "k_an": 2, "statistic": kind}
-    if kind.startswith("Q"):
-        margins = {"kind": "quartile", "quartile": int(kind[1])}
-    still = {"learning_rate": 1e-30, "weight_decay": 0.0, "epochs": 2}
-    first, second = train(tiny_config(margins=margins, **still), tiny_bank).history
-    paper = train(tiny_config(margins=margins | {"initial": "paper"}, **still), tiny_bank).history
-    assert (first.epsilon, first.beta) == (paper[1].epsilon, paper[1].beta)
-    assert first.delta_mean == paper[0].delta_mean
-    assert first.beta > 0.0
-    assert (second.epsilon, second.beta) == (first.epsilon, first.beta)
-
-
-def test_measuring_the_initial_margins_changes_nothing_else(tiny_bank: Bank) -> None:
-    training, images = all_of(tiny_bank), tiny_bank.development()
-    before = {name: value.clone() for name, value in training.model.state_dict().items()}
-    stored = torch.from_numpy(images.images[images.rows[: len(training._step.index.labels)]])
-    training._step.measure_first([(stored, training._step.index.labels)])
-    assert training._step.schedule.margins.beta > 0.0
-    for name, value in training.model.state_dict().items():
-        assert torch.equal(value, before[name]), name
 
 
 class Cosine(MarginConfig):

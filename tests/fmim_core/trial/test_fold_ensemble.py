@@ -20,6 +20,7 @@ from fmim_core.trial.trial import RunSettings, Trial, training_of
 from tests.oracles import ensembles as oracle
 from tests.support.documents import comparable
 from tests.support.mini_study import ensemble_plan, first_replicates, mini_plan
+from tests.support.trainings import run_all
 
 CPU = torch.device("cpu")
 EPOCHS = 2
@@ -36,9 +37,7 @@ def plain_trainings(spec: TrialSpec, bank: Bank) -> list[Training]:
     found = []
     for fold in subject_folds(bank.development(), spec.folds, derive_seed(spec.study_seed, "folds")):
         seed = derive_seed(spec.seed, "fold", fold.number)
-        training = Training(spec.train, fold.train, fold.validation, seed, CPU)
-        while not training.done:
-            training.run_epoch()
+        training = run_all(Training(spec.train, fold.train, fold.validation, seed, CPU))
         training.finish()
         found.append(training)
     return found
