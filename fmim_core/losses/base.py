@@ -15,18 +15,13 @@ from fmim_core.triplets.similarities import Similarities, TripletIndex
 
 
 class LossOutput(NamedTuple):
-    """A loss of a batch. Losses that know no triplets give not-a-number for them (`no_triplets`).
+    """A loss of a batch. Losses that know no triplets give not-a-number for them.
 
     value: the loss (scalar, with gradient). active: triplets with a non-zero term (scalar); 0 in an empty batch.
     """
 
     value: Tensor
     active: Tensor
-
-
-def no_triplets(value: Tensor) -> LossOutput:
-    """Return the output of a loss that knows no triplets."""
-    return LossOutput(value, torch.full((), math.nan, device=value.device))
 
 
 def mean_over_triplets(terms: Tensor, index: TripletIndex) -> Tensor:
@@ -54,7 +49,8 @@ class LibraryLoss(LossModule):
 
     def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
         weights = next(self.loss.parameters(), batch.embeddings)
-        return no_triplets(self.loss(batch.embeddings.to(weights.dtype), batch.classes))
+        value = self.loss(batch.embeddings.to(weights.dtype), batch.classes)
+        return LossOutput(value, torch.full((), math.nan, device=value.device))
 
 
 class Loss(KindConfig):
