@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from statistics import mean, variance
 
 import numpy as np
@@ -14,17 +13,16 @@ from statsmodels.stats.multitest import multipletests
 
 from fmim_reports.stats import (
     Uncertainty,
-    Variances,
     equivalence,
     holm,
     paired_difference,
-    power_of,
     superiority,
     unpaired_difference,
 )
 from fmim_reports.stats.differences import hedges_correction
 from fmim_reports.writing.formats import p_text
 
+pytestmark = pytest.mark.filterwarnings("error")
 MOVIES = ([9, 7, 8, 9, 8, 9, 9, 10, 9, 9], [9, 6, 7, 8, 7, 9, 8, 8, 8, 7])
 SIZES = (3, 5, 10)
 OWN = 0.03
@@ -163,14 +161,6 @@ def test_the_unpaired_interval_is_welchs_by_hand() -> None:
     assert found.uncertainty.p(difference) == pytest.approx(2 * float(stats.t.sf(difference / se, df)))
 
 
-def test_the_unpaired_interval_covers_where_spreads_and_numbers_differ() -> None:
-    rng, covered = np.random.default_rng(0), 0
-    for _ in range(1000):
-        found = unpaired_difference(rng.normal(0, 0.01, 10), rng.normal(0.02, 0.03, 5)).uncertainty
-        covered += (found.low or 0) <= -0.02 <= (found.high or 0)
-    assert 0.93 <= covered / 1000 <= 0.97
-
-
 @pytest.mark.parametrize(
     ("a", "b", "note"),
     [
@@ -197,17 +187,6 @@ def test_superiority_counts_pairs_and_ties_half() -> None:
     assert superiority({}, {}).note.startswith("no pair that both completed")
     assert superiority([math.nan, 1.0], [0.0, 0.0]).note == "1 of 2 differences are not a number"
     assert [superiority([0.5, 0.6], [0.5, 0.6]).value, superiority([0.9], [0.8]).value] == [0.5, 1.0]
-
-
-def test_nothing_of_this_warns() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for a in ([0.5], [0.5, 0.5], [0.5, math.nan], [0.5, math.inf], [0.5, 0.6, 0.9]):
-            b = [0.4] * len(a)
-            superiority(a, b)
-            found = paired_difference(a, b)
-            if found.sd is not None and found.sd > 0:
-                power_of(Variances(found.sd**2), found.n, 0.01)
 
 
 def test_holm_agrees_with_statsmodels_also_with_ties() -> None:

@@ -20,6 +20,8 @@ from fmim_reports.stats import (
 )
 from fmim_reports.stats.crossed import MeanSquares
 
+pytestmark = pytest.mark.filterwarnings("error")
+
 
 def power(variances: Variances, seeds: int, margin: float) -> Power:
     found = power_of(variances, seeds, margin)

@@ -1,22 +1,74 @@
-"""The scale of an axis is that of the arms that matter; none of the others is left out without a word."""
+"""Lines of means and the scale of an axis: what is not a number is a gap, and no arm is left out without a word."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from pathlib import Path
 
+import matplotlib
+import numpy as np
+import pandas as pd
 import pytest
+from matplotlib import font_manager
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fmim_reports.drawing.axes import RULE, Extent, Mark, scale_of, scale_x, scale_y
+from fmim_reports.drawing.lines import draw_hollow, draw_line, mean_points
+from fmim_reports.drawing.plotting import FONT, Plot, drawn, render
 from fmim_reports.parts.costs import cost_plot
 from fmim_reports.parts.years import year_plot
 from fmim_reports.reading.results import read_results
+from fmim_reports.stats import mean_se
 from tests.support.factories import SPACES, make_out
 from tests.support.file_contents import edit, metrics_of
-from tests.support.reports import cut_off, lines, panels, touching
+from tests.support.reports import bands, cut_off, intervals, lines, panels, touching
 
 LOOK = {"color": "#0072B2", "marker": "o"}
+VALUES = {1: {0: 0.31, 1: 0.42, 2: 0.36, 3: 0.4}, 2: {0: 0.5, 1: 0.7}, 4: {2: 0.6}}
+
+
+@pytest.fixture
+def axes() -> Axes:
+    return Figure().subplots()
+
+
+@pytest.mark.parametrize("bars", [False, True])
+def test_a_line_is_the_mean_and_se_of_the_statistics(axes: Axes, bars: bool) -> None:
+    draw_line(axes, mean_points(VALUES, scale=100), bars=bars, label="arm", **LOOK)
+    found = {x: mean_se(values) for x, values in VALUES.items()}
+    assert lines(axes) == {"arm": pytest.approx({float(x): 100 * stat.mean for x, stat in found.items()}, rel=1e-12)}
+    (ends,) = intervals(axes) if bars else bands(axes)
+    assert set(ends) == {1.0, 2.0}  # n = 1 has no SE
+    for x, end in ends.items():
+        stat = found[int(x)]
+        assert stat.se is not None
+        assert end == pytest.approx((100 * (stat.mean - stat.se), 100 * (stat.mean + stat.se)), rel=1e-12)
+    assert {axes.lines[0].get_color(), axes.lines[0].get_markeredgecolor()} == {LOOK["color"]}
+
+
+def test_a_mean_with_a_value_that_is_not_a_number_is_a_gap_and_so_is_one_of_no_value(axes: Axes) -> None:
+    values = {3: {0: 0.3}, 1: {0: 0.1}, 2: {0: 0.2, 1: math.nan}, 4: {0: 0.4}, 5: {}, 6: {0: 0.6}}
+    draw_line(axes, mean_points(values), label="arm", **LOOK)
+    x, y = axes.lines[0].get_data()
+    assert np.asarray(x).tolist() == [1, 2, 3, 4, 5, 6]
+    assert np.isnan(np.asarray(y, dtype=float)).tolist() == [False, True, False, False, True, False]
+
+
+def test_a_line_without_any_value_stands_in_the_legend(axes: Axes) -> None:
+    draw_line(axes, mean_points({1: {0: math.nan}, 2: {}}), label="nothing", **LOOK)
+    draw_line(axes, mean_points({math.nan: {0: 0.5}}), label="nowhere", **LOOK)
+    assert lines(axes) == {"nothing": {}, "nowhere": {}}
+    assert axes.get_legend_handles_labels()[1] == ["nothing", "nowhere"]
+
+
+def test_values_with_a_given_band_and_hollow_markers(axes: Axes) -> None:
+    frame = pd.DataFrame({"x": [1, 2, 3, 4, 5], "y": [1.0, 2.0, math.nan, 4.0, 4.5]})
+    draw_line(axes, frame.assign(low=frame["y"] - 0.25, high=frame["y"] + 0.5), label="line", **LOOK)
+    assert bands(axes) == [{1: (0.75, 1.5), 2: (1.75, 2.5), 4: (3.75, 4.5), 5: (4.25, 5.0)}]
+    draw_hollow(axes, frame, [4], **LOOK)
+    assert [list(line.get_xdata()) for line in axes.lines if line.get_markerfacecolor() == "#fdfdfd"] == [[4]]
 
 
 def extents(values: list[float]) -> dict[str, Extent]:
@@ -88,3 +140,27 @@ def test_a_collapsed_arm_is_at_the_edge_of_the_figures_and_few_queries_are_hollo
     by_trials, _ = panels(cost_plot(results))
     assert by_trials.get_ylim()[0] > 20
     assert [text.get_text() for text in by_trials.texts] == ["↓ 1.5"]
+
+
+NAME = "膝关节"
+
+
+def test_letters_come_from_a_font_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    families: list[list[str]] = []
+    plot = Plot("p", "", "", "", 2, lambda figure: families.append(matplotlib.rcParams["font.family"]))
+    monkeypatch.setattr(font_manager, "get_font_names", lambda: ["Arial", "Malgun Gothic", "Noto Sans CJK SC"])
+    drawn(plot, "data")
+    assert families == [[FONT, "Noto Sans CJK SC", "Malgun Gothic"]]
+
+
+def test_letters_that_no_font_has_are_not_told(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def titled(figure: Figure) -> None:
+        figure.add_subplot().set_title(f"{NAME} mAP")
+
+    monkeypatch.setattr("fmim_reports.drawing.plotting.FURTHER_FONTS", ())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert b"<svg" in render(Plot("knees", "Knees", "Knees.", "Knees.", 2, titled), NAME).svg
+    assert caplog.messages == []
