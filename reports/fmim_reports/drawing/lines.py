@@ -1,7 +1,8 @@
 """Lines of figures: a style for each arm, means over replicates with ± SE, references, panels and legends.
 
 Means and SE are those of the tables (`mean_se`). A mean over a value that is not a number is not a number itself, so a
-line has a gap there."""
+line has a gap there.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def arm_styles(results: Results) -> dict[str, ArmStyle]:
     face of their markers says the group; otherwise every arm has a style of its own.
     """
     arms = arm_summaries(results)
-    groups = _groups(arms)
+    groups = list(dict.fromkeys(arm.group for arm in arms))
     alike = len(groups) <= _MAX_PANELS and len({(arm.group, arm.short_label) for arm in arms}) == len(arms)
     labels = {arm.name: arm.short_label if alike else arm.label for arm in arms}
     order = list(dict.fromkeys(labels.values() if alike else labels))
@@ -61,16 +62,12 @@ def arm_styles(results: Results) -> dict[str, ArmStyle]:
     }
 
 
-def _groups(arms: Sequence[ArmSummary]) -> list[str]:
-    return list(dict.fromkeys(arm.group for arm in arms))
-
-
 def panels(arms: Sequence[ArmSummary]) -> dict[str, list[ArmSummary]]:
     """Return the arms of each panel by its title: one panel per group, or one without title where groups are many."""
-    groups = _groups(arms)
-    if len(groups) > _MAX_PANELS:
-        return {"": list(arms)}
-    return {group: [arm for arm in arms if arm.group == group] for group in groups}
+    found: dict[str, list[ArmSummary]] = {}
+    for arm in arms:
+        found.setdefault(arm.group, []).append(arm)
+    return found if len(found) <= _MAX_PANELS else {"": list(arms)}
 
 
 def aside(position: int, of: int, share: float) -> float:
@@ -109,7 +106,10 @@ def _legend(figure: Figure, handles: Mapping[str, Any], **spaces: float) -> None
 
 def _columns(labels: Sequence[str]) -> int:
     """Return how many columns of these labels fit side by side at column width."""
-    widths = [_HANDLE + _width(label) for label in labels]
+    font, widths = FontProperties(size=_LEGEND_POINTS), []
+    for text in map(to_figure, labels):  # a sign or formula as drawn
+        width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath="$" in text)
+        widths.append(_HANDLE + float(width))
     for columns in range(min(_MOST_COLUMNS, len(labels)), 1, -1):
         longest = [max(found) for found in np.array_split(widths, columns)]  # as matplotlib fills a legend
         if sum(longest) + _BETWEEN * (columns - 1) <= _ROOM:
@@ -117,25 +117,14 @@ def _columns(labels: Sequence[str]) -> int:
     return 1
 
 
-def _width(label: str) -> float:
-    """Return the points that a label takes, of a sign or formula as drawn."""
-    text, font = to_figure(label), FontProperties(size=_LEGEND_POINTS)
-    width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath="$" in text)
-    return float(width)
-
-
-ByReplicate = Mapping[int, Mapping[Any, float]] | Mapping[float, Mapping[Any, float]]
-_POINTS = ["x", "y", "low", "high"]
-
-
-def mean_points(values: ByReplicate, scale: float = 1) -> pd.DataFrame:
+def mean_points(values: Mapping[Any, Mapping[Any, float]], scale: float = 1) -> pd.DataFrame:
     """Return a row (x, y, low, high) per x → replicate → value: the mean of scale × value, and its ends ± SE.
 
     y is not a number where a value is not one, and where there is none; one value has no ends.
     """
-    found = [(x, mean_se([scale * value for value in values[x].values()])) for x in sorted(values)]  # type: ignore
+    found = [(x, mean_se([scale * value for value in values[x].values()])) for x in sorted(values)]
     rows = [(x, stat.mean, math.nan if stat.se is None else stat.se) for x, stat in found if not math.isnan(x)]
-    return pd.DataFrame([(x, y, y - se, y + se) for x, y, se in rows], columns=_POINTS, dtype=float)
+    return pd.DataFrame([(x, y, y - se, y + se) for x, y, se in rows], columns=["x", "y", "low", "high"], dtype=float)
 
 
 def draw_line(
@@ -161,7 +150,7 @@ def draw_hollow(axes: Axes, points: pd.DataFrame, few: Collection[float], **styl
     axes.plot(chosen["x"], chosen["y"], **{**style, **face}, zorder=3)
 
 
-_REFERENCE_DASHES = ((0, (1, 1)), (0, (4, 1.5)), (0, (4, 1, 1, 1)), "-")
+_DASHES = ((0, (1, 1)), (0, (4, 1.5)), (0, (4, 1, 1, 1)), "-")
 LINES_NOTE = "Thin grey lines: references, which no training made."
 
 
@@ -175,6 +164,6 @@ def reference_lines(
             style: dict[str, Any] = {
                 "color": QUIET,
                 "linewidth": 0.8,
-                "linestyle": _REFERENCE_DASHES[number % len(_REFERENCE_DASHES)],
+                "linestyle": _DASHES[number % len(_DASHES)],
             }
             draw_line(axes, mean_points(values, scale=100), label=reference.label, **style)

@@ -34,12 +34,8 @@ _LOSS_NAMES = {
     "triplet": "Triplet",
     "adatriplet": "AdaTriplet",
 }
-_NAMED_BY_MARGINS = {"wat": "WAT"}  # the triplet loss with these margins has a name of its own
-_PARAMETER_NAMES = {"lam": "lambda"}
-# What Tables 1b and 1c call the losses, by their kind, and ways to set a margin, by the end of an arm's name.
-_METHODS = {"triplet": "Triplet", "adatriplet": "AdaTriplet"}
+# What Tables 1b and 1c call ways to set a margin, by the end of an arm's name.
 _SETTINGS = {"q1": "Q1", "q2": "Q2", "wat": "WAT", "grid": "Grid search", "automargin": "AutoMargin"}
-_SEARCH_NAMES = {"automargin": "automargin"}  # by kind of margins; everything else is the search "grid"
 
 
 @cache
@@ -59,12 +55,12 @@ def _rows(name: str, **values: Any) -> pd.DataFrame:
 
 def loss_name(arm: ArmEntry) -> str | None:
     """Return the paper's name of an arm's loss, by the kinds of its loss and margins; None if it has none."""
-    return _NAMED_BY_MARGINS.get(arm.margins_kind, _LOSS_NAMES.get(arm.loss_kind))
+    return "WAT" if arm.margins_kind == "wat" else _LOSS_NAMES.get(arm.loss_kind)
 
 
 def search_name(arm: ArmEntry) -> str:
     """Return the name that the paper's files have for how an arm's values are set: "grid" or "automargin"."""
-    return _SEARCH_NAMES.get(arm.margins_kind, "grid")
+    return "automargin" if arm.margins_kind == "automargin" else "grid"
 
 
 def footnotes(losses: Iterable[str | None], metrics: Iterable[str] = ()) -> list[str]:
@@ -84,7 +80,7 @@ def _ablation_value(method: str, setting: str, metric: str) -> float | None:
 
 def ablation_value(arm: ArmEntry, metric: str, time: int | None = None) -> float | None:
     """Return a value of Tables 1b and 1c in percent; None where the paper has none, as at a single time."""
-    method, setting = _METHODS.get(arm.loss_kind), _SETTINGS.get(arm.name.rpartition("_")[2])
+    method, setting = _LOSS_NAMES.get(arm.loss_kind), _SETTINGS.get(arm.name.rpartition("_")[2])
     if time is not None or method is None or setting is None or metric not in METRIC_NAMES:
         return None
     return _ablation_value(method, setting, METRIC_NAMES[metric])
@@ -123,7 +119,7 @@ def selected(arm: ArmEntry, names: Iterable[str], dataset: str) -> dict[str, flo
     """Return the values of named hyperparameters that the paper selected on "OAI" or "CXR" (Suppl. Table 1b)."""
     rows = _rows("hyperparameters", method=loss_name(arm), search=search_name(arm))
     values = dict(zip(rows["parameter"], rows[f"selected_{dataset.lower()}"], strict=True))
-    found = {name: values.get(_PARAMETER_NAMES.get(name, name)) for name in names}
+    found = {name: values.get("lambda" if name == "lam" else name) for name in names}
     return {name: float(value) for name, value in found.items() if value is not None}
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fmim_core.records import ArmEntry, EpochRow, ReferenceEntry
+from fmim_core.records import EpochRow, ReferenceEntry
 from fmim_reports.reading.cost import TotalCost, search_cost
 from fmim_reports.reading.results import PlannedTrial, Results, once
 from fmim_reports.stats import MeanSE, mean_se
@@ -134,22 +134,21 @@ def pooled_over_queries(results: Results, arm: str, configuration: Mapping[str, 
 @once
 def arm_summaries(results: Results) -> tuple[ArmSummary, ...]:
     """Return a summary per arm, in plan order."""
-    return tuple(_summary(results, arm) for arm in results.arms)
-
-
-def _summary(results: Results, arm: ArmEntry) -> ArmSummary:
-    name, chosen, metric = arm.name, results.selected(arm.name), results.metric.name
-    return ArmSummary(
-        name=name,
-        label=arm.label,
-        loss=arm.loss,
-        group=arm.group,
-        search=arm.search,
-        planned_n_s=arm.n_s,
-        configuration=chosen,
-        cost=search_cost(results, name),
-        validation=on_validation(results, name, chosen, metric),
-        test=on_test(results, name, metric),
+    metric = results.metric.name
+    return tuple(
+        ArmSummary(
+            name=arm.name,
+            label=arm.label,
+            loss=arm.loss,
+            group=arm.group,
+            search=arm.search,
+            planned_n_s=arm.n_s,
+            configuration=results.selected(arm.name),
+            cost=search_cost(results, arm.name),
+            validation=on_validation(results, arm.name, results.selected(arm.name), metric),
+            test=on_test(results, arm.name, metric),
+        )
+        for arm in results.arms
     )
 
 

@@ -132,9 +132,11 @@ def paired_difference(a: Values, b: Values, level: float = 0.95) -> PairedDiffer
     check_share("level", level)
     pairs = pair(a, b)
     n, mean, sd, found = pairs.n, pairs.mean, pairs.sd, pairs.trouble
-    unpaired_se = None if n < 2 else math.nan
-    if np.isfinite(pairs.d).all() and n > 1:
+    finite, unpaired_se, correlation = bool(np.isfinite(pairs.d).all()), None if n < 2 else math.nan, None
+    if finite and n > 1:
         unpaired_se = math.sqrt((pairs.a.var(ddof=1) + pairs.b.var(ddof=1)) / n)
+    if finite and n > 2 and not any(no_variance(values, values) for values in (pairs.a, pairs.b)):
+        correlation = float(np.corrcoef(pairs.a, pairs.b)[0, 1])
     none = PairedDifference(
         difference=mean,
         se=None if sd is None else sd / math.sqrt(n),
@@ -144,7 +146,7 @@ def paired_difference(a: Values, b: Values, level: float = 0.95) -> PairedDiffer
         p=None,
         level=level,
         sd=sd,
-        correlation=_correlation(pairs.a, pairs.b),
+        correlation=correlation,
         unpaired_se=unpaired_se,
         missing=pairs.missing,
         note=pairs.note(found),
@@ -156,13 +158,6 @@ def paired_difference(a: Values, b: Values, level: float = 0.95) -> PairedDiffer
     p = above_zero(sample.ttest_mean(0)[1])
     g = mean / sd * hedges_correction(n - 1) if n > 2 else None
     return replace(none, low=low, high=high, p=p, g=g, note=pairs.note(smallest_note(p)))
-
-
-def _correlation(a: np.ndarray, b: np.ndarray) -> float | None:
-    """Return Pearson's correlation; None with fewer than three pairs, or where one does not vary."""
-    if len(a) < 3 or not np.isfinite(a - b).all() or any(no_variance(values, values) for values in (a, b)):
-        return None
-    return float(np.corrcoef(a, b)[0, 1])
 
 
 def hedges_correction(m: int) -> float:
