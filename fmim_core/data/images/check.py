@@ -23,16 +23,18 @@ BLOCK = 1024  # images handed to the threads at once; of each a few bytes are ke
 MAX_FILES = 500_000  # looked at below a folder, so that a manifest in the wrong place does not read a whole disk
 SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".dcm"))
 
-Read = Callable[[int], np.ndarray]
-"""Grey image uint8 `(H, W)` of a row number; raises `ImageProblem`."""
-
 
 def check_images(
-    index: pd.DataFrame, rows: Sequence[int], read: Read, findings: Findings, progress: Progress | None = None
+    index: pd.DataFrame,
+    rows: Sequence[int],
+    read: Callable[[int], np.ndarray],
+    findings: Findings,
+    progress: Progress | None = None,
 ) -> None:
     """Decode the images of `rows` and add what is wrong: unreadable, blank, nearly black, the same picture twice.
 
-    Pictures are the same if their pixels are, or those of the mirror image: a right knee may be stored either way.
+    `read` gives the grey image uint8 `(H, W)` of a row number, or raises `ImageProblem`. Pictures are the same if their
+    pixels are, or those of the mirror image: a right knee may be stored either way.
     Under one subject that is a warning; under two an error, since one of the two labels must be wrong. Nothing of
     an image is kept but a digest, so that memory is bounded by what the threads decode at once.
     """

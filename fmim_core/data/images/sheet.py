@@ -21,9 +21,9 @@ MATCH = "#009E73"  # the green of the report's figures, in its colour-blind safe
 
 Text = tuple[str, str]
 """A line of text and its colour."""
-ROWS, VISITS = 8, 6  # at most: a page's height and width
+SHEET_ROWS, SHEET_VISITS = 8, 6  # at most: a page's height and width
 SUBJECT = 190  # pixels
-SIDES = {"": "", "L": "left", "R": "right"}
+SIDE_WORDS = {"": "", "L": "left", "R": "right"}
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def contact_sheet(title: str, rows: Sequence[Row]) -> Image.Image:
 def contact_rows(
     index: pd.DataFrame, rows: Sequence[int], read: Callable[[int], np.ndarray], mirrored: bool
 ) -> list[Row]:
-    """Return up to `ROWS` rows of subjects with a baseline image and a later one, each of one side, drawn by hash.
+    """Return up to `SHEET_ROWS` rows of subjects with a baseline image and a later one, each of a side, drawn by hash.
 
     Development subjects are taken where there are such; a data set without longitudinal subjects shows any.
 
@@ -138,9 +138,9 @@ def contact_rows(
     train = usable[usable["split"] == "train"]
     pools = (matched_subjects(train), matched_subjects(usable), set(usable["subject"]))
     found: list[Row] = []
-    for subject in shuffled_subjects(next((pool for pool in pools if pool), set()), "sheet", 0)[:ROWS]:
+    for subject in shuffled_subjects(next((pool for pool in pools if pool), set()), "sheet", 0)[:SHEET_ROWS]:
         sides = usable[usable["subject"] == subject].groupby("side", sort=True)
-        if len(found) + len(sides) <= ROWS:
+        if len(found) + len(sides) <= SHEET_ROWS:
             found += [_row(subject, str(side), part, read, mirrored) for side, part in sides]
     return found
 
@@ -148,12 +148,12 @@ def contact_rows(
 def _row(subject: str, side: str, part: pd.DataFrame, read: Callable[[int], np.ndarray], mirrored: bool) -> Row:
     """Return the visits in their order, each by its first image; of more than fit, the first, last, some between."""
     visits = list(part.groupby("months", dropna=False, sort=True))
-    shown = np.unique(np.linspace(0, len(visits) - 1, min(VISITS, len(visits))).round().astype(int))
+    shown = np.unique(np.linspace(0, len(visits) - 1, min(SHEET_VISITS, len(visits))).round().astype(int))
     tiles = []
     for months, images in (visits[position] for position in shown):
         text = visit_name(float(str(months))) + (f" (1 of {len(images)})" if len(images) > 1 else "")
         tiles.append(Tile(partial(read, int(images.index[0])), [(text, QUIET)]))
-    label = SIDES[side] + (" (mirrored)" if mirrored and side == "R" else "")
+    label = SIDE_WORDS[side] + (" (mirrored)" if mirrored and side == "R" else "")
     more = [f"{len(shown)} of {len(visits)} visits"] if len(visits) > len(shown) else []
     return Row(Tile(None, [(subject, INK), *((text, QUIET) for text in (label, *more))]), tiles)
 

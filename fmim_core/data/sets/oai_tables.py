@@ -18,14 +18,14 @@ VISITS = {"00": 0, "01": 12, "03": 24, "05": 36, "06": 48, "08": 72, "10": 96}
 """The OAI's number of a visit with radiographs → months after baseline."""
 
 # ".: Missing Form/Incomplete Workbook", ".A: Not Expected", ".M", and what SAS has as no number.
-MISSING = re.compile(r"nan|(\.[A-Z_]?\s*(:.*)?)?", re.IGNORECASE | re.ASCII | re.DOTALL)
+MISSING_CODE = re.compile(r"nan|(\.[A-Z_]?\s*(:.*)?)?", re.IGNORECASE | re.ASCII | re.DOTALL)
 CODE = re.compile(rf"({NUMBER.pattern})\s*(:.*)?", re.ASCII | re.DOTALL)  # "2", "2.0", "2: Left"
 SITE = re.compile(r"([A-E])\s*(:.*)?", re.IGNORECASE | re.DOTALL)
 ID = re.compile(r"0*([1-9]\d*)(\.0*)?", re.ASCII)  # "9000001", and "9000001.0" as a spreadsheet or SAS has it
 
-SIDES = {1.0: "R", 2.0: "L"}
+SIDE_CODES = {1.0: "R", 2.0: "L"}
 SEX_CODES = {1.0: "M", 2.0: "F"}
-GRADES = {float(grade): str(grade) for grade in range(5)}
+GRADE_CODES = {float(grade): str(grade) for grade in range(5)}
 YES = 1.0
 FAILED = 0.0  # "Replacement adjudicated, failed to confirm"
 BEFORE_BASELINE, NEVER = -1.0, math.inf
@@ -142,9 +142,9 @@ class Metadata:
             readings += [(row, self._key(row, "visit", _months_of_visit, what), "xrkl") for row in rows]
         for row, months, column in readings:
             side = self._key(
-                row, "side", _coded(SIDES), "readings of a side other than 1 (right) and 2 (left), left out"
+                row, "side", _coded(SIDE_CODES), "readings of a side other than 1 (right) and 2 (left), left out"
             )
-            grade = self._cell(row, column, _coded(GRADES), "grades other than 0 to 4, taken as unknown")
+            grade = self._cell(row, column, _coded(GRADE_CODES), "grades other than 0 to 4, taken as unknown")
             if side and months is not None:
                 project = row.cells.get("readprj", "")
                 yield (row.subject, months, side), grade, f"{grade} (project {project})" if project else grade
@@ -170,7 +170,7 @@ class Metadata:
             return NEVER
         if (last := self._cell(row, f"{knee}vspr", _number_of_visit, what, None)) is not None:
             return last
-        if not MISSING.fullmatch(date := row.cells.get(f"{knee}date", "")):
+        if not MISSING_CODE.fullmatch(date := row.cells.get(f"{knee}date", "")):
             what = "replaced knees whose last visit before (V99E.KVSPR) is not told, taken as unknown"
             self._notice(what, row.place, date)
             return None
@@ -185,7 +185,7 @@ class Metadata:
         for n, (place, cells) in enumerate(zip(table.places, records, strict=True)):
             if found := ID.fullmatch(cells["id"]):
                 rows.append(TableRow(f"{path} {place}", found[1], cells))
-            elif n == 0 and not any(of.fullmatch(text) for text in cells.values() for of in (MISSING, CODE, SITE)):
+            elif n == 0 and not any(of.fullmatch(text) for text in cells.values() for of in (MISSING_CODE, CODE, SITE)):
                 self._noticed["note", "second lines taken as their table's dictionary"].append(f"{path} {place}")
             else:
                 self._notice("rows without an ID of digits, left out", f"{path} {place}", cells["id"])
@@ -199,7 +199,7 @@ class Metadata:
         A cell marked as missing, or no such column, is `unknown` and nothing to notice.
         """
         text = row.cells.get(column, "")
-        return unknown if MISSING.fullmatch(text) else self._key(row, column, known, what, unknown)
+        return unknown if MISSING_CODE.fullmatch(text) else self._key(row, column, known, what, unknown)
 
     def _key(self, row: TableRow, column: str, known: Callable[[str], Any], what: str, unknown: Any = None) -> Any:
         """Return as `_cell` does what a row cannot be placed without: a missing cell is noticed too."""

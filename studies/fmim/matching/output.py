@@ -17,7 +17,7 @@ from PIL import Image
 
 from fmim.matching.images import GivenImages
 from fmim.printing import TextConsole, TextTable
-from fmim_core.data.images.sheet import INK, MATCH, QUIET, SIDES, TILE, Row, Text, Tile, picture_sheet, visit_name
+from fmim_core.data.images.sheet import INK, MATCH, QUIET, SIDE_WORDS, TILE, Row, Text, Tile, picture_sheet, visit_name
 from fmim_core.records import in_csv, write_bytes, write_text
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _about(images: GivenImages, position: int) -> list[str]:
     if not images.known:
         path = path.relative_to(images.origin) if path.is_relative_to(images.origin) else path
         return [*path.parts[-2:-1], path.stem]
-    side = SIDES[about["side"]]
+    side = SIDE_WORDS[about["side"]]
     return [f"subject {about['subject']}", visit_name(float(about["months"])) + (f", {side}" if side else "")]
 
 
