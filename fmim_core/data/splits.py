@@ -35,7 +35,8 @@ def subject_folds(images: ImageSet, k: int, seed: int, per_side: bool = False) -
     others = set(images.subjects.tolist()) - matched
     _check(k, len(matched), len(matched) + len(others))
     order = shuffled_subjects(matched, "folds", seed) + shuffled_subjects(others, "folds", seed)
-    return [_fold(images, number, order[number::k]) for number in range(k)]
+    held_out = [np.isin(images.subjects, order[number::k]) for number in range(k)]
+    return [Fold(number, images.select(~mask), images.select(mask)) for number, mask in enumerate(held_out)]
 
 
 def shuffled_subjects(subjects: Iterable[str], role: str, seed: int) -> list[str]:
@@ -45,11 +46,6 @@ def shuffled_subjects(subjects: Iterable[str], role: str, seed: int) -> list[str
     library's version: a study that gains subjects keeps the order of the old ones.
     """
     return sorted(set(subjects), key=lambda name: hashlib.sha256(f"{role}/{seed}/{name}".encode()).digest())
-
-
-def _fold(images: ImageSet, number: int, validation: list[str]) -> Fold:
-    held_out = np.isin(images.subjects, validation)
-    return Fold(number, images.select(~held_out), images.select(held_out))
 
 
 def _check(k: int, matched: int, subjects: int) -> None:

@@ -34,12 +34,9 @@ class DeviceImages:
         self._rows = torch.from_numpy(images.rows)
         self._device = device
         self._whole: Tensor | None = None
-        if device.type == "cuda" and resident and self._fits():
-            self._whole = self._uploaded()
-
-    def _fits(self) -> bool:
         needed = len(self._rows) * self._bank[0].numel()
-        return needed < RESIDENT_SHARE * torch.cuda.mem_get_info(self._device)[0]
+        if device.type == "cuda" and resident and needed < RESIDENT_SHARE * torch.cuda.mem_get_info(device)[0]:
+            self._whole = self._uploaded()
 
     def _uploaded(self) -> Tensor:
         whole = torch.empty((len(self), *self._bank.shape[1:]), dtype=torch.uint8, device=self._device)

@@ -186,11 +186,8 @@ def check_index(index: pd.DataFrame, findings: Findings, for_study: bool = True)
     """
     images = index["image"].dropna()
     findings.error("images named more than once", images[images.duplicated()].unique())
-    if for_study:
-        _check_split(index, findings)
-
-
-def _check_split(index: pd.DataFrame, findings: Findings) -> None:
+    if not for_study:
+        return
     train, test = (set(index["subject"][index["split"] == split].dropna().unique()) for split in ("train", "test"))
     findings.error("subjects in both train and test", sorted(train & test))
     roles, protocol = roles_of(index), protocol_of(index)
