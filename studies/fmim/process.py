@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -47,12 +47,14 @@ def ends_as_by_ctrl_c() -> Iterator[None]:
 
     Then the tracker says KILLED, the report is built, and the same command goes on with the study.
     """
-
     terminals = [stream.fileno() for stream in (sys.stdout, sys.stderr) if stream.isatty()]
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGHUP:
-            _leave(terminals)
+        if number == signal.SIGHUP:  # writing to a terminal that has gone would fail
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            for terminal in terminals:
+                os.dup2(nowhere, terminal)
+            os.close(nowhere)
         raise KeyboardInterrupt
 
     heard = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]  # nohup has SIGHUP ignored
@@ -62,11 +64,3 @@ def ends_as_by_ctrl_c() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _leave(terminals: Iterable[int]) -> None:
-    """Send what would be told nowhere: writing to a terminal that has gone would fail."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for terminal in terminals:
-        os.dup2(nowhere, terminal)
-    os.close(nowhere)

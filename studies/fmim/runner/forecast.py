@@ -12,7 +12,6 @@ from fmim.plan import Plan
 from fmim.plan.workload import Work, Workload
 from fmim.runner.backends.ray_cluster import RayCluster
 from fmim.runner.calibrate import Calibration, calibrate, training_key
-from fmim.runner.folder.outcomes import set_damaged_forecast_aside
 from fmim.runner.reuse.equal_trials import EarlierTrials, EqualTrials, earlier_trials
 from fmim.runner.run import CheckedPlan, RunObserver, open_backend
 from fmim.runner.schedule.progress import shared_out
@@ -160,7 +159,6 @@ def predict(
     workload = Workload(plan, checked.development)
     observer.note(f"calibrating: short trials, {backend.slots} at once on {backend.device}")
     calibration = calibrate(plan, workload.development, bank, backend)
-    set_damaged_forecast_aside(setup.folder, observer.warn)
     earlier = earlier_trials(setup.studies, bank.fingerprint, plan.seed, setup.folder, setup.reuse)
     file = CalibrationFile(
         made_at=now(),

@@ -20,7 +20,7 @@ from fmim.plan.workload import Workload
 from fmim.runner.backends.backend import Backend, Inline
 from fmim.runner.backends.ray_cluster import RayCluster, cluster_for
 from fmim.runner.folder.locks import locked, move_aside
-from fmim.runner.folder.outcomes import outcomes_of_plan, set_damaged_forecast_aside
+from fmim.runner.folder.outcomes import outcomes_of_plan
 from fmim.runner.folder.overview import update_overview
 from fmim.runner.folder.study_file import end_execution, write_shown_images, write_study, write_surfaces
 from fmim.runner.reuse.equal_trials import EqualTrials, earlier_trials
@@ -170,7 +170,6 @@ class _Execution:
     def execute(self) -> int:
         """Run all trials that are missing, and build the report; return the exit code."""
         plan, out, warn, code = self.checked.plan, self.setup.folder, self.observer.warn, SOME_FAILED
-        set_damaged_forecast_aside(out, warn)
         outcomes = outcomes_of_plan(out, plan, self.bank, warn)
         execution = Execution(
             started_at=now(),

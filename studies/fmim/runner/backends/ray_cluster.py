@@ -98,7 +98,9 @@ class RayCluster:
             if self.address is not None:
                 context = init(self.address)
             else:  # without an address Ray would join any cluster noted on this machine, and wait for a dead one
-                context = init("local", num_cpus=cores(), include_dashboard=False, _temp_dir=_temporary_folder())
+                place = os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
+                sockets = os.path.join(place if len(place) <= LONGEST_TEMPORARY else "/tmp", "ray")
+                context = init("local", num_cpus=cores(), include_dashboard=False, _temp_dir=sockets)
                 reaper = _end_with_us(Path(context.address_info["session_dir"]).name)
             self._session = context.address_info["session_dir"]
         except BaseException as error:  # Ray raises whatever its parts do, SystemExit too
@@ -184,9 +186,3 @@ def _check_limits() -> None:
                 f"Ray needs about {needed} {what} on {cores()} cores, but only {there:g} are left to this process: "
                 "raise the limit, or use --backend inline, which needs no Ray"
             )
-
-
-def _temporary_folder() -> str:
-    """Return where a cluster of our own has its sockets: in the temporary folder, unless its path is too long."""
-    given = os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
-    return os.path.join(given if len(given) <= LONGEST_TEMPORARY else "/tmp", "ray")

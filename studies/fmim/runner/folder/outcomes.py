@@ -13,11 +13,9 @@ from fmim.runner.search.arm_search import Proposals, proposals_path, proposed_ag
 from fmim.runner.search.selection import Outcome
 from fmim_core.data.bank.bank import Bank
 from fmim_core.records import (
-    CalibrationFile,
     Damaged,
     Record,
     StudyFile,
-    calibration_path,
     flat,
     queries_path,
     read_records,
@@ -38,7 +36,7 @@ def outcomes_of_plan(
             was searched otherwise.
     """
     proposals, old = _proposals(out, plan, bank, warn), read_study(out)
-    check_arms(out, old, plan, proposals)
+    _check_arms(out, old, plan, proposals)
     planned = {spec.id: spec for spec in plan.possible(bank, proposals.of)}
     sampled = {arm.name for arm in plan.arms if arm.listed is None}
     outcomes: dict[str, Outcome] = {}
@@ -62,7 +60,7 @@ def outcomes_of_plan(
             "file back, or --fresh to move the folder aside and start over"
         )
     if foreign:
-        what = f"; {told}" if old and (told := differences(old, new_study(plan, bank))) else ""
+        what = f"; {told}" if old and (told := _differences(old, new_study(plan, bank))) else ""
         raise ValueError(
             f"{out} holds {len(foreign)} records of another plan (e.g. {foreign[0]}{what}): "
             "give another --out, or --fresh to move them aside and start over"
@@ -100,20 +98,7 @@ def _proposals(out: Path, plan: Plan, bank: Bank, warn: Callable[[str], None]) -
         return Proposals(out)
 
 
-def set_damaged_forecast_aside(out: Path, warn: Callable[[str], None]) -> None:
-    """Set a damaged calibration.json aside, so that another can take its place; until then the report has none."""
-    path = calibration_path(out)
-    try:
-        if path.exists():
-            CalibrationFile.read(path)
-    except Damaged as damaged:
-        warn(f"{damaged}: moved to {set_aside(path).name}, and the report has no forecast until the next one")
-
-
-NAMED = 8  # differences in a message
-
-
-def check_arms(out: Path, study: StudyFile | None, plan: Plan, proposals: Proposals) -> None:
+def _check_arms(out: Path, study: StudyFile | None, plan: Plan, proposals: Proposals) -> None:
     """Check that each arm resumes in the space and with the searcher it started with; it may only take more samples.
 
     Raises:
@@ -140,10 +125,9 @@ def check_arms(out: Path, study: StudyFile | None, plan: Plan, proposals: Propos
             )
 
 
-def differences(old: StudyFile, new: StudyFile) -> str:
+def _differences(old: StudyFile, new: StudyFile) -> str:
     """Name what differs of all that decides a trial's result: `seed was 0, is 1, epochs was 50, is 100`."""
-    found = _changes(_deciding(old), _deciding(new))
-    return ", ".join([*found[:NAMED], *([f"and {len(found) - NAMED} more"] if len(found) > NAMED else [])])
+    return ", ".join(_changes(_deciding(old), _deciding(new)))
 
 
 def _deciding(study: StudyFile) -> dict[str, Any]:

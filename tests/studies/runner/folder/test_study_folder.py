@@ -15,7 +15,6 @@ import pytest
 from fmim.commands.options import Options
 from fmim.printing import TextConsole
 from fmim.runner.folder.locks import locked
-from fmim.runner.folder.outcomes import set_damaged_forecast_aside
 from fmim.terminal.plan import predict_here
 from fmim_core.records import SCHEMA, read_json
 from tests.support.factories import CALIBRATION, make_out
@@ -135,17 +134,9 @@ def test_a_damaged_decision_is_named_with_what_to_do_before_anything_is_written(
 
 
 @pytest.mark.parametrize("damaged", [b"", b"\0\0", b"null", b'{"schema": %d}' % SCHEMA])
-def test_a_damaged_forecast_is_set_aside(tmp_path: Path, damaged: bytes) -> None:
-    out, told = ours(tmp_path / "x"), list[str]()
-    write(out / "calibration.json", CALIBRATION | {"study": "lambda_sweep"})
-    set_damaged_forecast_aside(out, told.append)
-    assert told == []
+def test_a_damaged_forecast_stops_nothing(tmp_path: Path, damaged: bytes) -> None:
+    out = ours(tmp_path / "x")
     (out / "calibration.json").write_bytes(damaged)
-    options(tmp_path, out).check()
-    set_damaged_forecast_aside(out, told.append)
-    (aside,) = out.glob("calibration.json.damaged-*")
-    assert aside.read_bytes() == damaged
-    assert f": moved to {aside.name}, and the report has no forecast" in told[0]
     options(tmp_path, out).check()
 
 
