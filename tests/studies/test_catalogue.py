@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 
@@ -12,13 +11,10 @@ from fmim.catalogue import automargin_vs_grid, baselines, hyperparameter_selecti
 from fmim.declare import Arm, Preset, Study
 from fmim.declare.presets import PAPER, SMOKE
 from fmim.plan import Plan
-from fmim.plan.checks import check_trainings
-from fmim_core.data.bank.bank import Bank
 from fmim_core.records import Configuration, FixedSelection, SelectionFile
 from tests.fmim_core.losses.test_losses import LABELS, assert_same, random_embeddings, similarities
 from tests.oracles import losses as oracle
 from tests.support.documents import AT
-from tests.support.mini_study import MINI, MINI_STUDY, ensemble_plan, mini_plan
 
 WAT_ARMS = [
     arm
@@ -38,36 +34,14 @@ def test_every_wat_arm_is_wat_as_the_authors_run_it(arm: Arm, seed: int) -> None
         assert_same(ours, oracle.wat_loss(e, LABELS, config.margins.beta), e)
 
 
-def test_there_is_a_wat_arm_in_three_studies() -> None:
+def test_the_papers_preset_is_the_papers_protocol_and_three_studies_have_a_wat_arm() -> None:
     assert [arm.name for arm in WAT_ARMS] == ["triplet_wat", "wat", "wat_grid"]
-
-
-def test_the_papers_preset_is_the_papers_protocol() -> None:
     train = baselines.STUDY.arms[-1].train_config(PAPER, {"k_delta": 2, "k_an": 2})
     assert (PAPER.test_protocol, PAPER.folds, PAPER.replicates, PAPER.image_size) == ("fold_ensemble", 5, 5, 280)
     assert (train.keep, train.precision, train.epochs) == ("best", "float32", 100)
     assert (train.batches.subjects_per_batch, train.batches.images_per_subject) == (32, 4)
     assert (train.model.kind, train.model.embedding_dim, train.augmentation.crop) == ("resnet18", 128, 256)
     assert (train.learning_rate, train.weight_decay) == (1e-4, 1e-4)
-
-
-def test_a_best_epoch_is_refused_where_nothing_validates(tiny_bank: Bank) -> None:
-    plan = mini_plan()
-    kept = MINI.model_copy(update={"settings": (*MINI.settings, ("keep", "best"))})
-    with pytest.raises(ValueError, match="keeps the best validation epoch, but preset mini tests models retrained on"):
-        check_trainings(replace(plan, preset=kept), tiny_bank.development())
-    for allowed in (ensemble_plan(replace(plan, preset=kept)), replace(plan, preset=kept, replicates=0)):
-        assert len(check_trainings(allowed, tiny_bank.development())) == 2
-
-
-def test_the_folds_of_an_ensemble_are_checked_without_a_search(tiny_bank: Bank) -> None:
-    arms = MINI_STUDY.arms[:1]
-    study = MINI_STUDY.model_copy(update={"search": False, "arms": arms})
-    crowded = MINI.model_copy(update={"settings": (*MINI.settings, ("batches.subjects_per_batch", 8))})
-    retrained = replace(mini_plan(), study=study, preset=crowded)
-    assert check_trainings(retrained, tiny_bank.development()) == []
-    with pytest.raises(ValueError, match="subjects"):
-        check_trainings(ensemble_plan(retrained), tiny_bank.development())
 
 
 TRIALS = {  # of quick: search, and replicates of five seeds

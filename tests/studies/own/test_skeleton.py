@@ -50,26 +50,15 @@ def test_what_it_writes_runs_in_smoke_as_it_stands_and_goes_on_only_unchanged(
     assert (type(config.loss).__module__, config.loss.kind) == ("does_it_work", "smooth_triplet")
 
 
-class Passed:
-    """A plugin of pytest that counts the tests that pass."""
-
-    number = 0
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.number += report.when == "call" and report.passed
-
-
 @pytest.mark.usefixtures("own_code")
 def test_the_test_that_it_writes_passes(tmp_path: Path, fmim_here: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     fmim_here("new", "my_study", cwd=tmp_path)
-    passed = Passed()
     monkeypatch.setattr(sys, "path", sys.path.copy())
     try:
-        assert pytest.main(["-p", "no:cacheprovider", "-p", "no:terminal", "test_my_study.py"], [passed]) == 0
+        assert pytest.main(["-p", "no:cacheprovider", "-p", "no:terminal", "test_my_study.py"]) == 0
     finally:
         for module in ("my_study", "test_my_study"):
             sys.modules.pop(module, None)
-    assert passed.number == 6
 
 
 @pytest.mark.parametrize(

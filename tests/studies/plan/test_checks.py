@@ -1,6 +1,8 @@
-"""A data set too small for a preset: told with what it has, and which preset it is enough for."""
+"""What stops a plan before it starts: a data set too small for it, and epochs that nothing validates."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,8 +10,10 @@ import pytest
 
 from fmim import catalogue
 from fmim.plan import Plan
-from fmim.plan.checks import check_subject_counts, fewest_subjects
+from fmim.plan.checks import check_subject_counts, check_trainings, fewest_subjects
+from fmim_core.data.bank.bank import Bank
 from fmim_core.data.image_set import ImageSet
+from tests.support.mini_study import MINI, MINI_STUDY, ensemble_plan, mini_plan
 
 
 def images(longitudinal: int, single: int = 0) -> ImageSet:
@@ -52,3 +56,22 @@ def test_the_number_that_is_named_is_enough_and_no_less_is(preset: str, study: s
     check_subject_counts(planned, images(needed))
     with pytest.raises(ValueError, match="each batch needs"):
         check_subject_counts(planned, images(needed - 1))
+
+
+def test_a_best_epoch_is_refused_where_nothing_validates(tiny_bank: Bank) -> None:
+    plan = mini_plan()
+    kept = MINI.model_copy(update={"settings": (*MINI.settings, ("keep", "best"))})
+    with pytest.raises(ValueError, match="keeps the best validation epoch, but preset mini tests models retrained on"):
+        check_trainings(replace(plan, preset=kept), tiny_bank.development())
+    for allowed in (ensemble_plan(replace(plan, preset=kept)), replace(plan, preset=kept, replicates=0)):
+        assert len(check_trainings(allowed, tiny_bank.development())) == 2
+
+
+def test_the_folds_of_an_ensemble_are_checked_without_a_search(tiny_bank: Bank) -> None:
+    arms = MINI_STUDY.arms[:1]
+    study = MINI_STUDY.model_copy(update={"search": False, "arms": arms})
+    crowded = MINI.model_copy(update={"settings": (*MINI.settings, ("batches.subjects_per_batch", 8))})
+    retrained = replace(mini_plan(), study=study, preset=crowded)
+    assert check_trainings(retrained, tiny_bank.development()) == []
+    with pytest.raises(ValueError, match="subjects"):
+        check_trainings(ensemble_plan(retrained), tiny_bank.development())

@@ -28,9 +28,9 @@ def arm(name: str, *settings: tuple[str, object], group: str = "", space: Space 
     return Arm(name=name, group=group, search=name, settings=(*TRIPLET, *settings), space=space or Space())
 
 
-def planned(*arms: Arm, replicates: int = 3) -> list[tuple[str, str, list[str], int]]:
+def planned(*arms: Arm, replicates: int = 3, search: bool = False) -> list[tuple[str, str, list[str], int]]:
     """Name, label, arms and replicates of each reference."""
-    study = Study(name="own", title="Own", question="Which?", presets=(MINI,), arms=arms, search=False)
+    study = Study(name="own", title="Own", question="Which?", presets=(MINI,), arms=arms, search=search)
     entries = [one.entry for one in Plan(study, MINI, 0, replicates).references]
     return [(entry.name, entry.label, entry.arms, entry.replicates) for entry in entries]
 
@@ -55,16 +55,9 @@ def test_arms_that_differ_in_what_a_reference_depends_on_have_their_own() -> Non
     ]
     labels = [label for _, label, _, _ in planned(arm("a"), arm("b", ("identity", "side")))]
     assert labels[:2] == ["Raw pixels (Triplet + a)", "Raw pixels (Triplet + b)"]
-
-
-def test_one_arm_whose_space_has_several_networks_has_several_numbered_ones() -> None:
-    space = Space(choices=(Choice(path="model.embedding_dim", values=(8, 16)),))
-    study = Study(name="own", title="Own", question="?", presets=(MINI,), arms=(arm("a", space=space),))
-    labels = [one.entry.label for one in Plan(study, MINI, 0, 1).references]
-    assert labels[2:] == ["Untrained network (1)", "Untrained network (2)"]
-
-
-def test_without_replicates_there_are_no_references() -> None:
+    networks = Space(choices=(Choice(path="model.embedding_dim", values=(8, 16)),))
+    numbered = planned(arm("a", space=networks), search=True)
+    assert [label for _, label, _, _ in numbered[2:]] == ["Untrained network (1)", "Untrained network (2)"]
     assert planned(arm("a"), replicates=0) == []
 
 
