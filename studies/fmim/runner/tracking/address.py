@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 from fmim_core.records import StudyFile, study_path
 
 FILE = "sqlite:///"
+OWN = "mlflow.db"  # a study's database, beside its folder
 ARTIFACTS = "mlflow-artifacts"  # a folder beside a sqlite file
 BESIDE = ("-wal", "-shm", "-journal")  # sqlite's own files: what has not reached the database yet
 SERVERS, DATABASES = ("http", "https"), ("postgresql", "mysql", "mssql")
@@ -55,8 +56,7 @@ class TrackingAddress:
         known = scheme in SERVERS or scheme.partition("+")[0] in DATABASES
         if not known or scheme == text:
             raise ValueError(NOT_AN_ADDRESS)
-        shown = _server(text) if scheme in SERVERS else _database(text)
-        if shown is None:
+        if (shown := _shown(text)) is None:
             raise ValueError(UNREADABLE.format(scheme))
         return cls(shown, text)
 
@@ -67,7 +67,7 @@ class TrackingAddress:
         Raises:
             ValueError: a path that no address can hold.
         """
-        return cls._of_file(cls._path_beside(out), own=True)
+        return cls._of_file(out.absolute().parent / OWN, own=True)
 
     @classmethod
     def of_study(cls, out: Path, study: StudyFile) -> TrackingAddress:
@@ -82,7 +82,7 @@ class TrackingAddress:
         before = cls.of(study.executions[-1].tracking_uri)
         if before.file is None:
             return before
-        beside, gone = cls._path_beside(out), not before.file.exists()
+        beside, gone = out.absolute().parent / OWN, not before.file.exists()
         moved = gone and (beside.exists() or before.file.name == beside.name)  # such a name is nobody's choice
         copied = beside.exists() and study_path(before.file.parent / out.absolute().name).exists()
         if before.file == beside or moved or copied:
@@ -93,10 +93,6 @@ class TrackingAddress:
                 f"database beside the study would be {cls.beside(out)}"
             )
         return before
-
-    @staticmethod
-    def _path_beside(out: Path) -> Path:
-        return out.absolute().parent / "mlflow.db"
 
     @classmethod
     def _of_file(cls, given: Path, own: bool = False) -> TrackingAddress:
@@ -146,16 +142,16 @@ class TrackingAddress:
         return {*environment, *hidden, *map(unquote, hidden), *headers} - {""}
 
 
-def _server(text: str) -> str | None:
-    """Return the address of a server without user and password; None for one that cannot be read."""
-    parts = urlsplit(text)
-    if "?" in text or "#" in text or "@" in parts.path or not parts.hostname:
-        return None
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+def _shown(text: str) -> str | None:
+    """Return the address of a server without user and password, or the URL of a database without password and settings.
 
-
-def _database(text: str) -> str | None:
-    """Return the URL of a database without password and settings; None for one that cannot be read."""
+    None for one that cannot be read.
+    """
+    if text.partition("://")[0] in SERVERS:
+        parts = urlsplit(text)
+        if "?" in text or "#" in text or "@" in parts.path or not parts.hostname:
+            return None
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     from sqlalchemy import URL, make_url
     from sqlalchemy.exc import ArgumentError
 
