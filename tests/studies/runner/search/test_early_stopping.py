@@ -206,7 +206,7 @@ def test_a_searcher_with_a_stopping_rule_is_stopped_screened_and_counted(tiny_ba
         progress.count(Outcome.of(simulation.records[spec.id]))
     total = 12 + len(good) + 1 + 3  # a replicate, and one of each reference
     assert (progress.done, progress.total) == (total, total)
-    assert StudyStatus(tmp_path / "out").complete
+    assert StudyStatus(tmp_path).complete
     facts = study.arms[0].searcher_facts.model_dump()
     assert facts == {"uses_results": False, "screens": True, "ordered": True}
 
