@@ -81,17 +81,6 @@ def test_failed_diverged_and_missing_trials_are_shown_and_not_averaged(out: Path
     ]
 
 
-def test_no_records_still_make_a_report(out: Path) -> None:
-    shutil.rmtree(out / "records")
-    (out / "selection.json").unlink()
-    edit(out / "study.json", executions=[])
-    page = build_report(out).read_text(encoding="utf-8")
-    assert "0 of 102 search trials completed: 102 missing." in page
-    assert "0 of 45 test replicates completed: 45 missing." in page
-    assert "figure not drawn: no arm has a completed test replicate yet" in page
-    assert [row["n_s"] for row in table(out, "search_cost")] == ["0"] * 9
-
-
 def test_files_that_do_not_count_are_named(out: Path) -> None:
     records = out / "records"
     (records / "broken.json").write_text("{", encoding="utf-8")
@@ -104,23 +93,18 @@ def test_files_that_do_not_count_are_named(out: Path) -> None:
     edit(record(out, "triplet_q2.c00.seed0"), schema=1)
     results = read_results(out)
     why = {problem.where.removeprefix("records/"): problem.why for problem in results.problems}
-    assert why.keys() == {
-        "broken.json",
-        "notes.txt",
-        "a_copy.json",
-        superseded.name,
-        *(f"triplet_q2.c00.fold{fold}.json" for fold in range(3)),
-        "triplet_q2.c00.seed0.json",
+    said = {
+        "broken.json": "the record is not readable JSON (Expecting property name",
+        "notes.txt": "",
+        "a_copy.json": "duplicate of triplet_q1.c00.fold0.json: not counted",
+        superseded.name: "superseded: {'epsilon': 0.1, 'beta': 0.75} is not the selected",
+        "triplet_q2.c00.fold0.json": "of another study",
+        "triplet_q2.c00.fold1.json": "not in the plan: arm 'nobody' is unknown",
+        "triplet_q2.c00.fold2.json": "the record is malformed: metrics.validation.mAP: Input should be a valid number",
+        "triplet_q2.c00.seed0.json": f"the record has schema 1, this version reads {SCHEMA}: use",
     }
-    assert why["broken.json"].startswith("the record is not readable JSON (Expecting property name")
-    assert why["a_copy.json"] == "duplicate of triplet_q1.c00.fold0.json: not counted"
-    assert why[superseded.name].startswith("superseded: {'epsilon': 0.1, 'beta': 0.75} is not the selected")
-    assert why["triplet_q2.c00.fold0.json"].startswith("of another study")
-    assert why["triplet_q2.c00.fold1.json"] == "not in the plan: arm 'nobody' is unknown"
-    assert why["triplet_q2.c00.fold2.json"] == (
-        "the record is malformed: metrics.validation.mAP: Input should be a valid number (given 'high')"
-    )
-    assert why["triplet_q2.c00.seed0.json"].startswith(f"the record has schema 1, this version reads {SCHEMA}: use")
+    assert why.keys() == said.keys()
+    assert [name for name, beginning in said.items() if not why[name].startswith(beginning)] == []
     tables_alone(out)
     named = {row["where"] for row in table(out, "not_counted")}
     assert {f"records/{name}" for name in why} <= named

@@ -41,11 +41,8 @@ class Contents:
     def parts(self, results: Results) -> Mapping[Section, Sequence[Part[Any]]]:
         """Return the parts of each section: its own, and those of every study whose needs the results meet."""
         shared = [part for part in parts_of_every_study() if part not in self.leaves_out and part.possible(results)]
-        own: dict[Section, tuple[Callable[[Results], Any], ...]] = {
-            Section.TABLES: self.tables,
-            Section.FIGURES: self.figures,
-            Section.MORE: self.more,
-        }
+        own: dict[Section, tuple[Callable[[Results], Any], ...]]
+        own = {Section.TABLES: self.tables, Section.FIGURES: self.figures, Section.MORE: self.more}
         return {
             section: [
                 *(Part(make, section) for make in own.get(section, ())),

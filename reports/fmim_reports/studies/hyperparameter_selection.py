@@ -198,8 +198,5 @@ def selection_verdict(results: Results) -> Verdict:
 
 
 CONTENTS = Contents(
-    verdict=selection_verdict,
-    tables=(selection_table,),
-    figures=(selection_plot,),
-    every_value=selection_tidy,
+    verdict=selection_verdict, tables=(selection_table,), figures=(selection_plot,), every_value=selection_tidy
 )

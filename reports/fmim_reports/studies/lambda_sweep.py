@@ -222,9 +222,4 @@ def _gain(results: Results, preferred: ArmEntry | None) -> list[str]:
     return [f"{text}, {interval}{': no difference is shown' if paired.low <= 0 <= paired.high else ''}."]
 
 
-CONTENTS = Contents(
-    verdict=lambda_verdict,
-    tables=(lambda_table,),
-    figures=(lambda_plot,),
-    every_value=lambda_tidy,
-)
+CONTENTS = Contents(verdict=lambda_verdict, tables=(lambda_table,), figures=(lambda_plot,), every_value=lambda_tidy)

@@ -248,7 +248,9 @@ def test_a_run_that_has_just_begun_or_lost_trials_is_reported(tmp_path: Path, na
     assert {float(row["n"]) for row in rows.values()} >= {5.0 if name in ("lambda_sweep", "baselines") else 3.0}
     shutil.rmtree(out / "records")
     (out / "selection.json").unlink()
+    edit(out / "study.json", executions=[])
     page = build_report(out).read_text(encoding="utf-8")
     assert "figure not drawn" in page
+    assert re.search(r"\b0 of (\d+) test replicates completed: \1 missing", page)
     rows = tidy(out)
     assert {(row["mean"], row["se"], row["n"]) for row in rows.values()} == {("", "", "0")}
