@@ -29,7 +29,7 @@ settings.load_profile("fixed")
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """What `-n auto` means: one more than cores, since some tests wait for clusters and servers most of the time."""
+    """Return what `-n auto` means: one more than cores, since some tests wait for clusters and servers mostly."""
     return cores() + 1
 
 

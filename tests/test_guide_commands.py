@@ -41,7 +41,7 @@ DOWNLOADS = ("model.weights=pretrained", "model.weights=densenet121-res224-all")
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
-    """Where each block of a language stands, and its text."""
+    """Return each block of a language: where it stands, and its text."""
     return [
         (f"{guide.relative_to(ROOT)}-{number}", text)
         for guide in GUIDES
@@ -57,7 +57,7 @@ def commands() -> list[tuple[str, str]]:
 
 
 def is_file(code: str) -> bool:
-    """Whether a block is a file that a guide writes."""
+    """Say if a block is a file that a guide writes."""
     return code.startswith(('"""', "# reports/"))
 
 

@@ -92,7 +92,7 @@ def main() -> int:
 
 
 def expected(names: Sequence[str], quick: bool) -> str:
-    """How long the entries take on the CPU, one by one and together."""
+    """Say how long the entries take on the CPU, one by one and together."""
     seconds = {name: ENTRIES[name].quick_seconds if quick else ENTRIES[name].seconds for name in names}
     parts = ", ".join(f"{name} {in_words(taken)}" for name, taken in seconds.items())
     return f"On the CPU of a machine with 2 idle cores this takes {in_words(sum(seconds.values()))}: {parts}."
@@ -123,7 +123,7 @@ def run(name: str, device: str, report: dict[str, Any], quick: bool = False) -> 
 
 
 def table(device: str, report: dict[str, Any]) -> Table:
-    """What was measured on a device."""
+    """Return what was measured on a device."""
     about = report["environment"]
     name = about["gpu"] if device == "cuda" else f"{about['cpu']}, {about['threads']} thread(s)"
     result = Table(title=f"{name}, torch {about['torch']}", title_justify="left")
@@ -150,7 +150,7 @@ def in_units(value: float, unit: str) -> str:
 
 
 def environment() -> dict[str, Any]:
-    """What everything depends on."""
+    """Return what everything depends on."""
     return {
         "torch": torch.__version__,
         "python": platform.python_version(),

@@ -112,12 +112,12 @@ def _building(table: Path, pools: dict[str, Executor], repeats: int, asked: floa
 
 
 def _decode(pool: Executor, paths: list[Path]) -> float:
-    """Returns CPU seconds, those of decoding alone."""
+    """Return CPU seconds, those of decoding alone."""
     return sum(pool.map(_load, paths, chunksize=4))
 
 
 def _load(path: Path) -> float:
-    """What the decoder does; returns its CPU seconds."""
+    """Do what the decoder does; return its CPU seconds."""
     begun = time.thread_time()
     with Image.open(path) as image:
         image.load()
@@ -125,7 +125,7 @@ def _load(path: Path) -> float:
 
 
 def _build(table: Path) -> float:
-    """A bank beside the table, from nothing; returns CPU seconds."""
+    """A bank beside the table, from nothing; return CPU seconds."""
     shutil.rmtree(table.parent / "banks", ignore_errors=True)
     begun = time.process_time()
     _start(table)
@@ -133,7 +133,7 @@ def _build(table: Path) -> float:
 
 
 def _start(table: Path) -> Bank:
-    """What a study does at its start, with the bank that is there, if any."""
+    """Do what a study does at its start, with the bank that is there, if any."""
     bank = build_bank(FileSource(manifest(table)), SIZE, table.parent / "banks")
     bank.check()
     return bank

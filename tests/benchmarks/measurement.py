@@ -36,7 +36,7 @@ class Measurement:
 
     @property
     def ok(self) -> bool | None:
-        """Whether the ratio is as asked; None where nothing was."""
+        """Say if the ratio is as asked; None where nothing was."""
         return None if self.asked is None else self.ratio <= self.asked
 
     def to_json(self) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def _idle_trainable() -> type[tune.Trainable]:
 
 
 class NoTraining:
-    """Has epochs and scores as a training has, and takes no time for them."""
+    """A training with epochs and scores that takes no time for them."""
 
     device, members = None, ()
 
@@ -126,7 +126,7 @@ class NoTraining:
 
 
 class IdleTrial(Trial):
-    """Writes a record as a trial does, of a training that did nothing."""
+    """A trial that writes the record of a training that did nothing."""
 
     def _start(self) -> Any:
         self._meter.ready()

@@ -120,7 +120,7 @@ def groups(root: Path) -> list[list[Path]]:
 def problems(
     copy: Path, files: list[Path], way: str, rng: random.Random, records: dict[str, str], expected: Cells
 ) -> Iterator[str]:
-    """What did not hold after these files of a copy were damaged."""
+    """Yield what did not hold after these files of a copy were damaged."""
     damaged = {}
     for path in files:
         damaged[path] = harmed(path.read_bytes(), way, rng)
@@ -166,7 +166,7 @@ def harmed(content: bytes, way: str, rng: random.Random) -> bytes:
 
 
 def kept(path: Path, content: bytes) -> bool:
-    """Whether a file's damaged content still lies in its place, or beside it under its name; or its whole bank does."""
+    """Say if a file's damaged content still lies in its place, or beside it under its name; or its whole bank does."""
     beside = [*path.parent.glob(f"{path.name}*"), *path.parent.parent.glob(f"{path.parent.name}.damaged-*/{path.name}")]
     return any(one.read_bytes() == content for one in beside)
 
@@ -177,7 +177,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 
 def cells(root: Path) -> Cells:
-    """What of the tables of the report in a study's folder does not depend on times, of which alone its forecast is."""
+    """Return the cells of a report's tables that do not depend on times, as its whole forecast does."""
     found: Cells = {}
     for path in sorted({*root.glob("study/report/tables/*.csv")} - {*root.glob("**/prediction.csv")}):
         with path.open(encoding="utf-8", newline="") as file:

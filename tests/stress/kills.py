@@ -59,7 +59,7 @@ def attempts(times: int, seed: int, folder: Path) -> Iterator[Outcome]:
 
 
 def screen(folder: Path) -> str:
-    """What a study has said, the end of it."""
+    """Return the end of what a study has said."""
     return (folder / "screen.txt").read_text(errors="replace")[-3000:]
 
 

@@ -26,18 +26,8 @@ TEXTS = (
 )
 NUMBERS = (0, 1, -1, 2, 7, 10**4, 2**31, 2**63, 10**30, -(10**18), 0.5, -0.0, 1e-320, 1e308, 5.0, 1e3)
 OTHERS: tuple[Any, ...] = (
-    None,
-    True,
-    False,
-    math.nan,
-    math.inf,
-    -math.inf,
-    [],
-    {},
-    [1],
-    [[[]]],
-    ["a", 1],
-    {"kind": "triplet"},
+    *(None, True, False, math.nan, math.inf, -math.inf),
+    *([], {}, [1], [[[]]], ["a", 1], {"kind": "triplet"}),
 )
 texts, odd = st.sampled_from(TEXTS), st.sampled_from((*TEXTS, *NUMBERS, *OTHERS))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was done to the program, whether all that must hold did hold, and what was measured meanwhile.
+    """A harm done to the program, whether all that must hold did hold, and what was measured meanwhile.
 
     `problem` says what did not hold; it is empty where all did. `measured` has numbers with their unit in the name
     (`seconds_to_first_epoch`), for the summary's minimum, median and maximum.
@@ -20,7 +20,7 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Whether all that must hold did hold."""
+        """Say if all that must hold did hold."""
         return not self.problem
 
     def to_json(self) -> dict[str, Any]:

@@ -47,12 +47,12 @@ def kill(*processes: int) -> None:
 
 
 def slowdown() -> float:
-    """How many times longer things may take since others use the cores, too; 1 where nobody does."""
+    """Return how many times longer things may take since others use the cores, too; 1 where nobody does."""
     return max(1.0, os.getloadavg()[0] / cores())
 
 
 def seconds_until(condition: Callable[[], bool], at_most: float) -> float:
-    """How long it takes; at most so many seconds, whatever the condition is then."""
+    """Wait for a condition, at most so many seconds; return how long that took."""
     begun = time.monotonic()
     while not condition() and time.monotonic() - begun < at_most:
         time.sleep(0.1)

@@ -87,7 +87,7 @@ def _size(process: int) -> tuple[float, int] | None:
 
 
 def _slopes(seen: list[tuple[int, float, int]]) -> tuple[float, float]:
-    """What 1,000 trials more take in MiB and files, by least squares over what was seen after the first fifth."""
+    """Return the MiB and files of 1,000 trials more, by least squares over what was seen after the first fifth."""
     last = seen[-1][0]
     trials, mib, files = np.array([one for one in seen if last / 5 <= one[0] < last]).T  # at the end is the report
     return 1000 * float(np.polyfit(trials, mib, 1)[0]), 1000 * float(np.polyfit(trials, files, 1)[0])

@@ -36,14 +36,14 @@ class Visit:
     errors: list[str] = field(default_factory=list)
 
     def widest(self) -> tuple[int, int]:
-        """How wide the page is, and how much of it the window shows, in pixels."""
+        """Return the width of the page and of what the window shows of it, in pixels."""
         width, shown = self.page.evaluate(
             "() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
         )
         return width, shown
 
     def barriers(self) -> list[str]:
-        """What axe-core finds serious or critical for people who use the keyboard or a screen reader."""
+        """Return what axe-core finds serious or critical for people who use the keyboard or a screen reader."""
         context = {"exclude": ["svg"]}  # each is one image with a text, and its thousands of paths take long
         found = Axe().run(self.page, context, {"resultTypes": ["violations"]}).response["violations"]
         return [
@@ -55,7 +55,7 @@ class Visit:
 
 @contextmanager
 def visited(browser: Browser, url: str, width: int = DESK, height: int = 900, **options: Any) -> Iterator[Visit]:
-    """Opens `url` in a window of its own, with what else Playwright's `new_context` takes (`color_scheme="dark"`)."""
+    """Open `url` in a window of its own, with what else Playwright's `new_context` takes (`color_scheme="dark"`)."""
     context = browser.new_context(viewport={"width": width, "height": height}, **options)
     visit = Visit(context.new_page())
     visit.page.on("console", lambda said: visit.errors.append(said.text) if said.type == "error" else None)

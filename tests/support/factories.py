@@ -71,7 +71,7 @@ def make_out(
     synthetic: bool = True,
     arms: Iterable[str] = tuple(SPACES),
 ) -> Path:
-    """Writes study.json, selection.json and every record of a complete run under `out`, and returns `out`."""
+    """Write study.json, selection.json and every record of a complete run under `out`; return `out`."""
     (out / "records").mkdir(parents=True)
     for name, text in _files(tuple(arms), folds, replicates, synthetic).items():
         (out / name).write_text(text, encoding="utf-8")

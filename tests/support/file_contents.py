@@ -29,7 +29,7 @@ def trial_name(arm: str, number: int, stage: str, replicate: int) -> str:
 
 
 def write(path: Path, fields: dict[str, Any]) -> Path:
-    """Writes a document, with the SHA-256 that fits."""
+    """Write a document, with the SHA-256 that fits."""
     write_json(path, fields)
     return path
 
@@ -40,12 +40,12 @@ def by_arm(arms: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def edit(path: Path, **changes: Any) -> Path:
-    """Overwrites some keys of a JSON file."""
+    """Overwrite some keys of a JSON file."""
     return write(path, {**json.loads(path.read_text(encoding="utf-8")), **changes})
 
 
 def spoil(path: Path, status: str, message: str = "CUDA out of memory") -> Path:
-    """Turns a completed record into a failed or diverged one; what it cost stays."""
+    """Turn a completed record into a failed or diverged one; what it cost stays."""
     error = {"kind": "RuntimeError", "message": message, "traceback": "…"}
     return edit(path, status=status, error=error, metrics={"validation": None, "test": None})
 
@@ -138,7 +138,7 @@ def arm_content(name: str, loss: str, search: str, margins_kind: str, **others: 
 
 
 def selection_content(configuration: Mapping[str, Any], number: int, score: float | None) -> dict[str, Any]:
-    """What selection.json says of an arm, without the scores of its configurations."""
+    """Return what selection.json says of an arm, without the scores of its configurations."""
     return {
         "number": number,
         "configuration": dict(configuration),

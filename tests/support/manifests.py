@@ -31,7 +31,7 @@ def source(folder: Path, content: str | bytes = GOOD, **options: object) -> File
 
 
 def listed(folder: Path, content: str) -> Listing:
-    """What table.csv of this content lists, with everything that was found about it."""
+    """Return what table.csv of this content lists, with everything that was found about it."""
     (folder / "table.csv").write_text(content, encoding="utf-8")
     return manifest(folder / "table.csv")
 
@@ -49,7 +49,7 @@ def read(content: bytes, name: str = "table.csv") -> pd.DataFrame:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Checks that a ValueError names the file, and is short enough to be read."""
+    """Check that a ValueError names the file, and is short enough to be read."""
     try:
         yield
     except ValueError as error:

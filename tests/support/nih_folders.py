@@ -57,7 +57,7 @@ def add_images(root: Path, folder_of: Callable[[str], str] = lambda name: ".") -
 
 
 def told(listing: Listing) -> dict[str, tuple[str, ...]]:
-    """What is found wrong, by severity and the first words before a colon."""
+    """Return what is found wrong, by severity and the first words before a colon."""
     return {f"{f.severity}: {f.what.partition(':')[0]}": f.places for f in listing.findings}
 
 

@@ -80,7 +80,7 @@ class Imported:
 
 
 def imports_of(arguments: Sequence[str], folder: Path) -> dict[str, Imported]:
-    """What a program imports, by module, with Python's arguments for it; it must end well."""
+    """Return what a program imports, by module, with Python's arguments for it; it must end well."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", *arguments],
         cwd=folder,

@@ -45,7 +45,7 @@ def asked_queries() -> pd.DataFrame:
 
 
 def found_queries(asked: pd.DataFrame, mean: float, seed: int) -> pd.DataFrame:
-    """What is found for them at random, with a mean AP of `mean`: of subjects some are easier than others."""
+    """Return what is found for them at random, with a mean AP of `mean`: of subjects some are easier than others."""
     rng, scored = np.random.default_rng(seed), asked["matches"].to_numpy() > 0
     easy = np.random.default_rng(0).uniform(-0.5, 0.5, SUBJECTS + 1)[asked["subject"].str[1:].astype(int)]
     off = easy + rng.uniform(-0.5, 0.5, len(asked))
@@ -88,6 +88,6 @@ def write_images(out: Path, rows: Iterable[int]) -> None:
 
 
 def queries_by(results: Results, arm: str) -> pd.DataFrame:
-    """What every seed of an arm found, one row per seed and query."""
+    """Return what every seed of an arm found, one row per seed and query."""
     frame = QUERIES.of(results)
     return frame[frame["arm"] == arm]

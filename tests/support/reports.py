@@ -63,7 +63,7 @@ def rows(table: Table) -> list[dict[str, str]]:
 
 
 def assert_drawn(plot: Plot) -> None:
-    """Draws, and asserts that there is a PNG and an SVG."""
+    """Draw, and assert that there is a PNG and an SVG."""
     drawing = render(plot, "data: phantom images, synthetic")
     assert drawing.png.startswith(b"\x89PNG")
     assert b"<svg" in drawing.svg

@@ -71,7 +71,7 @@ def record_of(spec: TrialSpec, status: Status, epochs: int, metric: Metric, name
 
 @dataclass(frozen=True)
 class Kept:
-    """Keeps the records of trials, those that ran and those that took the record of an equal one."""
+    """An observer that keeps the records of trials, those that ran and those that took the record of an equal one."""
 
     records: dict[str, Record]
 
@@ -143,7 +143,7 @@ class Simulation:
             assert proposed[spec.arm][spec.number].configuration == spec.configuration
 
     def _checkpoint(self, spec: TrialSpec, complete: bool) -> None:
-        """What a trial would resume from, or at its end a replicate's weights."""
+        """Write what a trial would resume from, or at its end a replicate's weights."""
         path = checkpoint_path(self.out, spec.id)
         if self._reuse and complete and spec.stage != "replicate":
             path.unlink()
@@ -182,7 +182,7 @@ Seconds = Callable[[TrialSpec, int, int], float]
 
 @dataclass
 class Slots:
-    """Runs a source's trials on so many slots; of all configurations none is better but by chance."""
+    """Run a source's trials on so many slots; of all configurations none is better but by chance."""
 
     trials: TrialSource
     seconds: Seconds

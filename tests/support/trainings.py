@@ -48,7 +48,7 @@ def run_all(run: Training) -> Training:
 
 
 class Tape(TorchDispatchMode):
-    """Records every operation, those of autograd too. What the host computes is part of no operation: it is frozen."""
+    """Every operation recorded, also of autograd. What the host computes is part of no operation: it is frozen."""
 
     def __init__(self) -> None:
         super().__init__()
