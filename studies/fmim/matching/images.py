@@ -141,7 +141,7 @@ def images_at(place: str, study: StudyFile, root: Path | None = None, side: Side
     if path.suffix.lower() in SUFFIXES and not named:
         return images_of_files([path], side)
     if named or not path.is_dir():
-        return _phantoms(study) if place == PHANTOM else _table(place, study, root)
+        return _of_data_set(place, study, root)
     if not (files := image_files(path)):
         raise ValueError(f"there is no image in the folder {place}: {', '.join(sorted(SUFFIXES))} are looked for")
     return replace(images_of_files(files, side), origin=place)
@@ -213,24 +213,20 @@ def images_of_array(images: np.ndarray, side: Side = "") -> GivenImages:
     return GivenImages("the array", names, lambda row, size: square(shown[row], size), places, threads=cores())
 
 
-def _phantoms(study: StudyFile) -> GivenImages:
-    if study.data.kind != PHANTOM:
-        raise ValueError(f"{PHANTOM} is the cohort of a study on phantoms, this one is on {study.data.name}")
-    config = PhantomConfig(**{name: study.data.details[name] for name in PhantomConfig.model_fields})
-    source = PhantomSource(config)
-    return _of_source(source, PHANTOM, list(source.index["image"]))
-
-
-def _table(place: str, study: StudyFile, root: Path | None) -> GivenImages:
-    """Return the images of a data set in files. Several images may be windows of one film."""
-    listing = find_listing(place, root, study.seed, for_study=False)
-    source = FileSource(listing)
-    files = (os.path.realpath(listing.root / str(path)) for path in listing.paths)
-    places = [f"{file} {listing.windows.get(row, '')}".rstrip() for row, file in enumerate(files)]
-    return _of_source(source, place, places)
-
-
-def _of_source(source: Source, origin: str, places: Sequence[str]) -> GivenImages:
+def _of_data_set(place: str, study: StudyFile, root: Path | None) -> GivenImages:
+    """Return the images of the study's phantoms, or of a data set in files, several of which may be windows of one."""
+    source: Source
+    if place == PHANTOM:
+        if study.data.kind != PHANTOM:
+            raise ValueError(f"{PHANTOM} is the cohort of a study on phantoms, this one is on {study.data.name}")
+        config = PhantomConfig(**{name: study.data.details[name] for name in PhantomConfig.model_fields})
+        source = PhantomSource(config)
+        places = list(source.index["image"])
+    else:
+        listing = find_listing(place, root, study.seed, for_study=False)
+        source = FileSource(listing)
+        files = (os.path.realpath(listing.root / str(path)) for path in listing.paths)
+        places = [f"{file} {listing.windows.get(row, '')}".rstrip() for row, file in enumerate(files)]
     about = source.index.reset_index(drop=True)
     threads = min(cores(), source.threads or cores())
-    return GivenImages(origin, about, source.read, pd.Series(places, about.index), threads)
+    return GivenImages(place, about, source.read, pd.Series(places, about.index), threads)
