@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
@@ -42,22 +41,21 @@ class Workload:
     @property
     def total(self) -> Work:
         """All trials, if every arm finds a winner."""
-        of_arms = _sum(self.search(arm) + self.replicates(arm) for arm in self.plan.arms)
-        return of_arms + Work(trials=self.plan.reference_trials)
+        return sum(map(self.of_arm, self.plan.arms), Work(trials=self.plan.reference_trials))
 
-    def search(self, arm: Arm) -> Work:
-        """Sum the search trials of an arm; none without a search."""
-        return _sum(
+    def of_arm(self, arm: Arm) -> Work:
+        """Sum the trials of an arm: of its search if there is one, and replicates; other splits' are the most there
+        can be, and all configurations of the arm cost alike.
+        """
+        config = self.plan.train_config(arm, _configurations(arm)[0])
+        replicates = self.plan.replicates_of(arm) + self.plan.search_splits - 1
+        search = [
             self.trial(self.plan.train_config(arm, configuration), fold.number, search_split)
-            for search_split, folds in enumerate(self.splits)
+            for search_split, folds in enumerate(self.splits if self.plan.study.search else ())
             for configuration in _configurations(arm)
             for fold in folds
-        )
-
-    def replicates(self, arm: Arm) -> Work:
-        """Sum the replicates of an arm, whose configurations all cost alike; those of other splits at most."""
-        config = self.plan.train_config(arm, _configurations(arm)[0])
-        return _sum(self.trial(config, None) for _ in range(self.plan.replicates_of(arm) + self.plan.search_splits - 1))
+        ]
+        return sum(search + [self.trial(config, None)] * replicates, Work())
 
     def trial(self, config: TrainConfig, fold: int | None, search_split: int = 0) -> Work:
         """Count one trial: that of a fold, or a replicate with all its trainings."""
@@ -112,7 +110,3 @@ class Workload:
 def _configurations(arm: Arm) -> list[Configuration]:
     """As many configurations as its search trains: the real ones where they are listed."""
     return arm.listed or [next(arm.space.corners())] * arm.budget
-
-
-def _sum(works: Iterable[Work]) -> Work:
-    return sum(works, Work())

@@ -54,7 +54,7 @@ def show_plan(checked: CheckedPlan, setup: Setup, console: TextConsole) -> None:
 def plan_as_json(checked: CheckedPlan, setup: Setup) -> str:
     """Return it for programs; the guide says what the fields are."""
     plan, work = checked.plan, Workload(checked.plan, checked.development)
-    reused, of_arms = _reused(checked, setup), {arm.name: work.search(arm) + work.replicates(arm) for arm in plan.arms}
+    reused, of_arms = _reused(checked, setup), {arm.name: work.of_arm(arm) for arm in plan.arms}
     fields = {
         "study": plan.study.name,
         "preset": plan.preset.name,
@@ -117,7 +117,7 @@ def _arms(work: Workload) -> TextTable:
     rows, others = [], f" + ≤ {plan.search_splits - 1}" if plan.search_splits > 1 else ""
     for arm in plan.arms:
         stops = "≤ " if plan.rungs_of(arm) else ""
-        most, both = "≤ " if stops or others else "", work.search(arm) + work.replicates(arm)
+        most, both = "≤ " if stops or others else "", work.of_arm(arm)
         space = "; ".join(map(str, arm.space.parameters)) or "–"
         trials = f"{stops}{plan.search_trials_of(arm)} + {plan.replicates_of(arm)}{others}"
         counts = (str(arm.budget), trials, f"{most}{both.epochs}", f"{most}{both.images}")

@@ -11,6 +11,7 @@ import pytest
 from fmim import catalogue
 from fmim.plan import Plan
 from fmim.plan.checks import check_subject_counts, check_trainings, fewest_subjects
+from fmim.plan.workload import Workload
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.image_set import ImageSet
 from tests.support.mini_study import MINI, MINI_STUDY, ensemble_plan, mini_plan
@@ -75,3 +76,11 @@ def test_the_folds_of_an_ensemble_are_checked_without_a_search(tiny_bank: Bank) 
     assert check_trainings(retrained, tiny_bank.development()) == []
     with pytest.raises(ValueError, match="subjects"):
         check_trainings(ensemble_plan(retrained), tiny_bank.development())
+
+
+@pytest.mark.parametrize(("study", "trained"), [("baselines", 7 * 5 * 5), ("lambda_sweep", 4 * 5 + 4 * 5 * 5)])
+def test_the_folds_of_tested_models_are_no_search(study: str, trained: int) -> None:
+    """In the preset `paper` a seed trains a model for each of five folds, for 100 epochs each."""
+    planned = replace(plan("paper", study), replicates=None)
+    work = Workload(planned, images(200)).total
+    assert (work.trials, work.epochs) == (planned.trials, trained * 100)

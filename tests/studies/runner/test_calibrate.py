@@ -59,7 +59,7 @@ def test_work_is_counted_as_trials_count_it(tiny_bank: Bank, tmp_path: Path) -> 
         cost = Trial(spec, RunSettings(tmp_path, "cpu")).run().cost
         assert workload.trial(spec.train, spec.fold) == Work(1, cost.epochs, cost.images)
     search, replicate = (workload.trial(spec.train, spec.fold) for spec in specs)
-    assert workload.search(plan.arms[1]).trials == 4
+    assert workload.of_arm(plan.arms[1]).trials == 4 + 2
     assert workload.total == Work(10 + 4, 2 * 10, 6 * search.images + 4 * replicate.images)
 
 
