@@ -135,13 +135,13 @@ def arms_by_split(study: StudyFile, out: Path, problems: list[Problem]) -> dict[
     The arms of the study itself are those of its own search split, 0.
     """
     proposals = read_by_arm(ProposalsFile, out / "proposals.json", problems, "no proposed configuration counts")
-
-    def with_proposed(arm: ArmEntry, split: int) -> ArmEntry:
-        proposed = proposals.by_split.get(split, {}).get(arm.name, [])
-        found = {"configurations": [proposal.configuration for proposal in proposed]}
-        return arm if arm.configurations else arm.model_copy(update=found)
-
-    return {split: [with_proposed(arm, split) for arm in study.arms] for split in range(study.search_splits)}
+    found: dict[int, list[ArmEntry]] = {split: [] for split in range(study.search_splits)}
+    for split, arms in found.items():
+        for arm in study.arms:
+            proposed = proposals.by_split.get(split, {}).get(arm.name, [])
+            configurations = arm.configurations or [proposal.configuration for proposal in proposed]
+            arms.append(arm.model_copy(update={"configurations": configurations}))
+    return found
 
 
 def read_by_arm(kind: type[ByArm], path: Path, problems: list[Problem], otherwise: str) -> ByArm:
@@ -169,14 +169,10 @@ def read_records(out: Path, study: StudyFile, problems: list[Problem]) -> Record
             continue
         key: Key = (record.arm, key_of(record.configuration), record.stage, record.replicate, record.search_split)
         # The runner names a record after its trial; of two that say they are one trial, that one is the original.
-        both = sorted([*([found[key]] if key in found else []), (path.name, record)], key=lambda one: _copied(*one))
-        found[key] = both[0]
-        problems += [Problem(f"records/{name}", f"duplicate of {both[0][0]}: not counted") for name, _ in both[1:]]
+        both = [found[key], (path.name, record)] if key in found else [(path.name, record)]
+        found[key], *copies = sorted(both, key=lambda one: one[0] != f"{one[1].trial}.json")
+        problems += [Problem(f"records/{name}", f"duplicate of {found[key][0]}: not counted") for name, _ in copies]
     return found
-
-
-def _copied(name: str, record: Record) -> bool:
-    return name != f"{record.trial}.json"
 
 
 def _record(path: Path, study: StudyFile) -> Record:
