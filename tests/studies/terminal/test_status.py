@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def out(tmp_path: Path) -> Path:
         trial="triplet_automargin.c00.seed3",
         arm="triplet_automargin",
         stage="replicate",
-        started_at=now(),
+        started_at=(datetime.now(UTC) - timedelta(seconds=8)).isoformat(),
         epochs=6,
         epoch=4,
         epoch_s=2.0,
