@@ -1,0 +1,127 @@
+"""Several studies run one after the other on one cluster, each in a folder of its own beside one report of them all."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
+
+from fmim.commands.options import Options
+from fmim.printing import TextConsole, TextTable
+from fmim_core.records import DONE, INTERRUPTED, SOME_FAILED
+
+
+@dataclass(frozen=True)
+class Member:
+    """One of several studies: the name of its folder, and what it shows."""
+
+    name: str
+    shows: str
+
+
+M = TypeVar("M", bound=Member)
+
+
+@dataclass(frozen=True)
+class Several(ABC, Generic[M]):
+    """Several studies in the folder `out`, each of which can be looked at and gone on with as any other.
+
+    What studies beside `out`, and those before it here, have trained is reused.
+
+    Args:
+        each: the options that all of them have, whatever their own are.
+    """
+
+    out: Path
+    each: Options
+    console: TextConsole
+
+    command: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def members(self) -> Sequence[M]:
+        """The studies, in the order in which they run."""
+
+    @abstractmethod
+    def changes(self, member: M) -> Options:
+        """Return the options of one, but for its folder."""
+
+    @abstractmethod
+    def report(self) -> Path:
+        """Write the report of all, as far as they go, and return its page."""
+
+    def options(self, member: M) -> Options:
+        """Return the options of one."""
+        return self.changes(member).but(out=self.out / member.name, studies=self.out.absolute().parent)
+
+    def check(self) -> None:
+        """Look up every name and file of every study.
+
+        Raises:
+            ValueError: one is not there; or the folder is a study's, or a folder in it another study's.
+        """
+        if (self.out / "study.json").exists():
+            raise ValueError(f"--out {self.out} is a study's folder: give another one for {self.command}")
+        for member in self.members:
+            self.options(member).check()
+
+    def show(self) -> None:
+        """Print the studies in order, with their trials and how many of these are reused."""
+        from fmim.runner.reuse.equal_trials import reused_before
+        from fmim.runner.run import check_plan
+
+        numbers, rows, planned, reused = ("trials", "reused"), [], 0, list[int]()
+        for member in self.members:
+            options, most = self.options(member), "not known"
+            setup, checked = options.setup, check_plan(options.plan(), options.setup)
+            found = reused_before(checked.plan, checked.source, setup.banks, setup.studies, setup.reuse)
+            planned += checked.plan.trials
+            if found.others_known:
+                reused.append(found.trials)
+                most = f"≤ {found.trials}"
+            rows.append((member.name, member.shows, str(checked.plan.trials), most))
+        rows.append(("all", "", str(planned), f"≤ {sum(reused)}" if reused else "not known"))
+        self.console.show(TextTable(("study", "for", *numbers), rows, frozenset(numbers)))
+        self.console.say(
+            "reused: equal to a trial that has run, or to another one of its study; the most there can be, since "
+            "winners decide. What several of these studies share is trained by the first of them and reused by the "
+            "others"
+        )
+
+    def run(self) -> int:
+        """Run, or go on with, every study, all on one cluster; return the exit code: the first that is not 0.
+
+        Where a study cannot be run any more (its arms take winners that another study has not got, for example), the
+        others are, and it is told. An interruption ends the whole.
+
+        Raises:
+            ValueError: bad input; nothing has started.
+        """
+        from fmim.runner.backends.ray_cluster import cluster_for
+        from fmim.runner.run import run_plan
+        from fmim.terminal.run_display import RunDisplay
+
+        for member in self.members:
+            self.options(member).plan()  # raises where one cannot be made
+        codes = list[int]()
+        with cluster_for(self.each.backend, self.each.address) as cluster, RunDisplay(self.console) as display:
+            for number, member in enumerate(self.members, start=1):
+                lead = f"\n{number} of {len(self.members)}: {member.name}"
+                self.console.say(f"({member.shows})", lead=lead, style="bold")
+                code = SOME_FAILED
+                try:
+                    options = self.options(member)
+                    code = run_plan(options.plan(), options.setup, display, cluster)
+                except ValueError as error:
+                    if not codes:  # nothing has started
+                        raise
+                    self.console.error(f"{member.name}: {error}")
+                if code == INTERRUPTED:
+                    self.console.say(f"interrupted: the same {self.command} goes on with all studies")
+                    return INTERRUPTED
+                codes.append(code)
+        self.console.say(f"\nreport of all: {self.report()}")
+        return next((code for code in codes if code != DONE), DONE)
