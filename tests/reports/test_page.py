@@ -7,9 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
+from scipy.stats import ttest_1samp
 
 from fmim_core.records import Member, Record
 from fmim_reports.build import build_report, provenance
+from fmim_reports.parts.arms import arms_table, leads_caution
 from fmim_reports.parts.verdict import cautions, epochs_caution, verdict_of_comparisons
 from fmim_reports.reading import published
 from fmim_reports.reading.results import read_results
@@ -82,14 +84,40 @@ def test_real_data_are_not_called_synthetic(tmp_path: Path) -> None:
     assert 'class="badge">Data: oai' in text
 
 
-def test_an_arm_below_chance_is_named_with_the_usual_reason(out: Path) -> None:
-    assert not any("Worse than a random ranking" in said for said in verdict_of_comparisons(read_results(out)).cautions)
+def test_an_arm_below_chance_is_named_and_called_collapsed_where_nothing_tells_images_apart(out: Path) -> None:
+    def said(words: str) -> list[str]:
+        return [line for line in verdict_of_comparisons(read_results(out)).cautions if words in line]
+
+    assert said("Worse than a random ranking") == said("Collapsed") == []
     for seed in range(5):
         path = record(out, f"triplet_q1.c00.seed{seed}")
         metrics = json.loads(path.read_text())["metrics"]
         edit(path, metrics={**metrics, "test": {**metrics["test"], "mAP": 0.01}})
-    said = next(said for said in verdict_of_comparisons(read_results(out)).cautions if "Worse than" in said)
-    assert said.startswith("Worse than a random ranking: Triplet + Q1. Among equal similarities")
+    assert said("Worse than a random ranking") == ["Worse than a random ranking: Triplet + Q1."]
+    for seed in range(4):
+        path = record(out, f"triplet_q1.c00.seed{seed}")
+        edit(path, history=[row | {"delta_mean": 1e-7} for row in json.loads(path.read_text())["history"]])
+    (collapsed,) = said("Collapsed")
+    assert collapsed.startswith("Collapsed: Triplet + Q1 (4 of 5 seeds). Mean Δ ended at 0")
+    assert said("Worse than a random ranking: ") == []
+    assert collapsed in arms_table(read_results(out)).all_notes
+    edit(out / "study.json", comparisons=[["triplet_q1", "triplet_q2"]])
+    assert "Q1 has collapsed" in verdict_of_comparisons(read_results(out)).findings[0]
+
+
+@pytest.mark.parametrize(("gains", "noise"), [((0.01, 0.03, -0.01), True), ((0.02, 0.021, 0.019), False)])
+def test_a_lead_over_the_second_configuration_that_is_noise_is_named(
+    out: Path, gains: tuple[float, ...], noise: bool
+) -> None:
+    for fold, gain in enumerate(gains):
+        for number, value in ((0, 0.8), (1, 0.8 - gain)):
+            path = record(out, f"triplet_automargin.c{number:02d}.fold{fold}")
+            metrics = json.loads(path.read_text())["metrics"]
+            edit(path, metrics={**metrics, "validation": {**metrics["validation"], "mAP": value}})
+    (said,) = leads_caution(read_results(out)) or [""]
+    assert bool(ttest_1samp(gains, 0).pvalue > 0.05) is noise
+    assert (f"Triplet + AutoMargin (+{100 * sum(gains) / 3:.2f})" in said) is noise
+    assert "Triplet + Q1" not in said  # it had one configuration
 
 
 @pytest.mark.parametrize(("protocol", "models", "keep"), [("retrained", 1, "last"), ("fold_ensemble", 5, "best")])

@@ -6,9 +6,18 @@ from typing import Any
 
 from fmim_core.metric_names import METRICS
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import arm_summaries, on_reference, on_test, on_validation, pooled_over_queries
-from fmim_reports.writing.captions import caption, chosen_word, references_note
+from fmim_reports.reading.summary import (
+    ArmSummary,
+    arm_summaries,
+    on_reference,
+    on_test,
+    on_validation,
+    pooled_over_queries,
+)
+from fmim_reports.stats import PairedDifference, paired_difference
+from fmim_reports.writing.captions import caption, chosen_word, collapsed_note, references_note
 from fmim_reports.writing.columns import ARM, configuration_column, reference_rows
+from fmim_reports.writing.formats import points
 from fmim_reports.writing.sections import Section, a_search_stage, in_every_study
 from fmim_reports.writing.tables import Column, Table
 
@@ -28,8 +37,29 @@ def arms_table(results: Results) -> Table:
         *(Column(m.name, m.label, "estimate", group, "test_n", metric=m) for m in METRICS.values()),
     ]
     text = f"Every metric on the test set, of each arm's {chosen_word(results)} configuration trained with fresh seeds."
-    notes = [references_note(results)]
+    notes = [references_note(results), collapsed_note(results)]
     return Table("test_metrics", "All metrics on the test set", caption(results, text), columns, rows, notes)
+
+
+def leads(results: Results) -> list[tuple[ArmSummary, PairedDifference]]:
+    """Return each arm with its selected configuration minus the second one on validation, paired by fold."""
+    found, sign = [], 1 if results.metric.higher_is_better else -1
+    for arm in arm_summaries(results):
+        others = [one for one in results.arm(arm.name).configurations if one != arm.configuration]
+        scores = [on_validation(results, arm.name, one, results.metric.name) for one in others]
+        second = max((one for one in scores if one.complete), key=lambda one: sign * one.stat.mean, default=None)
+        if second is not None and arm.validation.complete:
+            found.append((arm, paired_difference(arm.validation.values, second.values)))
+    return found
+
+
+def leads_caution(results: Results) -> list[str]:
+    """Name the arms whose selected configuration leads the second one by no more than noise."""
+    within = [(arm, lead) for arm, lead in leads(results) if lead.low is None or lead.low <= 0 <= (lead.high or 0.0)]
+    listed = ", ".join(f"{arm.label} ({points(lead.difference)})" for arm, lead in within)
+    where = f"95 % CI over folds, percentage points of validation {results.metric.label}"
+    why = f"is within noise for {listed}: luck may have decided ({where})."
+    return [f"The lead of the selected configuration over the second {why}"] if within else []
 
 
 @in_every_study(Section.MORE, a_search_stage)

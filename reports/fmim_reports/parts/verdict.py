@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from fmim_reports.parts.arms import leads_caution
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.words import (
     Facts,
@@ -17,7 +18,7 @@ from fmim_reports.parts.pipelines import selection_caution
 from fmim_reports.parts.training.learning import empty_batches_caution, trailing_cautions
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, chance_name, test_fact
-from fmim_reports.writing.captions import protocol_sentence, sentences_on_references
+from fmim_reports.writing.captions import collapsed_note, protocol_sentence, sentences_on_references
 from fmim_reports.writing.formats import configuration_text, decimal, in_percent
 
 SMALL_TEST_SET = 100  # subjects
@@ -69,6 +70,7 @@ def cautions(results: Results) -> list[str]:
     return [
         *sentences_on_references(results),
         *_on_the_run(results),
+        *leads_caution(results),
         *selection_caution(results),
         *_on_matches(results),
         *empty_batches_caution(results),
@@ -111,15 +113,14 @@ def _on_matches(results: Results) -> Iterator[str]:
 
 
 def _below_chance(results: Results) -> Iterator[str]:
-    """Name arms whose model tells nobody apart: a collapsed embedding, not a bad margin, is the usual reason."""
+    """Name the arms that have collapsed, and others whose model tells people apart worse than a random ranking."""
+    yield from filter(None, [collapsed_note(results)])
     chance, sign = test_fact(results, chance_name(results)), 1 if results.metric.higher_is_better else -1
     if chance is None:
         return
-    if collapsed := [arm.label for arm in arm_summaries(results) if sign * arm.test.stat.mean < sign * chance]:
-        yield (
-            f"Worse than a random ranking: {', '.join(collapsed)}. Among equal similarities the non-matching images "
-            "rank first, so embeddings that have collapsed to one point score like this."
-        )
+    others = [arm for arm in arm_summaries(results) if not arm.collapsed]
+    if worse := [arm.label for arm in others if sign * arm.test.stat.mean < sign * chance]:
+        yield f"Worse than a random ranking: {', '.join(worse)}."
 
 
 def _in_development(results: Results) -> Iterator[str]:

@@ -16,6 +16,7 @@ from fmim_reports.reading.results import PlannedTrial, Results, once
 from fmim_reports.stats import MeanSE, mean_se
 
 Key = TypeVar("Key")
+COLLAPSED = 1e-3  # mean Δ, of less matches are no closer than other images
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class ArmSummary:
     Args:
         name: tells it from the others. label, loss, group, search: for display alone (`group` is what it shares with
             the arms beside it, its loss unless the study says otherwise; `search` is how its values are set).
+        collapsed: the number of its test replicates whose embeddings have collapsed.
     """
 
     name: str
@@ -60,6 +62,7 @@ class ArmSummary:
     cost: TotalCost
     validation: Estimate
     test: Estimate
+    collapsed: int = 0
 
     @property
     def short_label(self) -> str:
@@ -147,9 +150,19 @@ def arm_summaries(results: Results) -> tuple[ArmSummary, ...]:
             cost=search_cost(results, arm.name),
             validation=on_validation(results, arm.name, results.selected(arm.name), metric),
             test=on_test(results, arm.name, metric),
+            collapsed=sum(has_collapsed(results, trial) for trial in results.of(arm.name, "replicate")),
         )
         for arm in results.arms
     )
+
+
+def has_collapsed(results: Results, trial: PlannedTrial) -> bool:
+    """Say if a test replicate tells nobody apart: worse than a random ranking, and mean Δ ended at 0 in training."""
+    if trial.status != "completed" or trial.record is None or not trial.record.history:
+        return False
+    value, chance = trial.metric(results.metric.name), trial.metric(chance_name(results))
+    worse = value < chance if results.metric.higher_is_better else value > chance
+    return worse and abs(trial.record.history[-1].delta_mean) < COLLAPSED
 
 
 def over_configurations(results: Results, arm: str, metric: str) -> Estimate:

@@ -47,7 +47,7 @@ def ablation_table(results: Results) -> Table:
     columns = [
         Column("change", "What is changed"),
         Column("test_mAP", "mAP", "estimate", group, "test_n"),
-        Column("test_CMC_1", "CMC top-1", "estimate", group, "test_n"),
+        Column("test_CMC_1", "CMC top-1, first hit", "estimate", group, "test_n"),
         Column("chance_mAP", "mAP", "percent", "Chance, %"),
         Column("n", "Pairs", "count", interval),
         *under(interval, "points", difference="Difference", low="95 % CI, low", high="high"),

@@ -31,7 +31,7 @@ from fmim_reports.reading.summary import (
 )
 from fmim_reports.stats import MeanSE
 from fmim_reports.studies import Contents
-from fmim_reports.writing.captions import caption, references_note, test_models
+from fmim_reports.writing.captions import caption, collapsed_note, references_note, test_models
 from fmim_reports.writing.columns import ARM, configuration_column, reference_rows
 from fmim_reports.writing.formats import configuration_text, in_percent
 from fmim_reports.writing.tables import Column, Table
@@ -71,7 +71,7 @@ def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Tabl
         f"with fresh seeds for the test set ({test_models(results)}). Right: values {published.LABEL} in %, on other "
         f"images, for reference. {published.CMC_NOTE}"
     )
-    title, notes = f"{loss}: ways to set the margin", [references_note(results)]
+    title, notes = f"{loss}: ways to set the margin", [references_note(results), collapsed_note(results)]
     return Table(name, title, caption(results, text), columns, rows, notes, also=[ARM])
 
 

@@ -103,6 +103,17 @@ def references_note(results: Results) -> str:
     return f"References are no arms: no training made them, and nothing is selected by them. {listed}."
 
 
+def collapsed_note(results: Results) -> str:
+    """Name the arms with collapsed embeddings, and say why they score so low; empty where none has any."""
+    found = [arm for arm in arm_summaries(results) if arm.collapsed]
+    listed = ", ".join(f"{arm.label} ({arm.collapsed} of {arm.test.stat.n} seeds)" for arm in found)
+    why = (
+        "Mean Δ ended at 0 in training, as where all embeddings are equal. Of equally similar images the non-matching "
+        f"ones rank first, so {results.metric.label} is worse than that of a random ranking."
+    )
+    return f"Collapsed: {listed}. {why}" if found else ""
+
+
 def sentences_on_references(results: Results) -> list[str]:
     """Say which references are beaten by all arms beside them, by none or not by some, by the means over seeds.
 

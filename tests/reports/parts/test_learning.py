@@ -129,6 +129,14 @@ def test_the_table_says_how_margins_began(out: Path) -> None:
     assert rows["Triplet + Q1"]["initial"] == "given"
 
 
+def test_the_mean_of_different_fixed_margins_is_left_out(tmp_path: Path) -> None:
+    out = make_out(tmp_path / "out", folds=2, replicates=2, arms=(GRID,))
+    change_epochs(out, GRID, epsilon=0.2)
+    assert triplet_terms_table(read_results(out)).rows[0]["epsilon"] == pytest.approx(0.2)
+    change(out, f"{GRID}.c00.*", lambda content: [row.update(epsilon=0.1) for row in content["history"]])
+    assert triplet_terms_table(read_results(out)).rows[0]["epsilon"] is None
+
+
 def test_a_loss_without_triplets_has_no_row_and_no_warning(out: Path) -> None:
     change_epochs(out, Q1, active_share=math.nan)
     results = read_results(out)

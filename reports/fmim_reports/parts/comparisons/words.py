@@ -65,6 +65,7 @@ def _by_how_much(one: Comparison, difference: float) -> str:
     said = [] if one.metric.higher_is_better else ["lower is better"]
     said += [] if low is None else [f"95 % CI {points(low, digits)} to {points(high, digits)}"]
     said += [] if one.paired.n == planned else [f"{one.paired.n} of {planned} seeds"]
+    said += [f"{name} has collapsed" for name, arm in zip(one.names, (one.a, one.b), strict=True) if arm.collapsed]
     return f"{than} {one.names[1]} in {one.metric.label}" + (f" ({', '.join(said)})" if said else "")
 
 

@@ -131,9 +131,10 @@ def triplet_terms(results: Results) -> list[dict[str, Any]]:
     """Return a row for every arm with a completed trial, of all epochs of its trials' models, search and replicates.
 
     `initial`: how its schedule begins, as its configuration says. `epsilon`, `beta`: means over models of the margins
-    in force in the first epoch. `batches`; `empty` of them without an active triplet, `empty_share`, `first_empty` as a
-    share of the first epochs' alone, and `without_margin` of them in epochs whose ε was 0 throughout. `active_share`:
-    mean over epochs of the share of triplets with a non-zero term. What there is not is not a number.
+    in force in the first epoch, unless fixed ones differ. `batches`; `empty` of them without an active triplet,
+    `empty_share`, `first_empty` as a share of the first epochs' alone, and `without_margin` of them in epochs whose ε
+    was 0 throughout. `active_share`: mean over epochs of the share of triplets with a non-zero term. What there is not
+    is not a number.
     """
     rows = []
     for arm in results.arms:
@@ -142,17 +143,16 @@ def triplet_terms(results: Results) -> list[dict[str, Any]]:
         histories = [history for record in records for history in record.histories if history]
         if histories:
             initial = str(records[0].config["margins"].get("initial", "")) or "given"
-            rows.append({"arm": arm, "initial": initial} | _counted(histories))
+            rows.append({"arm": arm, "initial": initial} | _counted(histories, arm.margins_vary))
     return rows
 
 
-def _counted(histories: Sequence[Sequence[EpochRow]]) -> dict[str, Any]:
+def _counted(histories: Sequence[Sequence[EpochRow]], margins_vary: bool) -> dict[str, Any]:
     every, first = [row for history in histories for row in history], [history[0] for history in histories]
     batches, empty = sum(row.batches for row in every), _empty(every)
     of_first = sum(row.batches for row in first)
     return {
-        "epsilon": fmean(row.epsilon for row in first),
-        "beta": fmean(row.beta for row in first),
+        **{name: _margin([row.number(name) for row in first], margins_vary) for name in ("epsilon", "beta")},
         "batches": batches,
         "empty": empty,
         "empty_share": empty / batches if batches else math.nan,
@@ -160,6 +160,11 @@ def _counted(histories: Sequence[Sequence[EpochRow]]) -> dict[str, Any]:
         "without_margin": _empty([row for row in every if row.epsilon == 0]),
         "active_share": fmean(row.active_share for row in every),
     }
+
+
+def _margin(values: Sequence[float], vary: bool) -> float:
+    """Return the mean margin; not-a-number of different fixed ones, whose mean no model was trained with."""
+    return fmean(values) if vary or len(set(values)) == 1 else math.nan
 
 
 def _empty(rows: Sequence[EpochRow]) -> int:
@@ -187,7 +192,8 @@ def triplet_terms_table(results: Results) -> Table:
     text = (
         "The triplet term in training, over all completed trials of an arm (search and replicates). Initial margins: "
         "measured, by the schedule's own formula on the first epoch's batches before anything is learnt; released, "
-        "ε = 0.25 and β = 0; paper, both 0; given, since the margins never change. Measured is the default because it "
+        "ε = 0.25 and β = 0; paper, both 0; given, since the margins never change, and left out where configurations "
+        "differ in them. Measured is the default because it "
         "needs no value and leaves no first epoch without triplets: both can be seen without looking at any result. A "
         "batch without an active triplet trains nothing through this term."
     )
