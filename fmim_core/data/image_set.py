@@ -163,6 +163,11 @@ class ImageSet:
         """Tell whether the queries are the gallery: each is then left out of its own ranking."""
         return BOTH in self.roles
 
+    @property
+    def all_pairs(self) -> ImageSet:
+        """The same images, each of them gallery and query, itself left out."""
+        return replace(self, roles=np.full(len(self), BOTH))
+
     def matched_query_mask(self, per_side: bool = False) -> np.ndarray:
         """Tell which queries have another image of their identity in this gallery, bool `(n,)`: these can be scored."""
         return is_matched(self.identities(per_side), self.roles)

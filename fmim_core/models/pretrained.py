@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import pickle
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Any, Literal, Self
 
 import torch
-from pydantic import PositiveInt
+from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from fmim_core.models.base import Backbone
@@ -26,12 +26,16 @@ class PretrainedBackbone(Backbone):
     Args:
         weights: `none` (random), one of `published`, which its library downloads once into its own cache, or the path
             of a file with a state dict of the same network, classifier included: `.safetensors`, or torch's, of which
-            no code is run (weights_only). Where the network has a first layer for three colours, its kernels are
-            summed, which computes what it does with three equal channels.
+            no code is run (weights_only).
+        first_layer: how a first layer for three colours becomes one for grey images: its kernels are `summed`, which
+            computes what it does with three equal channels; or the layer is drawn anew (`random`), whatever the
+            weights, as the paper's authors do.
     """
 
     embedding_dim: PositiveInt = 128
     weights: str = "none"
+    # Left out where it is as before there was a choice, so that fingerprints and records stay what they are.
+    first_layer: Annotated[Literal["summed", "random"], Field(exclude_if="summed".__eq__)] = "summed"
 
     @property
     @abstractmethod
@@ -85,6 +89,12 @@ class PretrainedBackbone(Backbone):
         if state is not None:
             network.load_state_dict(state)
         return network
+
+    def begin(self, network: nn.Module, first: Iterable[str]) -> None:
+        """Draw the layers of these names, a network's first, anew where the configuration says so."""
+        for name in first if self.first_layer == "random" else ():
+            layer: Any = network.get_submodule(name)
+            layer.reset_parameters()
 
     def _file(self) -> Path:
         """Return the file that its weights come from, given or published: there, and whole as far as one can tell."""

@@ -70,6 +70,7 @@ class RadiographNetwork(PretrainedBackbone):
         network: nn.Module = get_model(self.torchvision, weights=None, num_classes=PATHOLOGIES)
         network.set_submodule(self.first, grey_input(network.get_submodule(self.first)))
         self.with_weights(network)
+        self.begin(network, [self.first])
         features: Any = network.get_submodule(self.classifier).in_features
         network.set_submodule(self.classifier, nn.Linear(features, self.embedding_dim))
         return nn.Sequential(GreyRange(), network) if self.pretrained else network

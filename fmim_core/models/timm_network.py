@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import field_validator
 from torch import nn
 
@@ -73,6 +74,7 @@ class TimmNetwork(PretrainedBackbone):
             **({"img_size": image_size} if self._about.fixed_input_size else {}),
         )
         network.pretrained_cfg.pop("state_dict", None)  # it would be kept, and travel with every copy
+        self.begin(network, np.atleast_1d(self._about.first_conv))  # a name, or several
         _check_patches(network, self.name, image_size)
         if not hasattr(network, "reset_classifier"):
             raise ValueError(f"model.name = {self.name!r}: it has no classifier in whose place embeddings could be")

@@ -58,6 +58,7 @@ class TorchvisionBackbone(PretrainedBackbone):
     def build(self, image_size: int) -> nn.Module:
         network = self.with_weights(self.network(image_size))
         network.set_submodule(self.first, grey_input(network.get_submodule(self.first)))
+        self.begin(network, [self.first])
         network.set_submodule(self.classifier, nn.Linear(self.features, self.embedding_dim))
         return network
 

@@ -100,6 +100,7 @@ class EpochRow(DocumentPart):
     delta_histogram: Absent[list[int]] = Field(None, description="counts of Δ in bins over [−2, 2], if asked for")
     phi_an_histogram: Absent[list[int]] = Field(None, description="counts of φ_an in bins over [−1, 1], if asked for")
     validation_mAP: Absent[float] = Field(None, description="absent where the epoch was not validated")
+    all_pairs_mAP: Absent[float] = Field(None, description="of each validation image among all others, if kept by it")
     seconds: float = Field(description="from its beginning to its end, validation included")
 
     def number(self, name: str) -> float:

@@ -25,8 +25,9 @@ class TrainConfig(Config):
         identity: what has to be found again: the `subject` (both knees one identity, as the authors do), or each
             `side` by itself.
         validate_every: epochs from one validation to the next; the last epoch is always validated.
-        keep: the model of the `last` epoch, or of the `best` validation mAP (the authors' choice), which needs a
-            validation set.
+        keep: the model of the `last` epoch, of the `best` validation mAP, or of the best one over all pairs
+            (`best_all_pairs`, the authors' choice): each image of the validation set is searched for among all others.
+            Either best needs a validation set.
         precision: `auto` is bfloat16 autocast on a GPU and float32 on a CPU; losses, statistics and metrics are
             float32 always. `float32` is that in full, as in the paper; `tf32` allows a GPU's convolutions TF32, which
             is faster (`device.float32_defined`).
@@ -46,7 +47,7 @@ class TrainConfig(Config):
     learning_rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1e-4
     weight_decay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1e-4
     identity: Literal["subject", "side"] = "subject"
-    keep: Literal["last", "best"] = "last"
+    keep: Literal["last", "best", "best_all_pairs"] = "last"
     precision: Precision = "auto"
     compile: Compile = "none"
     histogram_bins: Annotated[int, Field(ge=0, le=200)] = 0

@@ -57,8 +57,10 @@ class Training(Evaluator):
         self, config: TrainConfig, train: ImageSet, validation: ImageSet | None, seed: int, device: torch.device
     ) -> None:
         check_crop(config, train)
-        if config.keep == "best" and validation is None:
-            raise ValueError("keep = 'best' needs a validation set, to know the best epoch: give one, or keep 'last'")
+        if config.keep != "last" and validation is None:
+            raise ValueError(
+                f"keep = {config.keep!r} needs a validation set, to know the best epoch: give one, or keep 'last'"
+            )
         self._seed, self._validation = seed, validation
         identities = torch.from_numpy(train.identities(config.identity == "side"))
         self._sampler = SubjectSampler(identities, config.batches)
@@ -87,9 +89,13 @@ class Training(Evaluator):
             trained = self._train_epoch(epoch)
         validated: dict[str, float] = {}
         if self._validation is not None and self.config.validates(epoch):
-            validation = self.evaluate(self._validation)
-            validated["validation_mAP"] = validation["mAP"]
-            self._keep(epoch, validation)
+            embeddings = self.embed(self._validation)
+            validation = self.scores(self._validation, embeddings).means()
+            validated["validation_mAP"] = decides = validation["mAP"]
+            if self.config.keep == "best_all_pairs":
+                every = self.scores(self._validation.all_pairs, embeddings).means()
+                validated["all_pairs_mAP"] = decides = every["mAP"]
+            self._keep(epoch, validation, decides)
         row = EpochRow(epoch=epoch, **trained, **validated, seconds=time.perf_counter() - start)
         self.history.append(row)
         return row
@@ -139,12 +145,12 @@ class Training(Evaluator):
         found = self._validation_images if images is self._validation else None
         return super()._on_device(images) if found is None else found
 
-    def _keep(self, epoch: int, validation: dict[str, float]) -> None:
-        best = self._kept is None or validation["mAP"] > self._kept["validation"]["mAP"]
-        if self.config.keep == "last" or best:
-            state = self.model.state_dict() if self.config.keep == "best" else None
+    def _keep(self, epoch: int, validation: dict[str, float], decides: float) -> None:
+        last = self.config.keep == "last"
+        if last or self._kept is None or decides > self._kept["decides"]:
+            state = None if last else self.model.state_dict()
             weights = state and {name: value.detach().clone() for name, value in state.items()}
-            self._kept = {"epoch": epoch, "validation": validation, "weights": weights}
+            self._kept = {"epoch": epoch, "validation": validation, "decides": decides, "weights": weights}
 
     @property
     def kept(self) -> tuple[int, dict[str, float] | None]:
@@ -165,7 +171,8 @@ class Training(Evaluator):
 
     def load_state(self, state: dict[str, Any]) -> None:
         self._step.load_state(state)
-        self._kept, self.history = state["kept"], [EpochRow.model_validate(row) for row in state["history"]]
+        kept, self.history = state["kept"], [EpochRow.model_validate(row) for row in state["history"]]
+        self._kept = kept and {"decides": kept["validation"]["mAP"]} | kept  # nothing else did in older checkpoints
         self.seconds = Seconds(**(state["seconds"] | {"startup": 0.0}))  # that of before is in the cost already
 
 

@@ -55,7 +55,7 @@ def test_whole_numbers_stay_whole() -> None:
 @pytest.mark.parametrize("word", ["no", "off", "yes", "on", "true", "0x1", "1,5"])
 def test_words_stay_words(word: str) -> None:
     assert arm(values=(word,)).space.choices[0].values == (word,)
-    with pytest.raises(ValueError, match=r"keep: .*'last' or 'best'"):
+    with pytest.raises(ValueError, match=r"keep: .*'last', 'best' or 'best_all_pairs'"):
         arm(("keep", word)).train_config(MINI, {"epsilon": 0.25})
     with pytest.raises(ValueError, match=r"learning_rate: .*valid number"):
         arm(("learning_rate", word)).train_config(MINI, {"epsilon": 0.25})

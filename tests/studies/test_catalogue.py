@@ -38,7 +38,7 @@ def test_the_papers_preset_is_the_papers_protocol_and_three_studies_have_a_wat_a
     assert [arm.name for arm in WAT_ARMS] == ["triplet_wat", "wat", "wat_grid"]
     train = baselines.STUDY.arms[-1].train_config(PAPER, {"k_delta": 2, "k_an": 2})
     assert (PAPER.test_protocol, PAPER.folds, PAPER.replicates, PAPER.image_size) == ("fold_ensemble", 5, 5, 280)
-    assert (train.keep, train.precision, train.epochs) == ("best", "float32", 100)
+    assert (train.keep, train.precision, train.epochs) == ("best_all_pairs", "float32", 100)
     assert (train.batches.subjects_per_batch, train.batches.images_per_subject) == (32, 4)
     assert (train.model.kind, train.model.embedding_dim, train.augmentation.crop) == ("resnet18", 128, 256)
     assert (train.learning_rate, train.weight_decay) == (1e-4, 1e-4)

@@ -27,6 +27,7 @@ PAPER_TEST_PROTOCOL = "fold_ensemble"
 PAPER_TRAINING: Mapping[str, Any] = {
     "model.kind": "resnet18",
     "model.weights": "imagenet",
+    "model.first_layer": "random",
     "model.embedding_dim": 128,
     "augmentation.crop": 256,
     "batches.subjects_per_batch": 32,
@@ -34,9 +35,9 @@ PAPER_TRAINING: Mapping[str, Any] = {
     "learning_rate": 1e-4,
     "weight_decay": 1e-4,
     "epochs": 100,
-    "keep": "best",
+    "keep": "best_all_pairs",
 }
-"""The paper's training, section 4.1 and Suppl. Table 1(a); `keep` as in its authors' code."""
+"""The paper's training, section 4.1 and Suppl. Table 1(a); `first_layer` and `keep` as in its authors' code."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,9 @@ def reasons(results: Results, numbers: PublishedNumbers, arm: ArmEntry) -> dict[
     """
     study, ours, theirs = results.study, numbers.ours_on, numbers.published_on
     here = dict(flat(study.train))
-    other = [f"{name} {here.get(name)} ({it})" for name, it in PAPER_TRAINING.items() if here.get(name) != it]
+    if "model.weights" in here:  # of these a model says how its first layer is made only where that is drawn
+        here.setdefault("model.first_layer", "summed")
+    other = [f"{name} {here.get(name, '–')} ({it})" for name, it in PAPER_TRAINING.items() if here.get(name) != it]
     found: dict[str, str] = {}
     if study.data.kind != PAPER_DATA:
         found["other images"] = f"ours are {results.study.data.phrase}; the paper's are knee radiographs of the OAI"

@@ -94,6 +94,7 @@ PAPER = Preset(
     settings=(
         ("model.kind", "resnet18"),
         ("model.weights", "imagenet"),
+        ("model.first_layer", "random"),
         ("model.embedding_dim", 128),
         ("batches.subjects_per_batch", 32),
         ("batches.images_per_subject", 4),
@@ -101,7 +102,7 @@ PAPER = Preset(
         ("weight_decay", 1e-4),
         ("augmentation.crop", 256),
         ("epochs", 100),
-        ("keep", "best"),
+        ("keep", "best_all_pairs"),
         ("precision", "float32"),
     ),
     image_size=280,

@@ -32,7 +32,7 @@ def check_trainings(plan: Plan, development: ImageSet) -> list[FoldEntry]:
     for surface in plan.study.surfaces:
         surface.loss()
     for arm in plan.arms if plan.replicate_trials and plan.models_per_replicate == 1 else ():
-        if any(plan.train_config(arm, configuration).keep == "best" for configuration in arm.space.corners()):
+        if any(plan.train_config(arm, configuration).keep != "last" for configuration in arm.space.corners()):
             raise ValueError(
                 f"arm {arm.name!r} keeps the best validation epoch, but preset {plan.preset.name} tests models "
                 "retrained on all development subjects, where nothing validates: set keep = 'last', or give the "

@@ -103,7 +103,7 @@ def _about(checked: CheckedPlan) -> Iterator[str]:
     yield f"preset {plan.preset.name}: {plan.preset.about}"
     if plan.preset.changed:
         yield "changed from the preset: " + ", ".join(f"{path} = {value}" for path, value in plan.preset.changed)
-    models, kept = plan.models_per_replicate, plan.train_configs()[0].keep
+    models, kept = plan.models_per_replicate, plan.train_configs()[0].keep.replace("_", " ")
     if models > 1:
         trains = f"{models} models, one without each fold, keeps the {kept} epoch's, and averages distances"
     else:

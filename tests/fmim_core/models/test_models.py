@@ -39,6 +39,23 @@ def test_weights_from_a_file_compute_what_the_network_does_with_three_equal_chan
     assert torch.allclose(loaded(grey), original(grey.expand(-1, 3, -1, -1)), atol=1e-4)
 
 
+def test_a_first_layer_drawn_anew_keeps_the_other_weights_and_is_named_only_where_it_is(tmp_path: Path) -> None:
+    """As the authors: nn.Conv2d(1, 64, 7), torch's uniform draw of ±1/√(inputs of a kernel), in ImageNet's network."""
+    torch.save(resnet18().state_dict(), tmp_path / "weights.pt")
+    drawn = ResNet18(weights=str(tmp_path / "weights.pt"), first_layer="random")
+    with scoped_torch_seed("first"):
+        state, summed = drawn.build(64).state_dict(), ResNet18(weights=drawn.weights).build(64).state_dict()
+    with scoped_torch_seed("first"):
+        assert torch.equal(drawn.build(64).state_dict()["conv1.weight"], state["conv1.weight"])
+    changed = {name for name, value in state.items() if not torch.equal(value, summed[name])}
+    assert changed == {"conv1.weight", "fc.weight", "fc.bias"}
+    assert state["conv1.weight"].abs().max() <= 1 / 7
+    assert state["conv1.weight"].std().item() == pytest.approx(1 / 7 / 3**0.5, rel=0.03)
+    assert drawn.model_dump()["first_layer"] == "random"
+    assert "first_layer" not in ResNet18().model_dump()
+    assert ResNet18.model_validate(drawn.model_dump()) == drawn
+
+
 @pytest.mark.parametrize(
     ("model", "side", "message"),
     [

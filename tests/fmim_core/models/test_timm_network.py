@@ -66,6 +66,17 @@ def test_weights_from_a_file_compute_what_the_network_does_with_three_equal_chan
     assert expected.abs().max() > 0.01
 
 
+def test_a_first_layer_drawn_anew_is_the_one_that_timm_names(tmp_path: Path) -> None:
+    torch.save(original("test_resnet").state_dict(), tmp_path / "weights.pt")
+    one = TimmNetwork(name="test_resnet", weights=str(tmp_path / "weights.pt"))
+    with scoped_torch_seed("first"):
+        anew, summed = (
+            model.build(64).state_dict() for model in (one.model_copy(update={"first_layer": "random"}), one)
+        )
+    changed = {name for name, value in anew.items() if not torch.equal(value, summed[name])}
+    assert changed == {"conv1.0.weight", "fc.weight", "fc.bias"}
+
+
 def test_published_weights_are_found_in_the_hubs_cache_and_known_by_their_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 import torch
 
@@ -99,13 +100,14 @@ class CosineSchedule(MarginSchedule):
 @pytest.mark.parametrize(
     "changes",
     [
+        {"keep": "best_all_pairs"},
         {"loss": {"kind": "triplet"}, "margins": Cosine()},
         {"margins": {"kind": "automargin", "k_delta": 2, "k_an": 2, "update": "average"}},
         {"margins": {"kind": "quartile", "quartile": 1}},
     ],
 )
 def test_stop_and_resume_is_the_uninterrupted_run(tiny_bank: Bank, tmp_path: Path, changes: dict[str, Any]) -> None:
-    config = tiny_config(**changes, keep="best", epochs=4)
+    config = tiny_config(**{"keep": "best", "epochs": 4} | changes)
     fold = subject_folds(tiny_bank.development(), 2, 0)[0]
     whole, first, second = (Training(config, fold.train, fold.validation, 7, CPU) for _ in range(3))
     run_all(whole)
@@ -132,6 +134,33 @@ def test_best_keeps_the_model_of_the_best_validation_map_of_the_epochs_that_are_
         training.finish()
         assert training.kept == (best, training.evaluate(fold.validation))
         assert training.kept[1]["mAP"] == values[best]
+
+
+def test_the_best_epoch_over_all_pairs_is_that_of_every_image_searched_for_among_all_others(tiny_bank: Bank) -> None:
+    """By hand: the average precision of each image's order of all others, as the authors' training loop ranks them."""
+    fold = subject_folds(tiny_bank.development(), 2, 0)[0]
+    config = tiny_config(keep="best_all_pairs", epochs=4, learning_rate=0.01)
+    training, by_hand = Training(config, fold.train, fold.validation, 3, CPU), list[float]()
+    while not training.done:
+        training.run_epoch()
+        embeddings, people = training.embed(fold.validation).double(), fold.validation.identities()
+        precisions = []
+        for image, similarities in enumerate(embeddings @ embeddings.T):
+            order = [other for other in similarities.argsort(descending=True).tolist() if other != image]
+            hits = np.array([people[other] == people[image] for other in order])
+            precisions.append((np.cumsum(hits) / np.arange(1, len(hits) + 1))[hits].mean())
+        by_hand.append(float(np.mean(precisions)))
+    assert [row.all_pairs_mAP for row in training.history] == pytest.approx(by_hand)
+    baseline = [row.validation_mAP for row in training.history]
+    training.finish()
+    best = by_hand.index(max(by_hand))
+    assert training.kept == (best + 1, training.evaluate(fold.validation))
+    assert training.kept[1] is not None
+    assert training.kept[1]["mAP"] == baseline[best]
+    assert baseline.index(max(baseline)) != best  # the two choose different epochs here
+    other = run_all(Training(config.model_copy(update={"keep": "best"}), fold.train, fold.validation, 3, CPU))
+    assert [row.validation_mAP for row in other.history] == baseline
+    assert {row.all_pairs_mAP for row in other.history} == {None}
 
 
 @pytest.mark.parametrize("identity", ["subject", "side"])
