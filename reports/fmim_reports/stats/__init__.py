@@ -5,7 +5,7 @@ twice is not counted twice and two arms are compared seed by seed. What cannot b
 why; a value that is not a number stays visible.
 """
 
-from fmim_reports.stats.crossed import Crossed, Variances, crossed_difference, crossed_mean
+from fmim_reports.stats.crossed import Crossed, crossed_difference, crossed_mean
 from fmim_reports.stats.differences import (
     UNKNOWN,
     Equivalence,
@@ -18,7 +18,8 @@ from fmim_reports.stats.differences import (
     superiority,
     unpaired_difference,
 )
-from fmim_reports.stats.power import ENOUGH_POWER, Power, power_of, smallest_difference
+from fmim_reports.stats.mean_squares import Variances
+from fmim_reports.stats.power import ENOUGH_POWER, Needed, Power, power_of, smallest_difference
 from fmim_reports.stats.replicates import Bounded, MeanSE, mean_se
 from fmim_reports.stats.search import ExpectedBest, area_under, best_so_far, cost_ratio, expected_best, optimism
 from fmim_reports.stats.variances import SelectionVariance, score_variance, selection_variance
@@ -32,6 +33,7 @@ __all__ = [
     "Holm",
     "Bounded",
     "MeanSE",
+    "Needed",
     "PairedDifference",
     "Power",
     "SelectionVariance",

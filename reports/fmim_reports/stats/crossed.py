@@ -16,84 +16,11 @@ import pandas as pd
 from scipy import special
 
 from fmim_reports.stats.differences import UNKNOWN, Uncertainty
+from fmim_reports.stats.mean_squares import MeanSquares, Variances
 from fmim_reports.stats.replicates import ROUNDING, check_share, join
 
 FEW_SEEDS = 4  # by simulation: with 2 and 3 seeds intervals over both cover as little as 88 and 92 %
 FEW_SUBJECTS = 10
-
-
-@dataclass(frozen=True)
-class MeanSquares:
-    """Mean squares of a two-way table by seed, by subject, and of their interaction; numbers, or arrays of them."""
-
-    seed: Any
-    subject: Any
-    interaction: Any
-    seeds: int
-    subjects: int
-
-    def over_seeds(self) -> tuple[Any, Any]:
-        """Return SE and degrees of freedom over seeds alone."""
-        return self._error(self.seed), self.seeds - 1
-
-    def over_subjects(self) -> tuple[Any, Any]:
-        """Return them over subjects alone."""
-        return self._error(self.subject), self.subjects - 1
-
-    def over_both(self) -> tuple[Any, Any]:
-        """Return them over both, with variances not below 0 of seeds and subjects; one that is 0 has no part."""
-        seeds_vary, subjects_vary = self.seed > self.interaction, self.subject > self.interaction
-        free_seeds, free_subjects = self.seeds - 1, max(self.subjects - 1, 1)
-        spread = (
-            np.where(seeds_vary, self.seed, 0) ** 2 / free_seeds
-            + np.where(subjects_vary, self.subject, 0) ** 2 / free_subjects
-            + np.where(seeds_vary == subjects_vary, self.interaction, 0) ** 2 / (free_seeds * free_subjects)
-        )
-        total = np.maximum(self.seed, self.interaction) + np.maximum(self.subject - self.interaction, 0)
-        return self._error(total), total**2 / np.maximum(spread, np.finfo(float).tiny)
-
-    def variances(self) -> Variances:
-        """Return the variance of each, not below 0."""
-        by_seed, by_subject = (max(square - self.interaction, 0.0) for square in (self.seed, self.subject))
-        return Variances(by_seed / self.subjects, by_subject / self.seeds, self.interaction, self.subjects)
-
-    def _error(self, square: Any) -> Any:
-        return np.sqrt(square / (self.seeds * self.subjects))
-
-
-@dataclass(frozen=True)
-class Variances:
-    """The variances that make a mean over queries vary, in the unit of the mean squared.
-
-    Args:
-        seed, subject: of what a seed, and what a subject, adds to all its values.
-        interaction: of what a seed adds to one subject's, with all that is left.
-        subjects: in the test set. With one, and a variance of seeds alone, it is the variance between seeds on a test
-            set that stays as it is.
-    """
-
-    seed: float
-    subject: float = 0.0
-    interaction: float = 0.0
-    subjects: int = 1
-
-    def precision(self, seeds: int) -> tuple[float, float]:
-        """Return the SE over both that so many seeds are expected to give, and its degrees of freedom.
-
-        se² = seed/n + subject/S + interaction/(n S) for n seeds and S subjects.
-        """
-        se, df = self.expected(seeds).over_both()
-        return float(se), float(df)
-
-    def expected(self, seeds: int) -> MeanSquares:
-        """Return the mean squares that so many seeds are expected to have."""
-        by_seed, by_subject, rest = self.subjects * self.seed, seeds * self.subject, self.interaction
-        return MeanSquares(by_seed + rest, by_subject + rest, rest, seeds, self.subjects)
-
-    @property
-    def least_se(self) -> float:
-        """Return the SE that these subjects leave, however many seeds there are."""
-        return math.sqrt(self.subject / self.subjects)
 
 
 @dataclass(frozen=True)
@@ -102,7 +29,8 @@ class Crossed:
 
     `over_seeds`: with other seeds on these subjects. `over_subjects`: with these seeds' models on other subjects.
     `over_both`: with other seeds on other subjects. `variances`: what each contributes; None where one of them is not
-    known. `note` names what could not be computed and what was left out.
+    known. `differing` are the subjects that do not share the most common value. `note` names what could not be
+    computed, what was left out, and which variance is estimated as 0.
     """
 
     mean: float
@@ -113,6 +41,7 @@ class Crossed:
     level: float
     seeds: int
     subjects: int
+    differing: int
     queries: int
     note: str = ""
 
@@ -179,7 +108,8 @@ def _crossed(
     of_query = _numbered(queries, dict(subjects.items()))
     n, size = len(y), int(of_query.max(initial=-1)) + 1
     mean, trouble = float(y.mean()) if y.size else math.nan, _trouble(y)
-    squares = None if trouble else _mean_squares(y, of_query, size, mean)
+    differing = 0 if trouble else _differing(y, of_query, size)
+    squares = None if trouble else _mean_squares(y, of_query, size, mean, differing)
     empty = int((~scored).sum()) if n else 0
     left_out = f"left out: {empty} queries without a value in any seed" if empty else ""
 
@@ -192,17 +122,20 @@ def _crossed(
             return Uncertainty(0.0, df)
         return Uncertainty(se, df, *ends(mean, float(special.stdtrit(df, (1 + level) / 2)) * se))
 
+    both = over(min(n, size), MeanSquares.over_both)
+    of_squares = squares.note if squares and both.low is not None else ""
     return Crossed(
         mean=mean,
         over_seeds=over(n, MeanSquares.over_seeds),
         over_subjects=over(size, MeanSquares.over_subjects),
-        over_both=over(min(n, size), MeanSquares.over_both),
+        over_both=both,
         variances=squares.variances() if squares and min(n, size) > 1 else None,
         level=level,
         seeds=n,
         subjects=size,
+        differing=differing,
         queries=len(queries),
-        note=join([trouble, *_few(n, size), left_out, *notes]),
+        note=join([trouble, *_few(n, size, differing), of_squares, left_out, *notes]),
     )
 
 
@@ -231,19 +164,33 @@ def _trouble(y: np.ndarray) -> str:
     return f"{broken} of {y.size} values are not a number" if broken else ""
 
 
-def _few(seeds: int, subjects: int) -> list[str]:
+def _few(seeds: int, subjects: int, differing: int) -> list[str]:
     """Return what follows from few seeds or subjects."""
     one = {"seed": seeds, "subject": subjects}
     said = [f"one {name}: nothing is known of others" for name, number in one.items() if number == 1]
     few = (("seeds", seeds, FEW_SEEDS), ("subjects", subjects, FEW_SUBJECTS))
-    return said + [
+    said += [
         f"only {number} {name}: an interval over them may be too short"
         for name, number, least in few
         if 1 < number < least
     ]
+    if 0 < differing < min(FEW_SUBJECTS, subjects):
+        rest = f"the other {subjects - differing} have one and the same value"
+        said.append(f"only {differing} of {subjects} subjects differ, {rest}: degrees of freedom count those alone")
+    return said
 
 
-def _mean_squares(y: np.ndarray, of_query: np.ndarray, subjects: int, mean: float) -> MeanSquares:
+def _differing(y: np.ndarray, of_query: np.ndarray, subjects: int) -> int:
+    """Return how many subjects do not have the value that most have with every seed and query."""
+    low, high = np.full(subjects, np.inf), np.full(subjects, -np.inf)
+    np.minimum.at(low, of_query, y.min(axis=0))
+    np.maximum.at(high, of_query, y.max(axis=0))
+    _, counts = np.unique(low[low == high], return_counts=True)
+    alike = int(counts.max(initial=1))
+    return subjects - alike if alike > 1 else subjects
+
+
+def _mean_squares(y: np.ndarray, of_query: np.ndarray, subjects: int, mean: float, differing: int) -> MeanSquares:
     """Return those of z_rs, as `crossed_mean` has it; 0 where one seed, or one subject, has none."""
     seeds, sizes = len(y), np.bincount(of_query, minlength=subjects)
     sums = np.stack([np.bincount(of_query, row, minlength=subjects) for row in y])
@@ -257,4 +204,5 @@ def _mean_squares(y: np.ndarray, of_query: np.ndarray, subjects: int, mean: floa
         interaction=float((rest**2).sum()) / max(df_seeds * df_subjects, 1),
         seeds=seeds,
         subjects=subjects,
+        differing=differing,
     )

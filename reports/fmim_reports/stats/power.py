@@ -15,13 +15,26 @@ import numpy as np
 from scipy import special
 from scipy.optimize import brentq
 
-from fmim_reports.stats.crossed import MeanSquares, Variances
+from fmim_reports.stats.mean_squares import MeanSquares, Variances
 from fmim_reports.stats.replicates import check_share
 
 ENOUGH_POWER = 0.8
 """The power that a test should have, by convention (Cohen 1988)."""
 _MANY_SEEDS = 1_000_000
 _NODES = (32, 8, 4)  # of the mean squares of seeds, of which there are few, of subjects, and of the interaction
+
+
+@dataclass(frozen=True)
+class Needed:
+    """The fewest seeds with which a test has `ENOUGH_POWER`; None where no number is enough, for want of subjects.
+
+    [low, high] is their 80 % range: the numbers that follow if the mean squares, which so few seeds have shown, are
+    larger by chance than 90 % of others would be, and than 10 %.
+    """
+
+    seeds: int | None
+    low: int | None
+    high: int | None
 
 
 @dataclass(frozen=True)
@@ -32,8 +45,8 @@ class Power:
         difference: of the t test, if the arms truly differ by the margin. equivalence: of the two one-sided tests, if
             they are truly equal.
         smallest_difference, smallest_margin: with which these would be `ENOUGH_POWER`.
-        seeds_difference, seeds_equivalence: with which they would be, too; None where no number of seeds is enough,
-            since these subjects alone leave too much: an SE of `least_se`.
+        seeds_difference, seeds_equivalence: with which they would be, too.
+        least_se: the SE that these subjects alone leave, however many seeds there are.
     """
 
     seeds: int
@@ -42,14 +55,16 @@ class Power:
     equivalence: float
     smallest_difference: float
     smallest_margin: float
-    seeds_difference: int | None
-    seeds_equivalence: int | None
+    seeds_difference: Needed
+    seeds_equivalence: Needed
     least_se: float
 
 
 @cache
-def power_of(variances: Variances, seeds: int, margin: float, alpha: float = 0.05) -> Power | None:
+def power_of(variances: Variances, seeds: int, margin: float, measured: int, alpha: float = 0.05) -> Power | None:
     """Return the power of both tests with so many seeds and such a margin of equivalence; None where nothing varies.
+
+    `measured` is the number of seeds that have shown the variances.
 
     Raises:
         ValueError: fewer than two seeds, a margin that is not positive, or `alpha` outside (0, 1).
@@ -66,8 +81,8 @@ def power_of(variances: Variances, seeds: int, margin: float, alpha: float = 0.0
         equivalence=tests.find_equivalent(margin),
         smallest_difference=_first(tests.find, tests.se),
         smallest_margin=_first(tests.find_equivalent, tests.se),
-        seeds_difference=_seeds_needed(variances, alpha, lambda tests: tests.find(margin)),
-        seeds_equivalence=_seeds_needed(variances, alpha, lambda tests: tests.find_equivalent(margin)),
+        seeds_difference=_needed(variances, measured, alpha, lambda tests: tests.find(margin)),
+        seeds_equivalence=_needed(variances, measured, alpha, lambda tests: tests.find_equivalent(margin)),
         least_se=variances.least_se,
     )
 
@@ -105,12 +120,18 @@ class _Tests:
         se, _ = variances.precision(seeds)
         if not se > 0:
             return None
-        expected, others = variances.expected(seeds), variances.subjects - 1
+        expected = variances.expected(seeds)
+        others = expected.differing - 1
         axes = [_chi_squares(df, n) for df, n in zip((seeds - 1, others, (seeds - 1) * others), _NODES, strict=True)]
         a, b, c = np.meshgrid(*(factor for factor, _ in axes), indexing="ij")
         weights = np.einsum("i,j,k->ijk", *(weight for _, weight in axes))
         found = MeanSquares(
-            expected.seed * a, expected.subject * b, expected.interaction * c, seeds, variances.subjects
+            expected.seed * a,
+            expected.subject * b,
+            expected.interaction * c,
+            seeds,
+            expected.subjects,
+            expected.differing,
         )
         shown, df = found.over_both()
         return cls(se, special.stdtrit(df, 1 - alpha / 2) * shown, special.stdtrit(df, 1 - alpha) * shown, weights)
@@ -132,6 +153,13 @@ def _chi_squares(df: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
         return np.ones(1), np.ones(1)
     x, weights = np.polynomial.legendre.leggauss(nodes)
     return special.chdtri(df, (1 - x) / 2) / df, weights / 2
+
+
+def _needed(variances: Variances, measured: int, alpha: float, power: Callable[[_Tests], float]) -> Needed:
+    """Return the seeds that a test needs, and their range if so many seeds have shown the variances."""
+    seen = variances.expected(measured)
+    ends = (seen.at(share).variances() for share in (0.9, 0.1))
+    return Needed(*(_seeds_needed(each, alpha, power) for each in (variances, *ends)))
 
 
 def _seeds_needed(variances: Variances, alpha: float, power: Callable[[_Tests], float]) -> int | None:

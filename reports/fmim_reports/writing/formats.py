@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fmim_core.records import without_controls
 
 if TYPE_CHECKING:
-    from fmim_reports.stats import MeanSE
+    from fmim_reports.stats import MeanSE, Needed
 
 SYMBOLS = {"epsilon": "ε", "beta": "β", "lam": "λ", "k_delta": "K_Δ", "k_an": "K_an", "margin_degrees": "margin"}
 UNITS = {"margin_degrees": "°"}
@@ -82,6 +82,15 @@ def mean_se_text(stat: MeanSE, digits: int = 2, scale: float = 100.0) -> str:
         return NOTHING
     se = "n/a" if stat.se is None else decimal(stat.se * scale, digits)
     return f"{decimal(stat.mean * scale, digits)} ± {se}"
+
+
+def needed_text(needed: Needed) -> str:
+    """Return `34 (19 to 121)`, with its range; `34 (19 or more)` where at its upper end no number is enough."""
+    if needed.low is None:
+        return "none"
+    best = "none" if needed.seeds is None else decimal(needed.seeds, 0)
+    range_ = f"{decimal(needed.low, 0)} or more" if needed.high is None else f"{needed.low:,} to {needed.high:,}"
+    return f"{best} ({range_})"
 
 
 def duration(seconds: float) -> str:

@@ -19,6 +19,7 @@ from fmim_reports.writing.formats import (
     decimal,
     in_percent,
     mean_se_text,
+    needed_text,
     points,
 )
 
@@ -192,6 +193,20 @@ def _estimate(column: Column) -> list[DataColumn]:
     ]
 
 
+def _needed(column: Column) -> list[DataColumn]:
+    """Return the number that is needed and the ends of its range."""
+
+    def number(name: str) -> Callable[[Any], float]:
+        return lambda value: math.inf if getattr(value, name) is None else getattr(value, name)
+
+    unit, about = "count; inf: no number is enough", f"{column.about}, of an 80 % range"
+    return [
+        DataColumn(column.key, "float64", column.about, unit, number("seeds")),
+        DataColumn(f"{column.key}_low", "float64", f"{about} the lower end", unit, number("low")),
+        DataColumn(f"{column.key}_high", "float64", f"{about} the upper end", unit, number("high")),
+    ]
+
+
 def _show_published(value: MeanSE | float, digits: int) -> str:
     return mean_se_text(value, digits, scale=1) if isinstance(value, MeanSE) else decimal(value, 2)
 
@@ -214,10 +229,7 @@ KINDS: dict[KindName, Kind] = {
     "number": _one(lambda value: decimal(value, 2)),
     "size": _one(lambda value: decimal(value, 0)),
     "value": _one(lambda value: f"{value:g}"),
-    "needed": _one(
-        lambda value: decimal(value, 0) if math.isfinite(value) else "none",
-        unit="count; inf: no number is enough",
-    ),
+    "needed": Kind(lambda value, _: needed_text(value), _needed),
     "published": _one(str, unit=PRINTED),
     "published_mean": Kind(_show_published, _published_mean),
     "estimate": Kind(lambda value, digits: mean_se_text(value.stat, digits), _estimate),

@@ -153,6 +153,7 @@ ASSUMED = Variances(seed=0.027**2, subject=50 * 0.004**2, subjects=50)
 
 Of others nothing is assumed: another network and other images vary otherwise.
 """
+ASSUMED_SEEDS = 10  # that have shown it
 MEASURED_ON = "AdaTriplet with AutoMargin against grid search on the quick phantom, mAP, ten seeds"
 
 
@@ -165,7 +166,7 @@ def power_lines(plan: Plan, out: Path) -> list[str]:
         return ["power: fewer than two seeds show nothing of others, so no comparison has an answer"]
     results, measured = read_results(out) if study_path(out).is_file() else None, []
     for one in comparisons(results) if results and results.study.preset == preset.name else ():
-        if power := one.variances and power_of(one.variances, seeds, margin):
+        if power := one.variances and power_of(one.variances, seeds, margin, one.paired.n):
             measured.append(f"power, measured in {out.name}, {one.heading}: {power_sentence(power, one.over)}")
     if measured:
         return measured
@@ -175,7 +176,7 @@ def power_lines(plan: Plan, out: Path) -> list[str]:
             f"power: nothing is assumed of how differences vary with {which}; once a run of it is in --out, the plan "
             "says what its seeds can show"
         ]
-    power = power_of(ASSUMED, seeds, margin)
+    power = power_of(ASSUMED, seeds, margin, ASSUMED_SEEDS)
     return [f"power, assumed from {MEASURED_ON}: {power_sentence(power, 'seeds and subjects')}"]
 
 

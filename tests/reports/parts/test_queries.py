@@ -86,7 +86,10 @@ def test_strata_hold_every_query_once(results: Results) -> None:
     chosen = frame[(frame["grade"] == "3") & (frame["matches"] > 0)]
     assert float(grades[3]["mean"]) == pytest.approx(chosen["ap"].mean(), abs=1e-12)
     notes = parts.by_grade_table(results).notes
-    assert notes == ["Only 6 subjects: an interval over them may be too short."]
+    assert notes == [
+        "Only 6 subjects: an interval over them may be too short (10 of 12 rows).",
+        "The variance of seeds is estimated as 0: the SE over both is that over subjects (6 of 12 rows).",
+    ]
 
 
 def test_bands_hold_the_numbers_that_they_say() -> None:

@@ -95,7 +95,10 @@ def test_the_interval_is_the_one_over_seeds_and_subjects_where_queries_are_known
     (one,) = comparisons(read_results(out))
     assert (one.uncertainty.low, one.uncertainty.high) == pytest.approx((0.0201, 0.0401), abs=1e-5)
     assert "(95 % CI +2.0 to +4.0)" in said(out)
-    assert "over seeds and subjects (n = 5 seeds × 40 subjects)" in facts(out)["Mean difference"]
+    assert (
+        "over seeds and subjects (n = 5 seeds × 40 subjects; the variance of seeds is estimated as 0: the SE over"
+        in facts(out)["Mean difference"]
+    )
     assert "With 5 seeds and this variation over seeds and subjects" in facts(out)["Power"]
     edit(out / "study.json", equivalence_margin=0.0005)
     assert "no number of seeds is enough" in facts(out)["Power"]

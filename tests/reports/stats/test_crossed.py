@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -111,6 +112,22 @@ def test_what_is_not_known_or_left_out_is_named() -> None:
     assert "without a partner: replicate 1, 7; left out: 2 queries that only one of the two has" in unpaired.note
 
 
+def test_subjects_that_do_not_differ_and_a_variance_of_0_are_named() -> None:
+    rng, of_query = np.random.default_rng(8), pd.Series(range(30))
+    a, noise = pd.DataFrame(rng.random((5, 30))), rng.normal(0.02, 0.05, (5, 30))
+    by_seed = noise - noise.mean(axis=1, keepdims=True)  # no seed differs from another in the mean
+    every = crossed_difference(a, a - by_seed - rng.normal(0.02, 0.05, 30), of_query)
+    few = crossed_difference(a, a - np.where(of_query < 4, noise, 0), of_query)
+    assert every.note == "the variance of seeds is estimated as 0: the SE over both is that over subjects"
+    assert every.over_both.se == every.over_subjects.se
+    assert (few.differing, every.differing) == (4, 30)
+    assert (few.over_subjects.df, every.over_subjects.df) == (3, 29)
+    assert few.note.startswith(
+        "only 4 of 30 subjects differ, the other 26 have one and the same value: degrees of freedom count those alone"
+    )
+    assert crossed_mean(pd.DataFrame(np.where(of_query < 4, a, 1.0)), of_query).differing == 4
+
+
 def test_wrong_input_is_refused() -> None:
     for values, subjects, level, says in (
         (WHOLE, {"p": 1, "q": 1}, 0.95, "1 queries have no subject, such as 'r'"),
@@ -162,3 +179,44 @@ def test_intervals_over_both_cover_and_those_over_one_do_not(seeds: int, subject
     assert 0.93 <= covered["mean"] / runs <= 0.97
     assert 0.93 <= covered["difference"] / runs <= 0.97
     assert min(covered["over_seeds"], covered["over_subjects"]) / runs < 0.9
+
+
+@pytest.mark.parametrize(
+    ("subjects", "share", "before", "after"),
+    [
+        (20, 0.2, (0.8, 0.9), (0.92, 0.98)),
+        (50, 0.06, (0.75, 0.88), (0.92, 0.98)),
+        (50, 0.2, (0.87, 0.93), (0.91, 0.97)),
+    ],
+)
+def test_where_few_subjects_differ_intervals_that_count_those_alone_cover(
+    subjects: int, share: float, before: tuple[float, float], after: tuple[float, float]
+) -> None:
+    """Most subjects score the same in both arms, the others' differences have a mean of 1 and an sd of 1, or a skew."""
+    rng, runs, of_query = np.random.default_rng(subjects), 600, dict(enumerate(range(subjects)))
+    covered, intervals, other = np.zeros(2), 0, pd.DataFrame(np.zeros((5, subjects)))
+    for run in range(runs):
+        each = rng.exponential(1, subjects) if run % 2 else rng.normal(1, 1, subjects)
+        each = each + rng.normal(0, 0.2, (5, 1)) + rng.normal(0, 0.5, (5, subjects))
+        d = np.where(rng.random(subjects) < share, each, 0.0)
+        found = crossed_difference(pd.DataFrame(d), other, of_query)
+        if found.variances is None or not found.differing:
+            continue  # no interval
+        intervals += 1
+        all_count = replace(found.variances, differing=None).precision(5)
+        for one, (se, df) in enumerate((all_count, found.variances.precision(5))):
+            covered[one] += abs(found.mean - share) <= special.stdtrit(df, 0.975) * se
+    was, now = covered / intervals
+    assert before[0] <= was <= before[1]
+    assert after[0] <= now <= after[1]
+
+
+def test_a_mean_near_1_of_few_subjects_is_covered() -> None:
+    """Nine of ten subjects are found at once, always; the others' AP are skewed."""
+    rng, runs, of_query = np.random.default_rng(1), 400, dict(enumerate(range(50)))
+    covered, truth = 0, 0.9 + 0.1 * 0.25
+    for _ in range(runs):
+        low = np.clip(rng.beta(0.5, 1.5, 50) + rng.normal(0, 0.02, (5, 50)), 0.001, 0.999)
+        found = crossed_mean(pd.DataFrame(np.where(rng.random(50) < 0.1, low, 1.0)), of_query).over_both
+        covered += found.low is not None and found.high is not None and found.low <= truth <= found.high
+    assert 0.94 <= covered / runs <= 1

@@ -221,7 +221,7 @@ class Comparison(Difference):
     @cached_property
     def power(self) -> Power | None:
         """Return that of both tests, if the difference varies as it does here; None where that is not known."""
-        return None if self.variances is None else power_of(self.variances, self.paired.n, self.margin)
+        return None if self.variances is None else power_of(self.variances, self.paired.n, self.margin, self.paired.n)
 
 
 @once

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from fmim_reports.parts.comparisons.comparison import (
@@ -89,7 +88,7 @@ def paired_table(results: Results) -> Table:
     found, label = comparisons(results), results.metric.label
     columns = [
         *under("", "arm", a="Arm a", b="Arm b"),
-        *under("Pairs of", "count", n="Seeds", subjects="Subjects"),
+        *under("Pairs of", "count", n="Seeds", subjects="Subjects", differing="that differ"),
         Column("difference", "Difference", "points", f"a − b, {label}, percentage points"),
         *under("SE over", "percent", se_seeds="Seeds", se_subjects="Subjects", se_both="Both"),
         *under("95 % CI", "points", low="Low", high="High"),
@@ -101,12 +100,14 @@ def paired_table(results: Results) -> Table:
     text = (
         f"Test {label} of the selected configurations, paired by seed (both arms share a seed's initial weights and "
         "sampling) and by query. SE over seeds: other trainings, tested on these subjects; over subjects: these "
-        "trainings, tested on other subjects; over both: other trainings on other subjects. The interval and the tests "
-        "are over both, or over seeds where the queries are not known. Equivalence: two one-sided t tests within "
-        f"±{margin_text(results.equivalence_margin)}; a small p there supports equivalence, a large p of a difference "
-        "does not. Holm corrects all differences, and by themselves all equivalences; the verdict goes by it. "
-        "Intervals are not corrected. Effect size g: the difference over the spread of differences between seeds "
-        "(Hedges). Correlation of both arms' seeds: pairing by seed makes the variance smaller by about this share."
+        "trainings, tested on other subjects; over both: other trainings on other subjects. Subjects that differ: "
+        "all but those that score the same in both arms with every seed; degrees of freedom count these alone. The "
+        "interval and the tests are over both, or over seeds where the queries are not known. Equivalence: two "
+        f"one-sided t tests within ±{margin_text(results.equivalence_margin)}; a small p there supports equivalence, a "
+        "large p of a difference does not. Holm corrects all differences, and by themselves all equivalences; the "
+        "verdict goes by it. Intervals are not corrected. Effect size g: the difference over the spread of differences "
+        "between seeds (Hedges). Correlation of both arms' seeds: pairing by seed makes the variance smaller by about "
+        "this share."
     )
     notes = [family_note(found), different_tasks_note(found)]
     rows = [_paired_row(one) for one in found]
@@ -118,7 +119,8 @@ def _paired_row(one: Comparison) -> dict[str, Any]:
     row = {"a": one.a, "b": one.b, "n": paired.n, "note": one.note} | one.cells
     row |= {"se_seeds": paired.se, "g": paired.g, "correlation": paired.correlation}
     if crossed is not None:
-        row |= {"subjects": crossed.subjects, "se_subjects": crossed.over_subjects.se, "se_both": crossed.over_both.se}
+        row |= {"subjects": crossed.subjects, "differing": crossed.differing}
+        row |= {"se_subjects": crossed.over_subjects.se, "se_both": crossed.over_both.se}
     return row
 
 
@@ -137,10 +139,10 @@ def power_table(results: Results) -> Table:
     text = (
         f"Power, if differences vary as they do here: how often a true difference of {margin} is found, and how often "
         f"two equal arms are found equivalent within ±{margin}; tests of one comparison at 5 %, not corrected. Seeds "
-        f"needed for {in_percent(ENOUGH_POWER, 0)} %; “none” where no number of seeds is enough, since these subjects "
-        "alone leave too much. Then the true difference, and the margin, of which that is the power with the seeds "
-        "there are; in percentage points, as is the SE that these subjects leave with any number of seeds. All this "
-        "comes from a spread that few seeds have shown: a guide, no bound."
+        f"needed for {in_percent(ENOUGH_POWER, 0)} %, with the 80 % range that few seeds leave; “none” where no number "
+        "is enough, since these subjects alone leave too much. Then the true difference, and the margin, of which that "
+        "is the power with the seeds there are; in percentage points, as is the SE that these subjects leave with any "
+        "number of seeds. All this comes from a spread that few seeds have shown: a guide, no bound."
     )
     rows = [_power_row(one) for one in comparisons(results)]
     return Table("power", "Power of the comparisons", caption(results, text), columns, rows)
@@ -153,8 +155,8 @@ def _power_row(one: Comparison) -> dict[str, Any]:
     return names | {
         "power_difference": power.difference,
         "power_equivalence": power.equivalence,
-        "seeds_difference": power.seeds_difference or math.inf,
-        "seeds_equivalence": power.seeds_equivalence or math.inf,
+        "seeds_difference": power.seeds_difference,
+        "seeds_equivalence": power.seeds_equivalence,
         "smallest_difference": power.smallest_difference,
         "smallest_margin": power.smallest_margin,
         "least_se": power.least_se or None,

@@ -9,8 +9,8 @@ from fractions import Fraction
 from fmim_reports.parts.comparisons.comparison import Comparison, comparisons, different_tasks_note
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, Estimate
-from fmim_reports.stats import ENOUGH_POWER, Bounded, Power
-from fmim_reports.writing.formats import decimal, in_percent, mean_se_text, p_text, points
+from fmim_reports.stats import ENOUGH_POWER, Bounded, Needed, Power
+from fmim_reports.writing.formats import decimal, in_percent, mean_se_text, needed_text, p_text, points
 
 Facts = tuple[tuple[str, str], ...]
 SHOWN_AS_FRACTION = 20  # largest denominator that a reader takes in at once; 37/113 is easier as 33 %
@@ -217,16 +217,20 @@ def _points(value: float) -> str:
 
 
 def _needed(power: Power) -> str:
-    """Name the seeds with which both tests have enough power, or say that there are none."""
-    seeds = (power.seeds_equivalence, power.seeds_difference)
-    if None not in seeds:
-        return f"for {_ENOUGH} these need about {seeds[0]} and {seeds[1]} seeds."
+    """Name the seeds with which both tests have enough power, with their range, or say that there are none."""
+    both = {"equivalence": power.seeds_equivalence, "a difference": power.seeds_difference}
+    of = "80 % range, since few seeds have shown the variation"
+    some = {what: f"{needed_text(one)} seeds for {what}" for what, one in both.items() if one.seeds is not None}
+    if len(some) == 2:
+        return f"for {_ENOUGH} it takes about {' and '.join(some.values())} (in brackets the {of})."
+    none = [f"{what}{_or_more(one)}" for what, one in both.items() if one.seeds is None]
+    about = f", and about {', '.join(some.values())} (in brackets the {of})" if some else ""
     left = f"since these subjects alone leave an SE of {_points(power.least_se)}"
-    if seeds == (None, None):
-        return f"no number of seeds is enough for {_ENOUGH}, {left}."
-    none, some = ("equivalence", "a difference") if seeds[0] is None else ("a difference", "equivalence")
-    about = f"about {seeds[0] or seeds[1]} for {some}"
-    return f"for {_ENOUGH} no number of seeds is enough for {none}, {left}, and {about}."
+    return f"for {_ENOUGH} no number of seeds is enough for {' or '.join(none)}, {left}{about}."
+
+
+def _or_more(one: Needed) -> str:
+    return "" if one.low is None else f" (80 % range: {one.low:,} or more)"
 
 
 def _costs(one: Comparison) -> str:

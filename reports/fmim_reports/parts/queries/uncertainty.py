@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -68,14 +69,18 @@ def known_arms(results: Results) -> list[Any]:
 
 
 def notes_on(results: Results, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what the rows of `uncertainty_of` note, each once, and of which arms queries are not known."""
+    """Return what the rows of `uncertainty_of` note, how many of them do, and of which arms queries are not known."""
     lacking = {
         arm.label: sum(t.status == "completed" for t in results.of(arm.name, "replicate")) - len(seeds)
         for arm in results.arms
         for seeds in [results.queries.seeds(arm.name)]
     }
     said = [f"{label}: {count} of its completed seeds" for label, count in lacking.items() if count]
-    noted = [note[0].upper() + note[1:] + "." for note in dict.fromkeys(row["note"] for row in rows) if note]
+    counts = Counter(note for row in rows for note in row["note"].split("; ") if note)
+    noted = [
+        f"{note[0].upper()}{note[1:]}{'' if count == len(rows) else f' ({count} of {len(rows)} rows)'}."
+        for note, count in counts.items()
+    ]
     return [*noted, *([f"Without the queries of {'; '.join(said)}."] if said else [])]
 
 
