@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from fmim_core.records import study_path, write_bytes
+from fmim_core.records import study_path
 from fmim_reports.build import status_lines
 from fmim_reports.drawing.plotting import Plot, plot_or_reason
-from fmim_reports.page.files import filled, write_figures, write_table
+from fmim_reports.page.files import write_figures
+from fmim_reports.page.several import Part, write_several
 from fmim_reports.parts.queries.pictures import samples_plot
 from fmim_reports.parts.training.dynamics import distributions_plot, margins_plot
 from fmim_reports.parts.training.surfaces import surfaces_plot
@@ -85,10 +85,6 @@ def build_paper(out: Path) -> Path:
     if not studies:
         raise ValueError(f"{out} holds none of the studies {', '.join(names)}: fmim paper runs them")
     report, found, any_study = out / "report", differences(studies), next(iter(studies.values()))
-    items = [_shown(item, studies, report) for item in ITEMS]
-    own = {"overview": agreement_table(found), "differences": differences_table(found), "studies": _table(studies)}
-    for table in (*own.values(), *(table for shown in items for table in shown["tables"])):
-        write_table(table, report)
     missing = [name for name in names if name not in studies]
     warnings = [f"Not run yet: {', '.join(missing)}."] if missing else []
     warnings += [f"{name}: {line}" for name, results in studies.items() for line in status_lines(results)]
@@ -98,27 +94,30 @@ def build_paper(out: Path) -> Path:
         if found
         else "No number that the paper has is there yet."
     ).format(**counted(found))
-    said = {"title": TITLE, "question": QUESTION, "lead": lead, "reasons": reason_sentences(found)}
+    parts = [
+        Part("Agreement", [agreement_table(found)]),
+        *(_shown(item, studies, report) for item in ITEMS),
+        Part("All values: beside the published ones", folded=[differences_table(found)]),
+        Part("Studies", [studies_table(studies)]),
+    ]
+    said = {"title": TITLE, "question": QUESTION, "lead": lead, "findings": reason_sentences(found)}
     data = {"data": any_study.study.data.phrase, "synthetic": any_study.study.data.synthetic, "warnings": warnings}
-    paper = own | said | data | {"shown_items": items}
-    write_bytes(report / "report.md", filled("whole_paper.md.j2", **paper))
-    write_bytes(report / "index.html", filled("whole_paper.html.j2", **paper))
-    return report / "index.html"
+    return write_several(report, parts, **said, **data)
 
 
-def _shown(item: PaperItem, studies: Mapping[str, Results], report: Path) -> dict[str, Any]:
+def _shown(item: PaperItem, studies: Mapping[str, Results], report: Path) -> Part:
     """Return a table or figure of the paper with ours for the page, and why one of ours is not there."""
-    shown: dict[str, Any] = {"item": item, "tables": [], "figures": [], "not_drawn": [], "missing": ""}
+    heading = f"{item.label}: {item.shows}"
     if item.study not in studies:
-        return shown | {"missing": f"The study {item.study} has not run yet."}
+        return Part(heading, notes=[f"The study {item.study} has not run yet."])
     results = studies[item.study]
     plots = [plot_or_reason(make, results) for make in item.figures]
     figures = write_figures([plot for plot in plots if isinstance(plot, Plot)], source_line(results), report)
     not_drawn = [f"Figure not drawn: {plot}." for plot in plots if not isinstance(plot, Plot)]
-    return shown | {"tables": [make(results) for make in item.tables], "figures": figures, "not_drawn": not_drawn}
+    return Part(heading, [make(results) for make in item.tables], (), figures, not_drawn, [item.study])
 
 
-def _table(studies: Mapping[str, Results]) -> Table:
+def studies_table(studies: Mapping[str, Results]) -> Table:
     """Say what each study is, and what it cost."""
     rows = [
         {"study": name, "preset": one.study.preset, "seed": one.study.seed, "fingerprint": one.study.fingerprint}
