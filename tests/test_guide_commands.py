@@ -113,7 +113,7 @@ def test_every_command_works(place: Path, fmim_here: Program, published_weights:
             continue
         if "--calibrate" in arguments:
             arguments.remove("--calibrate")
-        if program == "python" or arguments[0] in ("run", "paper"):
+        if program == "python" or arguments[0] in ("run", "paper", "robust"):
             arguments = [one for one in arguments if one != "--dry-run"] + ["--dry-run"]
         if "--to" in arguments:  # guides use a name more than once
             arguments[arguments.index("--to") + 1] = f"{number}-{arguments[arguments.index('--to') + 1]}"

@@ -15,6 +15,7 @@ from fmim import catalogue
 from fmim.commands.data import app as data_app
 from fmim.commands.paper import paper
 from fmim.commands.results import compare, embed, match, mirror, overview, ui
+from fmim.commands.robust import robust
 from fmim.commands.studies import list_studies, new, plan, report, run, status
 from fmim.own.study_file import is_study_file
 from fmim.printing import TextConsole, warn
@@ -74,7 +75,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("list")(list_studies)
-for command in (new, plan, run, paper, status, report, compare, overview, embed, match, mirror, ui):
+for command in (new, plan, run, robust, paper, status, report, compare, overview, embed, match, mirror, ui):
     app.command()(command)
 app.add_typer(data_app, name="data")
 

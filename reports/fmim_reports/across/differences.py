@@ -47,17 +47,13 @@ class StudyDifference(Difference):
 
     @property
     def answer(self) -> str:
-        """Say what is shown of it, in a word or two, by the corrected p values."""
-        if self.value is None:
-            return "not compared"
+        """Say what is shown of it and of which study, in a few words, by the corrected p values."""
         if self.identical:
             return "the same in every seed"
-        if self.p is None:
-            return "not tested"
         scored = f"{self.later.study.key} {'better' if self.better else 'worse'}"
-        if self.equivalent:
-            return f"equivalent, {scored}" if self.differs else "equivalent"
-        return scored if self.differs else "inconclusive"
+        if self.differs:
+            return f"equivalent, {scored}" if self.equivalent else scored
+        return self.shown
 
 
 def differences(studies: Sequence[ComparedStudy]) -> tuple[StudyDifference, ...]:

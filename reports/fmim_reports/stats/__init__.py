@@ -22,6 +22,7 @@ from fmim_reports.stats.mean_squares import Variances
 from fmim_reports.stats.power import ENOUGH_POWER, Needed, Power, power_of, smallest_difference
 from fmim_reports.stats.replicates import Bounded, MeanSE, mean_se
 from fmim_reports.stats.search import ExpectedBest, area_under, best_so_far, cost_ratio, expected_best, optimism
+from fmim_reports.stats.settings import OverSettings, mean_over_settings
 from fmim_reports.stats.variances import SelectionVariance, score_variance, selection_variance
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Bounded",
     "MeanSE",
     "Needed",
+    "OverSettings",
     "PairedDifference",
     "Power",
     "SelectionVariance",
@@ -47,6 +49,7 @@ __all__ = [
     "equivalence",
     "expected_best",
     "holm",
+    "mean_over_settings",
     "mean_se",
     "optimism",
     "paired_difference",

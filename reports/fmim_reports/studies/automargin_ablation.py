@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fmim_reports.drawing.axes import Extent, Mark, Scale, scale_of, scale_x
+from fmim_reports.drawing.forest import ForestRow, draw_forest, forest_scale
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.parts.comparisons.comparison import ALPHA, Comparison, comparisons, different_tasks_note, family_note
 from fmim_reports.parts.comparisons.words import estimate_text
@@ -21,10 +18,10 @@ from fmim_reports.stats import ENOUGH_POWER, mean_se, smallest_difference
 from fmim_reports.studies import Contents
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM, under
-from fmim_reports.writing.formats import configuration_text, in_percent, p_text, points
+from fmim_reports.writing.formats import configuration_text, in_percent, p_text
 from fmim_reports.writing.tables import Column, Table
 
-_SAME, _OTHER, _ZERO = "#0072B2", "#A8500A", "#7A828C"
+_SAME, _OTHER = "#0072B2", "#A8500A"
 
 
 def ablation_table(results: Results) -> Table:
@@ -73,21 +70,15 @@ def forest_plot(results: Results) -> Plot:
     drawn, label = [one for one in comparisons(results) if one.paired.n], results.metric.label
     if not drawn:
         raise NothingToDraw("no seed is completed by both the baseline and another arm yet")
-    groups = [group for same in (True, False) if (group := [c for c in drawn if c.tested is same])]
-    scales = []
-    for group in groups:  # each holds 0, the baseline, and every interval but those far off
-        found = scale_of(
-            {
-                one.a.name: Extent.with_interval(one.paired.difference, one.uncertainty.low, one.uncertainty.high)
-                for one in group
-            }
-        )
-        scales.append(replace(found, low=min(found.low, 0.0), high=max(found.high, 0.0)))
+    groups = [list(map(_row, group)) for same in (True, False) if (group := [c for c in drawn if c.tested is same])]
+    scales = [forest_scale(group) for group in groups]
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(len(groups), 1, squeeze=False, height_ratios=[len(g) + 0.3 for g in groups])[:, 0]
         for group, scale, axes in zip(groups, scales, panels, strict=True):
-            _forest(axes, group, scale)
+            draw_forest(axes, group, scale)
+            if group[0].hollow:
+                axes.set_title("another task, own scale", fontsize=7, fontweight="normal")
         panels[-1].set_xlabel(f"test {label} minus the baseline\n(percentage points)")
 
     most = max(one.paired.n for one in drawn)
@@ -104,41 +95,16 @@ def forest_plot(results: Results) -> Plot:
             "is not an effect of training."
         )
     text += next((scale.note for scale in scales if scale.beyond), "")
-    alt = "; ".join(f"{one.a.search} {interval_text(one)}" for one in drawn)
+    alt = "; ".join(f"{one.a.search} {_row(one).numbers}" for one in drawn)
     height = 0.9 + 0.36 * len(drawn) + 0.25 * (len(groups) - 1)
     return Plot("forest", "What each setting changes", caption(results, text), alt, height, draw)
 
 
-def _forest(axes: Axes, group: Sequence[Comparison], scale: Scale) -> None:
-    """Draw a row for each difference, filled where it is on the baseline's task."""
-    same = group[0].tested
-    colour = _SAME if same else _OTHER
-    style: dict[str, Any] = {"marker": "o", "markersize": 5, "color": colour, "markeredgewidth": 1.2}
-    style["markerfacecolor"] = colour if same else "#fdfdfd"
-    for place, one in enumerate(group):
-        found = one.uncertainty
-        if one.a.name in scale.beyond:
-            continue
-        if found.low is not None and found.high is not None:
-            axes.plot([100 * found.low, 100 * found.high], [place, place], color=colour, lw=1.6, solid_capstyle="butt")
-        axes.plot(100 * one.paired.difference, place, **style)
-    marks = [Mark(one.a.name, place, points(one.paired.difference, 1), style) for place, one in enumerate(group)]
-    if not same:
-        axes.set_title("another task, own scale", fontsize=7, fontweight="normal")
-    axes.axvline(0, color=_ZERO, lw=0.8, zorder=1)
-    axes.set_yticks(range(len(group)), [f"{c.a.search}\n{interval_text(c)}" for c in group])
-    axes.set_ylim(len(group) - 0.5, -0.5)
-    scale_x(axes, marks, scale)
-    axes.grid(False, axis="y")
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-
-
-def interval_text(one: Comparison) -> str:
-    """Return `+0.30 [−0.42, +1.02]`, in percentage points."""
-    found = one.uncertainty
-    interval = "" if found.low is None else f" [{points(found.low)}, {points(found.high)}]"
-    return f"{points(one.paired.difference)}{interval}"
+def _row(one: Comparison) -> ForestRow:
+    """Return the row of a difference, filled where it is on the baseline's task."""
+    found, colour = one.uncertainty, _SAME if one.tested else _OTHER
+    value, name = one.paired.difference, one.a.search
+    return ForestRow(one.a.name, name, value, found.low, found.high, colour, hollow=not one.tested)
 
 
 def ablation_verdict(results: Results) -> Verdict:
@@ -165,7 +131,7 @@ def ablation_verdict(results: Results) -> Verdict:
 
 
 def _with_p(found: Sequence[Comparison]) -> str:
-    return "; ".join(f"{c.a.search} {interval_text(c)} ({p_text(c.p_holm)}, n = {c.paired.n})" for c in found)
+    return "; ".join(f"{c.a.search} {_row(c).numbers} ({p_text(c.p_holm)}, n = {c.paired.n})" for c in found)
 
 
 def _detectable(rest: Sequence[Comparison], compared: int) -> str:

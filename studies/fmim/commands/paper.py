@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -67,7 +68,7 @@ class Paper(Several[PaperStudy]):
     """The studies of the paper."""
 
     command = "fmim paper"
-    members = PAPER_STUDIES
+    members: Sequence[PaperStudy] = PAPER_STUDIES
 
     def changes(self, member: PaperStudy) -> Options:
         """Return the options of one study; with the winners of another one as soon as that has any."""

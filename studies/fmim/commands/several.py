@@ -32,18 +32,15 @@ class Several(ABC, Generic[M]):
 
     Args:
         each: the options that all of them have, whatever their own are.
+        members: the studies, in the order in which they run.
     """
 
     out: Path
     each: Options
     console: TextConsole
+    members: Sequence[M]
 
     command: ClassVar[str]
-
-    @property
-    @abstractmethod
-    def members(self) -> Sequence[M]:
-        """The studies, in the order in which they run."""
 
     @abstractmethod
     def changes(self, member: M) -> Options:

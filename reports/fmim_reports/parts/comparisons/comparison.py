@@ -95,6 +95,17 @@ class Difference:
         return self.p_equivalence_holm is not None and self.p_equivalence_holm < ALPHA
 
     @property
+    def shown(self) -> str:
+        """Say what is shown of it, in a word or two, by the corrected p values."""
+        if self.value is None:
+            return "not compared"
+        if self.p is None:
+            return "not tested"
+        if self.equivalent:
+            return "equivalent"
+        return ("better" if self.better else "worse") if self.differs else "inconclusive"
+
+    @property
     def cells(self) -> dict[str, Any]:
         """Return what every table of differences has of it, by the key of its column."""
         found = self.uncertainty

@@ -1,0 +1,1 @@
+"""The report of `fmim robust`: a study at every setting of what it held fixed."""
