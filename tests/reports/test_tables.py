@@ -11,6 +11,7 @@ import pytest
 
 from fmim_core.metric_names import METRICS, Metric
 from fmim_reports.reading.files import key_of
+from fmim_reports.reading.summary import Estimate
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.formats import configuration_text, decimal, mean_se_text, points, to_html, to_md, to_tex
 from fmim_reports.writing.markup import latex, markdown
@@ -139,6 +140,17 @@ def test_what_is_shown_alike_is_as_good_and_what_is_no_number_is_not() -> None:
 def test_groups_have_their_own_and_totals_and_references_have_none() -> None:
     assert marked([0.5, 0.6, 0.9, 0.8], rule=[2]) == {1, 2}
     assert marked([0.5, 0.6, 0.9], total=[2]) == marked([0.5, 0.6, 0.9], rule=[2], reference=[2]) == {1}
+
+
+def test_a_mean_over_fewer_replicates_than_planned_is_not_the_best() -> None:
+    values = [
+        Estimate({0: 0.9}, 2, "seed"),
+        Estimate({0: 0.7, 1: 0.8}, 2, "seed"),
+        Estimate({0: 0.6, 1: 0.7}, 2, "seed"),
+    ]
+    table = Table("t", "T", "", [Column("value", "mAP", "estimate", metric=MAP)], [{"value": one} for one in values])
+    assert [row.cells[0].best for group in table.row_groups for row in group] == [False, True, False]
+    assert table.all_notes == ["Bold: the best value of a column, of those over every planned replicate."]
 
 
 def test_latex_and_markdown_mark_the_same_cells_as_the_page() -> None:

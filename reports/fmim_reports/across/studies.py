@@ -11,7 +11,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from fmim_core.records import StudyFile, flat
-from fmim_reports.parts.comparisons.comparison import TestedArm
+from fmim_reports.parts.comparisons.tested import TestedArm
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.reading.summary import arm_summaries
 

@@ -15,6 +15,7 @@ from fmim_reports.stats.differences import (
     equivalence,
     holm,
     paired_difference,
+    smallest_margins,
     superiority,
     unpaired_difference,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "score_variance",
     "selection_variance",
     "smallest_difference",
+    "smallest_margins",
     "superiority",
     "unpaired_difference",
 ]

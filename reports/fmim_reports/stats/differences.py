@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy import special
+from scipy.optimize import brentq
 from scipy.stats import ttest_ind
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import DescrStatsW
@@ -233,6 +234,21 @@ def equivalence(a: Values, b: Values, margin: float, alpha: float = 0.05) -> Equ
     p, p_lower, p_upper = map(above_zero, (p, lower[1], upper[1]))
     tested = replace(none, p=p, p_lower=p_lower, p_upper=p_upper, low=low, high=high)
     return replace(tested, equivalent=p < alpha, note=pairs.note(smallest_note(p)))
+
+
+def smallest_margins(found: Mapping[Any, tuple[float, Uncertainty]], alpha: float = 0.05) -> dict[Any, float]:
+    """Return the smallest margin within which equivalence is shown of each (difference, uncertainty), by Holm over all.
+
+    Without others it is the farther end of the 1 − 2·alpha interval from 0. What has no interval has none; and infinity
+    is that of a difference for which no margin up to 1 is large enough.
+    """
+    tested = {key: one for key, one in found.items() if one[1].se}
+
+    def excess(margin: float, key: Any) -> float:
+        by_holm = holm({key: of.equivalence_p(value, margin) for key, (value, of) in tested.items()})
+        return float(by_holm.adjusted[key]) - alpha
+
+    return {key: brentq(excess, 0.0, 1.0, (key,)) if excess(1.0, key) < 0 else math.inf for key in tested}
 
 
 def holm(p_values: Mapping[Any, float | None] | Iterable[float | None], alpha: float = 0.05) -> Holm:

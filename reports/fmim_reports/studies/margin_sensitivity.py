@@ -13,7 +13,7 @@ from fmim_reports.drawing.lines import draw_line, mean_points
 from fmim_reports.drawing.plotting import INK, QUIET, NothingToDraw, Plot, line_style
 from fmim_reports.parts.budget import budget_plot
 from fmim_reports.parts.comparisons.words import estimate_text
-from fmim_reports.parts.costs import cost_plot, optimism_plot
+from fmim_reports.parts.costs import cost_plot
 from fmim_reports.parts.tidy import tidy_row, tidy_table
 from fmim_reports.parts.verdict import Verdict, epochs_caution, verdict_of
 from fmim_reports.reading import published
@@ -160,5 +160,5 @@ CONTENTS = Contents(
     tables=(margin_table,),
     figures=(margin_plot,),
     every_value=margin_tidy,
-    leaves_out=(cost_plot, budget_plot, optimism_plot),  # one arm: nothing to compare its search with
+    leaves_out=(cost_plot, budget_plot),  # one arm: nothing to compare its search with
 )

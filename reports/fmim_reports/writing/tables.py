@@ -89,7 +89,9 @@ class Table:
         several = sum(any(map(_competes, group)) for group in self._groups) > 1
         between = " between two lines" if several else ""
         apart = ", references apart" if any(row.get("reference") for row in self.rows) else ""
-        best = f"Bold: the best value of a column{between}{apart}." if marked else ""
+        short = any(cell.short for group in self.row_groups for row in group for cell in row.cells)
+        whole = ", of those over every planned replicate" if short else ""
+        best = f"Bold: the best value of a column{between}{apart}{whole}." if marked else ""
         return [note for note in (best, *self.notes) if note]
 
     @cached_property
@@ -125,17 +127,22 @@ def _cell(column: Column, value: Any) -> Cell:
 def _with_best(column: Column, cells: list[Cell], rows: Sequence[Mapping[str, Any]]) -> list[Cell]:
     """Mark the best value of a metric's column, and all that are shown with the same digits.
 
-    Totals and references take no part. Nothing is best without a metric, or where no value is worse.
+    Totals, references and means over fewer replicates than planned take no part. Nothing is best without a metric, or
+    where no value is worse.
     """
     if column.metric is None:
         return cells
-    competing = [cell for cell, row in zip(cells, rows, strict=True) if _competes(row) and not math.isnan(cell.number)]
+    whole = [_competes(row) and not cell.short for cell, row in zip(cells, rows, strict=True)]
+    competing = [
+        cell for cell, takes_part in zip(cells, whole, strict=True) if takes_part and not math.isnan(cell.number)
+    ]
     shown = {_mean(cell) for cell in competing}
     if len(shown) < 2:
         return cells
     best = (max if column.metric.higher_is_better else min)(competing, key=lambda cell: cell.number)
     return [
-        replace(cell, best=_competes(row) and _mean(cell) == _mean(best)) for cell, row in zip(cells, rows, strict=True)
+        replace(cell, best=takes_part and _mean(cell) == _mean(best))
+        for cell, takes_part in zip(cells, whole, strict=True)
     ]
 
 

@@ -13,6 +13,7 @@ import pytest
 from fmim_core.metric_names import METRICS
 from fmim_core.records import read_json
 from fmim_reports.parts.comparisons.comparison import comparisons
+from fmim_reports.parts.comparisons.margins import SMALLEST_P, equivalence_margins_plot
 from fmim_reports.parts.comparisons.tables import compared_costs, paired_table, ratios_table
 from fmim_reports.parts.comparisons.words import comparison_details, plain_sentences
 from fmim_reports.reading.results import read_results
@@ -22,7 +23,7 @@ from tests.support.declared import make_declared_out
 from tests.support.factories import SEEDS, make_out
 from tests.support.file_contents import FACTS, edit, record, set_differences
 from tests.support.query_files import write_query_files
-from tests.support.reports import figure_names, rows, table, tables_alone
+from tests.support.reports import figure_names, lines, panels, rows, table, tables_alone
 
 PAIRS = (("triplet_automargin.c00", "triplet_grid.c02"), ("adatriplet_automargin.c00", "adatriplet_grid.c10"))
 NAMES = [tuple(name.partition(".")[0] for name in pair) for pair in PAIRS]
@@ -81,6 +82,23 @@ def test_p_values_are_corrected_by_holm_over_the_differences_and_over_the_equiva
     edit(out / "study.json", comparisons=[*map(list, NAMES), ["adatriplet_automargin", "adatriplet_q1"]])
     raw, adjusted = ([float(row[key]) for row in rows(paired_table(read_results(out)))] for key in ("p", "p_holm"))
     assert min(adjusted) == pytest.approx(3 * min(raw))
+
+
+def test_equivalence_by_margin_is_that_of_tests_with_each_margin(out: Path) -> None:
+    shown = [0.004, -0.004, 0.002, -0.002, 0.001], [0.0, 0.03, 0.05, 0.01, 0.03]
+    for pair, values in zip(PAIRS, shown, strict=True):
+        set_differences(out, pair, values)
+    results, none = read_results(out), [0.0] * 5
+    (axes,) = panels(equivalence_margins_plot(results))
+    drawn = [lines(axes)[one.heading] for one in comparisons(results)]
+    for margin in list(drawn[0])[::20]:
+        p = holm([equivalence(values, none, margin / 100).p for values in shown]).adjusted
+        assert [line[margin] for line in drawn] == pytest.approx([max(each, SMALLEST_P) for each in p])
+    row = rows(paired_table(results))[0]
+    least = float(row["smallest_margin"])
+    assert holm([equivalence(values, none, least).p for values in shown]).adjusted[0] == pytest.approx(0.05)
+    edit(out / "study.json", equivalence_margin=least + 1e-6)
+    assert comparisons(read_results(out))[0].equivalent
 
 
 def test_an_arm_scored_on_another_task_is_compared_and_not_tested(out: Path) -> None:

@@ -116,6 +116,20 @@ def test_what_is_missing_is_said(tmp_path: Path, out: Path) -> None:
     assert "3.5 percentage points higher than grid search in mAP, with one seed, so nothing can be" in said(one_seed)
 
 
+def test_a_diverged_seed_is_a_result_whose_bound_is_said(out: Path) -> None:
+    spoil(record(out, "triplet_grid.c02.seed4"), "diverged")
+    (one,) = comparisons(read_results(out))
+    assert one.bound is not None
+    four, chance = [one.a.test.values[seed] - one.b.test.values[seed] for seed in range(4)], one.chance
+    assert one.bound.difference == pytest.approx((sum(four) + one.a.test.values[4] - chance) / 5)
+    assert f"4 of 5 seeds, {100 * one.bound.difference:+.1f} with diverged seeds scored at chance)" in said(out)
+    assert "a diverged seed is in no pair, which favours its arm: with it at chance" in facts(out)["Mean difference"]
+    spoil(record(out, "triplet_automargin.c00.seed4"), "failed")
+    (failed,) = comparisons(read_results(out))  # a failure of the machine is no result
+    assert failed.bound is not None
+    assert failed.bound.difference == pytest.approx(one.paired.difference)
+
+
 def test_search_costs_are_exact_and_readable(out: Path) -> None:
     # of one trial of AutoMargin's six, and of one of the grid's twelve; the others took 6 epochs each
     for epochs, more, words in (

@@ -16,6 +16,7 @@ from fmim_reports.stats import (
     equivalence,
     holm,
     paired_difference,
+    smallest_margins,
     superiority,
     unpaired_difference,
 )
@@ -49,6 +50,24 @@ def test_paired_tests_agree_with_scipy(n: int) -> None:
         assert tost.high is not None
         assert tost.equivalent == (-margin < tost.low and tost.high < margin)
     assert (Uncertainty().p(0.1), Uncertainty().equivalence_p(0.1, 0.02)) == (None, None)
+
+
+def test_the_smallest_margin_is_that_at_which_the_corrected_p_value_is_alpha() -> None:
+    rng = np.random.default_rng(3)
+    pairs = [(rng.normal(shift, 0.01, 6), np.zeros(6)) for shift in (0.0, 0.01, -0.02)]
+    found = [paired_difference(*pair) for pair in pairs]
+    keyed = {name: (one.difference, one.uncertainty) for name, one in enumerate(found)}
+    (alone,) = smallest_margins({0: keyed[0]}).values()
+    interval = equivalence(*pairs[0], margin=1.0)  # 90 %
+    assert interval.low is not None
+    assert interval.high is not None
+    assert alone == pytest.approx(max(-interval.low, interval.high))
+    margins = smallest_margins(keyed)
+    for name, margin in margins.items():
+        p = holm({other: equivalence(*pair, margin).p for other, pair in enumerate(pairs)}).adjusted
+        assert p[name] == pytest.approx(0.05)
+    assert margins[0] < margins[1] < margins[2]
+    assert smallest_margins({"wide": (0.5, Uncertainty(0.2, 1)), "none": (0.1, Uncertainty())}) == {"wide": math.inf}
 
 
 def test_published_paired_tests() -> None:

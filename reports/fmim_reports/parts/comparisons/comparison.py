@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from fmim_core.metric_names import Metric
+from fmim_reports.parts.comparisons.tested import TestedArm
 from fmim_reports.reading.results import Results, once
-from fmim_reports.reading.summary import ArmSummary, arm_summaries, chance_name, completed
+from fmim_reports.reading.summary import ArmSummary, arm_summaries
 from fmim_reports.stats import (
     UNKNOWN,
     Bounded,
@@ -20,13 +21,11 @@ from fmim_reports.stats import (
     Uncertainty,
     Variances,
     cost_ratio,
-    crossed_difference,
     holm,
-    mean_se,
-    paired_difference,
     power_of,
+    smallest_margins,
 )
-from fmim_reports.writing.formats import in_percent
+from fmim_reports.writing.formats import in_percent, points
 
 ALPHA = 0.05
 D = TypeVar("D", bound="Difference")
@@ -44,6 +43,7 @@ class Difference:
         tested: false for arms that are scored on different tasks: the difference is not one of training.
         p_holm, p_equivalence_holm: corrected over all differences, and by themselves over all equivalences, of which
             there are `family` and `equivalence_family`.
+        smallest_margin: within which equivalence is shown, likewise corrected.
     """
 
     metric: Metric
@@ -56,6 +56,7 @@ class Difference:
     p_equivalence_holm: float | None = None
     family: int = 0
     equivalence_family: int = 0
+    smallest_margin: float | None = None
 
     @property
     def uncertainty(self) -> Uncertainty:
@@ -119,6 +120,7 @@ class Difference:
             "p_holm": self.p_holm,
             "p_equivalence": self.p_equivalence,
             "p_equivalence_holm": self.p_equivalence_holm,
+            "smallest_margin": self.smallest_margin,
         }
 
 
@@ -130,6 +132,8 @@ def corrected(found: Sequence[D]) -> tuple[D, ...]:
     """
     by_holm = holm({i: one.p for i, one in enumerate(found) if one.tested}, ALPHA)
     equivalences = holm({i: one.p_equivalence for i, one in enumerate(found) if one.tested}, ALPHA)
+    equivalent = {i: one for i, one in enumerate(found) if one.p_equivalence is not None}
+    margins = smallest_margins({i: (one.value or 0.0, one.uncertainty) for i, one in equivalent.items()}, ALPHA)
 
     def defined(p: float) -> float | None:
         return None if math.isnan(p) else p
@@ -141,6 +145,7 @@ def corrected(found: Sequence[D]) -> tuple[D, ...]:
             p_equivalence_holm=defined(equivalences.adjusted.get(i, math.nan)),
             family=by_holm.family,
             equivalence_family=equivalences.family,
+            smallest_margin=margins.get(i),
         )
         for i, one in enumerate(found)
     )
@@ -151,37 +156,6 @@ def family_note(found: Sequence[Difference]) -> str:
     return holm([one.p for one in found if one.tested]).note
 
 
-@dataclass(frozen=True)
-class TestedArm:
-    """An arm of a study."""
-
-    results: Results
-    arm: ArmSummary
-
-    @property
-    def chance(self) -> float:
-        """Return the metric of a random ranking; not-a-number where it is not known."""
-        trials = self.results.of(self.arm.name, "replicate")
-        return mean_se(completed(trials, chance_name(self.results))).mean
-
-    def same_task(self, other: TestedArm) -> bool:
-        """Say if a random ranking scores the same for both, or it is not known for one.
-
-        Otherwise the arms are scored on different tasks: with each knee its own identity, for example, a query has
-        half the matches, so the metric differs without any difference in training.
-        """
-        chances = (self.chance, other.chance)
-        return any(map(math.isnan, chances)) or math.isclose(*chances, abs_tol=1e-6)
-
-    def minus(self, other: TestedArm) -> tuple[PairedDifference, Crossed | None]:
-        """Return the difference paired by seed, and also by query if the queries of each pair of seeds are known."""
-        paired = paired_difference(self.arm.test.values, other.arm.test.values)
-        a, b = (one.results.queries.values(one.arm.name, one.results.metric) for one in (self, other))
-        crossed = crossed_difference(a, b, other.results.queries.subjects)
-        whole = crossed.seeds == paired.n and crossed.over_both.low is not None
-        return paired, crossed if whole else None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Difference):
     """Arm a minus arm b in the study's primary metric, paired by seed.
@@ -190,6 +164,7 @@ class Comparison(Difference):
         paired: over seeds.
         chance: the metric of a random ranking for a.
         seconds: search device-seconds of b over those of a; None without a search.
+        bound: the difference with every diverged seed scored at chance, over seeds; None where none diverged.
     """
 
     margin: float
@@ -198,6 +173,7 @@ class Comparison(Difference):
     paired: PairedDifference
     chance: float
     seconds: Bounded | None
+    bound: PairedDifference | None = None
 
     @property
     def group(self) -> str:
@@ -220,6 +196,9 @@ class Comparison(Difference):
     def note(self) -> str:
         """Return what could not be computed, and what was left out."""
         notes = [self.paired.note, "" if self.crossed is None else self.crossed.note]
+        if self.bound is not None:
+            at_chance = f"with it at chance the difference is {points(self.bound.difference)} percentage points"
+            notes.append(f"a diverged seed is in no pair, which favours its arm: {at_chance}")
         return "; ".join(dict.fromkeys(filter(None, notes)))
 
     @property
@@ -254,6 +233,7 @@ def comparisons(results: Results) -> tuple[Comparison, ...]:
             paired=paired,
             chance=a.chance,
             seconds=device_ratio(results, other, name) if results.searched else None,
+            bound=a.bound(b),
         )
         found.append(one)
     return corrected(found)

@@ -95,6 +95,7 @@ def paired_table(results: Results) -> Table:
         Column("over", "Over", "text", "95 % CI"),
         *under("", "number", g="Effect size g", correlation="Correlation of seeds"),
         *P_COLUMNS,
+        Column("smallest_margin", "Smallest margin", "percent", "p, equivalence"),
         Column("note", "Note"),
     ]
     text = (
@@ -104,10 +105,10 @@ def paired_table(results: Results) -> Table:
         "all but those that score the same in both arms with every seed; degrees of freedom count these alone. The "
         "interval and the tests are over both, or over seeds where the queries are not known. Equivalence: two "
         f"one-sided t tests within ±{margin_text(results.equivalence_margin)}; a small p there supports equivalence, a "
-        "large p of a difference does not. Holm corrects all differences, and by themselves all equivalences; the "
-        "verdict goes by it. Intervals are not corrected. Effect size g: the difference over the spread of differences "
-        "between seeds (Hedges). Correlation of both arms' seeds: pairing by seed makes the variance smaller by about "
-        "this share."
+        "large p of a difference does not. Smallest margin: within which equivalence is shown, in percentage points. "
+        "Holm corrects all differences, and by themselves all equivalences; the verdict goes by it. Intervals are not "
+        "corrected. Effect size g: the difference over the spread of differences between seeds (Hedges). Correlation "
+        "of both arms' seeds: pairing by seed makes the variance smaller by about this share."
     )
     notes = [family_note(found), different_tasks_note(found)]
     rows = [_paired_row(one) for one in found]

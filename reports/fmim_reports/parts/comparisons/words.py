@@ -65,6 +65,7 @@ def _by_how_much(one: Comparison, difference: float) -> str:
     said = [] if one.metric.higher_is_better else ["lower is better"]
     said += [] if low is None else [f"95 % CI {points(low, digits)} to {points(high, digits)}"]
     said += [] if one.paired.n == planned else [f"{one.paired.n} of {planned} seeds"]
+    said += [f"{points(one.bound.difference, 1)} with diverged seeds scored at chance"] if one.bound else []
     said += [f"{name} has collapsed" for name, arm in zip(one.names, (one.a, one.b), strict=True) if arm.collapsed]
     return f"{than} {one.names[1]} in {one.metric.label}" + (f" ({', '.join(said)})" if said else "")
 
@@ -164,7 +165,8 @@ def _equivalence_shown(one: Comparison) -> str:
         return ""
     numbers = _p_values(one.p_equivalence, one.p_equivalence_holm, one.equivalence_family)
     shown = "shown" if one.equivalent else "not shown"
-    return f"{shown} within ±{margin_text(one.margin)} (two one-sided tests, {numbers})."
+    least = f"the smallest margin within which it is shown is {_points(one.smallest_margin or math.inf)}"
+    return f"{shown} within ±{margin_text(one.margin)} (two one-sided tests, {numbers}); {least}."
 
 
 def _p_values(p: float, by_holm: float | None, family: int) -> str:

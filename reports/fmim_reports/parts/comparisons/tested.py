@@ -1,0 +1,54 @@
+"""An arm as it is compared: by its seeds and queries on the test set."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from fmim_reports.reading.results import Results
+from fmim_reports.reading.summary import ArmSummary, chance_name, completed
+from fmim_reports.stats import Crossed, PairedDifference, crossed_difference, mean_se, paired_difference
+
+
+@dataclass(frozen=True)
+class TestedArm:
+    """An arm of a study."""
+
+    results: Results
+    arm: ArmSummary
+
+    @property
+    def chance(self) -> float:
+        """Return the metric of a random ranking; not-a-number where it is not known."""
+        trials = self.results.of(self.arm.name, "replicate")
+        return mean_se(completed(trials, chance_name(self.results))).mean
+
+    @property
+    def diverged(self) -> list[int]:
+        """Return the seeds with which its training diverged: results, which no mean has in it."""
+        return [trial.replicate for trial in self.results.of(self.arm.name, "replicate") if trial.status == "diverged"]
+
+    def bound(self, other: TestedArm) -> PairedDifference | None:
+        """Return the difference with every diverged seed scored at chance; None where none diverged."""
+        if not self.diverged and not other.diverged:
+            return None
+        chance = next((one.chance for one in (self, other) if not math.isnan(one.chance)), math.nan)
+        ours, theirs = ({**dict.fromkeys(one.diverged, chance), **one.arm.test.values} for one in (self, other))
+        return paired_difference(ours, theirs)
+
+    def same_task(self, other: TestedArm) -> bool:
+        """Say if a random ranking scores the same for both, or it is not known for one.
+
+        Otherwise the arms are scored on different tasks: with each knee its own identity, for example, a query has
+        half the matches, so the metric differs without any difference in training.
+        """
+        chances = (self.chance, other.chance)
+        return any(map(math.isnan, chances)) or math.isclose(*chances, abs_tol=1e-6)
+
+    def minus(self, other: TestedArm) -> tuple[PairedDifference, Crossed | None]:
+        """Return the difference paired by seed, and also by query if the queries of each pair of seeds are known."""
+        paired = paired_difference(self.arm.test.values, other.arm.test.values)
+        a, b = (one.results.queries.values(one.arm.name, one.results.metric) for one in (self, other))
+        crossed = crossed_difference(a, b, other.results.queries.subjects)
+        whole = crossed.seeds == paired.n and crossed.over_both.low is not None
+        return paired, crossed if whole else None
