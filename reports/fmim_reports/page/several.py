@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,7 @@ from typing import Any
 from fmim_core.records import write_bytes
 from fmim_reports.drawing.plotting import DrawnFigure
 from fmim_reports.page.files import filled, write_table
-from fmim_reports.reading.cost import cost_of, trained_here
-from fmim_reports.reading.results import Results
-from fmim_reports.writing.captions import reuse_sentence
-from fmim_reports.writing.columns import under
-from fmim_reports.writing.tables import Column, Table
+from fmim_reports.writing.tables import Table
 
 
 @dataclass(frozen=True)
@@ -48,24 +44,3 @@ def write_several(report: Path, parts: Sequence[Part], **said: Any) -> Path:
     write_bytes(report / "report.md", filled("several.md.j2", parts=parts, **said))
     write_bytes(report / "index.html", filled("several.html.j2", parts=parts, **said))
     return report / "index.html"
-
-
-def studies_table(studies: Mapping[str, Results]) -> Table:
-    """Say what each study is, and what it cost."""
-    rows = [
-        {"study": name, "preset": one.study.preset, "seed": one.study.seed, "fingerprint": one.study.fingerprint}
-        | {"trials": len(one.every_trial), "reused": len(one.every_trial) - len(trained_here(one.every_trial))}
-        | {"device_seconds": cost_of(one.every_trial).device_seconds}
-        | {"here": cost_of(trained_here(one.every_trial)).device_seconds}
-        for name, one in studies.items()
-    ]
-    columns = [
-        *under("", "text", study="Study", preset="Preset"),
-        Column("seed", "Seed", "count"),
-        *under("Trials", "count", trials="All", reused="Reused"),
-        *under("Device s", "seconds", device_seconds="Counted", here="Spent in it"),
-        Column("fingerprint", "Fingerprint"),
-    ]
-    notes = [f"{name}: {text}" for name, one in studies.items() if (text := reuse_sentence(one.every_trial))]
-    text = "Each study with its report lies in a folder of its own. A reused trial counts as what it cost where it ran."
-    return Table("studies", "The studies", text, columns, rows, notes)

@@ -4,174 +4,162 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import unquote
 
 from matplotlib.figure import Figure
 
+from fmim_core.records import study_path
+from fmim_reports.across.page import settings_table, studies_table
+from fmim_reports.across.studies import ComparedStudy, read_studies
 from fmim_reports.build import status_lines
 from fmim_reports.drawing.forest import ForestRow, draw_forest, forest_scale
 from fmim_reports.drawing.plotting import BLUE, VERMILLION, Plot
 from fmim_reports.page.files import write_figures
-from fmim_reports.page.several import Part, studies_table, write_several
-from fmim_reports.parts.comparisons.comparison import family_note
+from fmim_reports.page.several import Part, write_several
+from fmim_reports.parts.comparisons.comparison import Comparison, Difference, comparisons, corrected
 from fmim_reports.parts.comparisons.tables import P_COLUMNS
 from fmim_reports.parts.comparisons.words import margin_text
-from fmim_reports.robust.settings import OverAll, over_settings, read_settings
+from fmim_reports.stats import mean_over_settings
 from fmim_reports.writing.captions import source_line
 from fmim_reports.writing.columns import under
-from fmim_reports.writing.formats import points
+from fmim_reports.writing.formats import in_percent, points
 from fmim_reports.writing.tables import Column, Table
 
 METHOD = (
-    "The whole study was run at every setting: its searches, selections, seeds and tests. Each setting differs from "
-    "the study as it is in one field. The mean is over all combinations of their values, if what one field changes "
-    "does not depend on the others. It comes from a mixed model with a random effect of each value of each field, "
-    "estimated by moments (fmim_reports/stats/settings.py has the formula). Its t interval takes the values as drawn "
-    "from others like them; with few values it is long."
+    "The whole study was run at every setting, with its searches, seeds and tests; a setting differs from the study as "
+    "it is in one field. The mean is over all combinations of their values, if effects of fields add up: a mixed model "
+    "with a random effect of each value of each field, estimated by moments (fmim_reports/stats/settings.py). Its t "
+    "interval takes the values as drawn from others like them, and is long with few. It covers other subjects where "
+    "the cohort or the data was varied. p values are corrected by Holm: within each setting, and over the means."
 )
-VERDICTS = ("better", "worse", "equivalent", "inconclusive")
+SETTINGS = (
+    (studies_table, "Each setting with its report lies in a folder of its own."),
+    (settings_table, "All that is not the same at all settings, by their letters."),
+)
 
 
-def build_robust(out: Path, settings: Mapping[str, tuple[str, str]]) -> Path:
-    """Write OUT/report from the studies in OUT, with page, report.md, tables and figures; return the page.
+@dataclass(frozen=True, kw_only=True)
+class OverAll(Difference):
+    """A declared difference over all settings: what it is `at` each, by name, and its sd along each field."""
 
-    A study that is there only in part is reported as far as it goes.
+    at: Mapping[str, Comparison]
+    sds: Mapping[str, float]
+
+    @property
+    def first(self) -> Comparison:
+        """Return it at the first setting there is."""
+        return next(iter(self.at.values()))
+
+    @property
+    def sentence(self) -> str:
+        """Return `Triplet: AutoMargin against grid search: better in 1, worse in 2 of 3 settings. Mean …`."""
+        counts = Counter(one.shown for one in self.at.values())
+        listed = ", ".join(f"{shown} in {count}" for shown, count in counts.most_common())
+        said = f"{self.first.heading}: {listed} of {len(self.at)} settings."
+        if self.value is None:
+            return said
+        interval = "" if self.seeds.low is None else f" (95 % CI {points(self.seeds.low)} to {points(self.seeds.high)})"
+        sds = ", ".join(f"{in_percent(sd)} over {field}" for field, sd in self.sds.items())
+        margin = margin_text(self.first.margin)
+        mean = f"Mean over all combinations: {points(self.value)} percentage points{interval}; SD {sds}"
+        return f"{said} {mean}. Equivalence margin ±{margin}: {self.shown}."
+
+
+def build_robust(out: Path, names: Sequence[str]) -> Path:
+    """Write OUT/report from the studies in OUT, as far as they go, and return the page.
 
     Args:
-        settings: of each folder the field and its value, both blank for the study as it is, which comes first.
+        names: of their folders, FIELD=VALUE but for the first, which is the study as it is.
+
+    Raises:
+        ValueError: not even two of them have begun.
     """
-    report, read = out / "report", read_settings(out, settings)
-    fields = [field for field in dict.fromkeys(field for field, _ in settings.values()) if field]
-    found, study = over_settings(read), read[0].results.study
-    there = {one.folder: one.results for one in read}
-    data = "; ".join(dict.fromkeys(results.study.data.phrase for results in there.values()))
-    missing = [folder for folder in settings if folder not in there]
-    warnings = [f"Not run yet: {', '.join(missing)}."] if missing else []
-    warnings += [f"{folder}: {line}" for folder, results in there.items() for line in status_lines(results)]
-    sources = "; ".join(dict.fromkeys(map(source_line, there.values())))
-    figures = write_figures((forest_plot(one, fields, data) for one in found), sources, report)
-    parts = [
-        Part("Over all settings", [summary_table(found, fields, data)], notes=[METHOD, *_not_covered(fields)]),
-        Part("Differences by setting", [settings_table(found, fields, data)], (), figures, (), list(there)),
-        Part("Studies", [studies_table(there)]),
-    ]
-    values = Counter(field for field, _ in settings.values())
-    varied = ", ".join(f"{field} ({values[field] + 1} values)" for field in fields)
+    there = [name for name in names if study_path(out / name).is_file()]
+    studies = read_studies([out / name for name in there])
+    first, found = studies[0].results.study, over_settings(studies, names[0])
+    missing = ", ".join(name for name in names if name not in there)
+    sources = "; ".join(dict.fromkeys(source_line(one.results) for one in studies))
+    figures = write_figures(map(forest_plot, found), sources, out / "report")
     return write_several(
-        report,
-        parts,
-        title=f"{study.title}: is the answer robust?",
-        question=f"Does the answer hold if what the study held fixed is changed? Varied: {varied}.",
-        data=data,
-        synthetic=any(results.study.data.synthetic for results in there.values()),
-        warnings=warnings,
-        lead=f"Over {len(read)} settings of the study {study.study}, preset {study.preset}:",
-        findings=list(map(sentence, found)) or ["The study declares no comparison."],
+        out / "report",
+        [
+            Part("Differences by setting", [differences_table(found)], figures=figures, notes=[METHOD]),
+            Part("Settings", [replace(make(studies), caption=text) for make, text in SETTINGS], studies=there),
+        ],
+        title=f"{first.title}: is the answer robust?",
+        question="Does the answer hold if what the study held fixed is changed?",
+        data="; ".join(dict.fromkeys(one.results.study.data.phrase for one in studies)),
+        synthetic=any(one.results.study.data.synthetic for one in studies),
+        warnings=[f"Not run yet: {missing}."] * bool(missing)
+        + [f"{one.folder.name}: {line}" for one in studies for line in status_lines(one.results)],
+        lead=f"Over {len(there)} settings of the study {first.study}, preset {first.preset}:",
+        findings=[one.sentence for one in found] or ["The study declares no comparison."],
     )
 
 
-def _not_covered(fields: Sequence[str]) -> list[str]:
-    """Say that other subjects are not covered where neither the cohort nor the data was varied."""
-    same = "All settings have the same subjects, so the interval covers no others: vary the cohort or the data."
-    return [] if {"cohort", "data"} & set(fields) else [same]
+def over_settings(studies: Sequence[ComparedStudy], as_it_is: str) -> tuple[OverAll, ...]:
+    """Return each declared difference over the settings, corrected by Holm for their number."""
+    every: dict[tuple[str, str], dict[str, Comparison]] = {}
+    for study in studies:
+        for one in comparisons(study.results):
+            every.setdefault((one.a.name, one.b.name), {})[unquote(study.folder.name)] = one
+    found = []
+    for at in every.values():
+        first, others = next(iter(at.values())), dict[str, list[float]]()
+        for name, one in at.items():
+            if one.value is not None:
+                others.setdefault(name.partition("=")[0], []).append(one.value)
+        over = OverAll(metric=first.metric, margin=first.margin, tested=first.tested, at=at, sds={})
+        if center := others.pop(as_it_is, []):
+            mean = mean_over_settings(center[0], at[as_it_is].seeds, others)
+            over = replace(over, value=mean.mean, seeds=mean.uncertainty, sds=mean.sds)
+        found.append(over)
+    return corrected(found)
 
 
-def sentence(one: OverAll) -> str:
-    """Return `Triplet: AutoMargin against grid search: better in 1, worse in 2 of 3 settings. Mean …`."""
-    counts = Counter(at.shown for _, at in one.at)
-    listed = ", ".join(f"{shown} in {count}" for shown, count in counts.most_common())
-    said = f"{one.first.heading}: {listed} of {len(one.at)} settings."
-    if one.value is None:
-        return f"{said} No mean over settings without the study as it is."
-    low, high = one.seeds.low, one.seeds.high
-    interval = f" (95 % CI {points(low)} to {points(high)})" if low is not None else ""
-    mean = f"Mean over all combinations: {points(one.value)} percentage points{interval}"
-    return f"{said} {mean}: {one.shown}, with a margin of ±{margin_text(one.first.margin)}."
-
-
-def summary_table(found: Sequence[OverAll], fields: Sequence[str], data: str) -> Table:
-    """Show of each difference what is shown at how many settings, and its mean over them."""
-    rows = []
-    for one in found:
-        counts, sds = Counter(at.shown for _, at in one.at), one.found.sds if one.found else {}
-        others = len(one.at) - sum(counts[shown] for shown in VERDICTS)
-        row = {"a": one.first.a, "b": one.first.b, "settings": len(one.at), "others": others, "df": one.seeds.df}
-        rows.append(
-            row | one.cells | {shown: counts[shown] for shown in VERDICTS} | {f"sd_{f}": sds.get(f) for f in fields}
-        )
-    columns = [
-        *under("", "arm", a="Arm a", b="Arm b"),
-        *under("Settings", "count", settings="All"),
-        *under("Shown at so many", "count", **{shown: shown.capitalize() for shown in VERDICTS}, others="No verdict"),
-        *under("a − b, mean over combinations", "points", difference="Difference", low="95 % CI, low", high="high"),
-        *under("a − b, mean over combinations", "percent", se="SE"),
-        *under("a − b, mean over combinations", "number", df="df"),
-        *under("SD over the values of", "percent", **{f"sd_{field}": field for field in fields}),
-        *P_COLUMNS,
-    ]
-    text = (
-        "What each report shows by its corrected p values, counted over settings, and the mean of the difference over "
-        "all combinations of the values, in percentage points. SD: of the difference along a field, with the noise of "
-        f"seeds; of few values it is a guide. Holm corrects the means of all comparisons. Data: {data}."
-    )
-    notes = [f"{one.first.heading}: {one.found.note}." for one in found if one.found and one.found.note]
-    return Table("over_settings", "Verdicts and means", text, columns, rows, [*notes, family_note(found)])
-
-
-def settings_table(found: Sequence[OverAll], fields: Sequence[str], data: str) -> Table:
-    """Show each difference at every setting."""
+def differences_table(found: Sequence[OverAll]) -> Table:
+    """Show each difference at every setting, and its mean."""
     rows = [
-        {"a": at.a, "b": at.b, "setting": setting.label(fields), "field": setting.field, "value": setting.value}
-        | {"n": at.paired.n, "shown": at.shown, "rule": number == 0, **at.cells}
+        {"a": one.first.a, "b": one.first.b, "setting": setting, "shown": at.shown, "rule": number == 0} | at.cells
         for one in found
-        for number, (setting, at) in enumerate(one.at)
+        for number, (setting, at) in enumerate([*one.at.items(), ("mean over all combinations", one)])
     ]
     columns = [
         *under("", "arm", a="Arm a", b="Arm b"),
         Column("setting", "Setting"),
-        Column("n", "Seeds", "count"),
         *under("a − b, test, percentage points", "points", difference="Difference", low="95 % CI, low", high="high"),
         Column("se", "SE", "percent", "a − b, test, percentage points"),
-        Column("over", "Over", "text", "a − b, test, percentage points"),
         *P_COLUMNS,
         Column("shown", "Shown"),
     ]
-    also = [
-        Column("field", "The field that has another value than in the study as it is"),
-        Column("value", "The value"),
-    ]
-    text = (
-        "The differences of the selected configurations, as each setting's own report has them; p values are corrected "
-        f"within each. Data: {data}."
-    )
-    return Table("settings", "Differences by setting", text, columns, rows, also=also)
+    return Table("differences", "Differences by setting", "Test metric of the selected configurations.", columns, rows)
 
 
-def forest_plot(one: OverAll, fields: Sequence[str], data: str) -> Plot:
+def forest_plot(one: OverAll) -> Plot:
     """Draw a difference at every setting with its interval, its mean over them, and the margin of equivalence."""
-    margin, label, as_it_is = one.first.margin, one.metric.label, one.at[0][0].label(fields)
+    a, b = one.first.a, one.first.b
     rows = [
-        ForestRow(setting.folder, setting.label(), at.value, at.uncertainty.low, at.uncertainty.high, BLUE)
-        for setting, at in one.at
+        ForestRow(name, name, at.value, at.uncertainty.low, at.uncertainty.high, *look)
+        for name, at, look in [
+            *((name, at, (BLUE, "o")) for name, at in one.at.items()),
+            ("mean over combinations", one, (VERMILLION, "D")),
+        ]
         if at.value is not None
     ]
-    if one.value is not None:
-        rows.append(ForestRow("", "mean over combinations", one.value, one.seeds.low, one.seeds.high, VERMILLION, "D"))
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
-        draw_forest(axes, rows, forest_scale(rows), margin)
-        axes.set_xlabel(f"test {label}, a − b\n(percentage points)")
-        figure.suptitle(f"a: {one.first.a.label}\nb: {one.first.b.label}", fontsize=7, x=0.01, ha="left")
+        draw_forest(axes, rows, forest_scale(rows), one.margin)
+        axes.set_xlabel(f"test {one.metric.label}, a − b\n(percentage points)")
+        figure.suptitle(f"a: {a.label}\nb: {b.label}", fontsize=7, x=0.01, ha="left")
 
     text = (
-        f"Test {label} of {one.first.a.label} minus {one.first.b.label} with its 95 % interval over "
-        f"{' or '.join(dict.fromkeys(at.over for _, at in one.at))}: {as_it_is}, and at settings that differ from it "
-        "in one field. Diamond: the mean over all combinations, with its interval over settings. An interval that "
-        f"leaves the axis has its ends beside it. Band: the equivalence margin, ±{margin_text(margin)}. Data: {data}."
+        f"Test {one.metric.label} of {a.label} minus {b.label} at each setting, with 95 % intervals as in its report, "
+        f"and the mean over all combinations. Band: the equivalence margin, ±{margin_text(one.first.margin)}. An "
+        "interval that leaves the axis has its ends beside it."
     )
-    name = f"forest_{one.first.a.name}_minus_{one.first.b.name}"
     alt = "; ".join(f"{row.label} {row.numbers}" for row in rows)
-    return Plot(
-        name, f"{one.first.heading}, by setting", text + forest_scale(rows).note, alt, 1.2 + 0.36 * len(rows), draw
-    )
+    height = 1.2 + 0.36 * len(rows)
+    return Plot(f"forest_{a.name}_minus_{b.name}", f"{one.first.heading}, by setting", text, alt, height, draw)

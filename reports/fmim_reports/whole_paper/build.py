@@ -10,10 +10,11 @@ from fmim_core.records import study_path
 from fmim_reports.build import status_lines
 from fmim_reports.drawing.plotting import Plot, plot_or_reason
 from fmim_reports.page.files import write_figures
-from fmim_reports.page.several import Part, studies_table, write_several
+from fmim_reports.page.several import Part, write_several
 from fmim_reports.parts.queries.pictures import samples_plot
 from fmim_reports.parts.training.dynamics import distributions_plot, margins_plot
 from fmim_reports.parts.training.surfaces import surfaces_plot
+from fmim_reports.reading.cost import cost_of, trained_here
 from fmim_reports.reading.results import Results, read_results
 from fmim_reports.studies import MakePlot, MakeTable
 from fmim_reports.studies.automargin_vs_grid import adatriplet_table, grid_table, heat_plot, triplet_table
@@ -29,7 +30,9 @@ from fmim_reports.whole_paper.differences import (
     differences_table,
     reason_sentences,
 )
-from fmim_reports.writing.captions import source_line
+from fmim_reports.writing.captions import reuse_sentence, source_line
+from fmim_reports.writing.columns import under
+from fmim_reports.writing.tables import Column, Table
 
 TITLE = "AdaTriplet and AutoMargin (MICCAI 2022), every table and figure again"
 QUESTION = "Which numbers of the paper come out here, and what may explain those that do not?"
@@ -95,7 +98,7 @@ def build_paper(out: Path) -> Path:
         Part("Agreement", [agreement_table(found)]),
         *(_shown(item, studies, report) for item in ITEMS),
         Part("All values: beside the published ones", folded=[differences_table(found)]),
-        Part("Studies", [studies_table(studies)]),
+        Part("Studies", [_studies_table(studies)]),
     ]
     said = {"title": TITLE, "question": QUESTION, "lead": lead, "findings": reason_sentences(found)}
     data = {"data": any_study.study.data.phrase, "synthetic": any_study.study.data.synthetic, "warnings": warnings}
@@ -112,3 +115,24 @@ def _shown(item: PaperItem, studies: Mapping[str, Results], report: Path) -> Par
     figures = write_figures([plot for plot in plots if isinstance(plot, Plot)], source_line(results), report)
     not_drawn = [f"Figure not drawn: {plot}." for plot in plots if not isinstance(plot, Plot)]
     return Part(heading, [make(results) for make in item.tables], (), figures, not_drawn, [item.study])
+
+
+def _studies_table(studies: Mapping[str, Results]) -> Table:
+    """Say what each study is, and what it cost."""
+    rows = [
+        {"study": name, "preset": one.study.preset, "seed": one.study.seed, "fingerprint": one.study.fingerprint}
+        | {"trials": len(one.every_trial), "reused": len(one.every_trial) - len(trained_here(one.every_trial))}
+        | {"device_seconds": cost_of(one.every_trial).device_seconds}
+        | {"here": cost_of(trained_here(one.every_trial)).device_seconds}
+        for name, one in studies.items()
+    ]
+    columns = [
+        *under("", "text", study="Study", preset="Preset"),
+        Column("seed", "Seed", "count"),
+        *under("Trials", "count", trials="All", reused="Reused"),
+        *under("Device s", "seconds", device_seconds="Counted", here="Spent in it"),
+        Column("fingerprint", "Fingerprint"),
+    ]
+    notes = [f"{name}: {text}" for name, one in studies.items() if (text := reuse_sentence(one.every_trial))]
+    text = "Each study with its report lies in a folder of its own. A reused trial counts as what it cost where it ran."
+    return Table("studies", "The studies", text, columns, rows, notes)

@@ -57,10 +57,7 @@ def paper(
     """
     whole = Paper(out, each.but(fresh=fresh), TextConsole())
     whole.check()
-    if dry_run:
-        whole.show()
-    else:
-        raise typer.Exit(whole.run())
+    whole.start(dry_run)
 
 
 @dataclass(frozen=True)

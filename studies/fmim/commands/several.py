@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
+import typer
+
 from fmim.commands.options import Options
 from fmim.printing import TextConsole, TextTable
 from fmim_core.records import DONE, INTERRUPTED, SOME_FAILED
@@ -64,6 +66,13 @@ class Several(ABC, Generic[M]):
             raise ValueError(f"--out {self.out} is a study's folder: give another one for {self.command}")
         for member in self.members:
             self.options(member).check()
+
+    def start(self, dry_run: bool) -> None:
+        """Show or run them, as a command does."""
+        if dry_run:
+            self.show()
+        else:
+            raise typer.Exit(self.run())
 
     def show(self) -> None:
         """Print the studies in order, with their trials and how many of these are reused."""

@@ -71,9 +71,10 @@ def test_its_intervals_cover_what_they_say(values: Sequence[int], sds: Sequence[
     assert hits / runs >= 0.92
 
 
-def test_what_cannot_be_computed_is_said() -> None:
-    assert mean_over_settings(1.0, UNKNOWN, {"cohort": []}).note == "one setting: no interval over settings"
-    assert mean_over_settings(0.3, UNKNOWN, {"cohort": [0.3, 0.3]}).uncertainty.p(0.3) is None
+def test_where_nothing_varies_or_a_value_is_not_a_number_there_is_no_interval() -> None:
+    assert mean_over_settings(0.3, UNKNOWN, {"cohort": [0.3, 0.3]}).uncertainty == UNKNOWN
     broken = mean_over_settings(1.0, UNKNOWN, {"cohort": [math.nan]})
     assert math.isnan(broken.mean)
-    assert (broken.uncertainty, broken.note) == (UNKNOWN, "a difference is not a number: no interval")
+    assert broken.uncertainty == UNKNOWN
+    seeds = mean_over_settings(1.0, Uncertainty(0.5, 9), {}).uncertainty  # every other setting has failed
+    assert (seeds.se, seeds.df) == (0.5, 9)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fmim.commands.options import Options
-from fmim.commands.robust import Robust, read_vary
+from fmim.commands.robust import AS_IT_IS, Robust
 from fmim.printing import TextConsole
 from fmim_core.records import DONE
 from tests.support.mini_study import MINI_STUDY, NO_TRACKER
@@ -21,8 +21,8 @@ STUDY = MINI_STUDY.model_copy(update={"baseline": "triplet_grid"})
 def robust_in(root: Path, **fields: str) -> Robust:
     """The small study in `root`, with the values of these fields."""
     each = Options(study=STUDY, preset="mini", backend="inline", gpus_per_trial=0.0, tracking_uri=NO_TRACKER)
-    vary = read_vary([f"{field}={values}" for field, values in fields.items()])
-    return Robust.of(root / "runs" / "robust", each, TextConsole(quiet=True), vary)
+    whole = Robust(root / "runs" / "robust", each, TextConsole(quiet=True), [AS_IT_IS])
+    return whole.varied([f"{field}={values}" for field, values in fields.items()])
 
 
 @pytest.mark.parametrize(
@@ -30,9 +30,9 @@ def robust_in(root: Path, **fields: str) -> Robust:
     [
         ("lernrate=1,2", "unknown field 'lernrate'; TrainConfig has .* Did you mean 'learning_rate'"),
         ("margins.epsilon=0.1,0.2", "arm 'triplet_grid' of study 'automargin_vs_grid' sets margins.epsilon itself"),
-        ("learning_rate=0.001", "write a field and two or more values"),
-        ("learning_rate=0.001,", "write a field and two or more values"),
-        ("learning_rate=0.001,1e-3", "one of its values is given twice"),
+        ("learning_rate=0.001", "write a field and two or more different values"),
+        ("learning_rate=0.001,", "write a field and two or more different values"),
+        ("learning_rate=0.001,1e-3", "write a field and two or more different values"),
         ("learning_rate=0.001,fast", "learning_rate=fast: .*valid number"),
         ("cohort=1,two", "cohort=two: cohort: .*valid integer"),
         ("data=phantom,nowhere.csv", "data=nowhere.csv: .*nowhere.csv"),
@@ -72,8 +72,9 @@ def test_a_study_runs_at_every_setting_and_goes_on_by_the_same_command(tmp_path:
     assert {path: path.stat().st_mtime_ns for path in before} == before
     folders = {one.name for one in whole.members}
     assert {path.parent.name for path in whole.out.glob("*/study.json")} == folders
-    with (whole.out / "report" / "tables" / "settings.csv").open(encoding="utf-8") as stream:
+    with (whole.out / "report" / "tables" / "differences.csv").open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
-    assert [(row["field"], row["value"]) for row in rows] == [("", ""), ("learning_rate", "0.002"), ("cohort", "1")]
+    names = ["as_it_is", "learning_rate=0.002", "cohort=1", "mean over all combinations"]
+    assert [row["setting"] for row in rows] == names
     page = (whole.out / "report" / "index.html").read_text()
     assert all(f'href="../{folder}/report/index.html"' in page.replace("%3D", "=") for folder in folders)
