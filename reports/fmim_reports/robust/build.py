@@ -81,7 +81,8 @@ def build_robust(out: Path, names: Sequence[str]) -> Path:
     first, found = studies[0].results.study, over_settings(studies, names[0])
     missing = ", ".join(name for name in names if name not in there)
     sources = "; ".join(dict.fromkeys(source_line(one.results) for one in studies))
-    figures = write_figures(map(forest_plot, found), sources, out / "report")
+    drawn = [forest_plot(one) for one in found if any(at.value is not None for at in one.at.values())]
+    figures = write_figures(drawn, sources, out / "report")
     return write_several(
         out / "report",
         [

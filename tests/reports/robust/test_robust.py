@@ -65,7 +65,13 @@ def test_the_page_counts_verdicts_in_a_sentence_and_names_what_is_missing(out: P
 
 def test_without_a_seed_of_the_study_as_it_is_there_is_no_mean(out: Path, tmp_path: Path) -> None:
     shutil.copytree(out, tmp_path, dirs_exist_ok=True)
-    for path in (tmp_path / "as_it_is" / "records").glob("*seed*"):
-        path.unlink()
-    build_robust(tmp_path, PLANNED)
-    assert rows(tmp_path)[MEAN]["shown"] == rows(tmp_path)["as_it_is"]["shown"] == "not compared"
+    shutil.rmtree(tmp_path / "report")
+    for folders in (["as_it_is"], MEANS):
+        for path in (path for folder in folders for path in tmp_path.glob(f"{folder}/records/*seed*")):
+            path.unlink()
+        build_robust(tmp_path, PLANNED)
+        assert {rows(tmp_path)[name]["shown"] for name in (MEAN, *folders)} == {"not compared"}
+    assert (
+        "Triplet: AutoMargin against grid search: not compared in 5 of 5 settings."
+        in (tmp_path / "report" / "report.md").read_text()
+    )
