@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,39 @@ def filled(template: str, **values: Any) -> bytes:
     """Return a template of this folder filled with values; no two lines of Markdown in a row are empty."""
     text = _environment().get_template(template).render(**values)
     return (re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n" if template.endswith(".md.j2") else text).encode()
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a report of several studies; of its heading, the contents show what stands before a colon.
+
+    studies: the folders, beside that of the report, of the studies that it is from.
+    """
+
+    heading: str
+    tables: Sequence[Table] = ()
+    folded: Sequence[Table] = ()
+    figures: Sequence[DrawnFigure] = ()
+    notes: Sequence[str] = ()
+    studies: Sequence[str] = ()
+
+    @property
+    def every_table(self) -> list[Table]:
+        """Its tables, and those that the page folds."""
+        return [*self.tables, *self.folded]
+
+
+def write_several(report: Path, parts: Sequence[Part], **said: Any) -> Path:
+    """Write `report`/index.html, report.md and each table under tables/; return the page.
+
+    said: `title`, `question`, `data`, `synthetic`, `warnings`, `lead`, and the `findings` below this.
+    """
+    for part in parts:
+        for table in part.every_table:
+            write_table(table, report)
+    write_bytes(report / "report.md", filled("several.md.j2", parts=parts, **said))
+    write_bytes(report / "index.html", filled("several.html.j2", parts=parts, **said))
+    return report / "index.html"
 
 
 @cache

@@ -16,8 +16,7 @@ from fmim_reports.across.studies import ComparedStudy, read_studies
 from fmim_reports.build import status_lines
 from fmim_reports.drawing.forest import ForestRow, draw_forest, forest_scale
 from fmim_reports.drawing.plotting import BLUE, VERMILLION, Plot
-from fmim_reports.page.files import write_figures
-from fmim_reports.page.several import Part, write_several
+from fmim_reports.page.files import Part, write_figures, write_several
 from fmim_reports.parts.comparisons.comparison import Comparison, Difference, comparisons, corrected
 from fmim_reports.parts.comparisons.tables import P_COLUMNS
 from fmim_reports.parts.comparisons.words import margin_text
@@ -42,15 +41,11 @@ SETTINGS = (
 
 @dataclass(frozen=True, kw_only=True)
 class OverAll(Difference):
-    """A declared difference over all settings: what it is `at` each, by name, and its sd along each field."""
+    """A declared difference over all settings: at the `first`, `at` each by name, and its sd along each field."""
 
+    first: Comparison
     at: Mapping[str, Comparison]
     sds: Mapping[str, float]
-
-    @property
-    def first(self) -> Comparison:
-        """Return it at the first setting there is."""
-        return next(iter(self.at.values()))
 
     @property
     def sentence(self) -> str:
@@ -112,7 +107,7 @@ def over_settings(studies: Sequence[ComparedStudy], as_it_is: str) -> tuple[Over
         for name, one in at.items():
             if one.value is not None:
                 others.setdefault(name.partition("=")[0], []).append(one.value)
-        over = OverAll(metric=first.metric, margin=first.margin, tested=first.tested, at=at, sds={})
+        over = OverAll(metric=first.metric, margin=first.margin, tested=first.tested, first=first, at=at, sds={})
         if center := others.pop(as_it_is, []):
             mean = mean_over_settings(center[0], at[as_it_is].seeds, others)
             over = replace(over, value=mean.mean, seeds=mean.uncertainty, sds=mean.sds)

@@ -9,8 +9,7 @@ from pathlib import Path
 from fmim_core.records import study_path
 from fmim_reports.build import status_lines
 from fmim_reports.drawing.plotting import Plot, plot_or_reason
-from fmim_reports.page.files import write_figures
-from fmim_reports.page.several import Part, write_several
+from fmim_reports.page.files import Part, write_figures, write_several
 from fmim_reports.parts.queries.pictures import samples_plot
 from fmim_reports.parts.training.dynamics import distributions_plot, margins_plot
 from fmim_reports.parts.training.surfaces import surfaces_plot
