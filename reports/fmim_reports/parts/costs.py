@@ -1,4 +1,4 @@
-"""The costs of searches and trials, beside what they found, and by how much selection flatters what it selects."""
+"""The costs of searches and trials, beside what they found."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from fmim_reports.drawing.plotting import NothingToDraw, Plot
 from fmim_reports.parts.trials import OTHER_SPLITS
 from fmim_reports.reading.cost import TotalCost, cost_of, costs
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import ArmSummary, arm_summaries
-from fmim_reports.stats import Bounded, optimism
+from fmim_reports.reading.summary import arm_summaries
 from fmim_reports.writing.captions import caption, reuse_sentence, seeds_phrase
 from fmim_reports.writing.columns import ARM, RowName, under
 from fmim_reports.writing.formats import in_percent
@@ -187,39 +186,3 @@ def _by_stage(results: Results) -> Iterator[tuple[dict[str, Any], TotalCost]]:
         yield head | none, of_stage("reference")
     if len(results.stages) > 1 or results.references:
         yield {"arm": RowName("", "All"), "stage": "all", "total": True} | none, cost_of(results.every_trial)
-
-
-def optimisms(results: Results) -> list[tuple[ArmSummary, Bounded]]:
-    """Return that of each arm with a selected configuration that completed every fold, in plan order."""
-    return [
-        (arm, optimism(arm.validation.values, arm.test.values, results.metric.higher_is_better))
-        for arm in arm_summaries(results)
-        if arm.configuration is not None and arm.validation.complete
-    ]
-
-
-@in_every_study(Section.MORE, a_choice)
-def optimism_table(results: Results) -> Table:
-    """Show the optimism of each arm's selection."""
-    found, label = optimisms(results), results.metric.label
-    rows = [
-        {"arm": arm, "n_s": arm.cost.n_s, "validation": arm.validation, "test": arm.test}
-        | {"optimism": one.value, "low": one.low, "high": one.high}
-        for arm, one in found
-    ]
-    minus = "Validation − fresh seeds" if results.metric.higher_is_better else "Fresh seeds − validation"
-    both, group = f"{minus}, percentage points", f"{label} in %, mean ± SE (n)"
-    columns = [
-        ARM,
-        Column("n_s", "N_s", "count"),
-        Column("validation", "Validation (folds)", "estimate", group, "validation_n", metric=results.metric),
-        Column("test", "Test (fresh seeds)", "estimate", group, "test_n", metric=results.metric),
-        *under(both, "points", optimism="Difference", low="95 % CI, low", high="high"),
-    ]
-    text = (
-        f"How much better the selected configuration looks than it is, in percentage points of {label}: the best of "
-        "several scores is so partly by luck. The change of subjects and of their number from validation to test is in "
-        "it too: read it against an arm with N_s = 1, which selected nothing."
-    )
-    notes = [f"{arm.label}: {one.note}." for arm, one in found if one.note]
-    return Table("selection_optimism", "Optimism of the selection", caption(results, text), columns, rows, notes)

@@ -5,7 +5,7 @@ twice is not counted twice and two arms are compared seed by seed. What cannot b
 why; a value that is not a number stays visible.
 """
 
-from fmim_reports.stats.crossed import Crossed, crossed_difference, crossed_mean
+from fmim_reports.stats.crossed import Crossed, against_itself, crossed_difference, crossed_mean
 from fmim_reports.stats.differences import (
     UNKNOWN,
     Equivalence,
@@ -22,7 +22,7 @@ from fmim_reports.stats.differences import (
 from fmim_reports.stats.mean_squares import Variances
 from fmim_reports.stats.power import ENOUGH_POWER, Needed, Power, power_of, smallest_difference
 from fmim_reports.stats.replicates import Bounded, MeanSE, mean_se
-from fmim_reports.stats.search import ExpectedBest, area_under, best_so_far, cost_ratio, expected_best, optimism
+from fmim_reports.stats.search import ExpectedBest, area_under, best_so_far, cost_ratio, expected_best
 from fmim_reports.stats.settings import OverSettings, mean_over_settings
 from fmim_reports.stats.variances import SelectionVariance, score_variance, selection_variance
 
@@ -42,6 +42,7 @@ __all__ = [
     "SelectionVariance",
     "Uncertainty",
     "Variances",
+    "against_itself",
     "area_under",
     "best_so_far",
     "cost_ratio",
@@ -52,7 +53,6 @@ __all__ = [
     "holm",
     "mean_over_settings",
     "mean_se",
-    "optimism",
     "paired_difference",
     "power_of",
     "score_variance",

@@ -1,4 +1,4 @@
-"""What searches and trials cost, as predicted and as measured, and what a search buys: budgets, areas, optimism."""
+"""What searches and trials cost, as predicted and as measured, and what a search buys: budgets, areas."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fmim_core.records import SCHEMA, json_text
 from fmim_reports.drawing.axes import RULE
 from fmim_reports.parts.budget import CONFIGURATIONS, DEVICE_SECONDS, area, budget_plot, budget_table, curves
 from fmim_reports.parts.comparisons.tables import ratios_table
-from fmim_reports.parts.costs import accounting_table, optimism_table, time_table
+from fmim_reports.parts.costs import accounting_table, time_table
 from fmim_reports.parts.trials import prediction_table, status_table
 from fmim_reports.reading.cost import cost_of, covered, search_cost
 from fmim_reports.reading.results import read_results
-from fmim_reports.stats import cost_ratio, optimism
+from fmim_reports.stats import cost_ratio
 from fmim_reports.writing.formats import duration
-from tests.support.factories import CALIBRATION, SEEDS, SPACES, configurations, level, make_out
+from tests.support.factories import CALIBRATION, SPACES, configurations, level, make_out
 from tests.support.file_contents import edit, edit_cost, record, searched_by, spoil, write
 from tests.support.reports import assert_drawn, by_arm, panels, rows
 
@@ -209,15 +209,6 @@ def test_the_budget_figure_shows_every_arm_that_is_not_far_from_the_others(out: 
     assert RULE not in plot.caption
     assert panels(plot)[0].get_ylim()[0] < 42 < 78.5 < panels(plot)[0].get_ylim()[1]
     assert "Triplet + AutoMargin from 78.1 % to 78.5 % with 2" in plot.alt
-
-
-def test_optimism_is_validation_minus_fresh_seeds(out: Path) -> None:
-    found = by_arm(optimism_table(read_results(out)))
-    best = max(SCORES)
-    expected = optimism([best + (fold - 1) / 100 for fold in range(3)], [best - 0.05 + shift for shift in SEEDS])
-    row = found[GRID]
-    assert float(row["optimism"]) == pytest.approx(0.05)
-    assert (float(row["low"]), float(row["high"])) == pytest.approx((expected.low, expected.high))
 
 
 def test_a_prediction_is_compared_with_what_was_measured(out: Path) -> None:

@@ -11,7 +11,14 @@ import pytest
 import statsmodels.api as sm
 from scipy import special, stats
 
-from fmim_reports.stats import Uncertainty, Variances, crossed_difference, crossed_mean, paired_difference
+from fmim_reports.stats import (
+    Uncertainty,
+    Variances,
+    against_itself,
+    crossed_difference,
+    crossed_mean,
+    paired_difference,
+)
 from tests.oracles import statistics as oracles
 
 
@@ -220,3 +227,25 @@ def test_a_mean_near_1_of_few_subjects_is_covered() -> None:
         found = crossed_mean(pd.DataFrame(np.where(rng.random(50) < 0.1, low, 1.0)), of_query).over_both
         covered += found.low is not None and found.high is not None and found.low <= truth <= found.high
     assert 0.94 <= covered / runs <= 1
+
+
+@pytest.mark.parametrize(("seeds", "low", "high"), [(6, 0.04, 0.1), (10, 0.03, 0.075)])
+def test_an_arm_differs_from_itself_in_about_one_of_twenty_splits_of_its_seeds(
+    seeds: int, low: float, high: float
+) -> None:
+    rng, of_query, found = np.random.default_rng(seeds), dict(enumerate(range(60))), []
+    for _ in range(40):
+        values = rng.normal(0, 0.1, 60) + rng.normal(0, 0.02, (seeds, 1)) + rng.normal(0, 0.1, (seeds, 60))
+        found.append(against_itself(pd.DataFrame(values), of_query))
+    assert low <= np.mean([one.shown for one in found]) <= high
+    # Pairs of independent seeds on the same subjects: the variance of a seed's mean is 0.02² + 0.1²/60.
+    sd = math.sqrt(2 * (0.02**2 + 0.1**2 / 60) / (seeds // 2))
+    assert np.mean([one.median for one in found]) == pytest.approx(0.674 * sd, rel=0.12)
+    assert 0.8 * 1.96 * sd < np.mean([one.largest for one in found]) < 1.96 * sd  # few seeds, again and again
+
+
+def test_a_split_pairs_each_seed_once() -> None:
+    """Of two seeds there is one difference, whichever way they are split."""
+    values, of_query = table(np.random.default_rng(1), 2, 9)
+    found, apart = against_itself(values, of_query), abs(values.iloc[0].mean() - values.iloc[1].mean())
+    assert (found.pairs, found.median, found.largest) == (1, pytest.approx(apart), pytest.approx(apart))

@@ -1,4 +1,4 @@
-"""What a search bought: expected best, best so far, areas, ratios of costs, and the optimism of selection."""
+"""What a search bought: expected best, best so far, areas, and ratios of costs."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from fmim_reports.stats import (
     area_under,
     best_so_far,
     cost_ratio,
     expected_best,
-    optimism,
 )
 from tests.oracles import statistics as oracles
 
@@ -109,54 +107,3 @@ def test_ratios_without_an_interval_are_named_and_negative_costs_refused() -> No
         assert found.note.startswith(note)
     with pytest.raises(ValueError, match="negative"):
         cost_ratio([1.0, -1.0], [1.0, 1.0])
-
-
-def test_optimism_is_welchs_difference() -> None:
-    rng = np.random.default_rng(6)
-    for folds, seeds in ((2, 2), (3, 5), (5, 5), (10, 3)):
-        validation, fresh = rng.normal(0.8, 0.03, folds), rng.normal(0.7, 0.01, seeds)
-        found = optimism(validation, fresh)
-        expected = stats.ttest_ind(validation, fresh, equal_var=False).confidence_interval(0.95)
-        assert found.value == pytest.approx(validation.mean() - fresh.mean(), abs=1e-10)
-        assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-10)
-
-
-def test_optimism_without_an_interval_is_named() -> None:
-    for validation, fresh, note in (
-        ([0.8], [0.7, 0.72], "fewer than two folds (1)"),
-        ([0.8, 0.81], [], "fewer than two seeds (0)"),
-        ([0.8, math.nan], [0.7, 0.72], "1 of 2 folds are not a number"),
-        ([0.8, 0.8], [0.7, 0.7], "no variance, over folds or over seeds"),
-    ):
-        found = optimism(validation, fresh)
-        assert (found.low, found.high) == (None, None)
-        assert found.note.startswith(note)
-
-
-@pytest.mark.parametrize("spread", [0.0, 0.02, 0.5])  # of the configurations: all equal, in between, one clear winner
-def test_optimism_after_a_selection_is_unbiased_and_covers(spread: float) -> None:
-    """What is estimated is how much the score of a winner of 8 exceeds what it has with fresh seeds, on average."""
-    rng, runs, sd, folds, seeds = np.random.default_rng(14), 600, 0.02, 5, 5
-    quality = 0.7 - spread * np.arange(8) / 8
-
-    def winners(many: int) -> tuple[np.ndarray, np.ndarray]:
-        scores = quality[:, None] + rng.normal(0, sd, (many, 8, folds))
-        best = scores.mean(axis=2).argmax(axis=1)
-        return scores[np.arange(many), best], quality[best]
-
-    scores, qualities = winners(40_000)
-    true = float((scores.mean(axis=1) - qualities).mean())
-    scores, qualities = winners(runs)
-    found = [optimism(s, q + rng.normal(0, sd, seeds)) for s, q in zip(scores, qualities, strict=True)]
-    each = np.array([one.value for one in found])
-    assert abs(each.mean() - true) < 2 * each.std(ddof=1) / math.sqrt(runs)
-    assert np.mean([(one.low or 0) <= true <= (one.high or 0) for one in found]) >= 0.93
-
-
-def test_optimism_is_positive_where_the_winner_looked_too_good() -> None:
-    validation, fresh = {0: 0.20, 1: 0.22}, {0: 0.30, 1: 0.34}
-    lower = optimism(validation, fresh, higher_is_better=False)
-    higher = optimism(validation, fresh)
-    assert lower.value == pytest.approx(0.11)
-    assert higher.value == pytest.approx(-0.11)
-    assert (lower.low, lower.high) == (pytest.approx(-higher.high), pytest.approx(-higher.low))
