@@ -58,8 +58,8 @@ class OverAll(Difference):
         interval = "" if self.seeds.low is None else f" (95 % CI {points(self.seeds.low)} to {points(self.seeds.high)})"
         sds = ", ".join(f"{in_percent(sd)} over {field}" for field, sd in self.sds.items())
         margin = margin_text(self.first.margin)
-        mean = f"Mean over all combinations: {points(self.value)} percentage points{interval}; SD {sds}"
-        return f"{said} {mean}. Equivalence margin ±{margin}: {self.shown}."
+        mean = f"Mean over all combinations: {points(self.value)} percentage points{interval}"
+        return f"{said} {mean}: {self.shown} (equivalence margin ±{margin}). SD {sds}."
 
 
 def build_robust(out: Path, names: Sequence[str]) -> Path:
@@ -81,7 +81,8 @@ def build_robust(out: Path, names: Sequence[str]) -> Path:
     return write_several(
         out / "report",
         [
-            Part("Differences by setting", [differences_table(found)], figures=figures, notes=[METHOD]),
+            Part("Forest plots", figures=figures, notes=[METHOD]),
+            Part("Differences by setting", [differences_table(found)]),
             Part("Settings", [replace(make(studies), caption=text) for make, text in SETTINGS], studies=there),
         ],
         title=f"{first.title}: is the answer robust?",
@@ -118,9 +119,10 @@ def over_settings(studies: Sequence[ComparedStudy], as_it_is: str) -> tuple[Over
 def differences_table(found: Sequence[OverAll]) -> Table:
     """Show each difference at every setting, and its mean."""
     rows = [
-        {"a": one.first.a, "b": one.first.b, "setting": setting, "shown": at.shown, "rule": number == 0} | at.cells
+        {"a": one.first.a, "b": one.first.b, "setting": setting, "shown": at.shown}
+        | {"rule": at is one.first, "total": at is one, **at.cells}
         for one in found
-        for number, (setting, at) in enumerate([*one.at.items(), ("mean over all combinations", one)])
+        for setting, at in [*one.at.items(), ("mean over all combinations", one)]
     ]
     columns = [
         *under("", "arm", a="Arm a", b="Arm b"),
