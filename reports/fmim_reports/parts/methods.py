@@ -16,7 +16,7 @@ from fmim_reports.parts.comparisons.comparison import ALPHA
 from fmim_reports.parts.comparisons.words import margin_text
 from fmim_reports.reading.files import key_of
 from fmim_reports.reading.results import Results
-from fmim_reports.writing.captions import KEPT_EPOCH
+from fmim_reports.writing.captions import KEPT
 from fmim_reports.writing.formats import SYMBOLS, to_md, to_tex, value_text
 
 _CITED = re.compile(r"\[@(\w+)\]")
@@ -84,7 +84,7 @@ def methods(results: Results) -> Methods:
         losses=[" ".join(filter(None, both)) for both in losses.items()],
         margins=[cited("margins", kind) for kind in dict.fromkeys(a.margins_kind for a in arms) if kind != "none"],
         networks=[cited("model", str(kind)) for kind in trained["model.kind"]],
-        kept=_value([KEPT_EPOCH[keep] for keep in trained["keep"]]),
+        kept=_value([KEPT[keep] for keep in trained["keep"]]),
         train={name.replace(".", "_"): _value(given) for name, given in trained.items()},
         software=[f"{name} {environment[key]}" for key, name in versions.items() if key in environment],
         commit=environment.get("git_commit", ""),

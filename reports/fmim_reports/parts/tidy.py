@@ -10,7 +10,7 @@ from typing import Any
 from fmim_core.metric_names import METRICS
 from fmim_core.records import ArmEntry
 from fmim_reports.reading.results import Results
-from fmim_reports.reading.summary import ArmSummary, Estimate, on_reference, on_test, query_times
+from fmim_reports.reading.summary import ArmSummary, Estimate, on_reference, on_test, on_validation, query_times
 from fmim_reports.stats import MeanSE
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import (
@@ -27,6 +27,7 @@ from fmim_reports.writing.formats import configuration_text
 from fmim_reports.writing.sections import Section, in_every_study
 from fmim_reports.writing.tables import Column, Generated, Table
 
+ON = {"fold": "validation folds", "seed": "test set"}  # what a mean is measured on, by what its replicates are
 TIDY_METRICS = ("mAP", "mAP_at_R", "CMC_1", "CMC_1_all_shots")
 Published = Callable[[ArmEntry, str, int | None], MeanSE | float | None]
 
@@ -36,6 +37,7 @@ def every_value_table(
     settings: Mapping[str, str] | None = None,
     published: Published | None = None,
     metrics: Iterable[str] = (),
+    on_folds: Callable[[ArmEntry, str], float | None] | None = None,
 ) -> Table:
     """Return one row per arm or reference, metric and time on the test set; without a completed seed n = 0.
 
@@ -43,6 +45,8 @@ def every_value_table(
         settings: what an arm is, by its name; its configuration if nothing else is said.
         published: the paper's value of an arm by metric and time (None: over all), where it has one.
         metrics: those of every study, and its primary one, if none are given.
+        on_folds: the paper's value of an arm on validation folds, by metric; where it has one, a row of ours on the
+            folds stands beside it.
     """
     named = settings or {arm.name: configuration_text(_configuration(results, arm)) for arm in results.arms}
     of_arm: Published = published or (lambda arm, metric, time: None)
@@ -51,7 +55,12 @@ def every_value_table(
         for metric in dict.fromkeys(metrics or (*TIDY_METRICS, results.metric.name))
         for time in (*query_times(results), None)
     ]
-    rows = [
+    rows = []
+    for arm, metric in product(results.arms if on_folds else (), METRICS):
+        if on_folds and (theirs := on_folds(arm, metric)) is not None:
+            ours = on_validation(results, arm.name, results.selected(arm.name), metric)
+            rows.append(tidy_row(arm, named[arm.name], metric, ours, theirs))
+    rows += [
         tidy_row(
             arm, named[arm.name], metric, on_test(results, arm.name, metric, time), of_arm(arm, metric, time), time
         )
@@ -63,7 +72,7 @@ def every_value_table(
         for one in results.references
         for metric, time in keys
     ]
-    return tidy_table(results, rows, "seed")
+    return tidy_table(results, rows)
 
 
 def _configuration(results: Results, arm: ArmEntry) -> Mapping[str, Any] | None:
@@ -88,6 +97,7 @@ def tidy_row(
         "setting": setting,
         "metric": metric,
         "time": ALL_TIMES if time is None else str(time),
+        "on": ON[value.unit],
         "mean": stat.mean if stat.n else None,
         "se": stat.se,
         "n": stat.n,
@@ -96,20 +106,21 @@ def tidy_row(
     }
 
 
-def tidy_table(results: Results, rows: Sequence[Mapping[str, Any]], unit: str) -> Table:
+def tidy_table(results: Results, rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return the table named after the study; its columns are a contract, one being called after the interval."""
     interval = results.interval
     columns = [
         ARM,
         *under("", "text", setting="Setting", metric="Metric"),
         time_column(results),
+        Column("on", "On"),
         *under("Ours, %", "percent", mean="Mean", se="SE"),
         *under("Ours, %", "count", n="n"),
-        *under("Published (OAI), %", "percent", published_mean="Mean", published_se="SE"),
+        *under("Published, %", "percent", published_mean="Mean", published_se="SE"),
     ]
     text = (
-        f"Every value of the study in one file, mean and SE over {unit}s; the published values are on other images. "
-        "The CSV file has fractions."
+        "Every value of the study in one file, mean and SE over folds or, on the test set, seeds; the published values "
+        "are on the paper's images. The CSV file has fractions."
     )
     name = results.study.study
     timed = [{interval.unit: row["time"], **row} for row in rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -10,11 +11,15 @@ from typing import Any
 import pandas as pd
 
 from fmim_core.records import ArmEntry
+from fmim_reports.reading.results import Results
 from fmim_reports.stats import MeanSE, mean_se
 
+REPLICATES = 5  # folds of a published mean on validation, seeds of one on the test set
 LABEL = "published (OAI, 5-fold CV)"
-TEST_LABEL = "published (OAI, 5 seeds)"
-TEST_SEEDS = 5
+TABLE_1A = (
+    "The paper's text calls Table 1(a) “test set”; its caption says 5-fold CV, and the authors' eval_ablation.py "
+    "searches for a validation fold's visits from the query time on among its baseline images."
+)
 # The paper's names of what records call otherwise.
 METRIC_NAMES = {"mAP": "mAP", "mAP_at_R": "mAP@R", "CMC_1_all_shots": "CMC@1"}
 CMC_NOTE = (
@@ -36,6 +41,29 @@ _LOSS_NAMES = {
 }
 # What Tables 1b and 1c call ways to set a margin, by the end of an arm's name.
 _SETTINGS = {"q1": "Q1", "q2": "Q2", "wat": "WAT", "grid": "Grid search", "automargin": "AutoMargin"}
+
+
+@dataclass(frozen=True)
+class PaperData:
+    """A data set of the paper: its kind here, its name and images there, and the table of its test values by year."""
+
+    kind: str
+    name: str
+    images: str
+    by_year: str
+
+    @property
+    def test_label(self) -> str:
+        return f"published ({self.name}, {REPLICATES} seeds)"
+
+
+OAI = PaperData("oai", "OAI", "knee radiographs of the OAI", "Suppl. Table 4")
+CXR = PaperData("chestxray14", "CXR", "chest radiographs of ChestX-ray14", "Suppl. Table 5")
+
+
+def paper_data(results: Results) -> PaperData:
+    """Return whose published values stand beside ours: those of the same images, or the OAI's."""
+    return CXR if results.study.data.kind == CXR.kind else OAI
 
 
 @cache
@@ -78,10 +106,10 @@ def _ablation_value(method: str, setting: str, metric: str) -> float | None:
     return float(rows["value_percent"].iloc[0]) if len(rows) else None
 
 
-def ablation_value(arm: ArmEntry, metric: str, time: int | None = None) -> float | None:
-    """Return a value of Tables 1b and 1c in percent; None where the paper has none, as at a single time."""
+def ablation_value(arm: ArmEntry, metric: str) -> float | None:
+    """Return a value of Tables 1b and 1c, on validation folds, in percent; None where the paper has none."""
     method, setting = _LOSS_NAMES.get(arm.loss_kind), _SETTINGS.get(arm.name.rpartition("_")[2])
-    if time is not None or method is None or setting is None or metric not in METRIC_NAMES:
+    if method is None or setting is None or metric not in METRIC_NAMES:
         return None
     return _ablation_value(method, setting, METRIC_NAMES[metric])
 
@@ -124,7 +152,7 @@ def selected(arm: ArmEntry, names: Iterable[str], dataset: str) -> dict[str, flo
 
 
 @cache
-def by_year(loss: str | None, metric: str, year: int | None, dataset: str = "OAI") -> MeanSE | None:
+def by_year(loss: str | None, metric: str, year: int | None, dataset: str) -> MeanSE | None:
     """Return a value of Suppl. Tables 4 (OAI) and 5 (CXR) in percent, by the paper's name of a loss; None without one.
 
     The metric is a record's; the year None stands for all years.
@@ -134,4 +162,4 @@ def by_year(loss: str | None, metric: str, year: int | None, dataset: str = "OAI
     if rows.empty:
         return None
     mean, se = (float(rows[name].iloc[0]) for name in ("mean_percent", "se_percent"))
-    return MeanSE(mean, se, TEST_SEEDS, se * TEST_SEEDS**0.5)
+    return MeanSE(mean, se, REPLICATES, se * REPLICATES**0.5)

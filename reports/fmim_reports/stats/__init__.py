@@ -18,6 +18,7 @@ from fmim_reports.stats.differences import (
     smallest_margins,
     superiority,
     unpaired_difference,
+    welch,
 )
 from fmim_reports.stats.mean_squares import Variances
 from fmim_reports.stats.power import ENOUGH_POWER, Needed, Power, power_of, smallest_difference
@@ -61,4 +62,5 @@ __all__ = [
     "smallest_margins",
     "superiority",
     "unpaired_difference",
+    "welch",
 ]

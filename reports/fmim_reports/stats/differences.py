@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 from scipy import special
 from scipy.optimize import brentq
-from scipy.stats import ttest_ind
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import DescrStatsW
 
 from fmim_reports.stats.replicates import (
     ROUNDING,
     Bounded,
+    MeanSE,
     Values,
     above_zero,
     by_replicate,
     check_share,
+    mean_se,
     no_variance,
     pair,
     smallest_note,
@@ -169,10 +170,25 @@ def hedges_correction(m: int) -> float:
     return math.exp(special.gammaln(m / 2) - special.gammaln((m - 1) / 2)) / math.sqrt(m / 2)
 
 
-def unpaired_difference(a: Values, b: Values) -> UnpairedDifference:
-    """Return the mean of a less that of b, of independent replicates, with Welch's (1947) 95 % t interval.
+def welch(a: MeanSE, b: MeanSE) -> Uncertainty:
+    """Return the SE of the difference of two independent means, with Welch's (1947) 95 % t interval.
 
-    se² = s_a²/n_a + s_b²/n_b, with Satterthwaite's degrees of freedom. Where one of the two has fewer than two
+    se² = se_a² + se_b², with Satterthwaite's degrees of freedom. A mean without an SE counts as exact; where neither
+    varies, there is no interval.
+    """
+    parts = [(one.se**2, one.n - 1) for one in (a, b) if one.se]
+    variance = math.fsum(part for part, _ in parts)
+    if not variance:
+        return Uncertainty()
+    df = variance**2 / math.fsum(part**2 / free for part, free in parts)
+    difference, half = a.mean - b.mean, float(special.stdtrit(df, 0.975)) * math.sqrt(variance)
+    return Uncertainty(math.sqrt(variance), df, difference - half, difference + half)
+
+
+def unpaired_difference(a: Values, b: Values) -> UnpairedDifference:
+    """Return the mean of a less that of b, of independent replicates, with the interval of `welch`.
+
+    Where one of the two has fewer than two
     replicates, neither varies, or a value is not a number, there is no interval, and `note` says why.
     """
     x, y = (np.array(list(by_replicate(values).values()), dtype=float) for values in (a, b))
@@ -186,10 +202,8 @@ def unpaired_difference(a: Values, b: Values) -> UnpairedDifference:
     if no_variance(x, x) and no_variance(y, y):
         note = "no variance: neither of the two varies, so there is no interval"
         return UnpairedDifference(difference, Uncertainty(0.0), note)
-    found = ttest_ind(x, y, equal_var=False)
-    se = math.sqrt(x.var(ddof=1) / len(x) + y.var(ddof=1) / len(y))
-    uncertainty = Uncertainty(se, float(found.df), *map(float, found.confidence_interval(0.95)))
-    return UnpairedDifference(difference, uncertainty, smallest_note(found.pvalue))
+    uncertainty = welch(mean_se(x), mean_se(y))
+    return UnpairedDifference(difference, uncertainty, smallest_note(uncertainty.p(difference) or math.nan))
 
 
 def superiority(a: Values, b: Values) -> Bounded:

@@ -60,16 +60,16 @@ def _loss_table(results: Results, loss_kind: str, name: str, paper: str) -> Tabl
     )
     columns = [Column("search", "Search"), Column("n_s", "N_s", "count"), configuration_column(results, "Selected")]
     columns += _estimates("validation", "Validation, %, mean ± SE over folds (n)")
-    columns += _estimates("test", "Test, %, mean ± SE over seeds (n)")
     columns += [
         Column(f"published_{metric}_percent", head, "published", published.LABEL, metric=DECLARED_METRICS[metric])
         for metric, head in METRICS.items()
     ]
+    columns += _estimates("test", "Test, %, mean ± SE over seeds (n)")
     loss = next((arm.loss for arm in arms), loss_kind)
     text = (
         f"{loss} loss, as in {paper} of the paper. Ours: the configuration selected on validation, then trained "
-        f"with fresh seeds for the test set ({test_models(results)}). Right: values {published.LABEL} in %, on other "
-        f"images, for reference. {published.CMC_NOTE}"
+        f"with fresh seeds for the test set ({test_models(results)}). Beside ours on validation: values "
+        f"{published.LABEL} in %, on the paper's images. {published.CMC_NOTE}"
     )
     title, notes = f"{loss}: ways to set the margin", [references_note(results), collapsed_note(results)]
     return Table(name, title, caption(results, text), columns, rows, notes, also=[ARM])
@@ -215,5 +215,5 @@ def _describe(panel: Panel) -> str:
 CONTENTS = Contents(
     tables=(triplet_table, adatriplet_table, grid_table),
     figures=(heat_plot, varying_margins_plot),
-    every_value=partial(every_value_table, published=published.ablation_value),
+    every_value=partial(every_value_table, on_folds=published.ablation_value),
 )

@@ -10,5 +10,5 @@ from fmim_reports.reading import published
 from fmim_reports.studies import Contents
 
 CONTENTS = Contents(
-    figures=(varying_margins_plot,), every_value=partial(every_value_table, published=published.ablation_value)
+    figures=(varying_margins_plot,), every_value=partial(every_value_table, on_folds=published.ablation_value)
 )

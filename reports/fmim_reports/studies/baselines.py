@@ -57,25 +57,29 @@ _OTHER = {"color": INK, "marker": "."}
 _WHY_EPOCHS_MATTER = "Losses differ in how fast they learn, so a short training may rank them differently."
 _KEYS = (Column("metric", "Metric", "metric"), Column("loss", "Loss"))
 Value = Callable[[ArmEntry, str, int | None], Any]
-PAPER = (  # as _POOLED, computed in the test of this file
-    f"For reference, {published.TEST_LABEL}, on other images: highest over all years AdaTriplet (96.9 ± 0.1 %), "
-    "lowest SoftTriple (83.2 ± 0.7 %)."
-)
 _POOLED = (  # computed in the test of this file
     "weighting its values by year with its numbers of queries gives the printed “All” to ±0.06 percentage points in 42 "
     "of 42 rows (losses × metrics × OAI and CXR), the plain mean of years in 0, being off by 0.22 to 8.39."
 )
 
 
+def paper_sentence(data: published.PaperData) -> str:
+    """Say which losses are best and worst in the paper over all years."""
+    values = {loss: value for loss in LINES if (value := published.by_year(loss, "mAP", None, data.name))}
+    ranked = sorted(values, key=lambda loss: values[loss].mean)
+    worst, best = (f"{loss} ({values[loss].mean:.1f} ± {values[loss].se:.1f} %)" for loss in (ranked[0], ranked[-1]))
+    return f"For reference, {data.test_label}, on the paper's images: highest over all years {best}, lowest {worst}."
+
+
 def _published(results: Results, arm: ArmEntry, metric: str, time: int | None) -> MeanSE | None:
-    """Return the paper's value for OAI of an arm's loss; None where it has none, as at a time not in years."""
+    """Return the paper's value of an arm's loss; None where it has none, as at a time not in years."""
     if time is not None and results.interval != YEAR:
         return None
-    return published.by_year(published.loss_name(arm), metric, time)
+    return published.by_year(published.loss_name(arm), metric, time, published.paper_data(results).name)
 
 
 def _shared_times(results: Results) -> list[int | None]:
-    """Return those of the times that the paper's OAI table has, too."""
+    """Return those of the times that the paper's table has, too."""
     times = (*query_times(results), None)
     return [time for time in times if any(_published(results, arm, "mAP", time) for arm in results.arms)]
 
@@ -119,15 +123,15 @@ def ours_table(results: Results) -> Table:
 
 
 def published_table(results: Results) -> Table:
-    """Return the paper's values for OAI in the same form, for the years that the test set has, too."""
-    times = _shared_times(results)
+    """Return the paper's values in the same form, for the years that the test set has, too."""
+    times, data = _shared_times(results), published.paper_data(results)
     rows = [row for metric in METRICS for row in _rows(results, metric, times, partial(_published, results))]
-    group = f"Years after baseline: {published.TEST_LABEL}, %, mean ± SE"
+    group = f"Years after baseline: {data.test_label}, %, mean ± SE"
     heads = {results.interval.name(time): "All" if time is None else str(time) for time in times}
     columns = [Column(key, head, "published_mean", group, digits=1) for key, head in heads.items()]
     text = (
-        "For reference, what the paper published for radiographs of OAI (Suppl. Table 4), for the years that both "
-        f"have. Our values above are on other images: {results.study.data.phrase}. {published.CMC_NOTE}"
+        f"For reference, what the paper published for {data.images} ({data.by_year}), for the years that both have. "
+        f"Our values above are on: {results.study.data.phrase}. {published.CMC_NOTE}"
     )
     title, notes = "Published: losses by years after baseline", _footnotes(results)
     return Table("losses_by_year_published", title, text, [*_KEYS, *columns], rows, notes, also=[ARM])
@@ -143,14 +147,14 @@ def _rows(results: Results, metric: str, times: Iterable[int | None], value: Val
 
 
 def baselines_tidy(results: Results) -> Table:
-    """Return every loss, metric and time, beside the published value for OAI."""
+    """Return every loss, metric and time, beside the published value."""
     settings = {arm.name: f"{arm.group}, {configuration_text(arm.configurations[0])}" for arm in results.arms}
     return every_value_table(results, settings, partial(_published, results), METRICS)
 
 
 def years_plot(results: Results) -> Plot:
     """Draw every loss by year with its SE band, a row per metric, the published curves beside ours: Figure 4."""
-    interval, times = results.interval, query_times(results)
+    interval, times, data = results.interval, query_times(results), published.paper_data(results)
     shared = [time for time in _shared_times(results) if time is not None]
     if not results.dated:
         raise NothingToDraw("the data set does not say how long after baseline its images were taken")
@@ -170,7 +174,7 @@ def years_plot(results: Results) -> Plot:
             scale_y({ours: marks}, scales[metric])
             for axes, arm in product(theirs, results.arms):
                 draw_line(axes, _published_frame(results, arm, metric, shared), **_line(arm))
-        for axes, title in zip(panels[0], ("Ours, test", "Published (OAI)"), strict=False):
+        for axes, title in zip(panels[0], ("Ours, test", f"Published ({data.name})"), strict=False):
             axes.set_title(title)
         shared_legend(figure, panels[0][:1])
 
@@ -180,7 +184,7 @@ def years_plot(results: Results) -> Plot:
     )
     if shared:
         text += (
-            f" Right: {published.TEST_LABEL}, on other images, for the years that both have, on a scale of its own. "
+            f" Right: {data.test_label}, on the paper's images, for the years that both have, on a scale of its own. "
             f"{published.CMC_NOTE} {' '.join(_footnotes(results))}"
         )
     text += notes_by_time(results, times, scales.values())
@@ -215,7 +219,7 @@ def baselines_verdict(results: Results) -> Verdict:
         f"{results.arm(best).group}, {estimate_text(every[best])}, and lowest with {results.arm(worst).group}, "
         f"{estimate_text(every[worst])}."
     )
-    notes = (PAPER, *published.footnotes(["SoftTriplet"]))
+    notes = (paper_sentence(published.paper_data(results)), *published.footnotes(["SoftTriplet"]))
     findings = (*plain_sentences(results), first, *_fall(results, [*means]), *notes)
     return verdict_of(results, findings, *comparison_cautions(comparisons(results), results.selects), *own)
 

@@ -101,7 +101,7 @@ def selection_table(results: Results) -> Table:
     ]
     text = (
         "What validation selects for each method, as in Suppl. Table 1(b) of the paper. Spread: best minus worst mean "
-        "validation mAP over the method's values, in percentage points. Right: what the paper selected, on other "
+        "validation mAP over the method's values, in percentage points. Right: what the paper selected, on its "
         "images."
     )
     short = [f"{m.arm.label} ({len(m.complete)} of {len(m.scores)})" for m in found if len(m.complete) < len(m.scores)]
@@ -111,14 +111,14 @@ def selection_table(results: Results) -> Table:
 
 
 def selection_tidy(results: Results) -> Table:
-    """Return every configuration on validation; Suppl. Table 3 (OAI) has published values for AdaTriplet's."""
-    rows = []
+    """Return every configuration on validation; Suppl. Table 3 has published values for AdaTriplet's."""
+    rows, data = [], published.paper_data(results).name
     for method in methods(results):
         printed = method.entry.loss_kind == "adatriplet"
         for each, score in method.scores:
-            paper = published.grid_value(method.search, each, "OAI") if printed else None
+            paper = published.grid_value(method.search, each, data) if printed else None
             rows.append(tidy_row(method.arm, configuration_text(each), "mAP", score, paper))
-    return tidy_table(results, rows, "fold")
+    return tidy_table(results, rows)
 
 
 def selection_plot(results: Results) -> Plot:
@@ -179,11 +179,9 @@ def selection_verdict(results: Results) -> Verdict:
     if not chosen:
         return verdict_of(results, ["No method has a selected configuration yet."], *own)
     listed = "; ".join(f"{method.arm.label}: {configuration_text(method.arm.configuration)}" for method in chosen)
-    same = [m.arm.label for m in chosen if key_of(m.arm.configuration or {}) == key_of(_paper(m, "OAI"))]
-    agree = (
-        f"{len(same)} of {len(chosen)} are the published choice for OAI, made on other images"
-        f"{': ' + ', '.join(same) if same else ''}."
-    )
+    data = published.paper_data(results).name
+    same = [m.arm.label for m in chosen if key_of(m.arm.configuration or {}) == key_of(_paper(m, data))]
+    agree = f"{len(same)} of {len(chosen)} are the published choice for {data}{': ' + ', '.join(same) if same else ''}."
     findings = [f"Validation selects {listed}."]
     known = {
         f"{m.arm.label} ({in_percent(m.spread)} percentage points)": m.spread for m in found if m.spread is not None

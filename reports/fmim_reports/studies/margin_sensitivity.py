@@ -27,7 +27,7 @@ from fmim_reports.writing.tables import Column, Table
 
 LABEL = "published (OAI)"
 LARGE = 1.0
-PAPER = f"For reference, {LABEL}, on other images: 96 % at ε = 0.2 to 0.4, 28 to 10 % at ε ≥ 1, and 6 % at ε = 0."
+PAPER = f"For reference, {LABEL}, on the paper's images: 96 % at ε = 0.2 to 0.4, 28 to 10 % at ε ≥ 1, and 6 % at ε = 0."
 _WHY_EPOCHS_MATTER = "Where training breaks down may move with its length."
 
 
@@ -78,7 +78,7 @@ def margin_table(results: Results) -> Table:
     ]
     text = (
         "Triplet loss by its margin ε, as in Fig. 2(a) of the paper. Active triplets: the share with a non-zero "
-        "term, mean over epochs and folds. Right: the paper's curve, on other images, for reference."
+        "term, mean over epochs and folds. Right: the paper's curve, on the paper's images, for reference."
     )
     return Table("margins", "Validation mAP by margin", caption(results, text), columns, rows, also=[ARM])
 
@@ -92,7 +92,7 @@ def margin_tidy(results: Results) -> Table:
         for epsilon in found["mAP"]
         for metric in found
     ]
-    return tidy_table(results, rows, "fold")
+    return tidy_table(results, rows)
 
 
 def margin_plot(results: Results) -> Plot:
@@ -108,7 +108,7 @@ def margin_plot(results: Results) -> Plot:
         axes = figure.subplots()
         draw_line(axes, ours, bars=True, label="ours, validation", **line_style(0))
         paper = pd.DataFrame({"x": list(curve), "y": [100 * value for value in curve.values()]})
-        draw_line(axes, paper, color=INK, linewidth=0.9, linestyle=(0, (4, 2)), label=f"{LABEL}, other images")
+        draw_line(axes, paper, color=INK, linewidth=0.9, linestyle=(0, (4, 2)), label=LABEL)
         if not math.isnan(chance):
             axes.axhline(100 * chance, color=QUIET, lw=0.9, ls=(0, (1, 1.5)), label="random ranking, ours")
         axes.set(xlabel="margin ε", ylabel="validation mAP (%)", ylim=(0, 102))
@@ -117,7 +117,7 @@ def margin_plot(results: Results) -> Plot:
     folds = replicates_phrase(str(len(results.study.folds)), {_text(each): value for each, value in shown.items()})
     text = (
         f"Validation mAP of the triplet loss by its margin (mean ± SE over folds, {folds}; no bar for one fold). "
-        f"Dashed: {LABEL}, Fig. 2(a), on other images."
+        f"Dashed: {LABEL}, Fig. 2(a), on the paper's images."
     )
     listed = ", ".join(f"{in_percent(value.stat.mean, 1)} % at {epsilon:g}" for epsilon, value in shown.items())
     alt = f"Validation mAP by ε: {listed}"

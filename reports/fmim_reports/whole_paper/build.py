@@ -24,7 +24,7 @@ from fmim_reports.studies.margin_sensitivity import margin_plot, margin_table
 from fmim_reports.studies.training_dynamics import milestones_table
 from fmim_reports.whole_paper.differences import (
     agreement_table,
-    counted,
+    answer,
     differences,
     differences_table,
     reason_sentences,
@@ -87,12 +87,7 @@ def build_paper(out: Path) -> Path:
     missing = [name for name in names if name not in studies]
     warnings = [f"Not run yet: {', '.join(missing)}."] if missing else []
     warnings += [f"{name}: {line}" for name, results in studies.items() for line in status_lines(results)]
-    lead = (
-        "Of {values} numbers of the paper, {within} are within 2 SE of ours, {known} are not and have a known "
-        "difference, and {unexplained} are unexplained."
-        if found
-        else "No number that the paper has is there yet."
-    ).format(**counted(found))
+    lead = answer(found, any_study.study.data.phrase)
     parts = [
         Part("Agreement", [agreement_table(found)]),
         *(_shown(item, studies, report) for item in ITEMS),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -13,17 +13,19 @@ from typing import Any
 from scipy.stats import spearmanr
 
 from fmim_core.records import ArmEntry, flat
+from fmim_reports.parts.tidy import ON
 from fmim_reports.reading import published
 from fmim_reports.reading.results import Results
+from fmim_reports.stats import MeanSE, Uncertainty, welch
 from fmim_reports.studies import contents_of
 from fmim_reports.writing.columns import under
 from fmim_reports.writing.tables import Column, Table
 
-WITHIN, UNEXPLAINED = "within 2 SE", "unexplained"
-STANDARD_ERRORS = 2.0
+AGREES, UNCERTAIN, UNEXPLAINED = "agrees", "too uncertain to tell", "differs, unexplained"
+KNOWN = "differs, perhaps for a known reason"
+NOT_CLAIMED, OTHER_IMAGES = "not claimed: other images", "other images"
+BOUND = 2.0  # percentage points within which the whole 95 % interval of a difference lies where a value agrees
 Row = Mapping[str, Any]
-PAPER_DATA = "oai"
-PAPER_TEST_PROTOCOL = "fold_ensemble"
 PAPER_TRAINING: Mapping[str, Any] = {
     "model.kind": "resnet18",
     "model.weights": "imagenet",
@@ -40,98 +42,111 @@ PAPER_TRAINING: Mapping[str, Any] = {
 """The paper's training, section 4.1 and Suppl. Table 1(a); `first_layer` and `keep` as in its authors' code."""
 
 
-@dataclass(frozen=True)
-class PublishedNumbers:
-    """Single numbers of the paper that a study has as well: where they stand, and on what each of the two is."""
-
-    study: str
-    label: str
-    published_on: str
-    ours_on: str
-
-
-PUBLISHED_NUMBERS = (
-    PublishedNumbers("lambda_sweep", "Table 1(a)", "validation folds", "test set"),
-    PublishedNumbers("automargin_vs_grid", "Tables 1(b) and 1(c)", "validation folds", "test set"),
-    PublishedNumbers("margin_sensitivity", "Fig. 2(a)", "validation folds", "validation folds"),
-    PublishedNumbers("hyperparameter_selection", "Suppl. Table 3", "validation folds", "validation folds"),
-    PublishedNumbers("baselines", "Suppl. Table 4", "test set", "test set"),
-)
+PUBLISHED_NUMBERS: Mapping[str, Mapping[str, str]] = {
+    "lambda_sweep": {"OAI": "Table 1(a)"},
+    "automargin_vs_grid": {"OAI": "Tables 1(b) and 1(c)"},
+    "margin_sensitivity": {"OAI": "Fig. 2(a)"},
+    "hyperparameter_selection": {name: f"Suppl. Table 3 ({name})" for name in ("OAI", "CXR")},
+    "baselines": {"OAI": "Suppl. Table 4", "CXR": "Suppl. Table 5"},
+}
+"""Where the single numbers of the paper stand that a study has as well, by the paper's data set."""
 
 
 def differences(studies: Mapping[str, Results]) -> list[Row]:
     """Return a row for each value of these studies, by name, that has a published one, in the paper's order.
 
-    Values are in percent: `ours` with its `se` over `n` replicates, `published` with its SE as printed, and the
-    `difference`; `reasons` are the names of known differences from the paper with what they are.
+    Both are measured `on` the same: validation folds or the test set. Values are in percent: `ours` with its `se` over
+    `n` replicates, `published` with its SE as printed, and the `difference` with its 95 % interval from `low` to
+    `high`; `reasons` are the names of known differences from the paper with what they are.
     """
-    found = [numbers for numbers in PUBLISHED_NUMBERS if numbers.study in studies]
-    return [row for numbers in found for row in _of_study(studies[numbers.study], numbers)]
+    return [row for study in PUBLISHED_NUMBERS if study in studies for row in _of_study(studies[study], study)]
 
 
-def _of_study(results: Results, numbers: PublishedNumbers) -> Iterator[Row]:
+def _of_study(results: Results, study: str) -> Iterator[Row]:
+    items, data = PUBLISHED_NUMBERS[study], published.paper_data(results)
+    data = data if data.name in items else published.OAI
     for row in contents_of(results).every_value(results).rows:
         if row["published_mean"] is None or row["mean"] is None or math.isnan(row["mean"]):
             continue
-        ours, published = _percent(row["mean"]), _percent(row["published_mean"])
-        se, published_se = (None if row.get(key) is None else _percent(row[key]) for key in ("se", "published_se"))
+        ours = MeanSE(_percent(row["mean"]), _percent(row["se"]), row["n"], None)
+        theirs = MeanSE(_percent(row["published_mean"]), _percent(row.get("published_se")), published.REPLICATES, None)
         arm = results.arm(row["arm"].name)
-        known = reasons(results, numbers, arm)
+        known, found = reasons(results, data, arm, row["on"]), interval(ours, theirs)
         yield {
-            **{name: row[name] for name in ("setting", "metric", "time", "n")},
-            "item": numbers.label,
-            "study": numbers.study,
+            **{name: row[name] for name in ("setting", "metric", "time", "on", "n")},
+            "item": items[data.name],
+            "study": study,
             "arm": arm.label,
             "reasons": known,
-            "ours": ours,
-            "se": se,
-            "published": published,
-            "published_se": published_se,
-            "difference": ours - published,
-            "explanation": explanation(ours - published, se, published_se, known),
+            "known": ", ".join(known),
+            "ours": ours.mean,
+            "se": ours.se,
+            "published": theirs.mean,
+            "published_se": theirs.se,
+            "difference": ours.mean - theirs.mean,
+            "low": found.low,
+            "high": found.high,
+            "agreement": agreement(found, known),
         }
 
 
-def _percent(fraction: float) -> float:
-    """Return it without the digits that multiplying adds."""
-    return round(100 * fraction, 9)
+def _percent(fraction: Any) -> Any:
+    """Return it without the digits that multiplying adds; None stays None."""
+    return None if fraction is None else round(100 * fraction, 9)
 
 
-def reasons(results: Results, numbers: PublishedNumbers, arm: ArmEntry) -> dict[str, str]:
+def interval(ours: MeanSE, theirs: MeanSE) -> Uncertainty:
+    """Return the 95 % t interval of ours less the published mean; None without an SE of ours.
+
+    Where no SE is printed, the published replicates are taken to vary as ours do, by one sd s with n − 1 degrees of
+    freedom: se² = s² (1/n + 1/n_published).
+    """
+    if ours.se is not None and theirs.se is None:
+        ours = replace(ours, se=ours.se * math.sqrt(1 + ours.n / theirs.n))
+    return Uncertainty() if ours.se is None else welch(ours, theirs)
+
+
+def reasons(results: Results, data: published.PaperData, arm: ArmEntry, on: str) -> dict[str, str]:
     """Return the known differences of an arm's values from the paper's by name, with what they are.
 
     Each may explain a difference, and none says how much of it.
     """
-    study, ours, theirs = results.study, numbers.ours_on, numbers.published_on
+    study, on_test = results.study, on == ON["seed"]
     here = dict(flat(study.train))
     if "model.weights" in here:  # of these a model says how its first layer is made only where that is drawn
         here.setdefault("model.first_layer", "summed")
     other = [f"{name} {here.get(name, '–')} ({it})" for name, it in PAPER_TRAINING.items() if here.get(name) != it]
     found: dict[str, str] = {}
-    if study.data.kind != PAPER_DATA:
-        found["other images"] = f"ours are {results.study.data.phrase}; the paper's are knee radiographs of the OAI"
+    if study.data.kind != data.kind:
+        found[OTHER_IMAGES] = f"ours are {study.data.phrase}; the paper's are {data.images}"
     if other:
         found["other training"] = f"ours, and in brackets the paper's: {', '.join(other)}"
-    if ours == "test set" and study.test_protocol != PAPER_TEST_PROTOCOL:
+    if on_test and study.test_protocol != "fold_ensemble":
         found["other test protocol"] = (
             "ours tests one model a seed, trained on all development subjects; the paper averages five fold models"
         )
-    if ours != theirs:
-        found["other subjects"] = f"ours are on the {ours}, the paper's on its {theirs}"
+    if len(study.folds) not in (0, published.REPLICATES) and not on_test:
+        found["other folds"] = f"ours are {len(study.folds)}, the paper's {published.REPLICATES}"
     if notes := published.footnotes([published.loss_name(arm)]):
         found["released code"] = " ".join(notes)
     return found
 
 
-def explanation(difference: float, se: float | None, published_se: float | None, known: Mapping[str, str]) -> str:
-    """Say that a difference is within its uncertainty, or what may explain it, or that nothing does.
+def agreement(found: Uncertainty, known: Mapping[str, str]) -> str:
+    """Say whether a value agrees with the published one, by the interval of the difference, in points.
 
-    It is within |ours − published| ≤ 2 √(SE² + published SE²), a published SE that is not known being 0; not without
-    ours.
+    It agrees where the whole interval is within ±`BOUND`, so that a wide one never does; it differs where the interval
+    excludes 0; else, and without an interval, nobody can tell. Of other images neither is claimed.
     """
-    if se is not None and abs(difference) <= STANDARD_ERRORS * math.hypot(se, published_se or 0.0):
-        return WITHIN
-    return ", ".join(known) or UNEXPLAINED
+    if OTHER_IMAGES in known:
+        return NOT_CLAIMED
+    if found.low is None or found.high is None:
+        return UNCERTAIN
+    if found.low >= -BOUND and found.high <= BOUND:
+        return AGREES
+    if found.low <= 0 <= found.high:
+        return UNCERTAIN
+    return KNOWN if known else UNEXPLAINED
 
 
 def differences_table(found: Sequence[Row]) -> Table:
@@ -139,50 +154,68 @@ def differences_table(found: Sequence[Row]) -> Table:
     rows = [{**row, "rule": row["item"] != before["item"]} for before, row in pairwise([*found[:1], *found])]
     columns = [
         Column("item", "In the paper"),
-        *under("", "text", arm="Arm", setting="Setting", metric="Metric", time="Time after baseline"),
+        *under("", "text", arm="Arm", setting="Setting", metric="Metric", time="Time after baseline", on="On"),
         *under("Ours, %", "number", ours="Mean", se="SE"),
         Column("n", "n", "count", "Ours, %"),
-        *under("Published (OAI), %", "number", published="Mean", published_se="SE"),
-        Column("difference", "Difference, points", "number"),
-        Column("explanation", "What may explain it"),
+        *under("Published, %", "number", published="Mean", published_se="SE"),
+        *under("Difference, points", "number", difference="Mean", low="95 % from", high="to"),
+        *under("", "text", agreement="Agreement", known="Known to be different here"),
     ]
     text = (
-        "Every number of ours that has a published one. Difference: ours minus published, percentage points. Within "
-        "2 SE: at most 2 √(SE² + published SE²), where a published SE that is not printed counts as 0. Else what is "
-        "known to be different here, which may explain it and need not; unexplained where nothing is."
+        "Every number of ours that has a published one, both of validation folds or of the test set. Difference: ours "
+        "minus published, percentage points, with Welch's 95 % t interval; where no SE is printed, the published "
+        f"folds are taken to vary as ours. It agrees where the whole interval is within ±{BOUND:g} points, and differs "
+        "where the interval excludes 0; else, and with one replicate, it is too uncertain to tell. One interval in "
+        "twenty misses by chance, and of folds more, since they share training subjects. On other images than the "
+        "paper's neither is claimed. A known difference may explain the distance and need not."
     )
     return Table("differences", "Ours beside the published values", text, columns, rows, empty="No value is there yet.")
 
 
 def agreement_table(found: Sequence[Row]) -> Table:
-    """Return one row for each table or figure of the paper with numbers: how many differ by how much, and why."""
+    """Return one row for each table or figure of the paper with numbers: how many agree, and how far others are."""
     rows = []
     for item in dict.fromkeys(row["item"] for row in found):
         of_item = [row for row in found if row["item"] == item]
         distance = median(abs(row["difference"]) for row in of_item)
-        rows.append(
-            {"item": item, "study": of_item[0]["study"], "median": distance, "order": order_agreement(of_item)}
-            | counted(of_item)
-        )
+        of = {name: of_item[0][name] for name in ("item", "study", "on")}
+        rows.append({**of, "median": distance, "order": order_agreement(of_item)} | counted(of_item))
     columns = [
-        *under("", "text", item="In the paper", study="Study"),
-        *under("", "count", values="Values", within="Within 2 SE", known="Known difference", unexplained="Unexplained"),
+        *under("", "text", item="In the paper", study="Study", on="On"),
+        *under("", "count", values="Values", agree="Agree", uncertain="Too uncertain"),
+        *under("Differ", "count", known="Known reason", unexplained="Unexplained"),
+        *under("", "count", not_claimed="Not claimed"),
         *under("", "number", median="Distance, points", order="Order, ρ"),
     ]
     text = (
-        "How far our numbers are from the published ones, and how many of them something known may explain. Where few "
-        "seeds or folds make an SE wide, within 2 SE says little. Distance: the median. Order: Spearman's rank "
-        "correlation of our mAP over all times with the published one over that table's or figure's rows, 1 where both "
-        "have the same order."
+        f"How many of our numbers agree with the published ones within ±{BOUND:g} points, by the whole 95 % interval "
+        "of the difference; how many are too uncertain to tell, or differ; and of how many no agreement is claimed, "
+        f"since the images are others. {published.TABLE_1A} Distance: the median. Order: Spearman's rank correlation "
+        "of our mAP over all times with the published one over that table's or figure's rows, 1 where both have the "
+        "same order."
     )
     return Table("agreement", "Agreement with the paper", text, columns, rows, empty="No value is there yet.")
 
 
 def counted(found: Sequence[Row]) -> dict[str, int]:
-    """Return how many values there are, are within their uncertainty, have a known difference, and are unexplained."""
-    why = Counter(row["explanation"] for row in found)
-    known = len(found) - why[WITHIN] - why[UNEXPLAINED]
-    return {"values": len(found), "within": why[WITHIN], "known": known, "unexplained": why[UNEXPLAINED]}
+    """Return how many values there are, and how many of each kind of agreement."""
+    why = Counter(row["agreement"] for row in found)
+    kinds = {"agree": AGREES, "uncertain": UNCERTAIN, "known": KNOWN, "unexplained": UNEXPLAINED}
+    return {"values": len(found), "not_claimed": why[NOT_CLAIMED]} | {name: why[kind] for name, kind in kinds.items()}
+
+
+def answer(found: Sequence[Row], images: str) -> str:
+    """Say in a sentence or two how many numbers agree; on other images, that no agreement is claimed."""
+    if not found:
+        return "No number that the paper has is there yet."
+    if all(row["agreement"] == NOT_CLAIMED for row in found):
+        beside = f"{len(found)} of its numbers stand beside ours for reference."
+        return f"No agreement with the paper is claimed: our images are others ({images}). {beside}"
+    return (
+        "Of {values} numbers of the paper, {agree} agree with ours within ±{bound:g} points, {uncertain} are too "
+        "uncertain to tell, {known} differ, perhaps for a known reason, and {unexplained} differ unexplained; "
+        "of {not_claimed} no agreement is claimed, since the paper has them of other images."
+    ).format(**counted(found), bound=BOUND)
 
 
 def order_agreement(found: Sequence[Row]) -> float | None:

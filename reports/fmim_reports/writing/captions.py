@@ -10,11 +10,7 @@ from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.reading.summary import Estimate, arm_summaries, on_reference, queries_at
 from fmim_reports.writing.formats import decimal, in_percent
 
-KEPT_EPOCH = {
-    "last": "last epoch",
-    "best": "best validation epoch",
-    "best_all_pairs": "best validation epoch (by mAP of each image among all others)",
-}
+KEPT = {"last": "last", "best": "best validation", "best_all_pairs": "best all-pairs validation"}
 FEW_QUERIES = 30
 """A mean over fewer looks it: hollow in figures."""
 
@@ -69,7 +65,7 @@ def curve_model(results: Results) -> str:
 
 def protocol_sentence(results: Results) -> str:
     """Say how the test values came about."""
-    kept = f"kept at its {KEPT_EPOCH[results.study.train['keep']]}"
+    kept = f"kept at its {KEPT[results.study.train['keep']]} epoch"
     if results.study.test_protocol == "fold_ensemble":
         return (
             f"Test values are of {results.study.models_per_replicate} models a seed, each trained on all development "

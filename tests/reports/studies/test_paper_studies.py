@@ -25,7 +25,7 @@ from tests.support.query_files import with_queries
 from tests.support.reports import lines, table, tables_alone
 
 STUDIES = ("lambda_sweep", "margin_sensitivity", "hyperparameter_selection", "baselines")
-COLUMNS = ["arm", "arm_label", "setting", "metric", "year", "mean", "se", "n", "published_mean", "published_se"]
+COLUMNS = ["arm", "arm_label", "setting", "metric", "year", "on", "mean", "se", "n", "published_mean", "published_se"]
 FOLD_SE, SEED_SE = 0.01 / math.sqrt(3), 0.0070710678
 # 22 queries in year 6, 0.06 below all years, and 16 in year 8, 0.10 below.
 APART = -(22 * 0.06 + 16 * 0.10) / 38
@@ -46,12 +46,12 @@ def make(tmp_path: Path, study: str, **options: Any) -> Path:
     return make_declared_out(tmp_path / study, study, value, **options)
 
 
-def tidy(out: Path) -> dict[tuple[str, str, str, str], dict[str, str]]:
+def tidy(out: Path, on: str = "validation folds") -> dict[tuple[str, str, str, str], dict[str, str]]:
     tables_alone(out)
     rows = table(out, out.name)
     assert list(rows[0]) == COLUMNS
-    found = {(row["arm"], row["setting"], row["metric"], row["year"]): row for row in rows}
-    assert len(found) == len(rows)
+    found = {(row["arm"], row["setting"], row["metric"], row["year"]): row for row in rows if row["on"] == on}
+    assert len(found) * len({row["on"] for row in rows}) == len(rows)
     return found
 
 
@@ -66,13 +66,16 @@ def numbers(row: Mapping[str, str]) -> list[float]:
 
 def test_lambda_has_values_over_all_and_over_far_queries_beside_the_published(tmp_path: Path) -> None:
     out = make(tmp_path, "lambda_sweep")
-    rows = tidy(out)
+    rows = tidy(out, "test set")
     assert len(rows) == 4 * 2 * 2
+    assert {row["published_mean"] for row in rows.values()} == {""}
     assert numbers(rows["lambda_2", "λ = 2", "mAP", "all"]) == pytest.approx([0.70 - 0.05, SEED_SE, 5])
     assert numbers(rows["lambda_2", "λ = 2", "mAP", "6+"]) == pytest.approx([0.65 + APART, SEED_SE, 5])
     assert numbers(rows["lambda_0_5", "λ = 0.5", "CMC_1_all_shots", "6+"]) == pytest.approx(
         [0.80 - 0.09 + APART, SEED_SE, 5]
     )
+    rows = tidy(out)
+    assert numbers(rows["lambda_2", "λ = 2", "mAP", "6+"]) == pytest.approx([0.70 + APART, FOLD_SE, 3])
     printed = {key: row["published_mean"] for key, row in rows.items() if key[0] == "lambda_1"}
     assert list(printed.values()) == ["0.963", "0.946", "0.97", "0.947"]
     assert {row["published_se"] for row in rows.values()} == {""}
@@ -96,9 +99,9 @@ def test_a_weight_that_breaks_training_stands_at_the_edge_of_the_figure(tmp_path
     figure = Figure()
     plot.draw(figure)
     low, high = figure.axes[0].get_ylim()
-    lowest, highest = 100 * (0.75 + APART), 80.0  # of the other three; λ = 2 has 15 and 7.3
-    assert 60 < low < lowest < highest < high < 83
-    assert {text.get_text() for text in figure.axes[0].texts} == {"↓ 7.3 to 15.0"}
+    lowest, highest = 100 * (0.80 + APART), 85.0  # of the other three; λ = 2 has 20 and 12.3
+    assert 65 < low < lowest < highest < high < 88
+    assert {text.get_text() for text in figure.axes[0].texts} == {"↓ 12.3 to 20.0"}
     for line in ("ours, all years", "ours, ≥ 6 years"):
         assert [round(x) for x in lines(figure.axes[0])[line]] == [0, 1, 2]
 
@@ -167,12 +170,12 @@ def test_selected_values_stand_beside_the_published_ones(tmp_path: Path) -> None
     assert float(found["SCT", "Grid search"]["spread"]) == pytest.approx(0.15)
     said = contents_of(read_results(out)).verdict(read_results(out)).findings
     assert said[1].startswith("Most is at stake for SCT + grid search (15.00 percentage points)")
-    assert said[2].startswith("4 of 9 are the published choice for OAI, made on other images: WAT")
+    assert said[2].startswith("4 of 9 are the published choice for OAI: WAT")
 
 
 def test_baselines_have_every_loss_metric_and_year_without_a_search(tmp_path: Path) -> None:
     out = make_declared_out(tmp_path / "baselines", "baselines", value)
-    rows = tidy(out)
+    rows = tidy(out, "test set")
     assert len(rows) == 7 * 3 * (len(YEARS) + 1)
     one = rows["softtriple", "SoftTriple, margin = 0.02", "mAP_at_R", "4"]
     assert numbers(one) == pytest.approx([0.6 - 0.05 - 0.05 - 0.02, SEED_SE, 5])
@@ -218,10 +221,8 @@ def test_what_reports_say_of_the_paper_is_what_its_tables_have() -> None:
     by_lam = {lam: published.lambda_value(lam, "mAP", apart=True) for lam in (0, 0.5, 1, 2)}
     most, least = max(by_lam, key=by_lam.__getitem__), min(by_lam, key=by_lam.__getitem__)
     assert numbers_of(lambda_sweep.PAPER)[2:] == [most, by_lam[most], least, by_lam[least]]
-    by_loss = {loss: published.by_year(loss, "mAP", None) for loss in baselines.LINES}
-    losses = sorted(by_loss, key=lambda loss: by_loss[loss].mean)
-    said = [number for loss in (losses[-1], losses[0]) for number in (by_loss[loss].mean, by_loss[loss].se)]
-    assert (losses[-1], losses[0], numbers_of(baselines.PAPER)[1:]) == ("AdaTriplet", "SoftTriplet", said)
+    assert numbers_of(baselines.paper_sentence(published.OAI)) == [5, 96.9, 0.1, 83.2, 0.7]
+    assert numbers_of(baselines.paper_sentence(published.CXR)) == [5, 74.5, 0.4, 22.3, 0.1]
 
 
 @pytest.mark.parametrize("name", ["baselines", "unlisted"])
@@ -244,13 +245,14 @@ def test_a_run_that_has_just_begun_or_lost_trials_is_reported(tmp_path: Path, na
     spoil(records[0], "diverged", "loss is not a number")
     records[1].unlink()
     assert "1 diverged" in " ".join(status_lines(read_results(out)))
-    rows = tidy(out)
-    assert {float(row["n"]) for row in rows.values()} >= {5.0 if name in ("lambda_sweep", "baselines") else 3.0}
+    on = "test set" if name in ("lambda_sweep", "baselines") else "validation folds"
+    rows = tidy(out, on)
+    assert {float(row["n"]) for row in rows.values()} >= {5.0 if on == "test set" else 3.0}
     shutil.rmtree(out / "records")
     (out / "selection.json").unlink()
     edit(out / "study.json", executions=[])
     page = build_report(out).read_text(encoding="utf-8")
     assert "figure not drawn" in page
     assert re.search(r"\b0 of (\d+) test replicates completed: \1 missing", page)
-    rows = tidy(out)
+    rows = tidy(out, on)
     assert {(row["mean"], row["se"], row["n"]) for row in rows.values()} == {("", "", "0")}

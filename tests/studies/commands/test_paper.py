@@ -44,7 +44,7 @@ def test_what_takes_winners_comes_after_the_study_that_has_them_and_the_report_h
         arms = {arm.name for arm in catalogue.find(study.selected_from).arms}
         assert {arm.selected_from for arm in catalogue.find(study.name).arms} <= arms
     assert {item.study for item in ITEMS} == set(names)
-    assert {numbers.study for numbers in PUBLISHED_NUMBERS} <= set(names)
+    assert set(PUBLISHED_NUMBERS) <= set(names)
 
 
 def test_each_study_has_a_folder_and_shares_banks_and_mlflow_with_those_beside_the_paper(tmp_path: Path) -> None:
