@@ -154,5 +154,5 @@ def test_published_values_have_their_footnotes() -> None:
     notes = published.footnotes(["SCT", "Triplet", None, "ArcFace"], ["mAP", "mAP_at_R"])
     assert [note.partition(":")[0] for note in notes] == ["Published SCT", "Published ArcFace", "Published mAP@R"]
     assert published.footnotes(["AdaTriplet", "WAT"]) == []
-    assert published.by_year("Triplet", "CMC_1_all_shots", None) is not None
+    assert published.by_year("Triplet", "CMC_1_all_shots", None, "OAI") is not None
     assert published.by_year("Triplet", "CMC_1", None) is None  # the first hit was not published

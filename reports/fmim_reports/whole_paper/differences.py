@@ -96,14 +96,16 @@ def _percent(fraction: Any) -> Any:
 
 
 def interval(ours: MeanSE, theirs: MeanSE) -> Uncertainty:
-    """Return the 95 % t interval of ours less the published mean; None without an SE of ours.
+    """Return the 95 % t interval of ours less the published mean; None without an SE of ours, or with one of 0.
 
     Where no SE is printed, the published replicates are taken to vary as ours do, by one sd s with n − 1 degrees of
     freedom: se² = s² (1/n + 1/n_published).
     """
-    if ours.se is not None and theirs.se is None:
+    if not ours.se:
+        return Uncertainty()
+    if theirs.se is None:
         ours = replace(ours, se=ours.se * math.sqrt(1 + ours.n / theirs.n))
-    return Uncertainty() if ours.se is None else welch(ours, theirs)
+    return welch(ours, theirs)
 
 
 def reasons(results: Results, data: published.PaperData, arm: ArmEntry, on: str) -> dict[str, str]:
@@ -126,7 +128,7 @@ def reasons(results: Results, data: published.PaperData, arm: ArmEntry, on: str)
             "ours tests one model a seed, trained on all development subjects; the paper averages five fold models"
         )
     if len(study.folds) not in (0, published.REPLICATES) and not on_test:
-        found["other folds"] = f"ours are {len(study.folds)}, the paper's {published.REPLICATES}"
+        found["number of folds"] = f"ours are {len(study.folds)}, the paper's {published.REPLICATES}"
     if notes := published.footnotes([published.loss_name(arm)]):
         found["released code"] = " ".join(notes)
     return found

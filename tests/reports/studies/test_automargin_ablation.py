@@ -80,7 +80,7 @@ def test_the_tidy_table_and_forest_of_the_ablation(settings: Path) -> None:
     table = ablation.CONTENTS.every_value(results)
     assert (table.name, to_csv(table).splitlines()[0]) == (
         "automargin_ablation",
-        "arm,arm_label,setting,metric,year,mean,se,n,published_mean,published_se",
+        "arm,arm_label,setting,metric,year,on,mean,se,n,published_mean,published_se",
     )
     found = {(row["arm"], row["metric"], row["year"]): row for row in rows(table)}
     row = found["better", "mAP", "all"]
