@@ -155,4 +155,4 @@ def test_published_values_have_their_footnotes() -> None:
     assert [note.partition(":")[0] for note in notes] == ["Published SCT", "Published ArcFace", "Published mAP@R"]
     assert published.footnotes(["AdaTriplet", "WAT"]) == []
     assert published.by_year("Triplet", "CMC_1_all_shots", None, "OAI") is not None
-    assert published.by_year("Triplet", "CMC_1", None) is None  # the first hit was not published
+    assert published.by_year("Triplet", "CMC_1", None, "OAI") is None  # the first hit was not published
