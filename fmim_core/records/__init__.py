@@ -8,4 +8,5 @@ from fmim_core.records.parts import *
 from fmim_core.records.progress import *
 from fmim_core.records.queries import *
 from fmim_core.records.record import *
+from fmim_core.records.selection import *
 from fmim_core.records.study import *

@@ -11,7 +11,8 @@ from fmim_core.records.document import Document
 from fmim_core.records.files import SHA256, write_text
 from fmim_core.records.progress import CalibrationFile, ProgressFile, ReportSummary
 from fmim_core.records.record import Record
-from fmim_core.records.study import ProposalsFile, SelectionFile, StudyFile
+from fmim_core.records.selection import ProposalsFile, SelectionFile
+from fmim_core.records.study import StudyFile
 
 DOCUMENTS: dict[str, type[Document]] = {
     "record": Record,

@@ -10,7 +10,15 @@ from pydantic import Field, field_validator
 from fmim_core.metric_names import split_key
 from fmim_core.records.document import DocumentPart, DottedName, Name, Time
 
-Stage = Literal["search", "replicate", "reference"]
+Stage = Literal["search", "variation", "replicate", "reference"]
+"""What a trial is for: `search` selects a configuration; `variation` trains the selected one with one setting changed,
+to see if a comparison's answer depends on it; `replicate` tests it; `reference` tests what no training made."""
+
+ON_FOLDS: tuple[Stage, ...] = ("search", "variation")
+"""Stages whose trials hold out a fold, measure on it, and never read the test set."""
+OF_WINNER: tuple[Stage, ...] = ("variation", "replicate")
+"""Stages that train a configuration only once it is selected."""
+
 TestProtocol = Literal["retrained", "fold_ensemble"]
 """What a replicate tests: one model `retrained` on all development subjects; or one model a fold, each validated on the
 fold that it was not trained on, whose distances are averaged."""

@@ -34,6 +34,7 @@ class TrialLengths(DocumentPart):
     """About how long trials are, in multiply-adds; comparable within one study alone."""
 
     search: float = Field(description="of its search, on the average fold")
+    variation: float = Field(0.0, description="of its selected configuration with a setting changed, on average")
     replicate: float = Field(description="of a fresh seed")
 
 
@@ -41,6 +42,7 @@ class TrialCounts(DocumentPart):
     """The numbers of trials of an arm, or of a reference."""
 
     search: int = Field(description="of its search")
+    variation: int = Field(0, description="of its selected configuration with a setting changed")
     replicate: int = Field(description="of fresh seeds")
 
 

@@ -13,6 +13,8 @@ from pydantic import Field, model_validator
 from fmim_core.records.document import Document, DocumentPart, DottedName, Name, Time
 from fmim_core.records.files import Damaged
 from fmim_core.records.parts import (
+    ON_FOLDS,
+    Absent,
     Attempt,
     Cost,
     EpochRow,
@@ -38,8 +40,9 @@ class Record(Document):
     arm: DottedName = Field(description="the arm's name; in the reference stage the reference's")
     configuration: dict[str, Any] = Field(description="the values of the arm's parameters")
     stage: Stage = Field(description="what the trial is for")
-    replicate: int = Field(ge=0, description="the fold in the search stage, the number of the seed in the others")
-    fold: int | None = Field(description="held out; null but in the search stage")
+    variation: Absent[DottedName] = Field(None, description="the setting that a variation changes, and by what factor")
+    replicate: int = Field(ge=0, description="the fold that is held out; else the number of the seed")
+    fold: int | None = Field(description="held out; null where none is")
     search_split: int = Field(ge=0, description="the split into folds that its search is on; 0 is the study's own")
     seed: int = Field(description="of its training")
     status: Status = Field(description="how it ended")
@@ -83,7 +86,9 @@ class Record(Document):
         parts: dict[str, DocumentPart] = {"": record, "cost.": record.cost}
         parts |= {f"attempts.{number}.cost.": attempt.cost for number, attempt in enumerate(record.attempts)}
         for at, part in parts.items():
-            if lacking := [f"{at}{name}" for name in type(part).model_fields if name not in part.model_fields_set]:
+            fields = type(part).model_fields.items()
+            required = [name for name, field in fields if field.exclude_if is None]
+            if lacking := [f"{at}{name}" for name in required if name not in part.model_fields_set]:
                 raise ValueError(f"{where or path} is malformed: missing: {', '.join(lacking)}")
         return record
 
@@ -103,12 +108,12 @@ class Record(Document):
     @property
     def split(self) -> Literal["validation", "test"]:
         """The split that its stage measures on."""
-        return "validation" if self.stage == "search" else "test"
+        return "validation" if self.stage in ON_FOLDS else "test"
 
     @property
     def measured(self) -> MetricValues | None:
         """The metrics that its stage measures."""
-        return self.metrics.validation if self.stage == "search" else self.metrics.test
+        return getattr(self.metrics, self.split)
 
     @property
     def histories(self) -> tuple[tuple[EpochRow, ...], ...]:
@@ -138,14 +143,16 @@ class Record(Document):
         return self.model_copy(update=dict(parts))
 
 
-def trial_name(arm: str, number: int, stage: Stage, replicate: int, search_split: int = 0) -> str:
+def trial_name(
+    arm: str, number: int, stage: Stage, replicate: int, search_split: int = 0, variation: str | None = None
+) -> str:
     """Return a trial's name: short, unique in its study, and a file name, e.g. `triplet_grid.c02.fold1`.
 
     Args:
         number: of the configuration in the arm's space.
     """
-    split = f".split{search_split}" if search_split else ""
-    return f"{arm}.c{number:02d}{split}.{'fold' if stage == 'search' else 'seed'}{replicate}"
+    split, varied = f".split{search_split}" if search_split else "", f".{variation}" if variation else ""
+    return f"{arm}.c{number:02d}{split}{varied}.{'fold' if stage in ON_FOLDS else 'seed'}{replicate}"
 
 
 def record_path(out: Path, trial: str) -> Path:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -76,6 +75,14 @@ class SearcherFacts(DocumentPart):
     ordered: bool = Field(description="whether its configurations cannot be taken in any other order")
 
 
+class VariationEntry(DocumentPart):
+    """A setting of an arm's selected configuration that is multiplied, to see if an answer depends on it."""
+
+    name: DottedName = Field(description="what its records have as `variation`")
+    setting: str = Field(description="a field of the training configuration, dotted")
+    factor: float = Field(description="what it is multiplied by")
+
+
 class ArmEntry(DocumentPart):
     """An arm as it was declared. Only `name` identifies it; `label`, `loss`, `group` and `search` are for display."""
 
@@ -96,6 +103,7 @@ class ArmEntry(DocumentPart):
     configurations: list[Configuration] = Field(description="all of them, if they are known beforehand")
     n_s: int = Field(description="configurations that its search may train")
     replicates: int = Field(description="fresh seeds of its selected configuration")
+    variations: list[VariationEntry] = Field([], description="settings that are changed of its selected configuration")
 
 
 class ReferenceEntry(DocumentPart):
@@ -178,6 +186,7 @@ class PlannedTrials(DocumentPart):
     """The numbers of trials, at most."""
 
     search_trials: int = Field(description="of the search stage")
+    variation_trials: int = Field(0, description="of selected configurations with a setting changed")
     replicate_trials: int = Field(description="of selected configurations")
     reference_trials: int = Field(description="of references")
 
@@ -198,6 +207,7 @@ class StudyFile(Document):
     folds: list[FoldEntry] = Field(description="none where nothing is searched")
     metric: str = Field(description="the metric that selects and that arms are compared by")
     equivalence_margin: float = Field(description="two arms are on par if their test metrics differ by less than this")
+    answers: bool = Field(True, description="whether numbers of this preset say anything about methods")
     search_splits: int = Field(description="splits into folds on which the whole search is run; the first is its own")
     test_protocol: TestProtocol = Field(description="whether a replicate tests one model, or one a fold")
     models_per_replicate: int = Field(description="1, or as many as there are folds")
@@ -220,80 +230,3 @@ class StudyFile(Document):
 def study_path(out: Path) -> Path:
     """Return the place of a study's file in its folder."""
     return out / "study.json"
-
-
-class Score(DocumentPart):
-    """A configuration's mean validation metric over folds; `excluded` says why it could not be selected."""
-
-    number: int = Field(description="the configuration's number in its arm, from 0")
-    configuration: Configuration = Field(description="the values of the arm's parameters")
-    mean: float | None = Field(description="over folds; null where it could not be selected")
-    n: int = Field(description="folds that have a value")
-    of: int = Field(description="folds there are")
-    excluded: str | None = Field(description="why it could not be selected; null where it could")
-
-
-class Selection(DocumentPart):
-    """An arm's winner (null if no configuration finished all its folds) and the scores of all."""
-
-    number: int | None = Field(description="the winner's number in its arm, from 0")
-    configuration: Configuration | None = Field(description="the winner's values")
-    score: float | None = Field(description="the winner's mean over folds")
-    metric: str = Field(description="the metric that selects")
-    scores: tuple[Score, ...] = Field(description="of every configuration, the winner among them")
-
-
-class FixedSelection(Selection):
-    """A selection with the time at which it was first fixed, and those that it replaced."""
-
-    selected_at: str = Field(description="when it was fixed, ISO 8601")
-    previous: tuple[FixedSelection, ...] = Field((), description="selections that it replaced, the latest last")
-
-
-_T = TypeVar("_T")
-
-
-class BySplit(Document, Generic[_T]):
-    """The outcome of each arm's search, on each split into folds."""
-
-    arms: dict[str, _T] = Field({}, description="by the arm's name")
-    other_splits: dict[int, dict[str, _T]] = Field(
-        {}, description="by search split, from 1, and the arm's name; the study's own is 0, under `arms`"
-    )
-
-    @property
-    def by_split(self) -> dict[int, dict[str, _T]]:
-        """Those of all search splits, from 0, the study's own."""
-        return {0: self.arms, **self.other_splits}
-
-
-class SelectionFile(BySplit[FixedSelection]):
-    """selection.json: by arm."""
-
-    def winner(self, arm: str) -> Mapping[str, Any] | None:
-        """Return the configuration selected for an arm; None while none is."""
-        return self.arms[arm].configuration if arm in self.arms else None
-
-    def other_winners(self, arm: str, search_splits: int) -> dict[int, Configuration]:
-        """Return an arm's winners on other search splits, as far as there are so many, that are not the study's own.
-
-        None before the study's own is fixed. Each is trained once more, with the seed of its split.
-        """
-        if arm not in self.arms:
-            return {}
-        own, splits = self.winner(arm), self.other_splits.items()
-        found = {split: arms[arm].configuration for split, arms in splits if arm in arms and split < search_splits}
-        return {split: one for split, one in found.items() if one is not None and one != own}
-
-
-class Proposal(DocumentPart):
-    """A configuration that a search proposed, and the results it was based on (null for a failed one)."""
-
-    configuration: Configuration = Field(description="the values of the arm's parameters")
-    values: list[float | None] = Field(
-        description="the results that it was based on, in the order of their configurations"
-    )
-
-
-class ProposalsFile(BySplit[list[Proposal]]):
-    """proposals.json: by arm, in order."""

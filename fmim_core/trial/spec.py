@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fmim_core.config import Config
 from fmim_core.fingerprint import fingerprint
-from fmim_core.records import Record, Stage, TestProtocol, trial_name
+from fmim_core.records import OF_WINNER, ON_FOLDS, Record, Stage, TestProtocol, trial_name
 from fmim_core.references.base import REFERENCES, Reference
 from fmim_core.seeding import derive_seed
 from fmim_core.training.config import TrainConfig
@@ -24,7 +24,9 @@ class TrialSpec(Config):
 
     Args:
         number: of the configuration in its arm's space.
-        replicate: the fold in the search stage, the number of the fresh seed in the replicate stage.
+        variation: the setting of a selected configuration that is changed, and by what factor, as `epochs_x3`; `train`
+            has the changed value.
+        replicate: the fold in the stages on folds, the number of the fresh seed in the replicate stage.
         folds: of the cross-validation.
         test_protocol: what a replicate trains and tests; fold models are of the study's own split into folds.
         data: name, release and checksums of the data set's tables, for the record.
@@ -44,6 +46,7 @@ class TrialSpec(Config):
     number: int
     configuration: dict[str, Any]
     stage: Stage
+    variation: str | None = None
     replicate: int = Field(ge=0)
     folds: int
     test_protocol: TestProtocol
@@ -61,28 +64,33 @@ class TrialSpec(Config):
     @property
     def id(self) -> str:
         """Its name, by `records.trial_name`."""
-        return trial_name(self.arm, self.number, self.stage, self.replicate, self.search_split)
+        return trial_name(self.arm, self.number, self.stage, self.replicate, self.search_split, self.variation)
 
     @property
     def fold(self) -> int | None:
         """The fold held out, if any."""
-        return self.replicate if self.stage == "search" else None
+        return self.replicate if self.stage in ON_FOLDS else None
+
+    @property
+    def of_winner(self) -> bool:
+        """True where it is trained only if its configuration is selected."""
+        return self.stage in OF_WINNER
 
     @property
     def seed(self) -> int:
         """The trial's seed: shared by all configurations of all arms with the same replicate, and by references.
 
-        The folds of another search split have seeds of their own. A fresh seed is the same one whoever's winner it
-        trains: it depends on its number alone.
+        A variation has the seed of its fold's search trials. The folds of another search split have seeds of their own.
+        A fresh seed is the same one whoever's winner it trains: it depends on its number alone.
         """
-        stage = self.stage if self.reference is None else "replicate"
+        stage = "search" if self.stage in ON_FOLDS else "replicate"
         other = (self.search_split,) if self.search_split and stage == "search" else ()
         return derive_seed(self.study_seed, stage, *other, self.replicate)
 
     @property
     def folds_seed(self) -> int:
         """The seed of the split into folds that the trial is on: its search's, or for a replicate the study's own."""
-        return folds_seed(self.study_seed, self.search_split if self.stage == "search" else 0)
+        return folds_seed(self.study_seed, self.search_split if self.stage in ON_FOLDS else 0)
 
     @property
     def epochs(self) -> int:
@@ -92,7 +100,7 @@ class TrialSpec(Config):
     @property
     def reads_test_set(self) -> bool:
         """True where its stage measures on the test set."""
-        return self.stage != "search"
+        return self.stage not in ON_FOLDS
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -125,6 +133,8 @@ class TrialSpec(Config):
         if "model" in train and self.train.model.given_file is not None and self.weights_sha256 is not None:
             train["model"] |= {"weights": self.weights_sha256}
         parts = self.model_dump(mode="json", include=names)
+        if self.stage == "variation":  # the same as a search trial of these settings, whose record it can take
+            parts["stage"] = "search"
         return fingerprint(parts | {"results_version": RESULTS_VERSION, "train": train})
 
     def check_weights(self) -> None:
@@ -146,6 +156,7 @@ class TrialSpec(Config):
             arm=self.arm,
             configuration=self.configuration,
             stage=self.stage,
+            variation=self.variation,
             replicate=self.replicate,
             fold=self.fold,
             search_split=self.search_split,

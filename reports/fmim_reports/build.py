@@ -21,7 +21,12 @@ from fmim_reports.writing.sections import Section
 from fmim_reports.writing.tables import Table
 
 Tables = Mapping[Section, Sequence[Table]]
-_STAGES = (("search", "search trials"), ("replicate", "test replicates"), ("reference", "reference trials"))
+_STAGES = {
+    "search": "search trials",
+    "variation": "variations of selected configurations",
+    "replicate": "test replicates",
+    "reference": "reference trials",
+}
 _SEEDS = 12  # that provenance lists
 
 
@@ -87,12 +92,12 @@ def status_lines(results: Results) -> list[str]:
     """Return a line for each thing that is not as planned; none for a complete and clean run."""
     lines = []
     waiting = [arm for arm in results.arms if results.selected(arm.name) is None]
-    for stage, unit in _STAGES:
+    for stage, unit in _STAGES.items():
         counts = Counter(trial.status for trial in results.trials if trial.stage == stage)
-        if stage == "replicate":  # an arm without a selected configuration still owes its seeds
-            counts["missing"] += sum(arm.replicates for arm in waiting)
-        elif stage == "search":
+        if stage == "search":
             counts["missing"] += sum(map(results.unproposed, results.arms))
+        else:  # an arm without a selected configuration still owes what follows from one
+            counts["missing"] += sum(results.planned(arm).get(stage, 0) for arm in waiting)
         if others := _lost(counts):
             others += f", {counts['stopped']} stopped early by their search" if counts["stopped"] else ""
             lines.append(f"{counts['completed']} of {counts.total()} {unit} completed: {others}.")
@@ -119,11 +124,10 @@ def _lost(counts: Mapping[str, int]) -> str:
 
 def _record_files(results: Results) -> list[tuple[str, list[tuple[str, str, str]]]]:
     """Return each arm's and reference's label with its records in plan order: (file, stage and replicate, status)."""
-    stages = [stage for stage, _ in _STAGES]
     found = []
     labels = {one.name: one.label for one in results.arms} | {one.name: one.label for one in results.references}
     for name, label in labels.items():
-        trials = [trial for stage in stages for trial in results.of(name, stage)]
+        trials = [trial for stage in _STAGES for trial in results.of(name, stage)]
         trials += [trial for trial in results.other_splits if trial.arm == name]
         found.append((label, [(trial.file, trial.unit, trial.status) for trial in trials if trial.file]))
     return found

@@ -128,7 +128,7 @@ def test_a_lead_over_the_second_configuration_that_is_noise_is_named(
 @pytest.mark.parametrize(("protocol", "models", "keep"), [("retrained", 1, "last"), ("fold_ensemble", 5, "best")])
 def test_the_report_says_what_a_seed_tests(tmp_path: Path, protocol: str, models: int, keep: str) -> None:
     out = make_out(tmp_path)
-    train = {"epochs": 3, "keep": keep}
+    train = json.loads((out / "study.json").read_text())["train"] | {"epochs": 3, "keep": keep}
     edit(out / "study.json", test_protocol=protocol, models_per_replicate=models, train=train)
     results = read_results(out)
     said = protocol_sentence(results)

@@ -11,7 +11,7 @@ from typing import Any
 from fmim_core.losses.triplet import Triplet
 from fmim_core.margins.base import MARGINS
 from fmim_core.margins.fixed import FixedMargins
-from fmim_core.records import SCHEMA, Record, write_json
+from fmim_core.records import ON_FOLDS, SCHEMA, Record, Stage, trial_name, write_json
 from fmim_core.training.config import TrainConfig
 from tests.support.documents import ENTRIES
 
@@ -22,10 +22,6 @@ COMPARISONS = [["triplet_automargin", "triplet_grid"], ["adatriplet_automargin",
 TRAIN = TrainConfig(loss=Triplet(), margins=FixedMargins(epsilon=0.25), epochs=EPOCHS)
 FACTS = {"uses_results": False, "screens": False, "ordered": False}
 """What a grid or random search may know: nothing of earlier results."""
-
-
-def trial_name(arm: str, number: int, stage: str, replicate: int) -> str:
-    return f"{arm}.c{number:02d}.{'fold' if stage == 'search' else 'seed'}{replicate}"
 
 
 def write(path: Path, fields: dict[str, Any]) -> Path:
@@ -153,16 +149,16 @@ def record_content(
     arm: str,
     configuration: Mapping[str, Any],
     number: int,
-    stage: str,
+    stage: Stage,
     replicate: int,
     metrics: Mapping[str, float],
     **others: Any,
 ) -> dict[str, Any]:
     """A completed record of `automargin_vs_grid` as its file holds it, unless `others` says otherwise."""
-    search = stage == "search"
+    search = stage in ON_FOLDS
     content = {
         "schema": SCHEMA,
-        "trial": trial_name(arm, number, stage, replicate),
+        "trial": trial_name(arm, number, stage, replicate, variation=others.get("variation")),
         "study": "automargin_vs_grid",
         "preset": "quick",
         "arm": arm,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from fmim_core.metric_names import INTERVALS, METRICS, Interval
-from fmim_core.records import QUERY_COLUMNS, ArmEntry
+from fmim_core.records import ON_FOLDS, QUERY_COLUMNS, ArmEntry
 from fmim_reports.frames.trials import Frame, column, tested, trial_columns
 from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.writing.kinds import DataColumn, Dtype
@@ -52,7 +52,7 @@ def _rows(trials: Sequence[PlannedTrial]) -> Iterator[MeasuredMetric]:
 
 
 def _of_every_trial(results: Results) -> list[MeasuredMetric]:
-    validated = [trial for trial in results.every_trial if trial.stage == "search"]
+    validated = [trial for trial in results.every_trial if trial.stage in ON_FOLDS]
     return [*_rows(validated), *_rows(tested(results.every_trial))]
 
 

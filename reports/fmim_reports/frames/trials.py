@@ -12,7 +12,7 @@ import pandas as pd
 from pydantic import BaseModel
 
 from fmim_core.metric_names import METRICS, Interval, Metric
-from fmim_core.records import THIS_STUDY, ArmEntry, Cost, EpochRow, Record
+from fmim_core.records import ON_FOLDS, THIS_STUDY, ArmEntry, Cost, EpochRow, Record
 from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.reading.summary import arm_summaries
 from fmim_reports.writing.kinds import DataColumn, Dtype, configuration_columns
@@ -52,8 +52,9 @@ def column(name: str, dtype: Dtype, about: str, unit: str = "", of: str = "") ->
 _TRIAL = "the trial's name, by which frames can be joined; unique in the study"
 _OF_TRIAL: tuple[tuple[str, Dtype, str], ...] = (
     ("arm", "string", "the arm's name; in the stage `reference` the reference's"),
-    ("stage", "string", "search (on validation), replicate or reference (both on the test set)"),
-    ("replicate", "int64", "the fold in the stage `search`, the number of the seed in the others"),
+    ("stage", "string", "search or variation (on validation), replicate or reference (both on the test set)"),
+    ("variation", "string", "the setting that a variation changes, and by what factor; blank in other stages"),
+    ("replicate", "int64", "the fold that is held out; else the number of the seed"),
     ("search_split", "int64", "the split into folds that its search is on; 0 is the study's own"),
     ("status", "string", "completed, stopped (by its search), diverged, failed, or missing (no record)"),
 )
@@ -71,7 +72,7 @@ def trial_columns(path: str = "") -> list[DataColumn]:
 
 def tested(trials: Iterable[PlannedTrial]) -> list[PlannedTrial]:
     """Return those of the stages that measure on the test set."""
-    return [trial for trial in trials if trial.stage != "search"]
+    return [trial for trial in trials if trial.stage not in ON_FOLDS]
 
 
 _WITH_ATTEMPTS = "with those of the attempts that failed before"

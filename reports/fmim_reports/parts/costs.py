@@ -171,13 +171,13 @@ def _by_stage(results: Results) -> Iterator[tuple[dict[str, Any], TotalCost]]:
 
     none = {"n_s": None}  # configurations are counted in the search alone; replicates train the one it selected
     for stage in results.stages:
-        of_arms = {arm.name: costs(results)[arm.name, stage] for arm in results.arms}
+        arms = [arm for arm in results.arms if stage in results.planned(arm)]
         counted = stage == "search"
-        for arm, cost in zip(results.arms, of_arms.values(), strict=True):
-            head = {"arm": arm, "stage": stage, "rule": arm is results.arms[0]}
-            yield head if counted else head | none, cost
+        for arm in arms:
+            head = {"arm": arm, "stage": stage, "rule": arm is arms[0]}
+            yield head if counted else head | none, costs(results)[arm.name, stage]
         # Of each arm its own: two arms' configurations of the same name are not the same training.
-        n_s = sum(cost.n_s for cost in of_arms.values()) if counted else None
+        n_s = sum(costs(results)[arm.name, stage].n_s for arm in arms) if counted else None
         yield {"arm": _ALL_ARMS, "stage": stage, "total": True, "n_s": n_s}, of_stage(stage)
     if results.other_splits:
         yield {"arm": _ALL_ARMS, "stage": OTHER_SPLITS, "total": True} | none, cost_of(results.other_splits)

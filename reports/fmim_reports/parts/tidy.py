@@ -130,12 +130,13 @@ def tidy_table(results: Results, rows: Sequence[Mapping[str, Any]]) -> Table:
 @in_every_study(Section.DATA)
 def per_replicate_table(results: Results) -> Table:
     """Return one row per trial, metric and time after baseline that its record has."""
-    searched = "search is measured on validation, " if results.searched else ""
+    searched = "search and variation are measured on validation, " if results.searched else ""
     columns = [
         ARM,
         Column("stage", f"Stage: {searched}replicate and reference on the test set"),
+        Column("variation", "The setting that a variation changes, and by what factor"),
         Column("search_split", "The split into folds that its search is on; 0 is the study's own", "value"),
-        Column("replicate", "The fold in the search, the number of the seed in other stages", "value"),
+        Column("replicate", "The fold that is held out; else the number of the seed", "value"),
         Column("seed", "The seed of its training", "value"),
         configuration_column(results),
         Column("status", "How the trial ended: only completed ones enter a mean"),

@@ -124,11 +124,11 @@ def status_table(results: Results) -> Table:
 
 def _by_status(results: Results) -> Iterator[dict[str, Any]]:
     for arm in results.arms:
-        for stage, unit in results.stages.items():
+        for stage, most in results.planned(arm).items():
             trials = results.of(arm.name, stage)
             unknown = results.unproposed(arm) if stage == "search" else 0
-            planned = len(trials) + unknown or arm.replicates
-            yield {"arm": arm, "stage": stage, "replicates": f"{unit}s"} | _counted(trials, planned)
+            head = {"arm": arm, "stage": stage, "replicates": f"{results.stages[stage]}s"}
+            yield head | _counted(trials, len(trials) + unknown or most)
         others = [trial for trial in results.other_splits if trial.arm == arm.name]
         if others:
             yield {"arm": arm, "stage": OTHER_SPLITS, "replicates": "folds and seeds"} | _counted(others, len(others))
@@ -197,12 +197,13 @@ def all_trials_table(results: Results) -> Table:
         ARM,
         configuration_column(results),
         Column("stage", "Stage"),
+        Column("variation", "Variation"),
         *under("", "count", replicate="Fold or seed", search_split="Search split"),
         Column("status", "Status"),
         Column(metric.name, f"{metric.label}, %", "percent"),
         Column("device_seconds", "Device s", "seconds"),
         *under("", "text", record="Record", reused_from="Reused from", reused_trial="Trial there"),
     ]
-    where = "on validation in the search stage, on the test set in the others"
+    where = "on validation in the stages on folds, on the test set in the others"
     text = f"Every planned trial; {metric.label} is {where}. Reused: it took the record of that equal trial."
     return Table("trials", "Every trial", caption(results, text), columns, rows)

@@ -15,7 +15,7 @@ from fmim_reports.parts.comparisons.words import (
     plain_sentences,
 )
 from fmim_reports.parts.pipelines import selection_caution
-from fmim_reports.parts.training.learning import empty_batches_caution, trailing_cautions
+from fmim_reports.parts.training.learning import empty_batches_caution, length_cautions
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, chance_name, test_fact
 from fmim_reports.writing.captions import collapsed_note, protocol_sentence, sentences_on_references
@@ -45,12 +45,17 @@ def verdict_of_comparisons(results: Results) -> Verdict:
         f"{arm.label} ({configuration_text(arm.configuration)}): test {results.metric.label} {estimate_text(arm.test)}."
         for arm in arm_summaries(results)
     ]
-    own = (*comparison_cautions(comparisons(results), results.selects), *trailing_cautions(results))
+    own = (*comparison_cautions(comparisons(results), results.selects), *length_cautions(results))
     return verdict_of(results, findings, *own)
 
 
 def verdict_of(results: Results, findings: Iterable[str], *own: str) -> Verdict:
-    """Return findings with their data and details, and the cautions of every study below the own ones."""
+    """Return findings with their data and details, and the cautions of every study below the own ones.
+
+    Where the preset's numbers say nothing about methods, that is the only finding.
+    """
+    if not results.study.answers:
+        return Verdict(lead(results), plain_sentences(results), tuple(cautions(results)))
     details = tuple((one.heading, comparison_details(one)) for one in comparisons(results))
     return Verdict(lead(results), tuple(findings), (*own, *cautions(results)), details)
 
@@ -83,8 +88,11 @@ def cautions(results: Results) -> list[str]:
 
 def _on_the_run(results: Results) -> Iterator[str]:
     study, subjects = results.study, results.study.data.test.subjects
-    if study.preset == "smoke":
-        yield "The preset smoke only checks that everything runs: its numbers are no results."
+    trained = [t.record for t in results.trials if t.stage == "replicate" and t.record and t.record.history]
+    if trained:
+        epochs = trained[0].histories[0]
+        steps, rate = sum(row.batches for row in epochs), study.train["learning_rate"]
+        yield f"Models trained for {steps} steps ({len(epochs)} epochs) with a learning rate of {rate:g}."
     if study.changed:
         said = ", ".join(f"{name} = {value}" for name, value in study.changed.items())
         yield f"This is not the preset {study.preset} as it is declared: the run set {said}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +21,7 @@ from fmim_core.records import (
 )
 
 ConfigurationKey = tuple[tuple[str, float | str], ...]
-Key = tuple[str, ConfigurationKey, str, int, int]  # arm, configuration, stage, replicate, search split
+Key = tuple[str, ConfigurationKey, str, int, int, str]  # arm, configuration, stage, replicate, search split, variation
 Records = dict[Key, tuple[str, Record]]
 
 
@@ -38,8 +39,8 @@ def planned_trials(
 ) -> dict[Key, Mapping[str, Any]]:
     """Return every trial with its configuration: on each search split the configurations of each arm on folds.
 
-    The selected ones follow: of the study itself with each seed, of another split with its seed unless the study
-    trains that configuration; and the references.
+    The selected ones follow: of the study itself with each variation on the folds, and with each seed; of another split
+    with its seed, unless the study trains that configuration. The references come last.
     """
     plan: dict[Key, Mapping[str, Any]] = {}
     for split, entries in arms.items():
@@ -47,15 +48,18 @@ def planned_trials(
             for configuration in arm.configurations:
                 key = key_of(configuration)
                 for fold in _folds_due(study, arm, key, split, records):
-                    plan[arm.name, key, "search", fold, split] = configuration
+                    plan[arm.name, key, "search", fold, split, ""] = configuration
             others = selection.other_winners(arm.name, study.search_splits)
             chosen = others.get(split) if split else selection.winner(arm.name)
+            if chosen is None:
+                continue
+            for variation, held_out in product([] if split else arm.variations, study.folds):
+                plan[arm.name, key_of(chosen), "variation", held_out.fold, split, variation.name] = chosen
             for seed in [split] if split else range(arm.replicates):
-                if chosen is not None:
-                    plan[arm.name, key_of(chosen), "replicate", seed, split] = chosen
+                plan[arm.name, key_of(chosen), "replicate", seed, split, ""] = chosen
     for reference in study.references:
         for seed in range(reference.replicates):
-            plan[reference.name, (), "reference", seed, 0] = {}
+            plan[reference.name, (), "reference", seed, 0, ""] = {}
     return plan
 
 
@@ -66,13 +70,13 @@ def _folds_due(
     folds = [fold.fold for fold in study.folds]
     if not arm.searcher_facts.screens:
         return folds
-    _, screened = records.get((arm.name, configuration, "search", folds[0], split), ("", None))
+    _, screened = records.get((arm.name, configuration, "search", folds[0], split, ""), ("", None))
     return folds if screened and screened.status == "completed" else folds[:1]
 
 
 def why_unplanned(key: Key, configuration: Mapping[str, Any], study: StudyFile, selection: SelectionFile) -> str:
     """Return why a trial with a record is not in the plan: it begins with `superseded` if it once was."""
-    name, configuration_key, stage, replicate, split = key
+    name, configuration_key, stage, replicate, split, variation = key
     if stage == "reference":
         return f"not in the plan: reference {name!r}, seed {replicate}"
     arm = next((arm for arm in study.arms if arm.name == name), None)
@@ -86,6 +90,8 @@ def why_unplanned(key: Key, configuration: Mapping[str, Any], study: StudyFile, 
         return f"not in the plan: configuration {dict(configuration)} is not one of the arm's"
     if stage == "search":
         return f"not in the plan: fold {replicate} is not one of the study's"
+    if variation not in ("", *(one.name for one in arm.variations)):
+        return f"not in the plan: variation {variation} is not one of the arm's"
     chosen = selection.winner(name)
     if chosen is None:
         return "superseded: the arm has no selected configuration"
@@ -167,7 +173,8 @@ def read_records(out: Path, study: StudyFile, problems: list[Problem]) -> Record
         except ValueError as error:
             problems.append(Problem(f"records/{path.name}", str(error)))
             continue
-        key: Key = (record.arm, key_of(record.configuration), record.stage, record.replicate, record.search_split)
+        place = record.replicate, record.search_split, record.variation or ""
+        key: Key = (record.arm, key_of(record.configuration), record.stage, *place)
         # The runner names a record after its trial; of two that say they are one trial, that one is the original.
         both = [found[key], (path.name, record)] if key in found else [(path.name, record)]
         found[key], *copies = sorted(both, key=lambda one: one[0] != f"{one[1].trial}.json")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fmim_core.metric_names import INTERVALS, METRICS, Interval, Metric, split_key
-from fmim_core.records import ArmEntry, Record, ReferenceEntry, SelectionFile, StudyFile
+from fmim_core.records import ON_FOLDS, ArmEntry, Record, ReferenceEntry, SelectionFile, StudyFile
 from fmim_reports.reading.files import (
     Key,
     Problem,
@@ -49,14 +49,15 @@ class PlannedTrial:
     stage: str
     replicate: int
     search_split: int
+    variation: str
     file: str | None
     record: Record | None
 
     @classmethod
     def of(cls, key: Key, configuration: Mapping[str, Any], found: tuple[str, Record] | None) -> PlannedTrial:
         """Return the trial of a key of the plan, with the file of its record and this if there is one."""
-        arm, _, stage, replicate, split = key
-        return cls(arm, configuration, stage, replicate, split, *(found or (None, None)))
+        arm, _, stage, replicate, split, variation = key
+        return cls(arm, configuration, stage, replicate, split, variation, *(found or (None, None)))
 
     @property
     def status(self) -> str:
@@ -83,7 +84,8 @@ class PlannedTrial:
     @property
     def unit(self) -> str:
         split = f" of search split {self.search_split}" if self.search_split else ""
-        return f"{'fold' if self.stage == 'search' else 'seed'} {self.replicate}{split}"
+        varied = f" with {self.variation}" if self.variation else ""
+        return f"{'fold' if self.stage in ON_FOLDS else 'seed'} {self.replicate}{split}{varied}"
 
     @cached_property
     def device_seconds(self) -> float:
@@ -200,7 +202,15 @@ class Results:
     @property
     def stages(self) -> dict[str, str]:
         """The stages of the study's arms with what a replicate is in each."""
-        return ({"search": "fold"} if self.searched else {}) | {"replicate": "seed"}
+        varied = any(arm.variations for arm in self.arms)
+        searched = {"search": "fold"} if self.searched else {}
+        return searched | ({"variation": "fold"} if varied else {}) | {"replicate": "seed"}
+
+    def planned(self, arm: ArmEntry) -> dict[str, int]:
+        """Return how many trials an arm has in each of its stages, the most where its search may stop some."""
+        folds = len(self.study.folds)
+        counts = {"search": arm.n_s * folds, "variation": len(arm.variations) * folds, "replicate": arm.replicates}
+        return {stage: counts[stage] for stage in self.stages if counts[stage]}
 
     @cached_property
     def _groups(self) -> dict[tuple[Any, ...], list[PlannedTrial]]:
@@ -254,7 +264,7 @@ def read_results(out: Path) -> Results:
         if why.startswith("superseded"):
             superseded.append(PlannedTrial.of(key, record.configuration, (file, record)))
         problems.append(Problem(f"records/{file}", why))
-    measured = (t.record for t in own if t.record and t.stage != "search" and t.status == "completed")
+    measured = (t.record for t in own if t.record and t.stage not in ON_FOLDS and t.status == "completed")
     queries = queries_of(out, measured, problems)
     problems.sort(key=lambda problem: problem.where)
     return Results(out, study, selection, own, others, tuple(superseded), queries, tuple(problems))

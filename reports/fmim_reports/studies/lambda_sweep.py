@@ -19,7 +19,7 @@ from fmim_reports.drawing.plotting import BLUE, VERMILLION, NothingToDraw, Plot
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.words import comparison_cautions, estimate_text, plain_sentences
 from fmim_reports.parts.tidy import tidy_row, tidy_table
-from fmim_reports.parts.training.learning import trailing_cautions
+from fmim_reports.parts.training.learning import length_cautions
 from fmim_reports.parts.verdict import Verdict, verdict_of
 from fmim_reports.reading import published
 from fmim_reports.reading.results import Results
@@ -80,7 +80,8 @@ def _key(metric: str, apart: bool) -> str:
 def lambda_table(results: Results) -> Table:
     """Return Table 1a of the paper, on validation and on the test set."""
     rows: list[dict[str, Any]] = []
-    for stage, unit in results.stages.items():
+    stages = {stage: unit for stage, unit in results.stages.items() if stage != "variation"}
+    for stage, unit in stages.items():
         for arm in results.arms:
             row: dict[str, Any] = {"rule": bool(rows) and arm is results.arms[0], "lam": weight(arm)}
             row |= {"arm": arm, "stage": stage, "on": f"{'validation' if stage == 'search' else 'test'} ({unit}s)"}
@@ -188,7 +189,7 @@ def lambda_verdict(results: Results) -> Verdict:
         results,
         findings,
         *comparison_cautions(comparisons(results), results.selects),
-        *trailing_cautions(results),
+        *length_cautions(results),
     )
 
 

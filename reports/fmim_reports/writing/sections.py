@@ -65,6 +65,11 @@ times_of_queries: Need = attrgetter("dated")
 """The data set says when test images were taken after baseline."""
 
 
+def varied_settings(results: Results) -> bool:
+    """Say whether selected configurations were trained with a setting changed, too."""
+    return "variation" in results.stages
+
+
 def several_search_splits(results: Results) -> bool:
     """Say whether the study ran its search on other splits, too."""
     return results.study.search_splits > 1

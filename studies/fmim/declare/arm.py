@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import InstanceOf, SerializeAsAny, ValidationError, model_validator
 
-from fmim.declare.presets import Preset
+from fmim.declare.presets import Preset, Variation
 from fmim_core.config import Config, InvalidConfig
-from fmim_core.records import ArmEntry, Name, SearcherFacts, SelectionFile
+from fmim_core.records import ArmEntry, Name, SearcherFacts, SelectionFile, VariationEntry
 from fmim_spaces.domain import Assignment, Choice, Configuration, Space, nested
 from fmim_spaces.searcher import Searcher
 from fmim_spaces.searchers import Grid
@@ -63,7 +63,7 @@ class Arm(Config):
         """Its configurations, where they are known before anything runs."""
         return self.searcher.listed(self.space)
 
-    def entry(self, replicates: int) -> ArmEntry:
+    def entry(self, replicates: int, variations: Iterable[Variation] = ()) -> ArmEntry:
         """Return the arm, with so many fresh seeds, as study.json holds it.
 
         Configurations that are not listed here are in proposals.json.
@@ -90,6 +90,7 @@ class Arm(Config):
             configurations=self.listed or [],
             n_s=self.budget,
             replicates=replicates,
+            variations=[VariationEntry(name=one.name, setting=one.setting, factor=one.factor) for one in variations],
         )
 
     def with_winner(self, selection: SelectionFile) -> Arm:
@@ -141,15 +142,18 @@ class Arm(Config):
         preset: Preset,
         configuration: Configuration,
         data_settings: Iterable[Assignment] = (),
+        varied: Iterable[Assignment] = (),
     ) -> TrainConfig:
         """Return the training of one configuration under a preset, on images that come with settings of their own.
+
+        Settings that are `varied` come after all others.
 
         Raises:
             InvalidConfig: a field that does not exist, or a value that it does not allow.
         """
         from fmim_core.training.config import TrainConfig
 
-        settings = [*data_settings, *preset.settings, *self.settings, *self.space.assignments(configuration)]
+        settings = [*data_settings, *preset.settings, *self.settings, *self.space.assignments(configuration), *varied]
         try:
             return TrainConfig.model_validate(nested(settings))
         except ValidationError as error:

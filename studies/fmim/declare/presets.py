@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
@@ -12,6 +12,28 @@ from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.records import Name, TestProtocol
 from fmim_core.suggestions import did_you_mean
 from fmim_spaces.domain import Assignment
+
+if TYPE_CHECKING:
+    from fmim_core.training.config import TrainConfig
+
+
+class Variation(Config):
+    """A setting of a training that is multiplied by a factor, to see if the answer of a comparison depends on it."""
+
+    setting: str
+    factor: Annotated[float, Field(gt=0)]
+
+    @property
+    def name(self) -> str:
+        """The setting and the factor, as a part of trials' names: `epochs_x3`."""
+        return f"{self.setting.replace('.', '_')}_x{self.factor:g}"
+
+    def of(self, train: TrainConfig) -> Assignment:
+        """Return the setting with its value in a training, multiplied; whole numbers stay whole."""
+        value: Any = train
+        for part in self.setting.split("."):
+            value = getattr(value, part)
+        return self.setting, round(value * self.factor) if isinstance(value, int) else value * self.factor
 
 
 class Preset(Config):
@@ -26,6 +48,11 @@ class Preset(Config):
         other_replicates: those of the arms that no comparison names; as many if nothing else is said.
         test_protocol: what each of these seeds trains and tests: one model `retrained` on all development subjects, or
             a `fold_ensemble`, as the paper's authors do: a model for each fold, whose distances are averaged.
+        variations: settings that are changed, one at a time, of the selected configuration of each compared arm, which
+            is trained on the folds again: an answer that changes with them is not one about methods.
+        equivalence_margin: two arms are on par if their test metrics differ by less than this; fixed before the run, so
+            that nobody chooses it to suit a result.
+        answers: whether the training is long enough for its numbers to say anything about methods.
         changed: what a run gave instead of the preset's own values (`--set`), for reports; they stand above as well.
     """
 
@@ -38,6 +65,9 @@ class Preset(Config):
     replicates: NonNegativeInt
     other_replicates: NonNegativeInt | None = None
     test_protocol: TestProtocol = "retrained"
+    variations: tuple[Variation, ...] = ()
+    equivalence_margin: Annotated[float, Field(gt=0, lt=1)] = 0.01
+    answers: bool = True
     changed: tuple[Assignment, ...] = ()
 
 
@@ -48,6 +78,12 @@ SMALL_NET = (
     ("learning_rate", 2e-3),
 )
 
+LENGTH_AND_RATE = (
+    Variation(setting="epochs", factor=3),
+    Variation(setting="learning_rate", factor=0.5),
+    Variation(setting="learning_rate", factor=2),
+)
+
 SMOKE = Preset(
     name="smoke",
     about="does it run: a minute on 2 cores, numbers without meaning",
@@ -56,24 +92,28 @@ SMOKE = Preset(
     phantom=PhantomConfig(train_subjects=24, test_subjects=12, acquisition=3),
     folds=2,
     replicates=2,
+    variations=LENGTH_AND_RATE[-1:],
+    answers=False,
 )
 """The preset `smoke`."""
 
 QUICK = Preset(
     name="quick",
-    about="the whole protocol on small images, 100 steps per training: minutes on 2 cores",
+    about="the whole protocol on small images, 300 steps per training: 10 minutes on 2 cores",
     settings=(
         *SMALL_NET,
         ("batches.per_epoch", 5),
         ("augmentation.crop", 64),
-        ("epochs", 20),
-        ("validate_every", 5),
+        ("epochs", 60),
+        ("validate_every", 15),
     ),
     image_size=70,
-    phantom=PhantomConfig(ageing=1.5, acquisition=3),
-    folds=3,
+    phantom=PhantomConfig(test_subjects=200, ageing=1.5, acquisition=3),
+    folds=2,
     replicates=10,
-    other_replicates=3,
+    other_replicates=2,
+    variations=LENGTH_AND_RATE,
+    equivalence_margin=0.02,
 )
 """The preset `quick`."""
 
@@ -85,6 +125,7 @@ FULL = Preset(
     phantom=PhantomConfig(train_subjects=300, test_subjects=150, acquisition=3),
     folds=5,
     replicates=5,
+    variations=LENGTH_AND_RATE,
 )
 """The preset `full`."""
 

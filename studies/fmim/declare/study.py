@@ -56,8 +56,7 @@ class Study(Config):
     Args:
         search: whether configurations are trained on folds and one of them selected. Without a search every arm
             has one configuration, given beforehand; N_s is 1 then, as the paper counts its quartile baselines.
-        equivalence_margin: two arms are on par if their test metrics differ by less than this; fixed before the run, so
-            that nobody chooses it to suit a result.
+        equivalence_margin: instead of the preset's, if given.
         baseline: the arm that every other one is compared with. comparisons: or else the pairs of arms (a, b) that are
             compared, as a − b. Neither: no comparisons.
         surfaces: losses whose surfaces the report draws; they are computed at the start, into surfaces.json.
@@ -70,7 +69,7 @@ class Study(Config):
     arms: Annotated[tuple[Arm, ...], Field(min_length=1)]
     presets: Annotated[tuple[Preset, ...], Field(min_length=1)]
     metric: str = "mAP"
-    equivalence_margin: Annotated[float, Field(gt=0, lt=1)] = 0.01
+    equivalence_margin: Annotated[float, Field(gt=0, lt=1)] | None = None
     search: bool = True
     baseline: Name | None = None
     comparisons: tuple[tuple[Name, Name], ...] = ()

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from fmim.declare import Arm, Preset, Study
+from fmim.declare.presets import Variation
 from fmim.plan.references import PlannedReference, references_of
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.image_set import ImageSet
@@ -83,6 +84,11 @@ class Plan:
         return Draws((self.seed, "search", arm.name, *other))
 
     @property
+    def equivalence_margin(self) -> float:
+        """Two arms are on par if their test metrics differ by less than this: the study's own, or the preset's."""
+        return self.study.equivalence_margin or self.preset.equivalence_margin
+
+    @property
     def search_trials(self) -> int:
         """Trials of the search stage: configurations × folds × splits; at most, where a search stops trials."""
         return sum(self.search_trials_of(arm) for arm in self.arms)
@@ -116,6 +122,22 @@ class Plan:
                 found.append(f"{arm.name}: of {validations} validations there is no rung at which to stop trials")
         return found
 
+    def variations_of(self, arm: Arm) -> tuple[Variation, ...]:
+        """Return the variations of an arm's winner: of the compared arms of a study with a search."""
+        return self.preset.variations if self.study.search and self._compared(arm) else ()
+
+    def variation_trials_of(self, arm: Arm) -> int:
+        """Count the trials of the variation stage of an arm: variations × folds."""
+        return len(self.variations_of(arm)) * self.preset.folds
+
+    @property
+    def variation_trials(self) -> int:
+        """Trials of the variation stage."""
+        return sum(map(self.variation_trials_of, self.arms))
+
+    def _compared(self, arm: Arm) -> bool:
+        return arm.name in chain(*self.study.comparison_pairs)
+
     @property
     def replicate_trials(self) -> int:
         """Trials of the replicate stage: fresh seeds of every arm, and at most one of each other split's winner."""
@@ -125,8 +147,8 @@ class Plan:
         """Count the fresh seeds of an arm's winner; those of arms that no comparison names may be others."""
         if self.replicates is not None:
             return self.replicates
-        others, compared = self.preset.other_replicates, chain(*self.study.comparison_pairs)
-        return self.preset.replicates if others is None or arm.name in compared else others
+        others = self.preset.other_replicates
+        return self.preset.replicates if others is None or self._compared(arm) else others
 
     @property
     def compared_replicates(self) -> int:
@@ -159,13 +181,14 @@ class Plan:
     @property
     def trials(self) -> int:
         """All trials, if every arm finds a winner."""
-        return self.search_trials + self.replicate_trials + self.reference_trials
+        return self.search_trials + self.variation_trials + self.replicate_trials + self.reference_trials
 
-    def train_config(self, arm: Arm, configuration: Configuration) -> TrainConfig:
+    def train_config(self, arm: Arm, configuration: Configuration, variation: Variation | None = None) -> TrainConfig:
         """Return the training of one configuration; asked again, the same object, since making one takes a while."""
-        key = (arm.name, *configuration.items())
+        key = (arm.name, *configuration.items(), variation)
         if key not in self._trainings:
-            self._trainings[key] = arm.train_config(self.preset, configuration, self.data_settings)
+            varied = () if variation is None else (variation.of(self.train_config(arm, configuration)),)
+            self._trainings[key] = arm.train_config(self.preset, configuration, self.data_settings, varied)
         return self._trainings[key]
 
     @cached_property
@@ -189,6 +212,15 @@ class Plan:
         parts = {"arm": arm.name, "number": number, "configuration": configuration, "search_split": search_split}
         return self._specs("replicate", seeds, self.train_config(arm, configuration), bank, **parts)
 
+    def vary(self, arm: Arm, number: int, configuration: Configuration, bank: BankOfTrials) -> list[TrialSpec]:
+        """Return the trials of the variations of an arm's winner, on the folds of the study's own split."""
+        found: list[TrialSpec] = []
+        for variation in self.variations_of(arm):
+            parts = {"arm": arm.name, "number": number, "configuration": configuration, "variation": variation.name}
+            varied = self.train_config(arm, configuration, variation)
+            found += self._specs("variation", range(self.preset.folds), varied, bank, **parts)
+        return found
+
     def reference(self, planned: PlannedReference, bank: BankOfTrials) -> list[TrialSpec]:
         """Return the trials of a reference, to be run once every arm's winner is known: they read the test set."""
         parts = {"arm": planned.entry.name, "number": 0, "configuration": {}, "reference": planned.reference}
@@ -205,6 +237,7 @@ class Plan:
                 for number, configuration in enumerate(arm.listed or proposed(arm.name, search_split)):
                     if self.study.search:
                         specs += self.search(arm, number, configuration, bank, search_split)
+                        specs += [] if search_split else self.vary(arm, number, configuration, bank)
                     specs += self.replicate(arm, number, configuration, bank, search_split)
         return specs + [spec for planned in self.references for spec in self.reference(planned, bank)]
 

@@ -44,8 +44,9 @@ class Workload:
         return sum(map(self.of_arm, self.plan.arms), Work(trials=self.plan.reference_trials))
 
     def of_arm(self, arm: Arm) -> Work:
-        """Sum the trials of an arm: of its search if there is one, and replicates; other splits' are the most there
-        can be, and all configurations of the arm cost alike.
+        """Sum the trials of an arm: of its search if there is one, variations, and replicates.
+
+        Those of other splits are the most there can be; all configurations of the arm cost alike.
         """
         config = self.plan.train_config(arm, _configurations(arm)[0])
         replicates = self.plan.replicates_of(arm) + self.plan.search_splits - 1
@@ -55,7 +56,8 @@ class Workload:
             for configuration in _configurations(arm)
             for fold in folds
         ]
-        return sum(search + [self.trial(config, None)] * replicates, Work())
+        varied = [self.trial(one, fold.number) for one in self._varied(arm) for fold in self.splits[0]]
+        return sum(search + varied + [self.trial(config, None)] * replicates, Work())
 
     def trial(self, config: TrainConfig, fold: int | None, search_split: int = 0) -> Work:
         """Count one trial: that of a fold, or a replicate with all its trainings."""
@@ -94,7 +96,17 @@ class Workload:
         config = self.plan.train_config(arm, _configurations(arm)[0])
         folds = range(self.plan.preset.folds if self.plan.study.search else 0)
         search = [self.length(config, fold, test_images) for fold in folds]
-        return TrialLengths(search=fmean(search or (0.0,)), replicate=self.length(config, None, test_images))
+        varied = [self.length(one, fold, test_images) for one in self._varied(arm) for fold in folds]
+        return TrialLengths(
+            search=fmean(search or (0.0,)),
+            variation=fmean(varied or (0.0,)),
+            replicate=self.length(config, None, test_images),
+        )
+
+    def _varied(self, arm: Arm) -> list[TrainConfig]:
+        """Return a training of each variation of the arm."""
+        configuration = _configurations(arm)[0]
+        return [self.plan.train_config(arm, configuration, one) for one in self.plan.variations_of(arm)]
 
     @cached_property
     def _networks_differ(self) -> bool:

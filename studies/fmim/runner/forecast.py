@@ -74,7 +74,7 @@ def _planned(plan: Plan, bank: Bank, winners: dict[str, int]) -> Iterator[tuple[
     stopped = {name: _stopped(plan, arm) for name, arm in arms.items()}
     for spec in plan.possible(bank, lambda arm, split: [next(arms[arm].space.corners())] * arms[arm].budget):
         epochs = spec.epochs
-        if spec.stage == "replicate" and (
+        if spec.of_winner and (
             spec.number != winners.get(spec.arm, 0) or (spec.search_split and arms[spec.arm].budget == 1)
         ):
             continue

@@ -65,6 +65,7 @@ def plan_as_json(checked: CheckedPlan, setup: Setup) -> str:
         "exact": plan.exact,
         "trials": plan.trials,
         "search_trials": plan.search_trials,
+        "variation_trials": plan.variation_trials,
         "replicate_trials": plan.replicate_trials,
         "reference_trials": plan.reference_trials,
         "to_train": reused.to_train,
@@ -83,6 +84,7 @@ def plan_as_json(checked: CheckedPlan, setup: Setup) -> str:
                 "searcher": str(arm.searcher),
                 "n_s": arm.budget,
                 "search_trials": plan.search_trials_of(arm),
+                "variation_trials": plan.variation_trials_of(arm),
                 "replicate_trials": plan.replicates_of(arm),
                 "epochs": of_arms[arm.name].epochs,
                 "images": of_arms[arm.name].images,
@@ -119,7 +121,8 @@ def _arms(work: Workload) -> TextTable:
         stops = "≤ " if plan.rungs_of(arm) else ""
         most, both = "≤ " if stops or others else "", work.of_arm(arm)
         space = "; ".join(map(str, arm.space.parameters)) or "–"
-        trials = f"{stops}{plan.search_trials_of(arm)} + {plan.replicates_of(arm)}{others}"
+        varied = f" + {plan.variation_trials_of(arm)}" if plan.variation_trials else ""
+        trials = f"{stops}{plan.search_trials_of(arm)}{varied} + {plan.replicates_of(arm)}{others}"
         counts = (str(arm.budget), trials, f"{most}{both.epochs}", f"{most}{both.images}")
         rows.append((arm.label, space, str(arm.searcher), *counts))
     return TextTable(("arm", "space", "searcher", *NUMBERS), rows, frozenset(NUMBERS))
@@ -138,9 +141,10 @@ def _trials(work: Workload) -> Iterator[str]:
         yield f"reference {planned.entry.label}: {planned.entry.about}"
     most = "" if plan.exact else "at most "
     yield (
-        f"{most}{plan.trials} trials: {most}{plan.search_trials} in the search, {plan.replicate_trials} replicates and "
-        f"{plan.reference_trials} trials of {len(plan.references)} references, which train nothing; "
-        f"{most}{work.total.epochs} epochs and {work.total.images} training images in all"
+        f"{most}{plan.trials} trials: {most}{plan.search_trials} in the search, {plan.variation_trials} of selected "
+        f"configurations with a setting changed, {plan.replicate_trials} replicates and {plan.reference_trials} trials "
+        f"of {len(plan.references)} references, which train nothing; {most}{work.total.epochs} epochs and "
+        f"{work.total.images} training images in all"
     )
 
 
@@ -148,18 +152,18 @@ def _reused(checked: CheckedPlan, setup: Setup) -> Reused:
     return reused_before(checked.plan, checked.source, setup.banks, setup.studies, setup.reuse)
 
 
-ASSUMED = Variances(seed=0.027**2, subject=50 * 0.004**2, subjects=50)
+ASSUMED = Variances(seed=0.0153**2, subject=200 * 0.00143**2, interaction=0.113**2, subjects=200)
 """How a difference is assumed to vary in the preset `quick` before a run has shown it.
 
 Of others nothing is assumed: another network and other images vary otherwise.
 """
 ASSUMED_SEEDS = 10  # that have shown it
-MEASURED_ON = "AdaTriplet with AutoMargin against grid search on the quick phantom, mAP, ten seeds"
+MEASURED_ON = "AdaTriplet with AutoMargin without search against grid search on the quick phantom, mAP, ten seeds"
 
 
 def power_lines(plan: Plan, out: Path) -> list[str]:
     """Say what the planned seeds can show, by the spread of an earlier run in `out`, else by the assumed one."""
-    preset, seeds, margin = plan.preset, plan.compared_replicates, plan.study.equivalence_margin
+    preset, seeds, margin = plan.preset, plan.compared_replicates, plan.equivalence_margin
     if not plan.study.comparison_pairs:
         return []
     if seeds < 2:

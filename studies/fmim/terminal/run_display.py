@@ -77,9 +77,9 @@ class RunDisplay:
         self._console.say(
             f"{'' if plan.exact else 'at most '}{plan.search_trials} search trials "
             f"({sum(arm.budget for arm in plan.arms)} configurations × "
-            f"{plan.preset.folds} folds{splits}), {plan.replicate_trials} replicates of {len(plan.arms)} "
-            f"arms{winners} and {plan.reference_trials} trials of {len(plan.references)} references; "
-            f"{slots} at once on {device}"
+            f"{plan.preset.folds} folds{splits}), {plan.variation_trials} variations, {plan.replicate_trials} "
+            f"replicates of {len(plan.arms)} arms{winners} and {plan.reference_trials} trials of "
+            f"{len(plan.references)} references; {slots} at once on {device}"
         )
 
     def progress(self, study: StudyProgress, seconds_left: float | None) -> None:

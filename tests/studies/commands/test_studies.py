@@ -39,9 +39,10 @@ def test_lists_and_plans_are_json_alone_and_the_console_script_is_the_same_progr
     done = fmim_here("plan", "lambda_sweep", "--preset", "smoke", "--epochs", "3", "--json", cwd=tmp_path)
     plan = json.loads(done.stdout)
     assert (plan["study"], plan["preset"], plan["changed"]) == ("lambda_sweep", "smoke", {"epochs": 3})
-    assert plan["trials"] == plan["search_trials"] + plan["replicate_trials"] + plan["reference_trials"]
+    trained = plan["search_trials"] + plan["variation_trials"] + plan["replicate_trials"]
+    assert plan["trials"] == trained + plan["reference_trials"]
     assert plan["search_trials"] == sum(arm["n_s"] for arm in plan["arms"]) * len(plan["folds"])
-    assert plan["epochs"] == 3 * (plan["search_trials"] + plan["replicate_trials"])
+    assert plan["epochs"] == 3 * trained
     assert list(tmp_path.iterdir()) == []
 
 

@@ -112,9 +112,9 @@ def test_compared_arms_may_have_more_seeds_than_the_others() -> None:
     compared = {name for pair in study.comparison_pairs for name in pair}
     assert len(compared) == 6
     assert {arm.name: plan.replicates_of(arm) for arm in plan.arms} == {
-        arm.name: 10 if arm.name in compared else 3 for arm in study.arms
+        arm.name: 10 if arm.name in compared else 2 for arm in study.arms
     }
-    assert (plan.replicate_trials, plan.compared_replicates) == (6 * 10 + 5 * 3, 10)
+    assert (plan.replicate_trials, plan.compared_replicates) == (6 * 10 + 5 * 2, 10)
     given = Plan(study, study.preset("quick"), seed=0, replicates=3)
     assert {given.replicates_of(arm) for arm in plan.arms} == {given.compared_replicates} == {3}
 

@@ -9,7 +9,9 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from fmim_core.metric_names import Metric
+from fmim_core.records import VariationEntry
 from fmim_reports.parts.comparisons.tested import TestedArm
+from fmim_reports.parts.comparisons.varied import change_with_length
 from fmim_reports.reading.results import Results, once
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
 from fmim_reports.stats import (
@@ -165,6 +167,7 @@ class Comparison(Difference):
         chance: the metric of a random ranking for a.
         seconds: search device-seconds of b over those of a; None without a search.
         bound: the difference with every diverged seed scored at chance, over seeds; None where none diverged.
+        longer: how much the difference on the folds changes with longer training; None where that was not looked at.
     """
 
     margin: float
@@ -174,6 +177,22 @@ class Comparison(Difference):
     chance: float
     seconds: Bounded | None
     bound: PairedDifference | None = None
+    longer: tuple[VariationEntry, float] | None = None
+
+    @property
+    def moves(self) -> bool:
+        """Say if longer training changes the difference by more than the margin, so that nothing is shown yet."""
+        return self.longer is not None and abs(self.longer[1]) > self.margin
+
+    @property
+    def differs(self) -> bool:
+        """Say if a difference is shown that longer training does not change by more than the margin."""
+        return super().differs and not self.moves
+
+    @property
+    def equivalent(self) -> bool:
+        """Say if an equivalence is shown that longer training does not change by more than the margin."""
+        return super().equivalent and not self.moves
 
     @property
     def group(self) -> str:
@@ -234,6 +253,7 @@ def comparisons(results: Results) -> tuple[Comparison, ...]:
             chance=a.chance,
             seconds=device_ratio(results, other, name) if results.searched else None,
             bound=a.bound(b),
+            longer=change_with_length(results, name, other),
         )
         found.append(one)
     return corrected(found)

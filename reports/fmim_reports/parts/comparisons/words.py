@@ -38,9 +38,13 @@ def margin_text(margin: float) -> str:
 def plain_sentences(results: Results) -> tuple[str, ...]:
     """Return one sentence per comparison, in the order in which the study declared them; none without comparisons.
 
+    Where the preset's numbers say nothing about methods, the only sentence says so.
+
     It says the difference with its interval, what the tests corrected by Holm show, and how much of the other arm's
     search cost the arm needed, in epochs, which are exact.
     """
+    if not results.study.answers:
+        return (f"The preset {results.study.preset} only checks that everything runs: no answer about methods.",)
     return tuple(map(plain_sentence, comparisons(results)))
 
 
@@ -81,6 +85,12 @@ def _shown(one: Comparison) -> str:
         return "on a task of another difficulty, so this says nothing about the training"
     if one.p is None:
         return f"{'with one seed' if one.paired.n == 1 else 'equally with every seed'}, so nothing can be tested"
+    if one.moves and one.longer is not None:
+        variation, change = one.longer
+        return (
+            f"so nothing is shown: training {variation.factor:g} times as long changes the difference on the folds by "
+            f"{points(change, 1)}, more than the margin of {margin_text(one.margin)}"
+        )
     if one.equivalent:
         also = ", though a difference is shown" if one.differs else ""
         return f"which is equivalent within ±{margin_text(one.margin)}{also}"

@@ -18,6 +18,7 @@ from fmim_core.records import EpochRow
 from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_y
 from fmim_reports.drawing.lines import arm_styles, draw_line, mean_points, panels, shared_legend
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
+from fmim_reports.parts.comparisons.varied import change_with_length
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries
 from fmim_reports.stats import mean_se
@@ -94,22 +95,19 @@ def _extent(curve: pd.DataFrame) -> Extent:
     return replace(Extent.over(values, spreads), value=values[-1])
 
 
-def trailing_cautions(results: Results) -> list[str]:
-    """Name each arm whose margins change during training and that trails, with what both still gained at the end."""
+def length_cautions(results: Results) -> list[str]:
+    """Say of each comparison without a longer training what both arms still gained at the end of theirs."""
     curves, found = learning_curves(results), []
-    tests = {arm.name: arm.test.stat.mean for arm in arm_summaries(results)}
-    sign = 1 if results.metric.higher_is_better else -1
-    for name, other in results.comparisons:
-        trails = results.arm(name).margins_vary and sign * tests[name] < sign * tests[other]
+    for name, other in results.comparisons if results.metric == METRIC else ():
         gains = [last_gain(curves.get(one, {})) for one in (name, other)]
-        if not trails or gains[0] is None or gains[1] is None:
+        if gains[0] is None or gains[1] is None or change_with_length(results, name, other) is not None:
             continue
         before, end, gained = gains[0]
         found.append(
-            f"{results.arm(name).label} scores lower than {results.arm(other).label}. Its margins follow training, so "
-            f"that a short one may not tell: from epoch {before} to {end}, the last, validation {METRIC.label} of the "
-            f"two still changed by {points(gained)} and {points(gains[1][2])} percentage points (figure “Learning "
-            "curves of the compared arms”)."
+            f"No arm was trained for longer. From epoch {before} to {end}, the last, validation {METRIC.label} of "
+            f"{results.arm(name).label} and {results.arm(other).label} still changed by {points(gained)} and "
+            f"{points(gains[1][2])} percentage points (figure “Learning curves of the compared arms”); longer training "
+            "may change which one is better."
         )
     return found
 
@@ -138,7 +136,7 @@ def triplet_terms(results: Results) -> list[dict[str, Any]]:
     """
     rows = []
     for arm in results.arms:
-        trials = [trial for stage in results.stages for trial in results.of(arm.name, stage)]
+        trials = [trial for stage in ("search", "replicate") for trial in results.of(arm.name, stage)]
         records = [t.record for t in trials if t.record and t.status == "completed" and t.record.history]
         histories = [history for record in records for history in record.histories if history]
         if histories:

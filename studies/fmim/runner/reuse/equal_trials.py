@@ -11,10 +11,15 @@ from fmim.plan.plan import BankOfTrials, Plan, UnknownImages
 from fmim.runner.folder.locks import ASIDE
 from fmim_core.data.bank.building import find_bank
 from fmim_core.data.source import Source
-from fmim_core.records import THIS_STUDY, Stage, StudyFile, TrialCounts, study_path, trials_with_result
+from fmim_core.records import OF_WINNER, THIS_STUDY, Stage, StudyFile, TrialCounts, study_path, trials_with_result
 from fmim_core.trial.spec import RESULTS_VERSION, TrialSpec
 
-UNITS: dict[Stage, str] = {"search": "search trials", "replicate": "replicates", "reference": "reference trials"}
+UNITS: dict[Stage, str] = {
+    "search": "search trials",
+    "variation": "variations",
+    "replicate": "replicates",
+    "reference": "reference trials",
+}
 
 
 @dataclass(frozen=True)
@@ -125,12 +130,12 @@ class Reused:
         if not self.trials:
             return sentences
         parts = [
-            f"{'up to ' if stage == 'replicate' else ''}{self.reused[stage]} of {self.planned[stage]} {unit}"
+            f"{'up to ' if stage in OF_WINNER else ''}{self.reused[stage]} of {self.planned[stage]} {unit}"
             for stage, unit in UNITS.items()
             if self.planned[stage]
         ]
         folders = ", ".join(f"{folder} ({number})" for folder, number in self.by_folder.items())
-        or_more = " or more" if self.reused["replicate"] else ""
+        or_more = " or more" if any(self.reused[stage] for stage in OF_WINNER) else ""
         reused = (
             f"reused: {', '.join(parts)}, which take the records of equal trials of {folders} when their turn comes; "
             f"{self.to_train}{or_more} are trained (--no-reuse: all)"
@@ -153,13 +158,13 @@ class EqualTrials:
         """Return those that take the record of an equal trial, but for the trials that are `over`.
 
         Args:
-            winners: the number of each arm's winner, of those that are known; replicates of others do not count. If
-                nothing is said, the most replicates there can be.
+            winners: the number of each arm's winner, of those that are known; variations and replicates of others do
+                not count. If nothing is said, the most there can be.
         """
         seen, found = {fingerprint for spec, fingerprint in self._trials if spec.id in over}, list[Taken]()
         for spec, fingerprint in self._trials:
             loses = winners is not None and (winners.get(spec.arm), 0) != (spec.number, spec.search_split)
-            if spec.id in over or (spec.stage == "replicate" and loses):
+            if spec.id in over or (spec.of_winner and loses):
                 continue
             others = [self._earlier.name(path) for path in self._earlier.of(spec)[:1]]
             if folder := others[0] if others else THIS_STUDY if fingerprint in seen else "":
@@ -170,14 +175,20 @@ class EqualTrials:
     def by_arm(self, winners: Mapping[str, int]) -> dict[str, TrialCounts]:
         """Count those of each arm or reference in the whole study, as far as the winners are known."""
         known = {arm.name: 0 for arm in self._plan.arms if arm.listed and arm.budget == 1} | dict(winners)
-        found = Counter((spec.arm, spec.stage == "search") for spec, _ in self.taken(winners=known))
-        return {arm: TrialCounts(search=found[arm, True], replicate=found[arm, False]) for arm, _ in found}
+        found: dict[str, Counter[str]] = {}
+        for spec, _ in self.taken(winners=known):
+            found.setdefault(spec.arm, Counter())["replicate" if spec.fold is None else spec.stage] += 1
+        return {
+            arm: TrialCounts(search=one["search"], variation=one["variation"], replicate=one["replicate"])
+            for arm, one in found.items()
+        }
 
     def reused(self, over: Collection[str] = (), others_known: bool = True) -> Reused:
         """Count those that will take the record of an equal trial, but for the trials that are `over`."""
         taken, plan = self.taken(over), self._plan
         stages, folders = Counter(spec.stage for spec, _ in taken), Counter(folder for _, folder in taken)
-        planned = dict(zip(UNITS, (plan.search_trials, plan.replicate_trials, plan.reference_trials), strict=True))
+        trials = plan.search_trials, plan.variation_trials, plan.replicate_trials, plan.reference_trials
+        planned = dict(zip(UNITS, trials, strict=True))
         return Reused({stage: stages[stage] for stage in UNITS}, planned, dict(sorted(folders.items())), others_known)
 
 
@@ -195,10 +206,10 @@ def reused_before(plan: Plan, source: Source, banks: Path, studies: Path, reuse:
 
 
 def _of_one_winner(found: Iterable[Taken]) -> list[Taken]:
-    """Leave of each arm the replicates of the configuration that has most of them: only one can win."""
+    """Leave of each arm the variations and replicates of the configuration that has most: only one can win."""
     others, by_winner = list[Taken](), dict[str, dict[int, list[Taken]]]()
     for spec, folder in found:
-        if spec.stage != "replicate":
+        if not spec.of_winner:
             others.append((spec, folder))
         elif not spec.search_split:
             by_winner.setdefault(spec.arm, {}).setdefault(spec.number, []).append((spec, folder))

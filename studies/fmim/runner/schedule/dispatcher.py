@@ -56,7 +56,7 @@ class Dispatcher:
         self._observers, self._selected, self._shared = list(observers), selected, shared or SharedRecords(out)
         self._outcomes = {trial: outcome for trial, outcome in done.items() if outcome.final}
         self._workload, self._test_images = Workload(plan, bank.development()), int(bank.summary["test"]["images"])
-        self._ready: list[tuple[int, int, int, int, TrialSpec]] = []  # a heap: the longest, arm's rank, replicate
+        self._ready: list[tuple[int, int, int, str, TrialSpec]] = []  # a heap: the longest, arm's rank, replicate
         self._queued: set[str] = set()  # replicates and references that have been in it
         self._selections: dict[Search, FixedSelection] = {}
         self._before = SelectionFile.read(self._path) if self._path.exists() else SelectionFile()
@@ -167,19 +167,24 @@ class Dispatcher:
         SelectionFile(arms=by_split.pop(0), other_splits=by_split).write(self._path)
 
     def _replicates(self, arm: Arm) -> Iterator[TrialSpec]:
-        """Yield those of an arm's winner, once it is known, and of other splits' winners, where they are others."""
+        """Yield those of an arm's winner, once it is known, and of other splits' winners, where they are others.
+
+        Along with the winner's replicates come its variations.
+        """
         own = self._selections.get((0, arm.name))
         for split in range(self._plan.search_splits if own else 0):
             one = self._selections.get((split, arm.name))
             if one is None or one.number is None or one.configuration is None:
                 continue
+            if split == 0:
+                yield from self._plan.vary(arm, one.number, one.configuration, self._bank)
             if split == 0 or own is None or one.configuration != own.configuration:
                 yield from self._plan.replicate(arm, one.number, one.configuration, self._bank, split)
 
     def _queue(self, spec: TrialSpec, length: int, rank: int) -> None:
         if spec.id not in self._outcomes and spec.id not in self._queued:
             self._queued.add(spec.id)
-            heapq.heappush(self._ready, (-length, rank, spec.replicate, spec.search_split, spec))
+            heapq.heappush(self._ready, (-length, rank, spec.replicate, spec.id, spec))
 
     def _length(self, spec: TrialSpec) -> int:
         return self._workload.length(spec.train, spec.fold, self._test_images, spec.search_split)

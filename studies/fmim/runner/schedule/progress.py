@@ -68,7 +68,7 @@ if TYPE_CHECKING:  # `fmim status` needs no torch
     from fmim_core.trial.spec import TrialSpec
 
 DECIDED = 5  # configurations that a search has stopped or not, before anything follows from their share
-STAGES: tuple[Stage, ...] = ("search", "replicate")  # a reference's trials are its replicates
+STAGES: tuple[Stage, ...] = ("search", "variation", "replicate")  # a reference's trials are its replicates
 
 
 @dataclass
@@ -84,12 +84,13 @@ class ArmProgress:
     label: str
     replicates: int
     search: int = 0
+    variations: int = 0
     folds: int = 0
     screens: bool = False
     reference: bool = False
     statuses: Counter[str] = field(default_factory=Counter)
     best: float | None = None
-    searched: int = 0  # trials of the search that are over
+    over: Counter[Stage] = field(default_factory=Counter)  # trials that are over, a reference's as replicates
     first_folds: list[float] = field(default_factory=list)  # share of its epochs that each trial of fold 0 has trained
     reused: Counter[Stage] = field(default_factory=Counter)  # trials that have taken the record of an equal one
 
@@ -99,7 +100,7 @@ class ArmProgress:
     @property
     def total(self) -> int:
         """Its trials."""
-        return self.search + self.replicates
+        return self.search + self.variations + self.replicates
 
     @property
     def done(self) -> int:
@@ -116,19 +117,19 @@ class ArmProgress:
         """Return whether it is known how long its search is; where it stops trials, once it has decided on a few."""
         return not self.screens or len(self.first_folds) >= min(DECIDED, self.configurations)
 
-    def count(self, outcome: Outcome, share: float) -> None:
-        """Take in a trial that is over, after this share of its epochs."""
+    def count(self, outcome: Outcome, stage: Stage, share: float) -> None:
+        """Take in a trial of a stage that is over, after this share of its epochs."""
         self.statuses[outcome.status] += 1
         self.replicates += outcome.search_split > 0 and outcome.fold is None  # of the winner of another split
-        self.searched += outcome.fold is not None
-        self.reused["replicate" if outcome.fold is None else "search"] += outcome.reused
-        if self.screens and outcome.fold == 0:
+        self.over[stage] += 1
+        self.reused[stage] += outcome.reused
+        if self.screens and stage == "search" and outcome.fold == 0:
             self.first_folds.append(share)
             self.search -= 0 if outcome.status == "completed" else self.folds - 1
 
     def waiting_in_search(self, running: int) -> int:
         """Count trials of its search that have not begun; of one that stops trials, as many as their epochs make."""
-        left = self.search - self.searched - running
+        left = self.search - self.over["search"] - running
         if not self.first_folds:
             return left
         undecided = self.configurations - len(self.first_folds)  # of each of them all folds count so far
@@ -160,7 +161,15 @@ class StudyProgress:
         folds = len(study.folds)  # none where nothing is searched
         searched = folds * study.search_splits
         of_arms = [
-            ArmProgress(one.name, one.label, one.replicates, one.n_s * searched, folds, one.searcher_facts.screens)
+            ArmProgress(
+                one.name,
+                one.label,
+                one.replicates,
+                one.n_s * searched,
+                len(one.variations) * folds,
+                folds,
+                one.searcher_facts.screens,
+            )
             for one in study.arms
         ]
         references = [ArmProgress(one.name, one.label, one.replicates, reference=True) for one in study.references]
@@ -219,10 +228,10 @@ class StudyProgress:
         arm = self.arms.get(outcome.arm)
         if arm is None:
             return
+        stage = outcome.stage if outcome.stage in STAGES else "replicate"
         share = 1.0 if outcome.status == "completed" else min(1.0, outcome.epochs / self._epochs)
-        arm.count(outcome, share)
+        arm.count(outcome, stage, share)
         if share and outcome.status in ("completed", "stopped"):
-            stage: Stage = "replicate" if outcome.fold is None else "search"
             startup, length = outcome.startup_s, share * self._length(arm.name, stage)
             self._durations.add(arm.name, stage, length, startup, max(0.0, outcome.wall_s - startup))
         arm.best = better(arm.best, (outcome.validation or {}).get(self.metric.name), self.metric)
@@ -254,16 +263,21 @@ class StudyProgress:
                 searching = [self._left(one, durations, now) for one in running if one.stage == "search"]
                 testing = [self._left(one, durations, now) for one in running if one.stage != "search"]
                 search = arm.waiting_in_search(len(searching)) - self._to_reuse(arm, "search")
-                over = arm.done - arm.searched + len(testing)
-                replicates = arm.replicates - over - self._to_reuse(arm, "replicate")
-                search_s, replicate_s = (
+                now_of = Counter(one.stage if one.stage in STAGES else "replicate" for one in running)
+                planned: dict[Stage, int] = {"variation": arm.variations, "replicate": arm.replicates}
+                varied, replicates = (
+                    number - arm.over[stage] - now_of[stage] - self._to_reuse(arm, stage)
+                    for stage, number in planned.items()
+                )
+                search_s, varied_s, replicate_s = (
                     durations.of(arm.name, stage, self._length(arm.name, stage)) for stage in STAGES
                 )
                 busy += searching + testing
-                waiting += [search_s] * search + [replicate_s] * replicates
+                waiting += [search_s] * search + [varied_s] * varied + [replicate_s] * replicates
                 chain = search_s if search > 0 else max(searching, default=0.0)
                 behind = searches if arm.reference else chain
-                chains += [chain, behind + replicate_s if replicates > 0 else 0.0]
+                last = max(varied_s if varied > 0 else 0.0, replicate_s if replicates > 0 else 0.0)
+                chains += [chain, behind + last if last else 0.0]
                 searches = max(searches, chain)
             return max(shared_out(waiting, busy, self.slots), *chains)
 

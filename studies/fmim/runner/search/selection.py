@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from fmim_core.metric_names import METRICS, Metric
-from fmim_core.records import Record, Score, Selection, Status
+from fmim_core.records import Record, Score, Selection, Stage, Status
 from fmim_spaces.domain import Configuration
 
 
@@ -20,6 +20,7 @@ class Outcome:
     """
 
     arm: str
+    stage: Stage
     search_split: int
     fold: int | None
     status: Status
@@ -35,6 +36,7 @@ class Outcome:
         """Return that of a record."""
         return cls(
             arm=record.arm,
+            stage=record.stage,
             search_split=record.search_split,
             fold=record.fold,
             status=record.status,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LONGEST_DIGEST = 32  # letters of the fingerprint; MLflow takes 36 of a data set's digest
 LONGEST_TAG = 8000  # letters; MLflow cuts longer ones
 NOTE = "mlflow.note.content"  # the tag that is shown as a run's description
-UNITS = {"search": "fold", "replicate": "seed", "reference": "seed"}
+UNITS = {"search": "fold", "variation": "fold", "replicate": "seed", "reference": "seed"}
 """What a replicate is in each stage."""
 EPOCH_METRICS = (
     "epsilon",
@@ -45,7 +45,8 @@ def run_name(record: Record, labels: Mapping[str, str]) -> str:
     label = labels.get(record.arm, record.arm)
     values = f", {configuration_text(record.configuration)}" if record.configuration else ""
     split = f" of search split {record.search_split}" if record.search_split else ""
-    return f"{label}{values} · {UNITS[record.stage]} {record.replicate}{split}"
+    varied = f" with {record.variation}" if record.variation else ""
+    return f"{label}{values} · {UNITS[record.stage]} {record.replicate}{split}{varied}"
 
 
 def parameters_of(record: Record) -> dict[str, Any]:

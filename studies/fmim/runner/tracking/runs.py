@@ -12,7 +12,7 @@ from fmim.runner.tracking import contents
 from fmim.runner.tracking.address import ARTIFACTS, TrackingAddress
 from fmim.runner.tracking.client import found_by, links, open_client
 from fmim.runner.tracking.contents import milliseconds
-from fmim_core.records import DONE, INTERRUPTED, SOME_FAILED, DataEntry, Record, StudyFile, flat, study_path
+from fmim_core.records import DONE, INTERRUPTED, ON_FOLDS, SOME_FAILED, DataEntry, Record, StudyFile, flat, study_path
 
 # A stopped trial ended as it was meant to; the tag fmim.status tells it from a completed one.
 STATUS = {"completed": "FINISHED", "stopped": "FINISHED", "diverged": "FAILED", "failed": "FAILED"}
@@ -173,7 +173,7 @@ class Runs:
             tags |= contents.tags_of(record)
             made = self._client.create_run(self._experiment, start_time=began, tags=tags, run_name=name)
             run = self._runs[record.trial] = str(made.info.run_id)
-        self._log_data(run, "development" if record.stage == "search" else "development, test")
+        self._log_data(run, "development" if record.stage in ON_FOLDS else "development, test")
         return parameters
 
     def _log_data(self, run: str, context: str) -> None:

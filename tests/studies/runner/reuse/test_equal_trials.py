@@ -159,7 +159,7 @@ def test_a_plan_knows_beforehand_how_many_trials_are_equal(each: Simulation, tin
     equal = EqualTrials(PLAN, tiny_bank, EarlierTrials(tmp_path))
     found = equal.reused()
     assert (found.reused, dict(found.by_folder)) == (
-        {"search": 6, "replicate": 6, "reference": 0},
+        {"search": 6, "variation": 0, "replicate": 6, "reference": 0},
         {"this study": 12},
     )
     assert found.to_train == PLAN.trials - 12

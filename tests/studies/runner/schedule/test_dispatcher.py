@@ -262,7 +262,9 @@ def test_an_arm_without_a_winner_has_no_replicates_and_the_study_is_not_complete
 
 def test_selection_is_the_best_mean_and_the_first_among_equals() -> None:
     def found(*values: list[float]) -> list[list[Outcome]]:
-        return [[Outcome("a", 0, f, "completed", {"mAP": v}) for f, v in enumerate(folds)] for folds in values]
+        return [
+            [Outcome("a", "search", 0, f, "completed", {"mAP": v}) for f, v in enumerate(folds)] for folds in values
+        ]
 
     configurations = [{"epsilon": 0.1}, {"epsilon": 0.2}, {"epsilon": 0.3}]
     chosen = select(configurations, 2, found([0.5, 0.7], [0.8, 0.6], [0.6, 0.8]), "mAP")

@@ -149,7 +149,7 @@ def test_work_is_shared_out_unless_a_chain_of_trials_is_longer(
     study = write_study(tmp_path, plan, tiny_bank, [fold_entry(0), fold_entry(1)], execution(slots))
     progress = StudyProgress(study, {"grid": TrialLengths(search=1.0, replicate=2.0)}, slots)
     for number in range(over):
-        progress.count(Outcome("grid", 0, number % 2, "completed", {"mAP": 0.5}, wall_s=10.0, epochs=10))
+        progress.count(Outcome("grid", "search", 0, number % 2, "completed", {"mAP": 0.5}, wall_s=10.0, epochs=10))
     assert progress.seconds_left(BEGIN) == pytest.approx(seconds)
 
 
