@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,8 @@ def test_a_mean_over_fewer_replicates_than_planned_is_not_the_best() -> None:
     table = Table("t", "T", "", [Column("value", "mAP", "estimate", metric=MAP)], [{"value": one} for one in values])
     assert [row.cells[0].best for group in table.row_groups for row in group] == [False, True, False]
     assert table.all_notes == ["Bold: the best value of a column, of those over every planned replicate."]
+    fewer = replace(table, rows=[{"value": values[1]}, {"value": Estimate({0: 0.9}, 1, "seed")}])
+    assert fewer.all_notes == ["Bold: the best value of a column, whatever its n."]
 
 
 def test_latex_and_markdown_mark_the_same_cells_as_the_page() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -77,13 +77,16 @@ def cost_plot(results: Results) -> Plot:
                     axes.update_datalim([(x, 0)], updatey=False)
                 if x > 0:
                     marks[axes].append(Mark(arm.name, x, range_text([100 * arm.test.stat.mean]), point))
-        left.set(ylabel=f"test {metric.label} (%)")
         right.set(xlabel="search device-seconds", xscale="log")
         right.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
         right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         right.xaxis.set_minor_locator(NullLocator())
         right.margins(x=0.15)
-        scale_n_s(left, {arm.cost.n_s for arm in arms if arm.cost.n_s > 0})
+        left.set(ylabel=f"test {metric.label} (%)", xlabel="configurations trained, $N_s$", xscale="log")
+        counts = sorted({arm.cost.n_s for arm in arms if arm.cost.n_s > 0})
+        left.set_xticks(counts, list(map(str, counts)))
+        left.xaxis.set_minor_locator(NullLocator())
+        left.margins(x=0.15)
         scale_y(marks, scale)
         marker_legend(figure, arms, styles)
 
@@ -101,14 +104,6 @@ def cost_plot(results: Results) -> Plot:
         text += f" Device-seconds are not known, so not drawn, for {', '.join(unknown)}."
     name = f"{metric.name}_vs_search_cost".lower()
     return Plot(name, f"Test {metric.label} by search cost", caption(results, text), listed, 3.0, draw)
-
-
-def scale_n_s(axes: Axes, counts: Collection[int]) -> None:
-    """Set the horizontal axis to the numbers of configurations that searches trained."""
-    axes.set(xlabel="configurations trained, $N_s$", xscale="log")
-    axes.set_xticks(sorted(counts), [str(count) for count in sorted(counts)])
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.margins(x=0.15)
 
 
 @in_every_study(Section.COST_DETAILS)

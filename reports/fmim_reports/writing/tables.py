@@ -91,7 +91,10 @@ class Table:
         apart = ", references apart" if any(row.get("reference") for row in self.rows) else ""
         short = any(cell.short for group in self.row_groups for row in group for cell in row.cells)
         whole = ", of those over every planned replicate" if short else ""
-        best = f"Bold: the best value of a column{between}{apart}{whole}." if marked else ""
+        metrics = [column.key for column in self.columns if column.metric]
+        unequal = any(len(_planned(rows, key)) > 1 for rows in self._groups for key in metrics)
+        anyhow = ", whatever its n" if unequal else ""
+        best = f"Bold: the best value of a column{between}{apart}{whole}{anyhow}." if marked else ""
         return [note for note in (best, *self.notes) if note]
 
     @cached_property
@@ -152,6 +155,11 @@ def _mean(cell: Cell) -> str:
 
 def _competes(row: Mapping[str, Any]) -> bool:
     return not row.get("total") and not row.get("reference")
+
+
+def _planned(rows: Sequence[Mapping[str, Any]], key: str) -> set[int]:
+    """Return the numbers of replicates that were planned for the values that compete."""
+    return {row[key].of for row in rows if _competes(row) and isinstance(row.get(key), Estimate)}
 
 
 class Generated(Sequence[Mapping[str, Any]]):

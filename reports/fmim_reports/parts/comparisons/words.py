@@ -53,7 +53,8 @@ def plain_sentence(one: Comparison) -> str:
     a, b = one.names
     arm = f"{one.group}: {a}" if one.group else capital(a)
     if one.value is None:
-        return f"{arm} against {b}: no answer yet, since no seed is completed by both."
+        at_chance = f"; with diverged seeds scored at chance: {points(one.bound.difference, 1)}" if one.bound else ""
+        return f"{arm} against {b}: no answer yet, since no seed is completed by both{at_chance}."
     if math.isnan(one.value):
         return f"{arm} against {b}: no answer, since the {one.metric.label} of a seed is not a number."
     return f"{arm} scored {_by_how_much(one, one.value)}, {_shown(one)}{_cost(one)}."
