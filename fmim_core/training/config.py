@@ -25,9 +25,8 @@ class TrainConfig(Config):
         identity: what has to be found again: the `subject` (both knees one identity, as the authors do), or each
             `side` by itself.
         validate_every: epochs from one validation to the next; the last epoch is always validated.
-        keep: the model of the `last` epoch, of the `best` validation mAP, or of the best one over all pairs
-            (`best_all_pairs`, the authors' choice): each image of the validation set is searched for among all others.
-            Either best needs a validation set.
+        keep: the model of the `last` epoch, of the `best` validation mAP, or of `best_all_pairs` (the authors' choice):
+            each image of the validation set is searched for among all others. Both need such a set.
         precision: `auto` is bfloat16 autocast on a GPU and float32 on a CPU; losses, statistics and metrics are
             float32 always. `float32` is that in full, as in the paper; `tf32` allows a GPU's convolutions TF32, which
             is faster (`device.float32_defined`).

@@ -210,14 +210,14 @@ def answer(found: Sequence[Row], images: str) -> str:
     """Say in a sentence or two how many numbers agree; on other images, that no agreement is claimed."""
     if not found:
         return "No number that the paper has is there yet."
-    if all(row["agreement"] == NOT_CLAIMED for row in found):
-        beside = f"{len(found)} of its numbers stand beside ours for reference."
-        return f"No agreement with the paper is claimed: our images are others ({images}). {beside}"
+    same = [row for row in found if row["agreement"] != NOT_CLAIMED]
+    if not same:
+        return f"No agreement with the paper is claimed: our images are others ({images})."
     return (
-        "Of {values} numbers of the paper, {agree} agree with ours within ±{bound:g} points, {uncertain} are too "
-        "uncertain to tell, {known} differ, perhaps for a known reason, and {unexplained} differ unexplained; "
-        "of {not_claimed} no agreement is claimed, since the paper has them of other images."
-    ).format(**counted(found), bound=BOUND)
+        "Of {values} numbers that the paper has of the same images, {agree} agree with ours within ±{bound:g} points, "
+        "{uncertain} are too uncertain to tell, {known} differ, perhaps for a known reason, and {unexplained} differ "
+        "unexplained."
+    ).format(**counted(same), bound=BOUND)
 
 
 def order_agreement(found: Sequence[Row]) -> float | None:
