@@ -17,9 +17,9 @@ from fmim_reports.build import status_lines
 from fmim_reports.drawing.forest import ForestRow, draw_forest, forest_scale
 from fmim_reports.drawing.plotting import BLUE, VERMILLION, Plot
 from fmim_reports.page.files import Part, write_figures, write_several
-from fmim_reports.parts.comparisons.comparison import Comparison, Difference, comparisons, corrected
+from fmim_reports.parts.comparisons.comparison import CHANGING, Comparison, Difference, comparisons, corrected
 from fmim_reports.parts.comparisons.tables import P_COLUMNS
-from fmim_reports.parts.comparisons.words import margin_text
+from fmim_reports.parts.comparisons.words import margin_text, plain_sentences
 from fmim_reports.stats import mean_over_settings
 from fmim_reports.writing.captions import source_line
 from fmim_reports.writing.columns import under
@@ -46,6 +46,11 @@ class OverAll(Difference):
     first: Comparison
     at: Mapping[str, Comparison]
     sds: Mapping[str, float]
+
+    @property
+    def shown(self) -> str:
+        """Say what is shown of its mean, unless longer training still changes it at a setting."""
+        return CHANGING if any(one.moves for one in self.at.values()) else super().shown
 
     @property
     def sentence(self) -> str:
@@ -82,7 +87,7 @@ def build_robust(out: Path, names: Sequence[str]) -> Path:
         out / "report",
         [
             Part("Forest plots", figures=figures, notes=[METHOD]),
-            Part("Differences by setting", [differences_table(found)]),
+            Part("Differences by setting", [differences_table(found, first.answers)]),
             Part("Settings", [replace(make(studies), caption=text) for make, text in SETTINGS], studies=there),
         ],
         title=f"{first.title}: is the answer robust?",
@@ -92,7 +97,7 @@ def build_robust(out: Path, names: Sequence[str]) -> Path:
         warnings=[f"Not run yet: {missing}."] * bool(missing)
         + [f"{one.folder.name}: {line}" for one in studies for line in status_lines(one.results)],
         lead=f"Over {len(there)} settings of the study {first.study}, preset {first.preset}:",
-        findings=[one.sentence for one in found] or ["The study declares no comparison."],
+        findings=[one.sentence for one in found] if first.answers else plain_sentences(studies[0].results),
     )
 
 
@@ -116,8 +121,8 @@ def over_settings(studies: Sequence[ComparedStudy], as_it_is: str) -> tuple[Over
     return corrected(found)
 
 
-def differences_table(found: Sequence[OverAll]) -> Table:
-    """Show each difference at every setting, and its mean."""
+def differences_table(found: Sequence[OverAll], answers: bool) -> Table:
+    """Show each difference at every setting, and its mean; and what that shows, if the preset answers anything."""
     rows = [
         {"a": one.first.a, "b": one.first.b, "setting": setting, "shown": at.shown}
         | {"rule": at is one.first, "total": at is one, **at.cells}
@@ -130,7 +135,7 @@ def differences_table(found: Sequence[OverAll]) -> Table:
         *under("a − b, test, percentage points", "points", difference="Difference", low="95 % CI, low", high="high"),
         Column("se", "SE", "percent", "a − b, test, percentage points"),
         *P_COLUMNS,
-        Column("shown", "Shown"),
+        *[Column("shown", "Shown")] * answers,
     ]
     return Table("differences", "Differences by setting", "Test metric of the selected configurations.", columns, rows)
 

@@ -53,9 +53,14 @@ class Robust(Several[Member]):
         """Return the study as it is and at each of the values `FIELD=A,B,C` that it has not itself, all checked.
 
         Raises:
-            ValueError: a field or a value that is refused, or a folder that is not the study's.
+            ValueError: a field or a value that is refused, a study without comparisons, or a folder of another one.
         """
         self.check()
+        study, _ = self.each.declared()
+        if not study.comparison_pairs:
+            raise ValueError(
+                f"study {study.name!r} compares no arms, so there is no answer to look at: give it a baseline"
+            )
         return replace(self, members=[AS_IT_IS, *dict.fromkeys(one for text in vary for one in self._others(text))])
 
     def _others(self, text: str) -> Iterator[Member]:

@@ -12,7 +12,7 @@ import pytest
 
 from fmim_reports.robust.build import build_robust
 from tests.support.factories import make_out
-from tests.support.file_contents import set_differences
+from tests.support.file_contents import edit, set_differences
 
 PAIR = ("triplet_automargin.c00", "triplet_grid.c02")
 SPREAD = (-0.002, 0.001, 0.0, 0.002, -0.001)
@@ -75,3 +75,14 @@ def test_without_a_seed_of_the_study_as_it_is_there_is_no_mean(out: Path, tmp_pa
         "Triplet: AutoMargin against grid search: not compared in 5 of 5 settings."
         in (tmp_path / "report" / "report.md").read_text()
     )
+
+
+def test_a_preset_that_answers_nothing_has_no_verdict(out: Path, tmp_path: Path) -> None:
+    shutil.copytree(out, tmp_path, dirs_exist_ok=True)
+    for name in MEANS:
+        edit(tmp_path / name / "study.json", answers=False)
+    build_robust(tmp_path, PLANNED)
+    assert "shown" not in rows(tmp_path)[MEAN]
+    text = (tmp_path / "report" / "report.md").read_text()
+    assert "no answer about methods" in text
+    assert "better" not in text

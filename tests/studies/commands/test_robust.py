@@ -45,6 +45,12 @@ def test_bad_input_is_refused_before_anything_starts(given: str, said: str, fmim
     assert re.search(said, done.stderr)
 
 
+def test_a_study_without_comparisons_is_refused(fmim_here: Program, tmp_path: Path) -> None:
+    done = fmim_here("robust", "training_dynamics", "--vary", "cohort=0,1", cwd=tmp_path)
+    assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert "study 'training_dynamics' compares no arms" in done.stderr
+
+
 def test_a_setting_differs_in_one_field_and_the_study_as_it_is_stands_for_its_own_values(tmp_path: Path) -> None:
     whole = robust_in(
         tmp_path, learning_rate="5e-4,1e-3,0.002", cohort="0,1,2", epochs="2,3", **{"phantom.ageing": "1,9"}
@@ -64,6 +70,7 @@ def test_a_setting_differs_in_one_field_and_the_study_as_it_is_stands_for_its_ow
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_figures")
 def test_a_study_runs_at_every_setting_and_goes_on_by_the_same_command(tmp_path: Path) -> None:
     assert robust_in(tmp_path, learning_rate="0.001,0.002").run() == DONE
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs" / "robust").glob("*/records/*.json")}

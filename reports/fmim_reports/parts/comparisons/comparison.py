@@ -30,6 +30,7 @@ from fmim_reports.stats import (
 from fmim_reports.writing.formats import in_percent, points
 
 ALPHA = 0.05
+CHANGING = "changing with length"
 D = TypeVar("D", bound="Difference")
 
 
@@ -193,6 +194,11 @@ class Comparison(Difference):
     def equivalent(self) -> bool:
         """Say if an equivalence is shown that longer training does not change by more than the margin."""
         return super().equivalent and not self.moves
+
+    @property
+    def shown(self) -> str:
+        """Say what is shown of it, in a word or two, unless longer training still changes it."""
+        return CHANGING if self.moves else super().shown
 
     @property
     def group(self) -> str:
