@@ -136,6 +136,15 @@ def test_best_keeps_the_model_of_the_best_validation_map_of_the_epochs_that_are_
         assert training.kept[1]["mAP"] == values[best]
 
 
+@pytest.mark.parametrize("keep", ["best", "best_all_pairs"])
+def test_of_equally_good_epochs_the_first_is_kept(tiny_bank: Bank, keep: str) -> None:
+    fold = subject_folds(tiny_bank.development(), 2, 0)[0]
+    one = fold.validation.select(fold.validation.subjects == fold.validation.subjects[0])  # any order has an mAP of 1
+    training = run_all(Training(tiny_config(keep=keep, epochs=3), fold.train, one, 2, CPU))
+    assert [row.validation_mAP for row in training.history] == [1, 1, 1]
+    assert training.kept[0] == 1
+
+
 def test_the_best_epoch_over_all_pairs_is_that_of_every_image_searched_for_among_all_others(tiny_bank: Bank) -> None:
     """By hand: the average precision of each image's order of all others, as the authors' training loop ranks them."""
     fold = subject_folds(tiny_bank.development(), 2, 0)[0]
