@@ -215,6 +215,7 @@ class StudyFile(Document):
     code: Code | None = Field(None, description="the study's own files, where it is declared in one of those")
     baseline: str | None = Field(None, description="the arm that all others are compared with")
     comparisons: list[tuple[str, str]] = Field([], description="pairs of arms (a, b) that are compared, as a − b")
+    claims: list[tuple[str, str]] = Field([], description="further such pairs, a family of their own for Holm")
     arms: list[ArmEntry] = Field(description="in the order of the declaration")
     references: list[ReferenceEntry] = Field(description="in the order of the report")
     plan: PlannedTrials = Field(description="how many trials there are at most")

@@ -28,7 +28,8 @@ def test_verdict_says_numbers_data_and_what_is_not_shown(out: Path) -> None:
     assert "the mAP of a random ranking is 5.00 %" in said.lead
     assert said.findings[1] == (
         "AdaTriplet: AutoMargin scored 0.5 percentage points higher than grid search in mAP (95 % CI −2.7 to +3.7), so "
-        "neither a difference nor equivalence is shown, for 1/4 of the search cost (epochs)."
+        "neither a difference nor equivalence of these two configurations is shown, for 1/4 of the search cost "
+        "(epochs)."
     )
     heading, facts = said.details[1]
     assert heading == "AdaTriplet: AutoMargin against grid search"

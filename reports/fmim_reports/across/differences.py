@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fmim_reports.across.studies import ComparedStudy, StudyArm, arm_groups
-from fmim_reports.parts.comparisons.comparison import Difference, corrected
+from fmim_reports.parts.comparisons.difference import Difference, corrected
 from fmim_reports.stats import unpaired_difference
 from fmim_reports.writing.formats import in_percent
 
@@ -79,7 +79,8 @@ def not_compared(found: Sequence[StudyDifference]) -> list[str]:
 def _difference(a: StudyArm, b: StudyArm) -> StudyDifference:
     one, other = a.results, b.results
     margin = one.equivalence_margin if one.equivalence_margin == other.equivalence_margin else None
-    nothing = StudyDifference(metric=one.metric, margin=margin, first=a, later=b)
+    answers = one.study.answers and other.study.answers
+    nothing = StudyDifference(metric=one.metric, margin=margin, answers=answers, first=a, later=b)
     if why := _not_comparable(a, b):
         return replace(nothing, note=why)
     if not a.seeds_agree(b):

@@ -188,7 +188,9 @@ def budget_plot(results: Results) -> Plot:
         f"Best validation {label} for a budget: expected, when so many configurations are drawn at random, without "
         "replacement, from those an arm trained (Tang et al. 2020; band ± one standard deviation); in steps, the best "
         "so far of searches that adapt or stop trials. Dotted: the search is over. A curve that starts "
-        f"{'high' if results.metric.higher_is_better else 'low'} needs little search."
+        f"{'high' if results.metric.higher_is_better else 'low'} needs little search. Of the test set the end alone is "
+        "known: what a whole search selects is tested, and b of N configurations drawn at random hold it with "
+        "probability b/N."
     )
     text += scale.note
     return Plot("expected_best", f"Best validation {label} by budget", caption(results, text), ends, 4.2, draw)

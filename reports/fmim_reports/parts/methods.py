@@ -12,7 +12,7 @@ from typing import Any
 
 from fmim_core.records import ArmEntry, flat
 from fmim_reports.page.files import filled
-from fmim_reports.parts.comparisons.comparison import ALPHA
+from fmim_reports.parts.comparisons.difference import ALPHA
 from fmim_reports.parts.comparisons.words import margin_text
 from fmim_reports.reading.files import key_of
 from fmim_reports.reading.results import Results

@@ -2,154 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fmim_core.records import ArmEntry
 from fmim_reports.drawing.axes import Extent, Mark, range_text, scale_of, scale_x
 from fmim_reports.drawing.lines import arm_styles
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
-from fmim_reports.reading.files import key_of
-from fmim_reports.reading.results import Results, once
-from fmim_reports.reading.summary import completed
-from fmim_reports.stats import (
-    SelectionVariance,
-    mean_se,
-    paired_difference,
-    score_variance,
-    selection_variance,
-    superiority,
+from fmim_reports.parts.comparisons.comparison import comparisons
+from fmim_reports.parts.comparisons.pipelines import (
+    FEWEST_SPLITS,
+    Pipelines,
+    choosing,
+    pipelines,
+    scores_by_split,
+    whole_pipelines,
 )
+from fmim_reports.parts.comparisons.tables import P_COLUMNS
+from fmim_reports.reading.results import Results
+from fmim_reports.stats import mean_se, score_variance, superiority
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM, configuration_column, under
-from fmim_reports.writing.formats import decimal, in_percent
+from fmim_reports.writing.formats import decimal
 from fmim_reports.writing.sections import Section, declared_comparisons, in_every_study, several_search_splits
 from fmim_reports.writing.tables import Column, Table
-
-FEWEST_SPLITS = 5  # of fewer, a share of the variance is hardly an estimate: a table shows it, no sentence does
-
-
-@dataclass(frozen=True)
-class Pipelines:
-    """An arm's whole pipelines: by search split, the configuration it selected, and that one's test value.
-
-    The winner of split r has fresh seed r. `own` are the test values of the study's winner with all fresh seeds.
-    """
-
-    arm: ArmEntry
-    winners: Mapping[int, Mapping[str, Any]]
-    values: Mapping[int, float]
-    own: Mapping[int, float]
-
-    @cached_property
-    def keys(self) -> dict[int, Any]:
-        """Return the winner of each split as a key by which equal ones are found."""
-        return {split: key_of(winner) for split, winner in self.winners.items()}
-
-    @property
-    def same(self) -> list[int]:
-        """Return the splits that selected what the study's own did."""
-        return [split for split, key in self.keys.items() if key == self.keys[0]]
-
-    @property
-    def variance(self) -> SelectionVariance:
-        """Return the variance that selection and seed add, over the splits whose pipeline is complete."""
-        by_winner: dict[Any, list[float]] = {self.keys[0]: list(self.own.values())} if self.keys else {}
-        for split, value in self.values.items():
-            if split not in self.same:
-                by_winner.setdefault(self.keys[split], []).append(value)
-        return selection_variance([self.keys[split] for split in self.values], by_winner)
-
-
-@once
-def pipelines(results: Results) -> dict[str, Pipelines]:
-    """Return those of every arm by its name; an arm without its own winner has none."""
-    return {arm.name: _pipelines(results, arm) for arm in results.arms}
-
-
-def _pipelines(results: Results, arm: ArmEntry) -> Pipelines:
-    splits, by_split = range(results.study.search_splits), results.selection.by_split
-    fixed = {split: by_split.get(split, {}).get(arm.name) for split in splits}
-    winners = {split: one.configuration for split, one in fixed.items() if one and one.configuration is not None}
-    if 0 not in winners:
-        return Pipelines(arm, {}, {}, {})
-    own, metric = completed(results.of(arm.name, "replicate"), results.metric.name), results.metric.name
-    ends = [trial for trial in results.other_splits if (trial.arm, trial.stage) == (arm.name, "replicate")]
-    values = {trial.search_split: trial.metric(metric) for trial in ends if trial.status == "completed"}
-    found = Pipelines(arm, winners, {}, own)
-    values |= {split: own[split] for split in found.same if split in own and split not in values}
-    return replace(found, values=dict(sorted(values.items())))
-
-
-def choosing(results: Results) -> list[Pipelines]:
-    """Return those of the arms that have more than one configuration to select from."""
-    return [found for found in pipelines(results).values() if found.arm.n_s > 1]
-
-
-def scores_by_split(results: Results, arm: str) -> dict[Any, dict[int, float]]:
-    """Return configuration → search split → mean over folds of its validation metric, where every fold is completed."""
-    found: dict[tuple[Any, int], list[float]] = {}
-    others = [trial for trial in results.other_splits if (trial.arm, trial.stage) == (arm, "search")]
-    for trial in (*results.of(arm, "search"), *others):
-        if trial.status == "completed":
-            at = (key_of(trial.configuration), trial.search_split)
-            found.setdefault(at, []).append(trial.metric(results.metric.name))
-    whole = {at: mean_se(values).mean for at, values in found.items() if len(values) == len(results.study.folds)}
-    return {key: {split: mean for (of, split), mean in whole.items() if of == key} for key, _ in found}
-
-
-def selection_caution(results: Results) -> list[str]:
-    """Say that intervals are of the selected configurations, and what the selection adds; none without other splits."""
-    if not several_search_splits(results):
-        return []
-    splits, shares = results.study.search_splits, []
-    for found in choosing(results):
-        if found.variance.splits >= FEWEST_SPLITS and (share := found.variance.share) is not None:
-            same = f"the same winner on {len(found.same)} of {len(found.winners)} splits"
-            shares.append(f"{in_percent(share, 0)} % for {found.arm.label} ({same})")
-    known = f"What selection adds cannot be told from fewer than {FEWEST_SPLITS} finished splits ({splits} planned)."
-    if shares:
-        of = f"a test {results.metric.label} over whole pipelines"
-        known = f"Part of the variance of {of} that is the selection's: {', '.join(shares)}."
-    hold = "Intervals over seeds hold for the selected configurations only, not for the searches behind them."
-    return [f"{hold} {known}"]
 
 
 @in_every_study(Section.TABLES, several_search_splits, declared_comparisons)
 def pipelines_table(results: Results) -> Table:
     """Return each declared difference over whole pipelines, beside that of the selected configurations alone."""
     rows, notes = [], []
-    for a, b in results.comparisons:
-        one, other = (pipelines(results)[name] for name in (a, b))
-        labels = {"a": results.arm(a), "b": results.arm(b)}
-        both = {"selected configurations": (one.own, other.own), "whole pipelines": (one.values, other.values)}
-        for over, (ours, theirs) in both.items():
-            found = paired_difference(ours, theirs)
+    for selected, whole in zip(comparisons(results), whole_pipelines(results), strict=True):
+        a, b = (pipelines(results)[arm.name] for arm in (whole.a, whole.b))
+        for one, ours, theirs in ((selected, a.own, b.own), (whole, a.values, b.values)):
             wins = superiority(*((ours, theirs) if results.metric.higher_is_better else (theirs, ours)))
             rows.append(
-                {**labels, "rule": ours is one.own, "over": over, "n": found.n}
-                | {"difference": found.difference if found.n else None, "low": found.low, "high": found.high}
+                {"a": one.a, "b": one.b, "rule": one is selected, "about": one.claim.name, "n": one.paired.n}
+                | one.cells
                 | {"probability": wins.value, "p_low": wins.low, "p_high": wins.high}
             )
-            notes += [f"{labels['a'].label} − {labels['b'].label}, {over}: {found.note}."] if found.note else []
+            notes += [f"{one.heading}, {one.claim.name}: {one.note}."] if one.note else []
     difference, better = f"a − b, {results.metric.label}, percentage points", "a beats b, % of pairs"
     columns = [
         *under("", "arm", a="Arm a", b="Arm b"),
-        Column("over", "Over"),
+        Column("about", "Of"),
         Column("n", "Pairs", "count"),
         *under(difference, "points", difference="Difference", low="95 % CI, low", high="high"),
+        Column("over", "over", "text", difference),
+        *P_COLUMNS,
         *under(better, "percent", probability="P(a > b)", p_low="95 % CI, low", p_high="high"),
     ]
     text = (
         "The declared differences twice. Selected configurations: what the study selected, with fresh seeds. Whole "
         "pipelines: the search anew on each split of the development subjects, and its winner with a seed of its own; "
-        "paired by split, since arms share splits and seeds. Both on the same test subjects, whose choice neither "
-        "covers. Intervals are t intervals; that of P(a > b), in which ties count half, is Clopper and Pearson's."
+        f"paired by split, since arms share splits and seeds. From {FEWEST_SPLITS} splits on the verdict is about "
+        "these. Intervals are t intervals, not corrected; Holm corrects each kind by itself. The interval of P(a > b), "
+        "in which ties count half, is Clopper and Pearson's. No interval covers other development subjects."
     )
     return Table("whole_pipelines", "Differences over whole pipelines", caption(results, text), columns, rows, notes)
 
@@ -181,7 +90,7 @@ def variance_table(results: Results) -> Table:
         "study: splits that selected what the study did. A split acts on the test value only by which configuration "
         "wins, since the last training has the same subjects whatever the split, so the variance is that of the "
         "selection plus that of the seed. Both are unbiased, so that of the selection may be negative; its share is "
-        "then 0. From few splits both are rough."
+        "then 0. From few splits both are rough and a share says little, so no sentence gives one."
     )
     return Table("selection_variance", "What the selection adds", caption(results, text), columns, rows, notes)
 

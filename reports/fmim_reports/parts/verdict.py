@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from fmim_reports.parts.arms import leads_caution
+from fmim_reports.parts.comparisons.cautions import comparison_cautions
 from fmim_reports.parts.comparisons.comparison import comparisons
+from fmim_reports.parts.comparisons.pipelines import headlines
 from fmim_reports.parts.comparisons.words import (
     Facts,
-    comparison_cautions,
     comparison_details,
     estimate_text,
     plain_sentences,
 )
-from fmim_reports.parts.pipelines import selection_caution
 from fmim_reports.parts.training.learning import empty_batches_caution, length_cautions
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import arm_summaries, chance_name, test_fact
@@ -45,7 +45,7 @@ def verdict_of_comparisons(results: Results) -> Verdict:
         f"{arm.label} ({configuration_text(arm.configuration)}): test {results.metric.label} {estimate_text(arm.test)}."
         for arm in arm_summaries(results)
     ]
-    own = (*comparison_cautions(comparisons(results), results.selects), *length_cautions(results))
+    own = (*comparison_cautions(results), *length_cautions(results))
     return verdict_of(results, findings, *own)
 
 
@@ -56,8 +56,10 @@ def verdict_of(results: Results, findings: Iterable[str], *own: str) -> Verdict:
     """
     if not results.study.answers:
         return Verdict(lead(results), plain_sentences(results), tuple(cautions(results)))
-    details = tuple((one.heading, comparison_details(one)) for one in comparisons(results))
-    return Verdict(lead(results), tuple(findings), (*own, *cautions(results)), details)
+    led, selected = headlines(results), comparisons(results)
+    details = [(f"{one.heading}, {one.claim.name}", comparison_details(one)) for one in led if led is not selected]
+    details += [(one.heading, comparison_details(one)) for one in selected]
+    return Verdict(lead(results), tuple(findings), (*own, *cautions(results)), tuple(details))
 
 
 def lead(results: Results) -> str:
@@ -76,7 +78,6 @@ def cautions(results: Results) -> list[str]:
         *sentences_on_references(results),
         *_on_the_run(results),
         *leads_caution(results),
-        *selection_caution(results),
         *_on_matches(results),
         *empty_batches_caution(results),
         *_below_chance(results),

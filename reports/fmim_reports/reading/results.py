@@ -65,6 +65,11 @@ class PlannedTrial:
         return self.record.status if self.record else "missing"
 
     @property
+    def tested(self) -> bool:
+        """True if it completed and measured the test set."""
+        return self.stage not in ON_FOLDS and self.status == "completed"
+
+    @property
     def reason(self) -> str:
         """Why it did not complete: its error, or else its warnings; blank if it did."""
         record = self.record
@@ -118,8 +123,8 @@ class Results:
 
     Each arm of `study` has the configurations that are known so far: listed beforehand, or proposed by its search.
     `trials` are those of the study's own search and its replicates, on which all results rest. `other_splits` are those
-    of the same searches on other splits into folds, each with the replicate that ends it. `computed` has what functions
-    marked `once` made of them.
+    of the same searches on other splits into folds, each with the replicate that ends it, whose queries `ends` has by
+    split. `computed` has what functions marked `once` made of them.
     """
 
     out: Path
@@ -129,6 +134,7 @@ class Results:
     other_splits: tuple[PlannedTrial, ...]
     superseded: tuple[PlannedTrial, ...]
     queries: Queries
+    ends: Queries
     problems: tuple[Problem, ...]
     computed: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -175,8 +181,8 @@ class Results:
 
     @property
     def comparisons(self) -> list[tuple[str, str]]:
-        """The pairs of arms (a, b) that the study declared, before it ran, to be compared, as a − b."""
-        return self.study.comparisons
+        """The pairs of arms (a, b) that the study declared, before it ran, to be compared, as a − b; claims last."""
+        return [*self.study.comparisons, *self.study.claims]
 
     @property
     def equivalence_margin(self) -> float:
@@ -264,7 +270,8 @@ def read_results(out: Path) -> Results:
         if why.startswith("superseded"):
             superseded.append(PlannedTrial.of(key, record.configuration, (file, record)))
         problems.append(Problem(f"records/{file}", why))
-    measured = (t.record for t in own if t.record and t.stage not in ON_FOLDS and t.status == "completed")
-    queries = queries_of(out, measured, problems)
+    queries, ends = (
+        queries_of(out, [t.record for t in some if t.record and t.tested], problems) for some in (own, others)
+    )
     problems.sort(key=lambda problem: problem.where)
-    return Results(out, study, selection, own, others, tuple(superseded), queries, tuple(problems))
+    return Results(out, study, selection, own, others, tuple(superseded), queries, ends, tuple(problems))

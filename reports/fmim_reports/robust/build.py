@@ -17,7 +17,8 @@ from fmim_reports.build import status_lines
 from fmim_reports.drawing.forest import ForestRow, draw_forest, forest_scale
 from fmim_reports.drawing.plotting import BLUE, VERMILLION, Plot
 from fmim_reports.page.files import Part, write_figures, write_several
-from fmim_reports.parts.comparisons.comparison import CHANGING, Comparison, Difference, comparisons, corrected
+from fmim_reports.parts.comparisons.comparison import CHANGING, Comparison, comparisons
+from fmim_reports.parts.comparisons.difference import Difference, corrected
 from fmim_reports.parts.comparisons.tables import P_COLUMNS
 from fmim_reports.parts.comparisons.words import margin_text, plain_sentences
 from fmim_reports.stats import mean_over_settings
@@ -113,7 +114,15 @@ def over_settings(studies: Sequence[ComparedStudy], as_it_is: str) -> tuple[Over
         for name, one in at.items():
             if one.value is not None:
                 others.setdefault(name.partition("=")[0], []).append(one.value)
-        over = OverAll(metric=first.metric, margin=first.margin, tested=first.tested, first=first, at=at, sds={})
+        over = OverAll(
+            metric=first.metric,
+            margin=first.margin,
+            tested=first.tested,
+            answers=first.answers,
+            first=first,
+            at=at,
+            sds={},
+        )
         if center := others.pop(as_it_is, []):
             mean = mean_over_settings(center[0], at[as_it_is].seeds, others)
             over = replace(over, value=mean.mean, seeds=mean.uncertainty, sds=mean.sds)

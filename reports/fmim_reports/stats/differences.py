@@ -49,6 +49,13 @@ class Uncertainty:
             return None
         return above_zero(special.stdtr(self.df, (abs(difference) - margin) / self.se))
 
+    def limited(self, mean: float, df: float, level: float = 0.95) -> Uncertainty:
+        """Return that of a mean with no more than `df` degrees of freedom, and its interval; nothing without one."""
+        if self.se is None or self.low is None or self.df is None:
+            return self
+        reach = self.se * float(special.stdtrit(fewer := min(self.df, df), (1 + level) / 2))
+        return Uncertainty(self.se, fewer, mean - reach, mean + reach)
+
 
 UNKNOWN = Uncertainty()
 

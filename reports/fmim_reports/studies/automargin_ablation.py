@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 
 from fmim_reports.drawing.forest import ForestRow, draw_forest, forest_scale
 from fmim_reports.drawing.plotting import NothingToDraw, Plot
-from fmim_reports.parts.comparisons.comparison import ALPHA, Comparison, comparisons, different_tasks_note, family_note
+from fmim_reports.parts.comparisons.comparison import Comparison, comparisons, different_tasks_note
+from fmim_reports.parts.comparisons.difference import ALPHA, family_note
 from fmim_reports.parts.comparisons.words import estimate_text
 from fmim_reports.parts.tidy import every_value_table
 from fmim_reports.parts.verdict import Verdict, verdict_of

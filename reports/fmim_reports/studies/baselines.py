@@ -18,8 +18,8 @@ from fmim_core.records import ArmEntry, ReferenceEntry
 from fmim_reports.drawing.axes import scale_y
 from fmim_reports.drawing.lines import ArmStyle, draw_line, shared_legend
 from fmim_reports.drawing.plotting import INK, NothingToDraw, Plot
-from fmim_reports.parts.comparisons.comparison import comparisons
-from fmim_reports.parts.comparisons.words import comparison_cautions, estimate_text, plain_sentences
+from fmim_reports.parts.comparisons.cautions import comparison_cautions
+from fmim_reports.parts.comparisons.words import estimate_text, plain_sentences
 from fmim_reports.parts.tidy import every_value_table
 from fmim_reports.parts.verdict import Verdict, epochs_caution, verdict_of
 from fmim_reports.parts.years import (
@@ -221,7 +221,7 @@ def baselines_verdict(results: Results) -> Verdict:
     )
     notes = (paper_sentence(published.paper_data(results)), *published.footnotes(["SoftTriplet"]))
     findings = (*plain_sentences(results), first, *_fall(results, [*means]), *notes)
-    return verdict_of(results, findings, *comparison_cautions(comparisons(results), results.selects), *own)
+    return verdict_of(results, findings, *comparison_cautions(results), *own)
 
 
 def _fall(results: Results, arms: Sequence[str]) -> list[str]:

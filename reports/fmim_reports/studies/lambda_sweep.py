@@ -16,8 +16,8 @@ from fmim_core.records import ArmEntry
 from fmim_reports.drawing.axes import Extent, Mark, Scale, range_text, scale_of, scale_y
 from fmim_reports.drawing.lines import draw_line, mean_points, shared_legend
 from fmim_reports.drawing.plotting import BLUE, VERMILLION, NothingToDraw, Plot
-from fmim_reports.parts.comparisons.comparison import comparisons
-from fmim_reports.parts.comparisons.words import comparison_cautions, estimate_text, plain_sentences
+from fmim_reports.parts.comparisons.cautions import comparison_cautions
+from fmim_reports.parts.comparisons.words import estimate_text, plain_sentences
 from fmim_reports.parts.tidy import tidy_row, tidy_table
 from fmim_reports.parts.training.learning import length_cautions
 from fmim_reports.parts.verdict import Verdict, verdict_of
@@ -188,7 +188,7 @@ def lambda_verdict(results: Results) -> Verdict:
     return verdict_of(
         results,
         findings,
-        *comparison_cautions(comparisons(results), results.selects),
+        *comparison_cautions(results),
         *length_cautions(results),
     )
 

@@ -2,7 +2,8 @@
 
 The arms are the rows of the paper's Tables 1(b) and 1(c); the grid and AutoMargin arms give Suppl. Table 3. As the
 paper runs it AutoMargin chooses between K = 2 and 4 (N_s = 2 and 4); with K = 2 given it searches nothing (N_s = 1),
-which is an arm of its own.
+which is an arm of its own. The paper's other claims are compared as well: AutoMargin against Q2 and WAT, and AdaTriplet
+against Triplet.
 """
 
 from __future__ import annotations
@@ -33,6 +34,13 @@ STUDY = Study(
         ("triplet_automargin_k2", "triplet_grid"),
         ("adatriplet_automargin", "adatriplet_grid"),
         ("adatriplet_automargin_k2", "adatriplet_grid"),
+    ),
+    claims=(
+        ("triplet_automargin", "triplet_q2"),
+        ("triplet_automargin", "triplet_wat"),
+        ("adatriplet_automargin", "adatriplet_q2"),
+        ("adatriplet_grid", "triplet_grid"),
+        ("adatriplet_automargin", "triplet_automargin"),
     ),
     arms=(
         _arm("triplet_q1", "Q1", TRIPLET, *Q1),

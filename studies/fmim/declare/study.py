@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field, ValidationError, model_validator
@@ -59,6 +60,8 @@ class Study(Config):
         equivalence_margin: instead of the preset's, if given.
         baseline: the arm that every other one is compared with. comparisons: or else the pairs of arms (a, b) that are
             compared, as a − b. Neither: no comparisons.
+        claims: further pairs that are compared, which the question is not about. They are a family of their own for
+            Holm's correction, so that they take no power from the question, and no arm is varied for them.
         surfaces: losses whose surfaces the report draws; they are computed at the start, into surfaces.json.
         code: of a study that is declared in a file of its own, what it was when it was read.
     """
@@ -73,6 +76,7 @@ class Study(Config):
     search: bool = True
     baseline: Name | None = None
     comparisons: tuple[tuple[Name, Name], ...] = ()
+    claims: tuple[tuple[Name, Name], ...] = ()
     surfaces: tuple[Surface, ...] = ()
     code: Code | None = None
 
@@ -100,20 +104,26 @@ class Study(Config):
         names = [arm.name for arm in self.arms]
         if self.baseline is not None and self.comparisons:
             raise ValueError(f"study {self.name!r}: give a baseline or comparisons, not both")
-        compared = [name for pair in self.comparisons for name in pair] + [self.baseline or names[0]]
+        pairs = self.comparison_pairs
+        compared = [*chain(*pairs), self.baseline or names[0]]
         unknown = [name for name in dict.fromkeys(compared) if name not in names]
         if unknown:
             raise ValueError(f"study {self.name!r} compares {', '.join(unknown)}, but its arms are {', '.join(names)}")
-        for number, (a, b) in enumerate(self.comparisons):
+        for number, (a, b) in enumerate(pairs):
             if a == b:
                 raise ValueError(f"study {self.name!r} compares {a} with itself: name two arms")
-            if {a, b} in map(set, self.comparisons[:number]):
+            if {a, b} in map(set, pairs[:number]):
                 raise ValueError(f"study {self.name!r} compares {a} and {b} more than once: name each pair once")
         return self
 
     @property
     def comparison_pairs(self) -> tuple[tuple[str, str], ...]:
-        """The pairs of arms (a, b) that are compared, as a − b."""
+        """The pairs of arms (a, b) that are compared, as a − b: those of the question, and the claims."""
+        return self.question_pairs + self.claims
+
+    @property
+    def question_pairs(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of arms that the question is about."""
         if self.baseline is None:
             return self.comparisons
         return tuple((arm.name, self.baseline) for arm in self.arms if arm.name != self.baseline)

@@ -123,8 +123,9 @@ class Plan:
         return found
 
     def variations_of(self, arm: Arm) -> tuple[Variation, ...]:
-        """Return the variations of an arm's winner: of the compared arms of a study with a search."""
-        return self.preset.variations if self.study.search and self._compared(arm) else ()
+        """Return the variations of an arm's winner: of arms that the question compares, if there is a search."""
+        compared = arm.name in chain(*self.study.question_pairs)
+        return self.preset.variations if self.study.search and compared else ()
 
     def variation_trials_of(self, arm: Arm) -> int:
         """Count the trials of the variation stage of an arm: variations × folds."""
@@ -135,9 +136,6 @@ class Plan:
         """Trials of the variation stage."""
         return sum(map(self.variation_trials_of, self.arms))
 
-    def _compared(self, arm: Arm) -> bool:
-        return arm.name in chain(*self.study.comparison_pairs)
-
     @property
     def replicate_trials(self) -> int:
         """Trials of the replicate stage: fresh seeds of every arm, and at most one of each other split's winner."""
@@ -147,8 +145,8 @@ class Plan:
         """Count the fresh seeds of an arm's winner; those of arms that no comparison names may be others."""
         if self.replicates is not None:
             return self.replicates
-        others = self.preset.other_replicates
-        return self.preset.replicates if others is None or self._compared(arm) else others
+        others, compared = self.preset.other_replicates, chain(*self.study.comparison_pairs)
+        return self.preset.replicates if others is None or arm.name in compared else others
 
     @property
     def compared_replicates(self) -> int:

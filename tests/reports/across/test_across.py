@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -106,6 +107,16 @@ def test_holm_corrects_over_the_differences_that_are_shown(studies: Studies) -> 
         multipletests(given, method="holm")[1]
     )
     assert [one.answer for one in found] == ["B better"] * 2 + ["inconclusive"] * 2 + ["not compared"] * 2
+
+
+def test_nothing_is_shown_where_a_preset_says_nothing_about_methods(studies: Studies, tmp_path: Path) -> None:
+    smoke = tmp_path / "smoke"
+    shutil.copytree(studies["code"], smoke)
+    edit(smoke / "study.json", answers=False)
+    before, after = (differences(read_studies([studies["first"], out])) for out in (studies["code"], smoke))
+    assert "no answer about methods" not in {one.answer for one in before}
+    assert {one.answer for one in after} == {"no answer about methods"}
+    assert [one.p for one in before] == [one.p for one in after]
 
 
 def test_other_seeds_on_the_same_data_are_not_paired(studies: Studies) -> None:

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 
 import pytest
+from scipy.stats import ttest_rel
 
+from fmim_reports.parts.comparisons.cautions import comparison_cautions
+from fmim_reports.parts.comparisons.comparison import comparisons
+from fmim_reports.parts.comparisons.pipelines import headlines, pipelines, whole_pipelines
+from fmim_reports.parts.comparisons.words import plain_sentences
 from fmim_reports.parts.pipelines import (
-    pipelines,
     pipelines_plot,
     pipelines_table,
     score_variance_table,
-    selection_caution,
     variance_table,
     winner_of_each_split_table,
     winners_table,
 )
-from fmim_reports.parts.verdict import cautions
+from fmim_reports.parts.verdict import verdict_of_comparisons
 from fmim_reports.reading.results import read_results
 from fmim_reports.stats import paired_difference, selection_variance, superiority
 from fmim_reports.studies import contents_of
 from tests.support.factories import best, configurations, make_out
-from tests.support.file_contents import edit, metrics_of, record_content, selection_content, write
+from tests.support.file_contents import edit, metrics_of, record_content, selection_content, spoil, write
+from tests.support.query_files import write_query_files
 from tests.support.reports import assert_drawn, rows
 
 ARMS = ("triplet_automargin", "triplet_grid")
@@ -35,17 +40,22 @@ ENDS = {1: 0.60, 2: 0.71}
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     """Two arms on three splits; the grid selects its first configuration on the others, AutoMargin always its own."""
-    out = make_out(tmp_path / "out", arms=ARMS)
-    edit(out / "study.json", search_splits=3)
+    return split_out(tmp_path / "out", ENDS)
+
+
+def split_out(out: Path, ends: Mapping[int, float]) -> Path:
+    """The same with other splits that end in these test values of the grid."""
+    make_out(out, arms=ARMS)
+    edit(out / "study.json", search_splits=1 + len(ends))
     selected = json.loads((out / "selection.json").read_text())
     others = {arm: selection_content(_winner(arm), configurations(arm).index(_winner(arm)), 0.8) for arm in ARMS}
-    write(out / "selection.json", selected | {"other_splits": {"1": others, "2": others}})
-    for split in (1, 2):
+    write(out / "selection.json", selected | {"other_splits": {str(split): others for split in ends}})
+    for split in ends:
         for arm in ARMS:
             for number, fold in product(range(len(configurations(arm))), range(3)):
                 value = 0.5 + 0.1 * number + 0.05 * split + 0.02 * (number == split)
                 _write(out, arm, number, f"fold{fold}", split, value)
-        _write(out, "triplet_grid", 0, f"seed{split}", split, ENDS[split])
+        _write(out, "triplet_grid", 0, f"seed{split}", split, ends[split])
     return out
 
 
@@ -82,9 +92,53 @@ def test_differences_are_those_of_the_pipelines_beside_those_of_the_winners(out:
     assert float(fixed["difference"]) == paired_difference(auto.own, grid.own).difference
 
 
-def test_variances_winners_and_the_caution_are_those_of_the_pipelines(
-    out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_headline_is_about_whole_pipelines_from_five_splits_on(tmp_path: Path) -> None:
+    ends = {1: 0.60, 2: 0.61, 3: 0.60, 4: 0.62}
+    four = read_results(split_out(tmp_path / "four", dict(list(ends.items())[:3])))
+    assert headlines(four) is comparisons(four)
+    assert "of these two configurations" in plain_sentences(four)[0]
+    out = split_out(tmp_path / "five", ends)
+    results = read_results(out)
+    (one,), grid, auto = (
+        headlines(results),
+        pipelines(results)["triplet_grid"],
+        pipelines(results)["triplet_automargin"],
+    )
+    by_hand = ttest_rel(*([values[split] for split in range(5)] for values in (auto.values, grid.values)))
+    assert one.p == pytest.approx(by_hand.pvalue)
+    assert (one.uncertainty.low, one.uncertainty.high) == pytest.approx(tuple(by_hand.confidence_interval()))
+    (said,) = plain_sentences(results)
+    assert "it is shown to be the better" in said
+    assert "of these two whole pipelines (search, selection and training)" in said
+    assert comparison_cautions(results)[0].startswith("Differences hold for whole pipelines")
+    verdict = verdict_of_comparisons(results)
+    assert [heading.rpartition(", ")[2] for heading, _ in verdict.details[:1]] == ["whole pipelines"]
+    assert len(verdict.details) == 2
+    assert "(n = 5 search splits)" in dict(verdict.details[0][1])["Mean difference"]
+    assert not any("variance" in caution for caution in verdict.cautions)
+    spoil(out / "records" / "triplet_grid.c00.split3.seed3.json", "diverged")
+    assert headlines(read_results(out))[0].claim.name == "selected configurations"
+
+
+def test_pipelines_are_paired_by_query_too(tmp_path: Path) -> None:
+    out = split_out(tmp_path / "out", {1: 0.60, 2: 0.61, 3: 0.60, 4: 0.62})
+    write_query_files(out)
+    results = read_results(out)
+    assert results.problems == ()
+    (one,) = headlines(results)
+    assert one.over == "search splits and subjects"
+    assert one.crossed is not None
+    assert (one.crossed.seeds, one.crossed.subjects) == (5, 40)
+    assert one.crossed.mean == pytest.approx(one.paired.difference)  # each split's queries are those of its own trial
+
+
+def test_holm_corrects_over_all_pipelines(out: Path) -> None:
+    edit(out / "study.json", comparisons=[ARMS, ARMS[::-1]])
+    first, second = whole_pipelines(read_results(out))
+    assert first.p_holm == second.p_holm == pytest.approx(min(1.0, 2 * (first.p or math.nan)))
+
+
+def test_variances_and_winners_are_those_of_the_pipelines(out: Path) -> None:
     results = read_results(out)
     grid = pipelines(results)["triplet_grid"]
     by_hand = selection_variance(["own", "first", "first"], {"own": list(grid.own.values()), "first": [0.60, 0.71]})
@@ -103,11 +157,6 @@ def test_variances_winners_and_the_caution_are_those_of_the_pipelines(
     assert ("Triplet + grid search", "2") in won
     each = [(row["arm"], row["search_split"]) for row in rows(winner_of_each_split_table(results))]
     assert each == [(arm, split) for arm in dict.fromkeys(arm for arm, _ in each) for split in ("0", "1", "2")]
-    (said,) = selection_caution(results)
-    assert said in cautions(results)
-    assert said.endswith("cannot be told from fewer than 5 finished splits (3 planned).")
-    monkeypatch.setattr("fmim_reports.parts.pipelines.FEWEST_SPLITS", 3)
-    assert "0 % for Triplet + AutoMargin (the same winner on 3 of 3 splits)" in selection_caution(results)[0]
     assert_drawn(pipelines_plot(results))
 
 
@@ -115,13 +164,11 @@ def test_without_other_splits_nothing_is_said_of_them(tmp_path: Path) -> None:
     results = read_results(make_out(tmp_path / "out", arms=ARMS))
     names = {part.name for parts in contents_of(results).parts(results).values() for part in parts}
     assert not names & {"pipelines_table", "variance_table", "score_variance_table", "winners_table", "pipelines_plot"}
-    assert selection_caution(results) == []
 
 
 def test_before_any_search_is_over_the_report_says_that_nothing_is_known(out: Path) -> None:
     write(out / "selection.json", {"schema": json.loads((out / "study.json").read_text())["schema"], "arms": {}})
     results = read_results(out)
-    assert "What selection adds cannot be told" in selection_caution(results)[0]
     assert {row["splits"] for row in rows(variance_table(results))} == {"0"}
     assert {row["n"] for row in rows(pipelines_table(results))} == {"0"}
     assert {row["splits"] for row in rows(score_variance_table(results))} == {"3"}

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from fmim_core.metric_names import Metric
+from fmim_reports.parts.comparisons.cautions import comparison_cautions
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.words import comparison_details, plain_sentence, plain_sentences
 from fmim_reports.reading.results import read_results
@@ -43,18 +44,24 @@ def facts(out: Path) -> dict[str, str]:
     [
         (
             [-0.05, -0.06, -0.05, -0.06, -0.05],
-            "5.4 percentage points lower than grid search in mAP (95 % CI −6.1 to −4.7), which is shown to be worse",
+            "5.4 percentage points lower than grid search in mAP (95 % CI −6.1 to −4.7), "
+            "so of these two configurations it is shown to be the worse",
         ),
         (
             [0.05, 0.06, 0.05, 0.06, 0.05],
-            "5.4 percentage points higher than grid search in mAP (95 % CI +4.7 to +6.1), which is shown to be better",
+            "5.4 percentage points higher than grid search in mAP (95 % CI +4.7 to +6.1), "
+            "so of these two configurations it is shown to be the better",
         ),
         (
             [0.001, -0.001, 0.0, 0.001, -0.001],
-            "the same as grid search in mAP (95 % CI −0.1 to +0.1), which is equivalent within ±1 percentage point",
+            "the same as grid search in mAP (95 % CI −0.1 to +0.1), "
+            "so these two configurations are shown to be equivalent within ±1 percentage point",
         ),
         ([0.003, 0.004, 0.003, 0.004, 0.003], "±1 percentage point, though a difference is shown"),
-        ([0.1, -0.1, 0.0, 0.1, -0.1], "(95 % CI −12.4 to +12.4), so neither a difference nor equivalence is shown"),
+        (
+            [0.1, -0.1, 0.0, 0.1, -0.1],
+            "(95 % CI −12.4 to +12.4), so neither a difference nor equivalence of these two ",
+        ),
         (
             [0.1] * 5,
             "10.0 percentage points higher than grid search in mAP, equally with every seed, so nothing can",
@@ -83,8 +90,21 @@ def test_a_difference_that_holms_correction_takes_away_is_not_claimed(tmp_path: 
     assert second.endswith(", for 1/4 of the search cost (epochs).")
     assert "by Holm over 2): the interval excludes 0" in facts(out)["Test of the difference"]
     edit(out / "study.json", comparisons=[ARMS])  # alone, it has nothing to be corrected for
-    assert "which is shown to be better" in said(out)
+    assert "it is shown to be the better" in said(out)
     assert "by Holm" not in facts(out)["Test of the difference"]
+
+
+def test_claims_are_corrected_by_themselves(tmp_path: Path) -> None:
+    out = make_out(tmp_path / "out", arms=[*ARMS, "triplet_q2"])
+    set_differences(out, PAIR, [0.012, 0.001, 0.010, 0.016, 0.004])
+    edit(out / "study.json", comparisons=[ARMS], claims=[[ARMS[0], "triplet_q2"]])
+    first, second = comparisons(read_results(out))
+    assert (first.family, second.family) == (1, 1)
+    assert (first.p_holm, second.p_holm) == (first.p, second.p)
+    caution = next(line for line in comparison_cautions(read_results(out)) if "Holm" in line)
+    assert (
+        "over the 1 differences, by themselves over the 1 that the question is not about, and by themselves" in caution
+    )
 
 
 def test_the_interval_is_the_one_over_seeds_and_subjects_where_queries_are_known(out: Path) -> None:
@@ -176,7 +196,7 @@ def test_lower_is_better_where_the_metric_says_so(out: Path) -> None:
     (one,) = comparisons(read_results(out))
     error = plain_sentence(replace(one, metric=Metric("error", "error rate", higher_is_better=False)))
     assert "lower than grid search in error rate (lower is better, 95 % CI −6.1 to −4.7)" in error
-    assert "which is shown to be better" in error
+    assert "it is shown to be the better" in error
 
 
 def test_arms_of_different_groups_have_their_whole_names(out: Path) -> None:

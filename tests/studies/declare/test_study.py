@@ -37,6 +37,9 @@ def test_a_baseline_is_compared_with_every_other_arm_and_comparisons_are_taken_a
     assert study().comparison_pairs == ()
     assert study(baseline="b").comparison_pairs == (("a", "b"), ("c", "b"))
     assert study(comparisons=(("c", "a"), ("b", "a"))).comparison_pairs == (("c", "a"), ("b", "a"))
+    claiming = study(comparisons=(("c", "a"),), claims=(("b", "a"),))
+    assert claiming.comparison_pairs == (("c", "a"), ("b", "a"))
+    assert claiming.question_pairs == (("c", "a"),)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +50,8 @@ def test_a_baseline_is_compared_with_every_other_arm_and_comparisons_are_taken_a
         ({"comparisons": (("a", "a"),)}, "compares a with itself"),
         ({"comparisons": (("a", "b"), ("a", "b"))}, "compares a and b more than once"),
         ({"comparisons": (("a", "b"), ("b", "a"))}, "compares b and a more than once"),
+        ({"comparisons": (("a", "b"),), "claims": (("b", "a"),)}, "compares b and a more than once"),
+        ({"claims": (("a", "d"),)}, "study 's' compares d, but its arms are a, b, c"),
         ({"baseline": "a", "comparisons": (("a", "b"),)}, "a baseline or comparisons, not both"),
     ],
 )
@@ -88,7 +93,7 @@ def test_the_catalogue_says_what_it_compares_and_its_labels_are_the_papers() -> 
     studies = {name: catalogue.find(name) for name in catalogue.names()}
     assert {name: len(one.comparison_pairs) for name, one in studies.items()} == {
         "automargin_ablation": 9,
-        "automargin_vs_grid": 4,
+        "automargin_vs_grid": 9,
         "automargin_vs_search": 8,
         "backbones": 4,
         "baselines": 6,
@@ -110,11 +115,11 @@ def test_compared_arms_may_have_more_seeds_than_the_others() -> None:
     study = catalogue.find("automargin_vs_grid")
     plan = Plan(study, study.preset("quick"), seed=0)
     compared = {name for pair in study.comparison_pairs for name in pair}
-    assert len(compared) == 6
+    assert len(compared) == 9
     assert {arm.name: plan.replicates_of(arm) for arm in plan.arms} == {
         arm.name: 10 if arm.name in compared else 2 for arm in study.arms
     }
-    assert (plan.replicate_trials, plan.compared_replicates) == (6 * 10 + 5 * 2, 10)
+    assert (plan.replicate_trials, plan.compared_replicates) == (9 * 10 + 2 * 2, 10)
     given = Plan(study, study.preset("quick"), seed=0, replicates=3)
     assert {given.replicates_of(arm) for arm in plan.arms} == {given.compared_replicates} == {3}
 

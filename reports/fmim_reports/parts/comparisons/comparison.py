@@ -6,165 +6,44 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
 
-from fmim_core.metric_names import Metric
 from fmim_core.records import VariationEntry
+from fmim_reports.parts.comparisons.difference import Difference, corrected
 from fmim_reports.parts.comparisons.tested import TestedArm
 from fmim_reports.parts.comparisons.varied import change_with_length
 from fmim_reports.reading.results import Results, once
 from fmim_reports.reading.summary import ArmSummary, arm_summaries
 from fmim_reports.stats import (
-    UNKNOWN,
     Bounded,
-    Crossed,
     PairedDifference,
     Power,
-    Uncertainty,
     Variances,
     cost_ratio,
-    holm,
     power_of,
-    smallest_margins,
 )
 from fmim_reports.writing.formats import in_percent, points
 
-ALPHA = 0.05
 CHANGING = "changing with length"
-D = TypeVar("D", bound="Difference")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Difference:
-    """The mean of one arm's test metric minus another's.
+@dataclass(frozen=True)
+class Claim:
+    """What a comparison is about, in a sentence and in a table, and what its pairs of values share."""
 
-    Args:
-        margin: of equivalence; None where there is none that both declare.
-        value: None where no difference can be given.
-        seeds: its uncertainty over seeds alone.
-        crossed: over seeds and subjects, too, paired by query; None without the queries of each of these seeds.
-        tested: false for arms that are scored on different tasks: the difference is not one of training.
-        p_holm, p_equivalence_holm: corrected over all differences, and by themselves over all equivalences, of which
-            there are `family` and `equivalence_family`.
-        smallest_margin: within which equivalence is shown, likewise corrected.
-    """
-
-    metric: Metric
-    margin: float | None
-    value: float | None = None
-    seeds: Uncertainty = UNKNOWN
-    crossed: Crossed | None = None
-    tested: bool = True
-    p_holm: float | None = None
-    p_equivalence_holm: float | None = None
-    family: int = 0
-    equivalence_family: int = 0
-    smallest_margin: float | None = None
-
-    @property
-    def uncertainty(self) -> Uncertainty:
-        """Return that over seeds and subjects where it is known, else over seeds."""
-        return self.seeds if self.crossed is None else self.crossed.over_both
-
-    @property
-    def over(self) -> str:
-        """Name what the interval and the tests are over."""
-        return "seeds" if self.crossed is None else "seeds and subjects"
-
-    @property
-    def better(self) -> bool:
-        """Say if the first arm is better, in the direction of the metric."""
-        return self.value is not None and (self.value > 0) == self.metric.higher_is_better
-
-    @property
-    def p(self) -> float | None:
-        """Return the p value of no difference; None where it is not tested."""
-        return self.uncertainty.p(self.value) if self.tested and self.value is not None else None
-
-    @property
-    def p_equivalence(self) -> float | None:
-        """Return the p value of a difference that is not within the margin; None where it is not tested."""
-        if not self.tested or self.value is None or self.margin is None:
-            return None
-        return self.uncertainty.equivalence_p(self.value, self.margin)
-
-    @property
-    def differs(self) -> bool:
-        """Say if a difference is shown, by the corrected p value."""
-        return self.p_holm is not None and self.p_holm < ALPHA
-
-    @property
-    def equivalent(self) -> bool:
-        """Say if the arms are shown to be equivalent, by the corrected p value."""
-        return self.p_equivalence_holm is not None and self.p_equivalence_holm < ALPHA
-
-    @property
-    def shown(self) -> str:
-        """Say what is shown of it, in a word or two, by the corrected p values."""
-        if self.value is None:
-            return "not compared"
-        if self.p is None:
-            return "not tested"
-        if self.equivalent:
-            return "equivalent"
-        return ("better" if self.better else "worse") if self.differs else "inconclusive"
-
-    @property
-    def cells(self) -> dict[str, Any]:
-        """Return what every table of differences has of it, by the key of its column."""
-        found = self.uncertainty
-        return {
-            "difference": self.value,
-            "se": found.se,
-            "low": found.low,
-            "high": found.high,
-            "over": self.over,
-            "p": self.p,
-            "p_holm": self.p_holm,
-            "p_equivalence": self.p_equivalence,
-            "p_equivalence_holm": self.p_equivalence_holm,
-            "smallest_margin": self.smallest_margin,
-        }
+    about: str
+    name: str
+    pair: str
 
 
-def corrected(found: Sequence[D]) -> tuple[D, ...]:
-    """Return the differences with Holm's correction, over all of them and, as a family of its own, all equivalences.
-
-    They are two families, since they answer two questions: at most one difference in 20 reports is claimed where there
-    is none at all, and likewise of equivalences. What is not tested is in neither.
-    """
-    by_holm = holm({i: one.p for i, one in enumerate(found) if one.tested}, ALPHA)
-    equivalences = holm({i: one.p_equivalence for i, one in enumerate(found) if one.tested}, ALPHA)
-    equivalent = {i: one for i, one in enumerate(found) if one.p_equivalence is not None}
-    margins = smallest_margins({i: (one.value or 0.0, one.uncertainty) for i, one in equivalent.items()}, ALPHA)
-
-    def defined(p: float) -> float | None:
-        return None if math.isnan(p) else p
-
-    return tuple(
-        replace(
-            one,
-            p_holm=defined(by_holm.adjusted.get(i, math.nan)),
-            p_equivalence_holm=defined(equivalences.adjusted.get(i, math.nan)),
-            family=by_holm.family,
-            equivalence_family=equivalences.family,
-            smallest_margin=margins.get(i),
-        )
-        for i, one in enumerate(found)
-    )
-
-
-def family_note(found: Sequence[Difference]) -> str:
-    """Return how many of the tested differences have no p value; empty if all have one."""
-    return holm([one.p for one in found if one.tested]).note
+CONFIGURATIONS = Claim("these two configurations", "selected configurations", "seed")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Difference):
-    """Arm a minus arm b in the study's primary metric, paired by seed.
+    """Arm a minus arm b in the study's primary metric, paired by seed or search split, as the claim says.
 
     Args:
-        paired: over seeds.
+        paired: over these, of which there are as many as `planned` or fewer.
         chance: the metric of a random ranking for a.
         seconds: search device-seconds of b over those of a; None without a search.
         bound: the difference with every diverged seed scored at chance, over seeds; None where none diverged.
@@ -175,10 +54,17 @@ class Comparison(Difference):
     a: ArmSummary
     b: ArmSummary
     paired: PairedDifference
+    planned: int
     chance: float
     seconds: Bounded | None
     bound: PairedDifference | None = None
     longer: tuple[VariationEntry, float] | None = None
+    claim: Claim = CONFIGURATIONS
+
+    @property
+    def over(self) -> str:
+        """Name what the interval and the tests are over."""
+        return f"{self.claim.pair}s{'' if self.crossed is None else ' and subjects'}"
 
     @property
     def moves(self) -> bool:
@@ -242,7 +128,12 @@ class Comparison(Difference):
 @once
 def comparisons(results: Results) -> tuple[Comparison, ...]:
     """Return every comparison of the study, in the order in which it declared them, corrected for their number."""
-    arms, found = {arm.name: TestedArm(results, arm) for arm in arm_summaries(results)}, []
+    return compared(results, [TestedArm(results, arm) for arm in arm_summaries(results)], CONFIGURATIONS)
+
+
+def compared(results: Results, tested: Sequence[TestedArm], claim: Claim) -> tuple[Comparison, ...]:
+    """Return the declared comparisons of these arms, corrected for their number."""
+    arms, found = {one.arm.name: one for one in tested}, []
     for name, other in results.comparisons:
         a, b = arms[name], arms[other]
         paired, crossed = a.minus(b)
@@ -253,16 +144,28 @@ def comparisons(results: Results) -> tuple[Comparison, ...]:
             seeds=paired.uncertainty,
             crossed=crossed,
             tested=a.same_task(b),
+            answers=results.study.answers,
             a=a.arm,
             b=b.arm,
             paired=paired,
+            planned=min(a.planned, b.planned),
             chance=a.chance,
             seconds=device_ratio(results, other, name) if results.searched else None,
             bound=a.bound(b),
             longer=change_with_length(results, name, other),
+            claim=claim,
         )
         found.append(one)
-    return corrected(found)
+    return corrected_by_family(results, found)
+
+
+def corrected_by_family(results: Results, found: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """Return them with Holm's correction over those that the question is about, and over the claims by themselves."""
+
+    def is_claim(one: Comparison) -> bool:
+        return (one.a.name, one.b.name) in results.study.claims
+
+    return (*corrected([one for one in found if not is_claim(one)]), *corrected(list(filter(is_claim, found))))
 
 
 def device_ratio(results: Results, a: str, b: str) -> Bounded:

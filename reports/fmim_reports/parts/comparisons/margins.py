@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from fmim_reports.drawing.lines import shared_legend
 from fmim_reports.drawing.plotting import INK, QUIET, NothingToDraw, Plot, line_style
-from fmim_reports.parts.comparisons.comparison import ALPHA, comparisons, corrected
+from fmim_reports.parts.comparisons.comparison import comparisons, corrected_by_family
+from fmim_reports.parts.comparisons.difference import ALPHA
 from fmim_reports.reading.results import Results
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.formats import in_percent
@@ -26,7 +27,8 @@ def equivalence_margins_plot(results: Results) -> Plot:
     found = [one for one in comparisons(results) if one.smallest_margin is not None]
     if not found:
         raise NothingToDraw("no difference of two compared arms has an interval yet")
-    by_margin = [corrected([replace(one, margin=float(margin)) for one in found]) for margin in MARGINS]
+    at_each = [[replace(one, margin=float(margin)) for one in found] for margin in MARGINS]
+    by_margin = [corrected_by_family(results, each) for each in at_each]
     p = np.array([[one.p_equivalence_holm for one in each] for each in by_margin], dtype=float)
     label, declared = results.metric.label, 100 * results.equivalence_margin
 

@@ -9,8 +9,8 @@ from fmim_reports.parts.comparisons.comparison import (
     comparisons,
     device_ratio,
     different_tasks_note,
-    family_note,
 )
+from fmim_reports.parts.comparisons.difference import family_note
 from fmim_reports.parts.comparisons.words import margin_text
 from fmim_reports.reading.cost import search_cost
 from fmim_reports.reading.results import Results

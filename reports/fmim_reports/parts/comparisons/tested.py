@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import pandas as pd
 
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, chance_name, completed
@@ -16,6 +19,21 @@ class TestedArm:
 
     results: Results
     arm: ArmSummary
+
+    @property
+    def values(self) -> Mapping[int, float]:
+        """Return its test metric by replicate."""
+        return self.arm.test.values
+
+    @property
+    def planned(self) -> int:
+        """Return how many of them are planned."""
+        return self.arm.test.of
+
+    @property
+    def queries(self) -> pd.DataFrame:
+        """Return each scored query's value with each of these: replicates × queries."""
+        return self.results.queries.values(self.arm.name, self.results.metric)
 
     @property
     def chance(self) -> float:
@@ -33,7 +51,7 @@ class TestedArm:
         if not self.diverged and not other.diverged:
             return None
         chance = next((one.chance for one in (self, other) if not math.isnan(one.chance)), math.nan)
-        ours, theirs = ({**dict.fromkeys(one.diverged, chance), **one.arm.test.values} for one in (self, other))
+        ours, theirs = ({**dict.fromkeys(one.diverged, chance), **one.values} for one in (self, other))
         return paired_difference(ours, theirs)
 
     def same_task(self, other: TestedArm) -> bool:
@@ -46,9 +64,8 @@ class TestedArm:
         return any(map(math.isnan, chances)) or math.isclose(*chances, abs_tol=1e-6)
 
     def minus(self, other: TestedArm) -> tuple[PairedDifference, Crossed | None]:
-        """Return the difference paired by seed, and also by query if the queries of each pair of seeds are known."""
-        paired = paired_difference(self.arm.test.values, other.arm.test.values)
-        a, b = (one.results.queries.values(one.arm.name, one.results.metric) for one in (self, other))
-        crossed = crossed_difference(a, b, other.results.queries.subjects)
+        """Return the difference paired by replicate, and also by query if the queries of each pair are known."""
+        paired = paired_difference(self.values, other.values)
+        crossed = crossed_difference(self.queries, other.queries, other.results.queries.subjects)
         whole = crossed.seeds == paired.n and crossed.over_both.low is not None
         return paired, crossed if whole else None

@@ -1,12 +1,12 @@
-"""The answer of each comparison in a short sentence, all its numbers in words, and what comparisons do not show."""
+"""The answer of each comparison in a short sentence, and all its numbers in words."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 
-from fmim_reports.parts.comparisons.comparison import Comparison, comparisons, different_tasks_note
+from fmim_reports.parts.comparisons.comparison import CONFIGURATIONS, Comparison
+from fmim_reports.parts.comparisons.pipelines import headlines
 from fmim_reports.reading.results import Results
 from fmim_reports.reading.summary import ArmSummary, Estimate
 from fmim_reports.stats import ENOUGH_POWER, Bounded, Needed, Power
@@ -40,12 +40,12 @@ def plain_sentences(results: Results) -> tuple[str, ...]:
 
     Where the preset's numbers say nothing about methods, the only sentence says so.
 
-    It says the difference with its interval, what the tests corrected by Holm show, and how much of the other arm's
-    search cost the arm needed, in epochs, which are exact.
+    It says the difference with its interval, what the tests corrected by Holm show and of what, two configurations or
+    two whole pipelines, and how much of the other arm's search cost the arm needed, in epochs, which are exact.
     """
     if not results.study.answers:
         return (f"The preset {results.study.preset} only checks that everything runs: no answer about methods.",)
-    return tuple(map(plain_sentence, comparisons(results)))
+    return tuple(map(plain_sentence, headlines(results)))
 
 
 def plain_sentence(one: Comparison) -> str:
@@ -54,7 +54,7 @@ def plain_sentence(one: Comparison) -> str:
     arm = f"{one.group}: {a}" if one.group else capital(a)
     if one.value is None:
         at_chance = f"; with diverged seeds scored at chance: {points(one.bound.difference, 1)}" if one.bound else ""
-        return f"{arm} against {b}: no answer yet, since no seed is completed by both{at_chance}."
+        return f"{arm} against {b}: no answer yet, since no {one.claim.pair} is completed by both{at_chance}."
     if math.isnan(one.value):
         return f"{arm} against {b}: no answer, since the {one.metric.label} of a seed is not a number."
     return f"{arm} scored {_by_how_much(one, one.value)}, {_shown(one)}{_cost(one)}."
@@ -66,10 +66,9 @@ def _by_how_much(one: Comparison, difference: float) -> str:
     digits = _digits(difference, low or 0.0, high or 0.0)
     size = in_percent(abs(difference), digits)
     than = f"{size} percentage points {'lower' if difference < 0 else 'higher'} than" if float(size) else "the same as"
-    planned = min(one.a.test.of, one.b.test.of)
     said = [] if one.metric.higher_is_better else ["lower is better"]
     said += [] if low is None else [f"95 % CI {points(low, digits)} to {points(high, digits)}"]
-    said += [] if one.paired.n == planned else [f"{one.paired.n} of {planned} seeds"]
+    said += [] if one.paired.n == one.planned else [f"{one.paired.n} of {one.planned} {one.claim.pair}s"]
     said += [f"{points(one.bound.difference, 1)} with diverged seeds scored at chance"] if one.bound else []
     said += [f"{name} has collapsed" for name, arm in zip(one.names, (one.a, one.b), strict=True) if arm.collapsed]
     return f"{than} {one.names[1]} in {one.metric.label}" + (f" ({', '.join(said)})" if said else "")
@@ -85,7 +84,7 @@ def _shown(one: Comparison) -> str:
     if not one.tested:
         return "on a task of another difficulty, so this says nothing about the training"
     if one.p is None:
-        return f"{'with one seed' if one.paired.n == 1 else 'equally with every seed'}, so nothing can be tested"
+        return f"{'with one' if one.paired.n == 1 else 'equally with every'} {one.claim.pair}, so nothing can be tested"
     if one.moves and one.longer is not None:
         variation, change = one.longer
         return (
@@ -94,12 +93,12 @@ def _shown(one: Comparison) -> str:
         )
     if one.equivalent:
         also = ", though a difference is shown" if one.differs else ""
-        return f"which is equivalent within ±{margin_text(one.margin)}{also}"
+        return f"so {one.claim.about} are shown to be equivalent within ±{margin_text(one.margin)}{also}"
     if one.differs:
-        return f"which is shown to be {'better' if one.better else 'worse'}"
+        return f"so of {one.claim.about} it is shown to be the {'better' if one.better else 'worse'}"
     excludes_0 = one.uncertainty.low is not None and not one.uncertainty.low <= 0 <= (one.uncertainty.high or 0.0)
     corrected_for = f", corrected for {one.family} comparisons," if excludes_0 else ""
-    return f"so neither a difference{corrected_for} nor equivalence is shown"
+    return f"so neither a difference{corrected_for} nor equivalence of {one.claim.about} is shown"
 
 
 def _cost(one: Comparison) -> str:
@@ -125,15 +124,15 @@ def _share(ratio: Fraction) -> str:
 
 def comparison_details(one: Comparison) -> Facts:
     """Return all that a comparison's plain sentence rests on: names of facts, each in a sentence with its numbers."""
-    a, b = one.names
+    (a, b), seeds = one.names, one.claim is CONFIGURATIONS
     facts = {
-        f"Test {one.metric.label}": f"{a} {estimate_text(one.a.test)}, {b} {estimate_text(one.b.test)}.",
+        f"Test {one.metric.label}": f"{a} {estimate_text(one.a.test)}, {b} {estimate_text(one.b.test)}." * seeds,
         "Mean difference": _difference(one),
         "Test of the difference": _difference_shown(one),
         "Equivalence": _equivalence_shown(one),
         "Standard error": _errors(one),
-        "Pairing by seed": _pairing(one),
-        "Power": power_sentence(one.power, one.over) if one.tested else "",
+        f"Pairing by {one.claim.pair}": _pairing(one),
+        "Power": power_sentence(one.power, one.over) if one.tested and seeds else "",
         "Search cost": _costs(one),
     }
     return tuple((name, capital(text)) for name, text in facts.items() if text)
@@ -149,7 +148,7 @@ def _difference(one: Comparison) -> str:
     subjects = "" if one.crossed is None else f" × {one.crossed.subjects} subjects"
     note = f"; {one.note}" if one.note else ""
     interval = f"95 % CI {points(found.low)} to {points(found.high)} over {one.over}"
-    return f"{difference}, {interval} (n = {one.paired.n} seeds{subjects}{note})."
+    return f"{difference}, {interval} (n = {one.paired.n} {one.claim.pair}s{subjects}{note})."
 
 
 def _difference_shown(one: Comparison) -> str:
@@ -162,8 +161,9 @@ def _difference_shown(one: Comparison) -> str:
     numbers = _p_values(one.p, one.p_holm, one.family)
     if one.differs:
         which = "better" if one.better else "worse"
-        scope = "other seeds, on this test set" if one.crossed is None else "other seeds and other subjects like these"
-        return f"shown ({numbers}): {one.names[0]} is {which} for {scope}, with these configurations."
+        subjects = ", on this test set" if one.crossed is None else " and other subjects like these"
+        scope = f"for other {one.claim.pair}s{subjects}"
+        return f"shown ({numbers}): of {one.claim.about}, {one.names[0]} is the {which} {scope}."
     if not found.low <= 0 <= found.high:
         return f"not shown ({numbers}): the interval excludes 0, but not once it is corrected for all comparisons."
     most = in_percent(max(-found.low, found.high), 2)
@@ -191,9 +191,9 @@ def _errors(one: Comparison) -> str:
         return ""
     seeds = in_percent(one.paired.se or 0.0)
     if one.crossed is None:
-        return f"{seeds} percentage points over seeds; not known over subjects."
+        return f"{seeds} percentage points over {one.claim.pair}s; not known over subjects."
     subjects, both = (in_percent(over.se or 0.0) for over in (one.crossed.over_subjects, one.crossed.over_both))
-    return f"{seeds} percentage points over seeds, {subjects} over subjects, {both} over both."
+    return f"{seeds} percentage points over {one.claim.pair}s, {subjects} over subjects, {both} over both."
 
 
 def _pairing(one: Comparison) -> str:
@@ -275,23 +275,3 @@ def _seconds(found: Bounded) -> str:
 def _n_s(arm: ArmSummary) -> str:
     done = "" if arm.cost.n_s == arm.planned_n_s else f" of {arm.planned_n_s} planned"
     return f"N_s = {arm.cost.n_s}{done}"
-
-
-def comparison_cautions(found: Sequence[Comparison], selects: bool) -> list[str]:
-    """Say for which configurations and with which correction differences hold, and which comparisons test nothing."""
-    if not found:
-        return []
-    sentences = [
-        "Differences hold for the selected configurations: another search may select others, and no interval here "
-        "covers that."
-        if selects
-        else "Differences hold for these configurations."
-    ]
-    if any(one.p for one in found):
-        sentences.append("Where no difference is shown, that alone is no evidence of equivalence.")
-    if len(found) > 1:
-        sentences.append(
-            f"The verdict goes by p values that are corrected (Holm) over the {len(found)} differences, and by "
-            "themselves over the equivalences; the intervals are each by itself, not corrected."
-        )
-    return [*sentences, *filter(None, [different_tasks_note(found)])]

@@ -87,7 +87,8 @@ def new_study(plan: Plan, bank: Bank) -> StudyFile:
         results_version=RESULTS_VERSION,
         code=study.code,
         baseline=study.baseline,
-        comparisons=list(study.comparison_pairs),
+        comparisons=list(study.question_pairs),
+        claims=list(study.claims),
         arms=[arm.entry(plan.replicates_of(arm), plan.variations_of(arm)) for arm in plan.arms],
         references=[planned.entry for planned in plan.references],
         plan=PlannedTrials(
