@@ -17,10 +17,11 @@ from scipy import special
 
 from fmim_reports.stats.differences import UNKNOWN, Uncertainty
 from fmim_reports.stats.mean_squares import MeanSquares, Variances
-from fmim_reports.stats.replicates import ROUNDING, check_share, join
+from fmim_reports.stats.replicates import ROUNDING, join
 
 FEW_SEEDS = 4  # by simulation: with 2 and 3 seeds intervals over both cover as little as 88 and 92 %
 FEW_SUBJECTS = 10
+ALPHA = 0.05
 SPLITS = 100
 
 
@@ -39,7 +40,6 @@ class Crossed:
     over_subjects: Uncertainty
     over_both: Uncertainty
     variances: Variances | None
-    level: float
     seeds: int
     subjects: int
     differing: int
@@ -47,7 +47,7 @@ class Crossed:
     note: str = ""
 
 
-def crossed_mean(values: pd.DataFrame, subjects: Mapping[Hashable, Hashable], level: float = 0.95) -> Crossed:
+def crossed_mean(values: pd.DataFrame, subjects: Mapping[Hashable, Hashable]) -> Crossed:
     """Return the mean over seeds and queries of one arm's `values` (seeds × queries), shares such as AP.
 
     `subjects` maps a query, a column of `values`, to its subject; a Series does. The mean over queries is a ratio of
@@ -65,23 +65,21 @@ def crossed_mean(values: pd.DataFrame, subjects: Mapping[Hashable, Hashable], le
     mean so too. `note` counts both.
 
     Raises:
-        ValueError: a query without a subject, a value below 0 or above 1, or a `level` outside (0, 1).
+        ValueError: a query without a subject, or a value below 0 or above 1.
     """
     y = values.to_numpy(dtype=float)
     if bool(((y < 0) | (y > 1)).any()):
         raise ValueError(f"values must be shares between 0 and 1, such as AP, got {np.nanmin(y):g} to {np.nanmax(y):g}")
-    return _crossed(values, subjects, level, _by_logit)
+    return _crossed(values, subjects, _by_logit)
 
 
-def crossed_difference(
-    a: pd.DataFrame, b: pd.DataFrame, subjects: Mapping[Hashable, Hashable], level: float = 0.95
-) -> Crossed:
+def crossed_difference(a: pd.DataFrame, b: pd.DataFrame, subjects: Mapping[Hashable, Hashable]) -> Crossed:
     """Return the mean of a − b, both (seeds × queries), paired by both: as `crossed_mean`, with plain t intervals.
 
     Seeds and queries that only one of the two has are not used; `note` names them.
 
     Raises:
-        ValueError: a query without a subject, or a `level` outside (0, 1).
+        ValueError: a query without a subject.
     """
     seeds, queries = a.index.intersection(b.index), a.columns.intersection(b.columns)
     alone = [str(seed) for seed in a.index.symmetric_difference(b.index)]
@@ -91,7 +89,7 @@ def crossed_difference(
         f"left out: {unpaired} queries that only one of the two has" if unpaired else "",
     )
     differences = a.reindex(index=seeds, columns=queries) - b.reindex(index=seeds, columns=queries)
-    return _crossed(differences, subjects, level, _plain, *notes)
+    return _crossed(differences, subjects, _plain, *notes)
 
 
 @dataclass(frozen=True)
@@ -109,34 +107,29 @@ class Noise:
     shown: float
 
 
-def against_itself(values: pd.DataFrame, subjects: Mapping[Hashable, Hashable], alpha: float = 0.05) -> Noise:
+def against_itself(values: pd.DataFrame, subjects: Mapping[Hashable, Hashable]) -> Noise:
     """Return what `SPLITS` random splits of the seeds of one arm's `values` (seeds × queries) into two sets show.
 
     Sets are paired in their random order and compared as two arms are; a calibrated test shows a difference in 5 % of
     the splits, over many arms. In one arm's splits the same seeds come again and again, so its share varies around it.
     """
-    rng, pairs = np.random.default_rng(len(values)), len(values) // 2
-    differences, shown = [], 0
+    rng, pairs, found = np.random.default_rng(len(values)), len(values) // 2, []
     for _ in range(SPLITS):
         order = rng.permutation(len(values))
         one, other = (values.iloc[part].reset_index(drop=True) for part in (order[:pairs], order[pairs : 2 * pairs]))
-        found = crossed_difference(one, other, subjects)
-        p = found.over_both.p(found.mean)
-        differences.append(abs(found.mean))
-        shown += p is not None and p < alpha
-    median, largest = np.quantile(differences, (0.5, 0.95))
+        found.append(crossed_difference(one, other, subjects))
+    median, largest = np.quantile([abs(each.mean) for each in found], (0.5, 0.95))
+    shown = sum((each.over_both.p(each.mean) or 1.0) < ALPHA for each in found)
     return Noise(pairs, float(median), float(largest), shown / SPLITS)
 
 
 def _crossed(
     values: pd.DataFrame,
     subjects: Mapping[Hashable, Hashable],
-    level: float,
     ends: Callable[[float, float], tuple[float, float]],
     *notes: str,
 ) -> Crossed:
     """Compute all of it; `ends(mean, reach)` makes an interval of the reach of a plain one."""
-    check_share("level", level)
     whole = values.to_numpy(dtype=float)
     scored = ~np.isnan(whole).all(axis=0)
     y, queries = whole[:, scored], list(values.columns[scored])
@@ -155,7 +148,7 @@ def _crossed(
         se, df = map(float, error(squares))
         if se <= ROUNDING * float(np.abs(y).max()):
             return Uncertainty(0.0, df)
-        return Uncertainty(se, df, *ends(mean, float(special.stdtrit(df, (1 + level) / 2)) * se))
+        return Uncertainty(se, df, *ends(mean, float(special.stdtrit(df, 1 - ALPHA / 2)) * se))
 
     both = over(min(n, size), MeanSquares.over_both)
     of_squares = squares.note if squares and both.low is not None else ""
@@ -165,7 +158,6 @@ def _crossed(
         over_subjects=over(size, MeanSquares.over_subjects),
         over_both=both,
         variances=squares.variances() if squares and min(n, size) > 1 else None,
-        level=level,
         seeds=n,
         subjects=size,
         differing=differing,

@@ -74,10 +74,10 @@ def test_intervals_of_a_mean_keep_within_0_and_1_and_those_of_a_difference_are_t
     mean = near.to_numpy().mean()
     assert 0 < low < mean < high < 1
     assert special.logit(low) + special.logit(high) == pytest.approx(2 * special.logit(mean))
-    found = crossed_difference(values, near, of_query, level=0.9)
+    found = crossed_difference(values, near, of_query)
     assert found.over_both.df is not None
     assert found.over_both.se is not None
-    reach = stats.t.ppf(0.95, found.over_both.df) * found.over_both.se
+    reach = stats.t.ppf(0.975, found.over_both.df) * found.over_both.se
     assert ends(found.over_both) == pytest.approx((found.mean - reach, found.mean + reach), abs=1e-12)
 
 
@@ -136,13 +136,12 @@ def test_subjects_that_do_not_differ_and_a_variance_of_0_are_named() -> None:
 
 
 def test_wrong_input_is_refused() -> None:
-    for values, subjects, level, says in (
-        (WHOLE, {"p": 1, "q": 1}, 0.95, "1 queries have no subject, such as 'r'"),
-        (WHOLE * 100, SUBJECT, 0.95, "between 0 and 1, such as AP, got 25 to 100"),
-        (WHOLE, SUBJECT, 95, "level 95 must lie between 0 and 1"),
+    for values, subjects, says in (
+        (WHOLE, {"p": 1, "q": 1}, "1 queries have no subject, such as 'r'"),
+        (WHOLE * 100, SUBJECT, "between 0 and 1, such as AP, got 25 to 100"),
     ):
         with pytest.raises(ValueError, match=says):
-            crossed_mean(values, subjects, level)
+            crossed_mean(values, subjects)
 
 
 def simulated(

@@ -143,8 +143,7 @@ def power_table(results: Results) -> Table:
         f"two equal arms are found equivalent within ±{margin}; tests of one comparison at 5 %, not corrected. Seeds "
         f"needed for {in_percent(ENOUGH_POWER, 0)} %, with the 80 % range that few seeds leave; “none” where no number "
         "is enough, since these subjects alone leave too much. Then the true difference, and the margin, of which that "
-        "is the power with the seeds there are; in percentage points, as is the SE that these subjects leave with any "
-        "number of seeds. All this comes from a spread that few seeds have shown: a guide, no bound."
+        "is the power with the seeds there are, and the SE that these subjects leave with any number of seeds."
     )
     rows = [_power_row(one) for one in comparisons(results)]
     return Table("power", "Power of the comparisons", caption(results, text), columns, rows)
@@ -165,8 +164,7 @@ def _power_row(one: Comparison) -> dict[str, Any]:
     }
 
 
-FEWEST_SEEDS = 6
-"""Halves of fewer are too small for the test."""
+FEWEST_SEEDS = 6  # halves of fewer are too small for the test
 
 
 @in_every_study(Section.MORE, declared_comparisons)
