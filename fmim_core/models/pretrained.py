@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import torch
 from pydantic import Field, PositiveInt
@@ -93,8 +93,7 @@ class PretrainedBackbone(Backbone):
     def begin(self, network: nn.Module, first: Iterable[str]) -> None:
         """Draw the layers of these names, a network's first, anew where the configuration says so."""
         for name in first if self.first_layer == "random" else ():
-            layer: Any = network.get_submodule(name)
-            layer.reset_parameters()
+            network.get_submodule(name).reset_parameters()  # type: ignore[operator]
 
     def _file(self) -> Path:
         """Return the file that its weights come from, given or published: there, and whole as far as one can tell."""

@@ -180,8 +180,7 @@ def hedges_correction(m: int) -> float:
 def welch(a: MeanSE, b: MeanSE) -> Uncertainty:
     """Return the SE of the difference of two independent means, with Welch's (1947) 95 % t interval.
 
-    se² = se_a² + se_b², with Satterthwaite's degrees of freedom. A mean without an SE counts as exact; where neither
-    varies, there is no interval.
+    Degrees of freedom are Satterthwaite's. A mean without an SE counts as exact; where neither has one, there is none.
     """
     parts = [(one.se**2, one.n - 1) for one in (a, b) if one.se]
     variance = math.fsum(part for part, _ in parts)

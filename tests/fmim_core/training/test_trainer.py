@@ -114,7 +114,11 @@ def test_stop_and_resume_is_the_uninterrupted_run(tiny_bank: Bank, tmp_path: Pat
     for _ in range(2):
         first.run_epoch()
     write_checkpoint(tmp_path / "c.pt", first.state())
-    second.load_state(read_checkpoint(tmp_path / "c.pt", CPU))
+    state = read_checkpoint(tmp_path / "c.pt", CPU)
+    assert state is not None
+    if config.keep == "best":
+        del state["kept"]["decides"]  # as in checkpoints from before there were two ways to be best
+    second.load_state(state)
     assert [row.epoch for row in run_all(second).history] == [1, 2, 3, 4]
     assert same_rows(second.history, whole.history)
     for name, value in whole.finish().state_dict().items():
