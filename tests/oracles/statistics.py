@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from statistics import mean
 from typing import Any
@@ -49,30 +49,3 @@ def crossed_variances(y: Sequence[Sequence[float]], subjects: Sequence[Any]) -> 
     alone = sum(v * v for v in rest) / ((n - 1) * (len(people) - 1)) / (n * len(people))
     both = max(over_seeds, alone) + max(over_subjects, alone) - alone
     return theta, over_seeds, over_subjects, both
-
-
-def unbiased_over_pairs(winners: Sequence[Any], values: Mapping[Any, Sequence[float]], seed: float) -> float:
-    """The selection's variance as half the mean squared difference of the winners of all pairs of searches.
-
-    A squared difference of two means is too large by the variance of each, seed / m.
-    """
-    means = {winner: sum(values[winner]) / len(values[winner]) for winner in winners}
-    halves = []
-    for first in range(len(winners)):
-        for second in range(first):
-            a, b = winners[first], winners[second]
-            noise = 0.0 if a == b else seed / len(values[a]) + seed / len(values[b])
-            halves.append(((means[a] - means[b]) ** 2 - noise) / 2)
-    return sum(halves) / len(halves)
-
-
-def score_mean_squares(y: Sequence[Sequence[float]]) -> tuple[float, float, float]:
-    """The mean squares of rows, columns and the rest of a table, cell by cell."""
-    rows, columns = range(len(y)), range(len(y[0]))
-    whole = sum(y[r][c] for r in rows for c in columns) / (len(rows) * len(columns))
-    by_row = [sum(y[r][c] for c in columns) / len(columns) for r in rows]
-    by_column = [sum(y[r][c] for r in rows) / len(rows) for c in columns]
-    of_rows = sum((by_row[r] - whole) ** 2 for r in rows for _ in columns) / (len(rows) - 1)
-    of_columns = sum((by_column[c] - whole) ** 2 for _ in rows for c in columns) / (len(columns) - 1)
-    rest = sum((y[r][c] - by_row[r] - by_column[c] + whole) ** 2 for r in rows for c in columns)
-    return of_rows, of_columns, rest / ((len(rows) - 1) * (len(columns) - 1))

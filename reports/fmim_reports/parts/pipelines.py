@@ -16,12 +16,11 @@ from fmim_reports.parts.comparisons.pipelines import (
     Pipelines,
     choosing,
     pipelines,
-    scores_by_split,
     whole_pipelines,
 )
 from fmim_reports.parts.comparisons.tables import P_COLUMNS
 from fmim_reports.reading.results import Results
-from fmim_reports.stats import mean_se, score_variance, superiority
+from fmim_reports.stats import mean_se, superiority
 from fmim_reports.writing.captions import caption
 from fmim_reports.writing.columns import ARM, configuration_column, under
 from fmim_reports.writing.formats import decimal
@@ -61,62 +60,6 @@ def pipelines_table(results: Results) -> Table:
         "in which ties count half, is Clopper and Pearson's. No interval covers other development subjects."
     )
     return Table("whole_pipelines", "Differences over whole pipelines", caption(results, text), columns, rows, notes)
-
-
-@in_every_study(Section.TABLES, several_search_splits)
-def variance_table(results: Results) -> Table:
-    """Return the part of the variance of a test value over whole pipelines that is the selection's, and the seed's."""
-    rows, notes = [], []
-    for found in choosing(results):
-        variance = found.variance
-        parts = {"selection": variance.selection, "seed": variance.seed}
-        rows.append(
-            {**vars(variance), "arm": found.arm, "same": len(found.same), "sd": mean_se(found.values).sd}
-            | {name: None if one is None else 1e4 * one for name, one in parts.items()}
-        )
-        notes += [f"{found.arm.label}: {variance.note}."] if variance.note else []
-    variances, unit = "Variance, squared points", "squared percentage points"
-    columns = [
-        ARM,
-        *under("", "count", splits="Splits", winners="Winners", same="As the study"),
-        Column("sd", "SD, points", "percent"),
-        Column("selection", "Selection", "number", variances, unit=unit),
-        Column("seed", "Seed", "number", variances, unit=unit),
-        Column("df", "df of seed", "count", variances),
-        Column("share", "Selection’s share, %", "percent"),
-    ]
-    text = (
-        f"What the test {results.metric.label} of a whole pipeline varies by. Winners: distinct configurations; as the "
-        "study: splits that selected what the study did. A split acts on the test value only by which configuration "
-        "wins, since the last training has the same subjects whatever the split, so the variance is that of the "
-        "selection plus that of the seed. Both are unbiased, so that of the selection may be negative; its share is "
-        "then 0. From few splits both are rough and a share says little, so no sentence gives one."
-    )
-    return Table("selection_variance", "What the selection adds", caption(results, text), columns, rows, notes)
-
-
-@in_every_study(Section.MORE, several_search_splits)
-def score_variance_table(results: Results) -> Table:
-    """Return what a validation score, by which configurations are selected, varies by."""
-    rows, notes = [], []
-    for arm in [one.arm for one in choosing(results)]:
-        found = score_variance(scores_by_split(results, arm.name))
-        shares = dict(zip(("configuration", "split", "rest"), found.shares or (), strict=False))
-        rows.append({"arm": arm, "n": found.configurations, "splits": found.splits, **shares})
-        notes += [f"{arm.label}: {found.note}."] if found.note else []
-    group = "Share of the variance, %"
-    columns = [
-        ARM,
-        *under("", "count", n="Configurations", splits="Splits"),
-        *under(group, "percent", configuration="Configuration", split="Split", rest="Rest"),
-    ]
-    text = (
-        f"What the validation {results.metric.label}, mean over folds, varies by, of the configurations that every "
-        "split scored. Configuration: what they differ by. Split: what one adds to all alike, which changes no "
-        "selection. Rest, which does: training noise, and that some configurations suit some subjects. A negative "
-        "estimate counts 0."
-    )
-    return Table("score_variance", "What scores vary by", caption(results, text), columns, rows, notes)
 
 
 @in_every_study(Section.MORE, several_search_splits)

@@ -25,7 +25,6 @@ from fmim_reports.stats.power import ENOUGH_POWER, Needed, Power, power_of, smal
 from fmim_reports.stats.replicates import Bounded, MeanSE, mean_se
 from fmim_reports.stats.search import ExpectedBest, area_under, best_so_far, cost_ratio, expected_best
 from fmim_reports.stats.settings import OverSettings, mean_over_settings
-from fmim_reports.stats.variances import SelectionVariance, score_variance, selection_variance
 
 __all__ = [
     "ENOUGH_POWER",
@@ -40,7 +39,6 @@ __all__ = [
     "OverSettings",
     "PairedDifference",
     "Power",
-    "SelectionVariance",
     "Uncertainty",
     "Variances",
     "against_itself",
@@ -56,8 +54,6 @@ __all__ = [
     "mean_se",
     "paired_difference",
     "power_of",
-    "score_variance",
-    "selection_variance",
     "smallest_difference",
     "smallest_margins",
     "superiority",

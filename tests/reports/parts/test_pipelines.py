@@ -18,14 +18,12 @@ from fmim_reports.parts.comparisons.words import plain_sentences
 from fmim_reports.parts.pipelines import (
     pipelines_plot,
     pipelines_table,
-    score_variance_table,
-    variance_table,
     winner_of_each_split_table,
     winners_table,
 )
 from fmim_reports.parts.verdict import verdict_of_comparisons
 from fmim_reports.reading.results import read_results
-from fmim_reports.stats import paired_difference, selection_variance, superiority
+from fmim_reports.stats import paired_difference, superiority
 from fmim_reports.studies import contents_of
 from tests.support.factories import best, configurations, make_out
 from tests.support.file_contents import edit, metrics_of, record_content, selection_content, spoil, write
@@ -138,20 +136,8 @@ def test_holm_corrects_over_all_pipelines(out: Path) -> None:
     assert first.p_holm == second.p_holm == pytest.approx(min(1.0, 2 * (first.p or math.nan)))
 
 
-def test_variances_and_winners_are_those_of_the_pipelines(out: Path) -> None:
+def test_winners_are_those_of_each_split(out: Path) -> None:
     results = read_results(out)
-    grid = pipelines(results)["triplet_grid"]
-    by_hand = selection_variance(["own", "first", "first"], {"own": list(grid.own.values()), "first": [0.60, 0.71]})
-    found = {row["arm_label"]: row for row in rows(variance_table(results))}
-    row = found["Triplet + grid search"]
-    assert float(row["selection"]) == pytest.approx(1e4 * by_hand.selection)
-    assert float(row["seed"]) == pytest.approx(1e4 * by_hand.seed)
-    assert float(row["share"]) == pytest.approx(by_hand.share)
-    assert (row["splits"], row["winners"], row["same"]) == ("3", "2", "1")
-    shares = {row["arm_label"]: row for row in rows(score_variance_table(results))}["Triplet + grid search"]
-    assert (shares["n"], shares["splits"]) == ("4", "3")
-    assert sum(float(shares[name]) for name in ("configuration", "split", "rest")) == pytest.approx(1)
-    assert float(found["Triplet + AutoMargin"]["share"]) == 0
     won = [(row["arm_label"], row["wins"]) for row in rows(winners_table(results))]
     assert ("Triplet + AutoMargin", "3") in won
     assert ("Triplet + grid search", "2") in won
@@ -163,12 +149,10 @@ def test_variances_and_winners_are_those_of_the_pipelines(out: Path) -> None:
 def test_without_other_splits_nothing_is_said_of_them(tmp_path: Path) -> None:
     results = read_results(make_out(tmp_path / "out", arms=ARMS))
     names = {part.name for parts in contents_of(results).parts(results).values() for part in parts}
-    assert not names & {"pipelines_table", "variance_table", "score_variance_table", "winners_table", "pipelines_plot"}
+    assert not names & {"pipelines_table", "winners_table", "pipelines_plot"}
 
 
 def test_before_any_search_is_over_the_report_says_that_nothing_is_known(out: Path) -> None:
     write(out / "selection.json", {"schema": json.loads((out / "study.json").read_text())["schema"], "arms": {}})
     results = read_results(out)
-    assert {row["splits"] for row in rows(variance_table(results))} == {"0"}
     assert {row["n"] for row in rows(pipelines_table(results))} == {"0"}
-    assert {row["splits"] for row in rows(score_variance_table(results))} == {"3"}

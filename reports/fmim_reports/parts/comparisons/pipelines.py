@@ -15,7 +15,7 @@ from fmim_reports.parts.comparisons.tested import TestedArm
 from fmim_reports.reading.files import key_of
 from fmim_reports.reading.results import Results, once
 from fmim_reports.reading.summary import arm_summaries, completed
-from fmim_reports.stats import Crossed, PairedDifference, SelectionVariance, mean_se, selection_variance
+from fmim_reports.stats import Crossed, PairedDifference
 
 FEWEST_SPLITS = 5  # of fewer, a report leads with the selected configurations
 PIPELINES = Claim("these two whole pipelines (search, selection and training)", "whole pipelines", "search split")
@@ -43,15 +43,6 @@ class Pipelines:
         """Return the splits that selected what the study's own did."""
         return [split for split, key in self.keys.items() if key == self.keys[0]]
 
-    @property
-    def variance(self) -> SelectionVariance:
-        """Return the variance that selection and seed add, over the splits whose pipeline is complete."""
-        by_winner: dict[Any, list[float]] = {self.keys[0]: list(self.own.values())} if self.keys else {}
-        for split, value in self.values.items():
-            if split not in self.same:
-                by_winner.setdefault(self.keys[split], []).append(value)
-        return selection_variance([self.keys[split] for split in self.values], by_winner)
-
 
 @once
 def pipelines(results: Results) -> dict[str, Pipelines]:
@@ -76,18 +67,6 @@ def _pipelines(results: Results, arm: ArmEntry) -> Pipelines:
 def choosing(results: Results) -> list[Pipelines]:
     """Return those of the arms that have more than one configuration to select from."""
     return [found for found in pipelines(results).values() if found.arm.n_s > 1]
-
-
-def scores_by_split(results: Results, arm: str) -> dict[Any, dict[int, float]]:
-    """Return configuration → search split → mean over folds of its validation metric, where every fold is completed."""
-    found: dict[tuple[Any, int], list[float]] = {}
-    others = [trial for trial in results.other_splits if (trial.arm, trial.stage) == (arm, "search")]
-    for trial in (*results.of(arm, "search"), *others):
-        if trial.status == "completed":
-            at = (key_of(trial.configuration), trial.search_split)
-            found.setdefault(at, []).append(trial.metric(results.metric.name))
-    whole = {at: mean_se(values).mean for at, values in found.items() if len(values) == len(results.study.folds)}
-    return {key: {split: mean for (of, split), mean in whole.items() if of == key} for key, _ in found}
 
 
 @dataclass(frozen=True)
