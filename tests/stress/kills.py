@@ -155,6 +155,8 @@ class Kill:
         found, finished = comparable_records(self.folder / "study"), self._finished()
         if code != DONE:
             yield f"exit code {code}: {screen(self.folder)}"
+        if (scratch := self.folder / "study" / "checkpoints" / ".model").exists():
+            yield f"left behind: {scratch}"
         if starts > 1 and self.victim in ("worker", "node"):
             yield "the study did not go on by itself"
         if lost := expected.keys() - found.keys():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -60,8 +59,12 @@ def _write(client: Any, run: str, winner: Replicate, model_id: str) -> None:
     from mlflow.entities import LoggedModelOutput, Metric
 
     record = winner.record
-    with tempfile.TemporaryDirectory(prefix="fmim-model-") as folder:
-        client.log_model_artifacts(model_id, str(_save(winner, Path(folder), model_id)))
+    folder = winner.out / "checkpoints" / ".model"  # a fixed place, so that the next start finds what a kill leaves
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        client.log_model_artifacts(model_id, str(_save(winner, folder, model_id)))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
     client.log_outputs(run, [LoggedModelOutput(model_id, len(record.history))])
     test = [one for one in metrics_of_the_end(record) if one.key.startswith("test/")]
     client.log_batch(run, [Metric(one.key, one.value, one.timestamp, one.step, model_id, run_id=run) for one in test])
