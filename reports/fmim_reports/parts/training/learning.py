@@ -104,10 +104,10 @@ def length_cautions(results: Results) -> list[str]:
             continue
         before, end, gained = gains[0]
         found.append(
-            f"No arm was trained for longer. From epoch {before} to {end}, the last, validation {METRIC.label} of "
-            f"{results.arm(name).label} and {results.arm(other).label} still changed by {points(gained)} and "
-            f"{points(gains[1][2])} percentage points (figure “Learning curves of the compared arms”); longer training "
-            "may change which one is better."
+            f"{results.arm(name).label} and {results.arm(other).label} are not compared after longer training, which "
+            f"may change which one is better. From epoch {before} to {end}, the last, their validation {METRIC.label} "
+            f"still changed by {points(gained)} and {points(gains[1][2])} percentage points (figure “Learning curves "
+            "of the compared arms”)."
         )
     return found
 
