@@ -47,5 +47,5 @@ def test_where_nothing_is_known_a_plan_says_so(tmp_path: Path) -> None:
     longer = replace(plan(), preset=with_changes(plan().preset, [("epochs", 100)]))
     assert "nothing is assumed of how differences vary with a changed preset quick" in power_lines(longer, tmp_path)[0]
     assert "fewer than two seeds" in power_lines(plan(replicates=1), tmp_path)[0]
-    study = catalogue.find("automargin_vs_grid").model_copy(update={"comparisons": ()})
+    study = catalogue.find("automargin_vs_grid").model_copy(update={"comparisons": (), "claims": ()})
     assert power_lines(Plan(study, study.preset("quick"), 0, 5), tmp_path) == []
