@@ -30,6 +30,7 @@ def test_the_main_job_runs_whole_with_the_papers_costs(tmp_path: Path, fmim_here
     out = tmp_path / "runs" / MAIN_JOB
     assert Counter((record.stage, record.status) for record in read_records(out)) == {
         ("search", "completed"): 72,
+        ("variation", "completed"): 12,
         ("replicate", "completed"): 11,
         ("reference", "completed"): 3,
     }
@@ -56,7 +57,7 @@ def test_the_notebook_runs_and_concludes_from_its_results(tmp_path: Path) -> Non
     assert lines[0].startswith(f"automargin − grid: {difference:+.1f} points of mAP, 95 % CI [")
     assert lines[1] == stored.splitlines()[1] == "configurations trained: {'grid': 3, 'automargin': 1}"
     assert set(results.trials["status"]) == {"completed"}
-    assert len(results.trials) == 4 * 2 + 2 * 3 + 5  # searches, replicates, references
+    assert len(results.trials) == 4 * 2 + 2 * 2 + 2 * 3 + 5  # searches, variations, replicates, references
 
 
 def test_the_stored_notebook_holds_no_place_of_a_machine() -> None:

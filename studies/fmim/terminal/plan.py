@@ -140,11 +140,13 @@ def _trials(work: Workload) -> Iterator[str]:
     for planned in plan.references:
         yield f"reference {planned.entry.label}: {planned.entry.about}"
     most = "" if plan.exact else "at most "
+    varied = (
+        f"{plan.variation_trials} of selected configurations with a setting changed, " if plan.variation_trials else ""
+    )
     yield (
-        f"{most}{plan.trials} trials: {most}{plan.search_trials} in the search, {plan.variation_trials} of selected "
-        f"configurations with a setting changed, {plan.replicate_trials} replicates and {plan.reference_trials} trials "
-        f"of {len(plan.references)} references, which train nothing; {most}{work.total.epochs} epochs and "
-        f"{work.total.images} training images in all"
+        f"{most}{plan.trials} trials: {most}{plan.search_trials} in the search, {varied}{plan.replicate_trials} "
+        f"replicates and {plan.reference_trials} trials of {len(plan.references)} references, which train nothing; "
+        f"{most}{work.total.epochs} epochs and {work.total.images} training images in all"
     )
 
 

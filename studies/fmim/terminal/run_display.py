@@ -74,10 +74,11 @@ class RunDisplay:
         for warning in plan.warnings:
             self.warn(warning)
         self._console.say(f"({plan.preset.name}: {plan.preset.about})", lead=plan.study.title, style="bold")
+        varied = f"{plan.variation_trials} variations, " if plan.variation_trials else ""
         self._console.say(
             f"{'' if plan.exact else 'at most '}{plan.search_trials} search trials "
             f"({sum(arm.budget for arm in plan.arms)} configurations × "
-            f"{plan.preset.folds} folds{splits}), {plan.variation_trials} variations, {plan.replicate_trials} "
+            f"{plan.preset.folds} folds{splits}), {varied}{plan.replicate_trials} "
             f"replicates of {len(plan.arms)} arms{winners} and {plan.reference_trials} trials of "
             f"{len(plan.references)} references; {slots} at once on {device}"
         )

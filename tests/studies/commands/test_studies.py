@@ -20,7 +20,10 @@ def test_plan_and_dry_run_print_the_trials_and_start_nothing(tmp_path: Path, fmi
     plan = fmim_here("plan", "automargin_vs_grid", "--replicates", 4, cwd=tmp_path)
     assert (dry.returncode, plan.returncode) == (0, 0)
     assert dry.stdout == plan.stdout
-    assert "158 trials: 108 in the search, 44 replicates and 6 trials of 3 references" in dry.stdout
+    assert (
+        "158 trials: 72 in the search, 36 of selected configurations with a setting changed, 44 replicates"
+        in dry.stdout
+    )
     assert list(tmp_path.iterdir()) == []
 
 

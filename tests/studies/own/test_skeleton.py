@@ -32,7 +32,7 @@ def test_what_it_writes_runs_in_smoke_as_it_stands_and_goes_on_only_unchanged(
     out = tmp_path / "runs" / "does_it_work"
     records = list(read_records(out))
     assert {record.status for record in records} == {"completed"}
-    assert len(records) == (4 + 2) * 2 + 2 * 2 + 4  # searches, replicates, references
+    assert len(records) == (4 + 2) * 2 + 2 * 2 + 2 * 2 + 4  # searches, variations, replicates, references
     study, path = StudyFile.read(out / "study.json"), tmp_path / "does_it_work.py"
     assert study.code is not None
     assert [file.text for file in study.code.files] == [path.read_text(encoding="utf-8")]

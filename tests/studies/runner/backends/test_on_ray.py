@@ -216,8 +216,8 @@ def test_the_command_predicts(running: RayCluster, tmp_path: Path, fmim_here: Pr
     assert done.returncode == 0, done.stderr
     content = CalibrationFile.read(tmp_path / "out" / "calibration.json")
     assert (content.backend, len(content.calibration["timings"])) == ("ray", 1)
-    check_prediction(content.forecast, Work(20, 32, 7680))
-    assert "for 20 trials" in done.stdout
+    check_prediction(content.forecast, Work(28, 48, 10240))
+    assert "for 28 trials" in done.stdout
 
 
 IMPORTS = """import math

@@ -171,7 +171,7 @@ def reused(setup: Setup) -> Reused:
 def test_a_plan_says_how_much_is_there(two: Path) -> None:
     found = reused(options_in(two, out=two / "new", reuse=True))
     assert (found.reused, found.by_folder, found.to_train) == (
-        {"search": 8, "replicate": 4, "reference": 4},
+        {"search": 8, "variation": 0, "replicate": 4, "reference": 4},
         {"anew": 16},
         0,
     )
