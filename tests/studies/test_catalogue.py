@@ -47,7 +47,7 @@ def test_the_papers_preset_is_the_papers_protocol_and_three_studies_have_a_wat_a
 TRIALS = {  # of quick: search, and replicates of five seeds
     "automargin_ablation": (0, 10 * 5),
     "automargin_vs_grid": (36 * 2, 11 * 5),
-    "automargin_vs_search": ((4 + 1 + 16 + 16 + 16 + 50) * 2, 6 * 5),
+    "automargin_vs_search": ((4 + 1 + 16 + 16 + 16 + 50) * 3, 6 * 5),
     "backbones": (4 * 6 * 2, 8 * 5),
     "baselines": (0, 7 * 5),
     "hyperparameter_selection": (58 * 2, 9 * 5),

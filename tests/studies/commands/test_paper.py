@@ -103,5 +103,5 @@ def test_what_the_studies_of_the_paper_share(tiny_bank: Bank) -> None:
         "training_dynamics": (0, 0),
         "baselines": (0, 0),
     }
-    # Replicates of the published values; of those that are selected as many, where two of ten seeds are tested.
-    assert shared["baselines"]["replicate"] == (30, 70)
+    # Replicates of the published values; of arms that nothing compares two of ten seeds are tested.
+    assert shared["baselines"]["replicate"] == (38, 70)
