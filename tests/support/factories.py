@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fmim_core.records import SCHEMA, json_text
+from fmim_core.records import SCHEMA, Stage, json_text
 from tests.support.file_contents import (
     EPOCHS,
     arm_content,
@@ -85,17 +85,18 @@ def _files(arms: tuple[str, ...], folds: int, replicates: int, synthetic: bool) 
         "study.json": json_text(study_content([_arm(arm) for arm in arms], folds, replicates, synthetic)),
         "selection.json": json_text(by_arm({arm: _selected(arm, folds) for arm in arms})),
     }
-    records = [
-        _record(arm, number, stage, replicate)
-        for arm in arms
-        for number, configuration in enumerate(configurations(arm))
-        for stage, count in (("search", folds), ("replicate", replicates if configuration == best(arm) else 0))
-        for replicate in range(count)
-    ]
+    records = [_record(arm, *trial) for arm in arms for trial in _trials(arm, folds, replicates)]
     return found | {f"records/{record['trial']}.json": json_text(record) for record in records}
 
 
-def write_record(out: Path, arm: str, number: int, stage: str, replicate: int) -> Path:
+def _trials(arm: str, folds: int, replicates: int) -> Iterator[tuple[int, Stage, int]]:
+    """The number of the configuration, the stage and the replicate of each trial."""
+    for number, configuration in enumerate(configurations(arm)):
+        yield from ((number, "search", fold) for fold in range(folds))
+        yield from ((number, "replicate", seed) for seed in range(replicates if configuration == best(arm) else 0))
+
+
+def write_record(out: Path, arm: str, number: int, stage: Stage, replicate: int) -> Path:
     record = _record(arm, number, stage, replicate)
     return write(out / "records" / f"{record['trial']}.json", record)
 
@@ -115,7 +116,7 @@ def _selected(arm: str, folds: int) -> dict[str, Any]:
     return selection_content(best(arm), number, means[number]) | {"scores": scores}
 
 
-def _record(arm: str, number: int, stage: str, replicate: int) -> dict[str, Any]:
+def _record(arm: str, number: int, stage: Stage, replicate: int) -> dict[str, Any]:
     configuration, search = configurations(arm)[number], stage == "search"
     mean = level(arm, configuration)
     shift = SEEDS[::-1] if "k_delta" in configuration else SEEDS

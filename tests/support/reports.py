@@ -93,7 +93,7 @@ def lines(axes: Axes) -> dict[str, dict[float, float]]:
     """x → y of every line that has a name."""
     named = {str(line.get_label()): line for line in axes.lines}
     return {
-        name: {float(x): float(y) for x, y in zip(*line.get_data(), strict=True) if not math.isnan(y)}
+        name: {float(x): float(y) for x, y in np.column_stack(line.get_data()).tolist() if not math.isnan(y)}
         for name, line in named.items()
         if not name.startswith("_")
     }
@@ -163,7 +163,7 @@ def _ticks_in_view(axis: Axis) -> list[Tick]:
     low, high = sorted(axis.get_view_interval())
     room = 1e-9 * (high - low)
     every = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
-    there = axis.get_visible() and axis.axes.axison  # type: ignore[attr-defined]
+    there = axis.get_visible() and axis.axes.axison
     return [tick for tick in every if there and low - room <= tick.get_loc() <= high + room]
 
 
