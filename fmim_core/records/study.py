@@ -218,10 +218,18 @@ class StudyFile(Document):
     claims: list[tuple[str, str]] = Field([], description="further such pairs, a family of their own for Holm")
     arms: list[ArmEntry] = Field(description="in the order of the declaration")
     references: list[ReferenceEntry] = Field(description="in the order of the report")
+    looks: list[int] = Field(
+        [], description="numbers of seeds at which it is looked if comparisons are decided; none if the number is fixed"
+    )
     plan: PlannedTrials = Field(description="how many trials there are at most")
     train: dict[str, Any] = Field(description="the training configuration, but for what the arms say")
     environment: dict[str, str] = Field(description="machine and versions")
     executions: list[Execution] = Field(description="every start of the study, in order")
+
+    def share_of_look(self, seeds: int) -> float:
+        """Return the share of the error rate that a look at so many seeds may spend: that of its new seeds in all."""
+        before = max((look for look in self.looks if look < seeds), default=0)
+        return (seeds - before) / self.looks[-1] if self.looks else 1.0
 
     def arm(self, name: str) -> ArmEntry:
         """Return the arm of that name."""

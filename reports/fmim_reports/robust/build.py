@@ -17,7 +17,7 @@ from fmim_reports.build import status_lines
 from fmim_reports.drawing.forest import ForestRow, draw_forest, forest_scale
 from fmim_reports.drawing.plotting import BLUE, VERMILLION, Plot
 from fmim_reports.page.files import Part, write_figures, write_several
-from fmim_reports.parts.comparisons.comparison import CHANGING, Comparison, comparisons
+from fmim_reports.parts.comparisons.comparison import Comparison, comparisons
 from fmim_reports.parts.comparisons.difference import Difference, corrected
 from fmim_reports.parts.comparisons.tables import P_COLUMNS
 from fmim_reports.parts.comparisons.words import margin_text, plain_sentences
@@ -47,11 +47,6 @@ class OverAll(Difference):
     first: Comparison
     at: Mapping[str, Comparison]
     sds: Mapping[str, float]
-
-    @property
-    def shown(self) -> str:
-        """Say what is shown of its mean, unless longer training still changes it at a setting."""
-        return CHANGING if any(one.moves for one in self.at.values()) else super().shown
 
     @property
     def sentence(self) -> str:
@@ -119,6 +114,7 @@ def over_settings(studies: Sequence[ComparedStudy], as_it_is: str) -> tuple[Over
             margin=first.margin,
             tested=first.tested,
             answers=first.answers,
+            moves=any(one.moves for one in at.values()),
             first=first,
             at=at,
             sds={},

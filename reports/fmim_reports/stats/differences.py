@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -256,17 +256,17 @@ def equivalence(a: Values, b: Values, margin: float, alpha: float = 0.05) -> Equ
     return replace(tested, equivalent=p < alpha, note=pairs.note(smallest_note(p)))
 
 
-def smallest_margins(found: Mapping[Any, tuple[float, Uncertainty]], alpha: float = 0.05) -> dict[Any, float]:
-    """Return the smallest margin within which equivalence is shown of each (difference, uncertainty), by Holm over all.
+def smallest_margins(p_within: Mapping[Any, Callable[[float], float | None]], alpha: float = 0.05) -> dict[Any, float]:
+    """Return the smallest margin within which equivalence of each is shown, by Holm over all.
 
-    Without others it is the farther end of the 1 − 2·alpha interval from 0. What has no interval has none; and infinity
-    is that of a difference for which no margin up to 1 is large enough.
+    `p_within` gives the p value of each equivalence within a margin; with one that has none, nothing is tested. Of a
+    single t test it is the farther end of the 1 − 2·alpha interval from 0. It is infinite where no margin up to 1 is
+    large enough.
     """
-    tested = {key: one for key, one in found.items() if one[1].se}
+    tested = {key: p for key, p in p_within.items() if p(1.0) is not None}
 
     def excess(margin: float, key: Any) -> float:
-        by_holm = holm({key: of.equivalence_p(value, margin) for key, (value, of) in tested.items()})
-        return float(by_holm.adjusted[key]) - alpha
+        return float(holm({key: p(margin) for key, p in tested.items()}).adjusted[key]) - alpha
 
     return {key: brentq(excess, 0.0, 1.0, (key,)) if excess(1.0, key) < 0 else math.inf for key in tested}
 

@@ -75,6 +75,10 @@ class Options(Config):
             help="Search on so many splits into folds; the first one selects, the others show what of that is chance.",
         ),
     ] = 1
+    until_decided: Annotated[
+        bool, Option("--until-decided", help="Add seeds to compared arms until every comparison is decided.")
+    ] = False
+    max_seeds: Annotated[int | None, Option(min=2, help="At most; default three times those at first.")] = None
     backend: Annotated[Literal["ray", "inline"], Option(help="inline: one by one in this process.")] = "ray"
     address: Annotated[str | None, Option(help="A running Ray cluster, e.g. auto.")] = None
     gpus_per_trial: Annotated[
@@ -115,6 +119,8 @@ class Options(Config):
             TrackingAddress.of(self.tracking_uri)
         if self.backend == "inline" and self.address:
             raise ValueError("--address names a Ray cluster, but --backend inline uses none: leave one of them out")
+        if self.max_seeds is not None and not self.until_decided:
+            raise ValueError("--max-seeds ends --until-decided: give both, or --replicates for a fixed number of seeds")
         if self.cohort is not None and self.data != PHANTOM:
             raise ValueError(f"--cohort draws phantoms, but --data is {self.data}: leave one of them out")
         of_phantoms = [path for path, _ in self._changes if path.startswith("phantom.")]
@@ -172,9 +178,12 @@ class Options(Config):
             ValueError: no such study, preset or selection, or a training that cannot be made.
         """
         from fmim.plan import Plan
+        from fmim.plan.looks import Looks
 
         def made(study: Study, preset: Preset) -> Plan:
-            plan = Plan(study, preset, self.seed, self.replicates, search_splits=self.search_splits)
+            first = preset.replicates if self.replicates is None else self.replicates
+            looks = Looks.between(first, self.max_seeds) if self.until_decided else None
+            plan = Plan(study, preset, self.seed, self.replicates, search_splits=self.search_splits, looks=looks)
             plan.train_configs()
             return plan
 

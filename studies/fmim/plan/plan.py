@@ -13,6 +13,7 @@ import torch
 
 from fmim.declare import Arm, Preset, Study
 from fmim.declare.presets import Variation
+from fmim.plan.looks import Looks
 from fmim.plan.references import PlannedReference, references_of
 from fmim_core.data.bank.bank import Bank
 from fmim_core.data.image_set import ImageSet
@@ -47,9 +48,10 @@ class Plan:
     search_splits: splits of the development subjects into folds, on each of which the whole search is run. The first
     one selects for the study; the others show how much of that is chance: the winner of split r is trained with fresh
     seed r, so that there are as many whole pipelines.
+    looks: at which compared arms get more seeds, until every comparison is decided; None for a fixed number.
 
     Raises:
-        ValueError: several search splits without a search, or more of them than fresh seeds.
+        ValueError: several search splits without a search, or more of them than fresh seeds; or looks at no comparison.
     """
 
     study: Study
@@ -58,8 +60,11 @@ class Plan:
     replicates: int | None = None
     data_settings: tuple[Assignment, ...] = ()
     search_splits: int = 1
+    looks: Looks | None = None
 
     def __post_init__(self) -> None:
+        if self.looks and (self.search_splits > 1 or not self.study.comparison_pairs):
+            raise ValueError("--until-decided adds seeds to arms that are compared, on one search split: leave it out")
         if self.search_splits == 1:
             return
         if not self.study.search:
@@ -143,10 +148,13 @@ class Plan:
 
     def replicates_of(self, arm: Arm) -> int:
         """Count the fresh seeds of an arm's winner; those of arms that no comparison names may be others."""
+        compared = arm.name in chain(*self.study.comparison_pairs)
+        if self.looks and compared:
+            return self.looks.now
         if self.replicates is not None:
             return self.replicates
-        others, compared = self.preset.other_replicates, chain(*self.study.comparison_pairs)
-        return self.preset.replicates if others is None or arm.name in compared else others
+        others = self.preset.other_replicates
+        return self.preset.replicates if others is None or compared else others
 
     @property
     def compared_replicates(self) -> int:

@@ -23,6 +23,7 @@ from fmim.runner.folder.locks import locked, move_aside
 from fmim.runner.folder.outcomes import outcomes_of_plan
 from fmim.runner.folder.overview import update_overview
 from fmim.runner.folder.study_file import end_execution, write_shown_images, write_study, write_surfaces
+from fmim.runner.looks import plan_after_look, resumed_plan
 from fmim.runner.reuse.equal_trials import EqualTrials, earlier_trials
 from fmim.runner.reuse.shared_records import SharedRecords
 from fmim.runner.schedule.dispatcher import Dispatcher
@@ -153,7 +154,12 @@ def run_plan(plan: Plan, setup: Setup, observer: RunObserver, cluster: RayCluste
         with locked(setup.folder) as unlocked:
             if unlocked:
                 observer.warn(unlocked)
-            return _Execution(checked, setup, observer, backend, bank, begun).execute()
+            following: Plan | None = resumed_plan(checked.plan, setup.folder)
+            while following is not None:
+                execution = _Execution(replace(checked, plan=following), setup, observer, backend, bank, begun)
+                code, begun = execution.execute(), time.perf_counter()
+                following = plan_after_look(following, setup.folder, observer.note) if code == DONE else None
+            return code
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,7 @@ def plan_as_json(checked: CheckedPlan, setup: Setup) -> str:
         ],
         "folds": [fold.model_dump(mode="json") for fold in checked.folds],
         "comparisons": plan.study.comparison_pairs,
+        "looks": plan.looks.seeds if plan.looks else (),
         "warnings": plan.warnings,
     }
     return json.dumps(fields, indent=1, ensure_ascii=False)
@@ -148,6 +149,11 @@ def _trials(work: Workload) -> Iterator[str]:
         f"replicates and {plan.reference_trials} trials of {len(plan.references)} references, which train nothing; "
         f"{most}{work.total.epochs} epochs and {work.total.images} training images in all"
     )
+    if plan.looks:
+        yield (
+            "compared arms get more seeds until every comparison is decided, with looks at "
+            f"{', '.join(map(str, plan.looks.seeds))}; trials and epochs are those until the first look"
+        )
 
 
 def _reused(checked: CheckedPlan, setup: Setup) -> Reused:

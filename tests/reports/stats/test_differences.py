@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from statistics import mean, variance
 
 import numpy as np
@@ -56,7 +57,11 @@ def test_the_smallest_margin_is_that_at_which_the_corrected_p_value_is_alpha() -
     rng = np.random.default_rng(3)
     pairs = [(rng.normal(shift, 0.01, 6), np.zeros(6)) for shift in (0.0, 0.01, -0.02)]
     found = [paired_difference(*pair) for pair in pairs]
-    keyed = {name: (one.difference, one.uncertainty) for name, one in enumerate(found)}
+
+    def within(value: float, uncertainty: Uncertainty) -> Callable[[float], float | None]:
+        return lambda margin: uncertainty.equivalence_p(value, margin)
+
+    keyed = {name: within(one.difference, one.uncertainty) for name, one in enumerate(found)}
     (alone,) = smallest_margins({0: keyed[0]}).values()
     interval = equivalence(*pairs[0], margin=1.0)  # 90 %
     assert interval.low is not None
@@ -67,7 +72,8 @@ def test_the_smallest_margin_is_that_at_which_the_corrected_p_value_is_alpha() -
         p = holm({other: equivalence(*pair, margin).p for other, pair in enumerate(pairs)}).adjusted
         assert p[name] == pytest.approx(0.05)
     assert margins[0] < margins[1] < margins[2]
-    assert smallest_margins({"wide": (0.5, Uncertainty(0.2, 1)), "none": (0.1, Uncertainty())}) == {"wide": math.inf}
+    wide, none = within(0.5, Uncertainty(0.2, 1)), within(0.1, Uncertainty())
+    assert smallest_margins({"wide": wide, "none": none}) == {"wide": math.inf}
 
 
 def test_published_paired_tests() -> None:

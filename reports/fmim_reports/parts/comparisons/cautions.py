@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fmim_reports.parts.comparisons.comparison import Comparison, different_tasks_note
+from fmim_reports.parts.comparisons.comparison import Comparison, comparisons, different_tasks_note
 from fmim_reports.parts.comparisons.pipelines import FEWEST_SPLITS, PIPELINES, headlines
 from fmim_reports.reading.results import Results
 
@@ -25,6 +25,22 @@ def _hold_for(results: Results, one: Comparison) -> str:
     )
 
 
+def _looks_note(results: Results) -> str:
+    """Say when it was looked if comparisons are decided, what that saved, and what it means for the tests."""
+    if not (looks := results.study.looks):
+        return ""
+    found = comparisons(results)
+    seeds = max(one.planned for one in found)
+    open_yet = seeds < looks[-1] and any(one.undecided for one in found)
+    ended = "so far there are" if open_yet else f"it ended {looks[-1] - seeds} seeds before the last look, with"
+    return (
+        "Seeds of compared arms are added until every comparison is decided, with looks at "
+        f"{', '.join(map(str, looks))} seeds, fixed beforehand: {ended} {seeds}. Each look's p values are divided by "
+        "its share of the seeds, so that all looks together show what is not there in at most 5 % of studies; "
+        "intervals are not corrected for looking."
+    )
+
+
 def comparison_cautions(results: Results) -> list[str]:
     """Say of what and with which correction differences hold, and which comparisons test nothing."""
     found = headlines(results)
@@ -40,4 +56,4 @@ def comparison_cautions(results: Results) -> list[str]:
             f"The verdict goes by p values that are corrected (Holm) over the {len(found) - claims} differences{apart} "
             "and by themselves over the equivalences; the intervals are each by itself, not corrected."
         )
-    return [*sentences, *filter(None, [different_tasks_note(found)])]
+    return [*sentences, *filter(None, [_looks_note(results), different_tasks_note(found)])]

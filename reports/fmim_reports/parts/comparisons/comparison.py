@@ -23,8 +23,6 @@ from fmim_reports.stats import (
 )
 from fmim_reports.writing.formats import in_percent, points
 
-CHANGING = "changing with length"
-
 
 @dataclass(frozen=True)
 class Claim:
@@ -65,26 +63,6 @@ class Comparison(Difference):
     def over(self) -> str:
         """Name what the interval and the tests are over."""
         return f"{self.claim.pair}s{'' if self.crossed is None else ' and subjects'}"
-
-    @property
-    def moves(self) -> bool:
-        """Say if longer training changes the difference by more than the margin, so that nothing is shown yet."""
-        return self.longer is not None and abs(self.longer[1]) > self.margin
-
-    @property
-    def differs(self) -> bool:
-        """Say if a difference is shown that longer training does not change by more than the margin."""
-        return super().differs and not self.moves
-
-    @property
-    def equivalent(self) -> bool:
-        """Say if an equivalence is shown that longer training does not change by more than the margin."""
-        return super().equivalent and not self.moves
-
-    @property
-    def shown(self) -> str:
-        """Say what is shown of it, in a word or two, unless longer training still changes it."""
-        return CHANGING if self.moves else super().shown
 
     @property
     def group(self) -> str:
@@ -137,9 +115,13 @@ def compared(results: Results, tested: Sequence[TestedArm], claim: Claim) -> tup
     for name, other in results.comparisons:
         a, b = arms[name], arms[other]
         paired, crossed = a.minus(b)
+        planned, longer = min(a.planned, b.planned), change_with_length(results, name, other)
         one = Comparison(
             metric=results.metric,
             margin=results.equivalence_margin,
+            moves=longer is not None and abs(longer[1]) > results.equivalence_margin,
+            share=results.study.share_of_look(planned),
+            earlier=tuple(_at_look(results, a, b, seeds) for seeds in results.study.looks if seeds < planned),
             value=paired.difference if paired.n else None,
             seeds=paired.uncertainty,
             crossed=crossed,
@@ -148,15 +130,28 @@ def compared(results: Results, tested: Sequence[TestedArm], claim: Claim) -> tup
             a=a.arm,
             b=b.arm,
             paired=paired,
-            planned=min(a.planned, b.planned),
+            planned=planned,
             chance=a.chance,
             seconds=device_ratio(results, other, name) if results.searched else None,
             bound=a.bound(b),
-            longer=change_with_length(results, name, other),
+            longer=longer,
             claim=claim,
         )
         found.append(one)
     return corrected_by_family(results, found)
+
+
+def _at_look(results: Results, a: TestedArm, b: TestedArm, seeds: int) -> Difference:
+    """Return the difference as it was when both arms had no more than so many seeds."""
+    paired, crossed = replace(a, seeds=seeds).minus(replace(b, seeds=seeds))
+    return Difference(
+        metric=results.metric,
+        margin=results.equivalence_margin,
+        value=paired.difference if paired.n else None,
+        seeds=paired.uncertainty,
+        crossed=crossed,
+        share=results.study.share_of_look(seeds),
+    )
 
 
 def corrected_by_family(results: Results, found: Sequence[Comparison]) -> tuple[Comparison, ...]:

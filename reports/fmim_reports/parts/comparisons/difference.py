@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -11,6 +11,7 @@ from fmim_core.metric_names import Metric
 from fmim_reports.stats import UNKNOWN, Crossed, Uncertainty, holm, smallest_margins
 
 ALPHA = 0.05
+CHANGING = "changing with length"
 D = TypeVar("D", bound="Difference")
 
 
@@ -25,6 +26,9 @@ class Difference:
         crossed: over seeds and subjects, too, paired by query; None without the queries of each of these seeds.
         tested: false for arms that are scored on different tasks: the difference is not one of training.
         answers: false where a preset's numbers say nothing about methods: nothing is shown then.
+        moves: true where longer training changes the difference by more than the margin: nothing is shown yet.
+        share: of the error rate that a look at these seeds may spend; 1 where their number was fixed beforehand.
+        earlier: the difference as it was at each earlier look, with fewer seeds.
         p_holm, p_equivalence_holm: corrected over all differences, and by themselves over all equivalences, of which
             there are `family` and `equivalence_family`.
         smallest_margin: within which equivalence is shown, likewise corrected.
@@ -37,6 +41,9 @@ class Difference:
     crossed: Crossed | None = None
     tested: bool = True
     answers: bool = True
+    moves: bool = False
+    share: float = 1.0
+    earlier: tuple[Difference, ...] = ()
     p_holm: float | None = None
     p_equivalence_holm: float | None = None
     family: int = 0
@@ -60,25 +67,49 @@ class Difference:
 
     @property
     def p(self) -> float | None:
-        """Return the p value of no difference; None where it is not tested."""
-        return self.uncertainty.p(self.value) if self.tested and self.value is not None else None
+        """Return the p value of no difference, over all looks; None where it is not tested."""
+        return self._over_looks(lambda value, found: found.p(value))
 
     @property
     def p_equivalence(self) -> float | None:
         """Return the p value of a difference that is not within the margin; None where it is not tested."""
-        if not self.tested or self.value is None or self.margin is None:
+        return None if self.margin is None else self.p_within(self.margin)
+
+    def p_within(self, margin: float) -> float | None:
+        """Return the p value of a difference that is not within such a margin, over all looks; None if not tested."""
+        return self._over_looks(lambda value, found: found.equivalence_p(value, margin))
+
+    def _over_looks(self, test: Callable[[float, Uncertainty], float | None]) -> float | None:
+        """Return the smallest p value of all looks, each divided by its look's share of the error rate, at most 1.
+
+        Shares add up to 1, so that by Bonferroni the error rate over all looks is what is asked, however they depend on
+        each other: the spending function of Lan and DeMets (1983) that is linear in the number of seeds.
+        """
+        if not self.tested or self.value is None:
             return None
-        return self.uncertainty.equivalence_p(self.value, self.margin)
+        looks = [
+            (one.share, test(one.value, one.uncertainty)) for one in (*self.earlier, self) if one.value is not None
+        ]
+        return min((min(1.0, p / share) for share, p in looks if p is not None), default=None)
 
     @property
     def differs(self) -> bool:
-        """Say if a difference is shown, by the corrected p value."""
-        return self.answers and self.p_holm is not None and self.p_holm < ALPHA
+        """Say if a difference is shown, by the corrected p value, that longer training does not change."""
+        return self._may_show and self.p_holm is not None and self.p_holm < ALPHA
 
     @property
     def equivalent(self) -> bool:
-        """Say if the arms are shown to be equivalent, by the corrected p value."""
-        return self.answers and self.p_equivalence_holm is not None and self.p_equivalence_holm < ALPHA
+        """Say if the arms are shown to be equivalent, by the corrected p value, and stay so with longer training."""
+        return self._may_show and self.p_equivalence_holm is not None and self.p_equivalence_holm < ALPHA
+
+    @property
+    def _may_show(self) -> bool:
+        return self.answers and not self.moves
+
+    @property
+    def undecided(self) -> bool:
+        """Say if it is tested and nothing is shown, so that more seeds might show it."""
+        return self._may_show and self.p is not None and not self.differs and not self.equivalent
 
     @property
     def shown(self) -> str:
@@ -87,6 +118,8 @@ class Difference:
             return "not compared"
         if not self.answers:
             return "no answer about methods"
+        if self.moves:
+            return CHANGING
         if self.p is None:
             return "not tested"
         if self.equivalent:
@@ -120,7 +153,7 @@ def corrected(found: Sequence[D]) -> tuple[D, ...]:
     by_holm = holm({i: one.p for i, one in enumerate(found) if one.tested}, ALPHA)
     equivalences = holm({i: one.p_equivalence for i, one in enumerate(found) if one.tested}, ALPHA)
     equivalent = {i: one for i, one in enumerate(found) if one.p_equivalence is not None}
-    margins = smallest_margins({i: (one.value or 0.0, one.uncertainty) for i, one in equivalent.items()}, ALPHA)
+    margins = smallest_margins({i: one.p_within for i, one in equivalent.items()}, ALPHA)
 
     def defined(p: float) -> float | None:
         return None if math.isnan(p) else p

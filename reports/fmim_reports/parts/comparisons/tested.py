@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -15,15 +15,16 @@ from fmim_reports.stats import Crossed, PairedDifference, crossed_difference, me
 
 @dataclass(frozen=True)
 class TestedArm:
-    """An arm of a study."""
+    """An arm of a study, with all its seeds or the first so many."""
 
     results: Results
     arm: ArmSummary
+    seeds: int | None = field(default=None, kw_only=True)
 
     @property
     def values(self) -> Mapping[int, float]:
         """Return its test metric by replicate."""
-        return self.arm.test.values
+        return {seed: value for seed, value in self.arm.test.values.items() if self.seeds is None or seed < self.seeds}
 
     @property
     def planned(self) -> int:
@@ -33,7 +34,8 @@ class TestedArm:
     @property
     def queries(self) -> pd.DataFrame:
         """Return each scored query's value with each of these: replicates × queries."""
-        return self.results.queries.values(self.arm.name, self.results.metric)
+        values = self.results.queries.values(self.arm.name, self.results.metric)
+        return values if self.seeds is None else values[values.index < self.seeds]
 
     @property
     def chance(self) -> float:

@@ -90,6 +90,7 @@ def new_study(plan: Plan, bank: Bank) -> StudyFile:
         comparisons=list(study.question_pairs),
         claims=list(study.claims),
         arms=[arm.entry(plan.replicates_of(arm), plan.variations_of(arm)) for arm in plan.arms],
+        looks=list(plan.looks.seeds) if plan.looks else [],
         references=[planned.entry for planned in plan.references],
         plan=PlannedTrials(
             search_trials=plan.search_trials,
