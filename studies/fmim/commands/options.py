@@ -228,10 +228,14 @@ class Options(Config):
         parts = ["fmim", "run", str(self.study)]
         parts += [part for change in self.changes for part in ("--set", change)]
         for name in sorted(self.model_fields_set - {"study", "changes", "tracking_uri", "fresh"}):
-            if (value := getattr(self, name)) is False:
-                parts.append(f"--no-{name}")
-            elif value != Options.model_fields[name].default:
-                parts += [f"--{name.replace('_', '-')}", str(value)]
+            value, option = getattr(self, name), name.replace("_", "-")
+            if value == Options.model_fields[name].default:
+                continue
+            parts += (
+                [f"--{option}" if value else f"--no-{option}"]
+                if isinstance(value, bool)
+                else [f"--{option}", str(value)]
+            )
         return shlex.join(parts) + (" --tracking-uri URI" if self.tracking_uri is not None else "")
 
 

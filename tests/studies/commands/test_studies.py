@@ -62,10 +62,11 @@ def test_the_command_that_goes_on_holds_what_was_given_but_no_address_that_may_h
         changes=["epochs=3"],
         gpus_per_trial=0.5,
         reuse=False,
+        until_decided=True,
         fresh=True,
         tracking_uri="https://me:secret@host",
     )
-    same = "--set epochs=3 --data-root 'my images' --gpus-per-trial 0.5 --no-reuse --tracking-uri URI"
+    same = "--set epochs=3 --data-root 'my images' --gpus-per-trial 0.5 --no-reuse --until-decided --tracking-uri URI"
     assert given.setup.command == f"fmim run lambda_sweep {same}"
     assert "secret" not in repr(given) + repr(given.setup)
     assert given.but(study="baselines").setup.command == f"fmim run baselines {same}"
