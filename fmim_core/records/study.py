@@ -75,12 +75,16 @@ class SearcherFacts(DocumentPart):
     ordered: bool = Field(description="whether its configurations cannot be taken in any other order")
 
 
+SEED = "seed"
+"""The setting of a variation that changes none, but trains with another seed than the search did."""
+
+
 class VariationEntry(DocumentPart):
     """A setting of an arm's selected configuration that is multiplied, to see if an answer depends on it."""
 
     name: DottedName = Field(description="what its records have as `variation`")
-    setting: str = Field(description="a field of the training configuration, dotted")
-    factor: float = Field(description="what it is multiplied by")
+    setting: str = Field(description="a field of the training configuration, dotted; `seed`: another one than before")
+    factor: float = Field(description="what it is multiplied by; 1 for `seed`")
 
 
 class ArmEntry(DocumentPart):

@@ -26,6 +26,7 @@ class TrialSpec(Config):
         number: of the configuration in its arm's space.
         variation: the setting of a selected configuration that is changed, and by what factor, as `epochs_x3`; `train`
             has the changed value.
+        another_seed: whether its seed is another one than that of its fold's search trials.
         replicate: the fold in the stages on folds, the number of the fresh seed in the replicate stage.
         folds: of the cross-validation.
         test_protocol: what a replicate trains and tests; fold models are of the study's own split into folds.
@@ -47,6 +48,7 @@ class TrialSpec(Config):
     configuration: dict[str, Any]
     stage: Stage
     variation: str | None = None
+    another_seed: bool = False
     replicate: int = Field(ge=0)
     folds: int
     test_protocol: TestProtocol
@@ -80,12 +82,14 @@ class TrialSpec(Config):
     def seed(self) -> int:
         """The trial's seed: shared by all configurations of all arms with the same replicate, and by references.
 
-        A variation has the seed of its fold's search trials. The folds of another search split have seeds of their own.
+        A variation has the seed of its fold's search trials, unless it is one of the seed. The folds of another search
+        split have seeds of their own.
         A fresh seed is the same one whoever's winner it trains: it depends on its number alone.
         """
         stage = "search" if self.stage in ON_FOLDS else "replicate"
         other = (self.search_split,) if self.search_split and stage == "search" else ()
-        return derive_seed(self.study_seed, stage, *other, self.replicate)
+        another = ("another",) if self.another_seed else ()
+        return derive_seed(self.study_seed, stage, *other, *another, self.replicate)
 
     @property
     def folds_seed(self) -> int:
@@ -125,6 +129,8 @@ class TrialSpec(Config):
             names.add("search_split")
         if self.stage == "replicate":
             names.add("test_protocol")
+        if self.another_seed:
+            names.add("another_seed")
         if self.code:
             names.add("code")
         # What is not compiled is named as it was before there was a choice, so that its records stay valid.

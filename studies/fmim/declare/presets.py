@@ -9,7 +9,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 
 from fmim_core.config import Config
 from fmim_core.data.sets.phantom_config import PhantomConfig
-from fmim_core.records import Name, TestProtocol
+from fmim_core.records import SEED, Name, TestProtocol
 from fmim_core.suggestions import did_you_mean
 from fmim_spaces.domain import Assignment
 
@@ -18,22 +18,32 @@ if TYPE_CHECKING:
 
 
 class Variation(Config):
-    """A setting of a training that is multiplied by a factor, to see if the answer of a comparison depends on it."""
+    """A setting of a training that is multiplied by a factor, to see if the answer of a comparison depends on it.
+
+    With the setting `seed` nothing is changed but the seed: how much of the winner's score was luck?
+    """
 
     setting: str
-    factor: Annotated[float, Field(gt=0)]
+    factor: Annotated[float, Field(gt=0)] = 1
+
+    @property
+    def another_seed(self) -> bool:
+        """True where it changes the seed alone."""
+        return self.setting == SEED
 
     @property
     def name(self) -> str:
-        """The setting and the factor, as a part of trials' names: `epochs_x3`."""
-        return f"{self.setting.replace('.', '_')}_x{self.factor:g}"
+        """The setting and the factor, as a part of trials' names: `epochs_x3`; or `another_seed`."""
+        return "another_seed" if self.another_seed else f"{self.setting.replace('.', '_')}_x{self.factor:g}"
 
-    def of(self, train: TrainConfig) -> Assignment:
-        """Return the setting with its value in a training, multiplied; whole numbers stay whole."""
+    def of(self, train: TrainConfig) -> tuple[Assignment, ...]:
+        """Return the setting with its value in a training, multiplied, if it has one; whole numbers stay whole."""
+        if self.another_seed:
+            return ()
         value: Any = train
         for part in self.setting.split("."):
             value = getattr(value, part)
-        return self.setting, round(value * self.factor) if isinstance(value, int) else value * self.factor
+        return ((self.setting, round(value * self.factor) if isinstance(value, int) else value * self.factor),)
 
 
 class Preset(Config):
@@ -48,8 +58,8 @@ class Preset(Config):
         other_replicates: those of the arms that no comparison names; as many if nothing else is said.
         test_protocol: what each of these seeds trains and tests: one model `retrained` on all development subjects, or
             a `fold_ensemble`, as the paper's authors do: a model for each fold, whose distances are averaged.
-        variations: settings that are changed, one at a time, of the selected configuration of each compared arm, which
-            is trained on the folds again: an answer that changes with them is not one about methods.
+        variations: settings, or the seed, that are changed, one at a time, of the selected configuration of each
+            compared arm, which is trained on the folds again: an answer that changes with one is not about methods.
         equivalence_margin: two arms are on par if their test metrics differ by less than this; fixed before the run, so
             that nobody chooses it to suit a result.
         answers: whether the training is long enough for its numbers to say anything about methods.
@@ -78,7 +88,8 @@ SMALL_NET = (
     ("learning_rate", 2e-3),
 )
 
-LENGTH_AND_RATE = (
+VARIATIONS = (
+    Variation(setting=SEED),
     Variation(setting="epochs", factor=3),
     Variation(setting="learning_rate", factor=0.5),
     Variation(setting="learning_rate", factor=2),
@@ -92,7 +103,7 @@ SMOKE = Preset(
     phantom=PhantomConfig(train_subjects=24, test_subjects=12, acquisition=3),
     folds=2,
     replicates=2,
-    variations=LENGTH_AND_RATE[-1:],
+    variations=VARIATIONS[-1:],
     answers=False,
 )
 """The preset `smoke`."""
@@ -112,7 +123,7 @@ QUICK = Preset(
     folds=2,
     replicates=10,
     other_replicates=2,
-    variations=LENGTH_AND_RATE,
+    variations=VARIATIONS,
     equivalence_margin=0.02,
 )
 """The preset `quick`."""
@@ -125,7 +136,7 @@ FULL = Preset(
     phantom=PhantomConfig(train_subjects=300, test_subjects=150, acquisition=3),
     folds=5,
     replicates=5,
-    variations=LENGTH_AND_RATE,
+    variations=VARIATIONS,
 )
 """The preset `full`."""
 

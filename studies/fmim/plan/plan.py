@@ -193,7 +193,7 @@ class Plan:
         """Return the training of one configuration; asked again, the same object, since making one takes a while."""
         key = (arm.name, *configuration.items(), variation)
         if key not in self._trainings:
-            varied = () if variation is None else (variation.of(self.train_config(arm, configuration)),)
+            varied = () if variation is None else variation.of(self.train_config(arm, configuration))
             self._trainings[key] = arm.train_config(self.preset, configuration, self.data_settings, varied)
         return self._trainings[key]
 
@@ -223,6 +223,7 @@ class Plan:
         found: list[TrialSpec] = []
         for variation in self.variations_of(arm):
             parts = {"arm": arm.name, "number": number, "configuration": configuration, "variation": variation.name}
+            parts |= {"another_seed": variation.another_seed}
             varied = self.train_config(arm, configuration, variation)
             found += self._specs("variation", range(self.preset.folds), varied, bank, **parts)
         return found

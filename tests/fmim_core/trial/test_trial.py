@@ -188,7 +188,9 @@ def test_a_fingerprint_is_the_sha256_of_canonical_json(tiny_bank: Bank) -> None:
     compiled = specs[0].train.model_copy(update={"compile": "default"})
     infinite = specs[0].train.model_copy(update={"learning_rate": math.inf})
     others = [specs[0].model_copy(update={"train": train}) for train in (compiled, infinite)]
-    others += [specs[0].model_copy(update=one) for one in ({"search_split": 1}, {"code": "0" * 64})]
+    others += [
+        specs[0].model_copy(update=one) for one in ({"search_split": 1}, {"code": "0" * 64}, {"another_seed": True})
+    ]
     for spec in [*specs, *others]:
         of = spec.train.model_dump(mode="json")
         if spec.reference is not None:
@@ -199,6 +201,7 @@ def test_a_fingerprint_is_the_sha256_of_canonical_json(tiny_bank: Bank) -> None:
         names |= {"code"} if spec.code else set()
         names |= {"test_protocol"} if spec.stage == "replicate" else set()
         names |= {"search_split"} if spec.search_split else set()
+        names |= {"another_seed"} if spec.another_seed else set()
         whole = {"results_version": RESULTS_VERSION, "train": of} | spec.model_dump(mode="json", include=names)
         text = json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         assert spec.fingerprint == hashlib.sha256(text.encode()).hexdigest()

@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from statistics import fmean
 from typing import Any
 
-from fmim_core.records import VariationEntry
-from fmim_reports.reading.results import Results
+from fmim_core.records import SEED, ArmEntry, VariationEntry, flat
+from fmim_reports.reading.results import PlannedTrial, Results
 from fmim_reports.reading.summary import completed
-from fmim_reports.stats import paired_difference
+from fmim_reports.stats import PairedDifference, mean_se, paired_difference
 from fmim_reports.writing.captions import caption
-from fmim_reports.writing.columns import under
+from fmim_reports.writing.columns import ARM, RowName, under
 from fmim_reports.writing.sections import Section, declared_comparisons, in_every_study, varied_settings
 from fmim_reports.writing.tables import Column, Table
 
 LENGTH = "epochs"
 
 
-def change_with(results: Results, a: str, b: str, variation: VariationEntry) -> float | None:
-    """Return how much the difference a − b of the metric changes with a setting; None until a fold has all four values.
+def change_with(results: Results, a: str, b: str, variation: VariationEntry) -> PairedDifference:
+    """Return how much the difference a − b of the metric changes with a setting, over folds that have all four values.
 
-    The mean over folds of (a varied − b varied) − (a − b), each of the arm's selected configuration on that fold.
+    On a fold: (a varied − b varied) − (a − b), each of the arm's selected configuration.
     """
-    a_varied, b_varied, a_selected, b_selected = (
-        _by_fold(results, arm, one) for one in (variation, None) for arm in (a, b)
-    )
-    folds = a_varied.keys() & b_varied.keys() & a_selected.keys() & b_selected.keys()
-    changes = [(a_varied[fold] - b_varied[fold]) - (a_selected[fold] - b_selected[fold]) for fold in sorted(folds)]
-    return fmean(changes) if changes else None
+    return paired_difference(_differences(results, a, b, variation), _differences(results, a, b, None))
 
 
 def change_with_length(results: Results, a: str, b: str) -> tuple[VariationEntry, float] | None:
     """Return the change with longer training, and how much longer that is; None where that is not known."""
     for variation in _variations(results, a, b):
-        if variation.setting == LENGTH and (found := change_with(results, a, b, variation)) is not None:
-            return variation, found
+        if variation.setting == LENGTH and (found := change_with(results, a, b, variation)).n:
+            return variation, found.difference
     return None
 
 
@@ -43,36 +37,51 @@ def _variations(results: Results, a: str, b: str) -> list[VariationEntry]:
     return [one for one in results.arm(a).variations if one in results.arm(b).variations]
 
 
-def _by_fold(results: Results, arm: str, variation: VariationEntry | None) -> Mapping[int, float]:
-    """Return the metric of an arm's selected configuration by fold, with a setting changed or as it was selected."""
+def _trials(results: Results, arm: str, variation: VariationEntry | None) -> list[PlannedTrial]:
+    """Return the trials on folds of an arm's selected configuration, with a setting changed or as it was selected."""
     if (configuration := results.selected(arm)) is None:
-        return {}
-    trials = results.of(arm, "search" if variation is None else "variation", configuration)
+        return []
     name = "" if variation is None else variation.name
-    return completed([trial for trial in trials if trial.variation == name], results.metric.name)
+    trials = results.of(arm, "search" if variation is None else "variation", configuration)
+    return [trial for trial in trials if trial.variation == name]
 
 
-def value_of(results: Results, variation: VariationEntry) -> float:
-    """Return the value of a setting under a variation, as the study's trainings have it."""
-    value: Any = results.study.train
-    for part in variation.setting.split("."):
-        value = value[part]
-    return float(value) * variation.factor
+def _by_fold(results: Results, arm: str, variation: VariationEntry | None) -> Mapping[int, float]:
+    return completed(_trials(results, arm, variation), results.metric.name)
+
+
+def _differences(results: Results, a: str, b: str, variation: VariationEntry | None) -> Mapping[int, float]:
+    """Return a − b by fold."""
+    ours, theirs = (_by_fold(results, arm, variation) for arm in (a, b))
+    return {fold: ours[fold] - theirs[fold] for fold in ours if fold in theirs}
+
+
+def _in_words(results: Results, a: str, b: str, variation: VariationEntry) -> str:
+    """Return `learning_rate = 0.004 (× 2)`, with what the records of both arms have; or `another seed`."""
+    if variation.setting == SEED:
+        return "another seed"
+    configs = [trial.record.config for arm in (a, b) for trial in _trials(results, arm, variation) if trial.record]
+    values = [value for config in configs for name, value in flat(config) if name == variation.setting]
+    had = " = " + " and ".join(dict.fromkeys(f"{value:.3g}" for value in values)) if values else ""
+    return f"{variation.setting}{had} (× {variation.factor:g})"
 
 
 @in_every_study(Section.TABLES, declared_comparisons, varied_settings)
 def variations_table(results: Results) -> Table:
-    """Show each declared difference on the folds as it was selected, trained longer, and at other learning rates."""
-    rows = []
+    """Show each declared difference on the folds as it was selected, and with one setting or the seed changed."""
+    rows: list[dict[str, Any]] = []
     for a, b in results.comparisons:
-        for number, variation in enumerate((None, *_variations(results, a, b))):
-            paired = paired_difference(_by_fold(results, a, variation), _by_fold(results, b, variation))
-            row = {"arm": results.arm(a), "against": results.arm(b), "rule": number == 0, "setting": "as selected"}
+        variations = _variations(results, a, b)
+        for variation in (None, *variations) if variations else ():
+            found = mean_se(_differences(results, a, b, variation))
+            row = {"arm": results.arm(a), "against": results.arm(b), "rule": variation is None, "n": found.n}
+            row |= {"difference": found.mean if found.n else None, "se": found.se, "setting": "as selected"}
             if variation is not None:
-                value = f"{value_of(results, variation):.3g}"
-                row |= {"setting": f"{variation.setting} = {value} (× {variation.factor:g})"}
-                row |= {"change": change_with(results, a, b, variation)}
-            rows.append(row | {"difference": paired.difference if paired.n else None, "se": paired.se, "n": paired.n})
+                change = change_with(results, a, b, variation)
+                row |= {"setting": _in_words(results, a, b, variation)} | (
+                    {"change": change.difference} if change.n else {}
+                )
+            rows.append(row)
     columns = [
         Column("arm", "Arm a", "arm"),
         Column("against", "Arm b", "arm"),
@@ -83,10 +92,48 @@ def variations_table(results: Results) -> Table:
         Column("change", "Change", "points"),
     ]
     text = (
-        "The selected configurations of both arms, trained on the folds again with one setting changed. An answer "
-        "about methods should not depend on it. Change: the difference minus that as selected, on the same folds. "
-        "While longer training changes a difference by more than the margin of equivalence, "
+        "The selected configurations of both arms, trained on the folds again with one setting or the seed changed. An "
+        "answer about methods should not depend on it. Change: the difference minus that as selected, on the same "
+        "folds. While longer training changes a difference by more than the margin of equivalence, "
         f"±{100 * results.equivalence_margin:g} points, the report shows no difference and no equivalence. These "
         "trainings select nothing, and no search cost includes them."
     )
     return Table("variations", "Would the answer change?", caption(results, text), columns, rows)
+
+
+def another_seed(results: Results) -> list[tuple[ArmEntry, VariationEntry]]:
+    """Return the arms whose selected configuration was trained on the folds with another seed, too."""
+    return [(arm, one) for arm in results.arms for one in arm.variations if one.setting == SEED]
+
+
+@in_every_study(Section.TABLES, another_seed)
+def optimism_table(results: Results) -> Table:
+    """Show what each selected configuration scores on the folds that selected it, and there with another seed."""
+    rows: list[dict[str, Any]] = []
+    searched: dict[str, float] = {}
+    for arm, variation in another_seed(results):
+        selected, again = (_by_fold(results, arm.name, one) for one in (None, variation))
+        found = paired_difference(selected, again)
+        if found.n:
+            rows.append({"arm": arm, "n_s": arm.n_s, "selected": mean_se(selected).mean, "again": mean_se(again).mean})
+            rows[-1] |= {"optimism": found.difference, "se": found.se, "n": found.n}
+            searched |= {arm.name: found.difference} if arm.n_s > 1 else {}
+    if searched:
+        mean, over = mean_se(searched), RowName("", "mean of the arms with N_s > 1, ± SE over them")
+        rows.append({"arm": over, "rule": True, "total": True, "optimism": mean.mean, "se": mean.se})
+    group = f"Validation {results.metric.label}, %"
+    columns = [
+        ARM,
+        Column("n_s", "N_s", "count"),
+        *under(group, "percent", selected="As selected", again="With another seed"),
+        Column("optimism", "Optimism, points", "points"),
+        Column("se", "SE", "percent"),
+        Column("n", "Folds", "count"),
+    ]
+    text = (
+        "The score by which a search chose its winner has luck in it: what the same configuration scores on the same "
+        "folds with a seed that selected nothing is lower by this optimism, paired by fold. An arm with N_s = 1 chose "
+        "nothing, so what it shows is noise of seeds. A few folds say little of one arm; the mean says more, but arms "
+        "share the other seed of a fold, and its SE does not cover that."
+    )
+    return Table("optimism", "How optimistic is selection?", caption(results, text), columns, rows)

@@ -59,7 +59,7 @@ def test_a_variation_is_equal_to_the_search_trial_of_the_same_training(plan: Pla
     configuration: Mapping[str, Any] = plan.arms[1].listed[0] if plan.arms[1].listed else {}
     varied = plan.vary(plan.arms[1], 0, configuration, tiny_bank)
     preset = plan.preset.model_copy(
-        update={"settings": (*plan.preset.settings, SLOWER.of(plan.training_of(plan.arms[1])))}
+        update={"settings": (*plan.preset.settings, *SLOWER.of(plan.training_of(plan.arms[1])))}
     )
     searched = replace(plan, preset=preset).search(plan.arms[1], 0, configuration, tiny_bank)
 
@@ -69,3 +69,18 @@ def test_a_variation_is_equal_to_the_search_trial_of_the_same_training(plan: Pla
     assert [result(spec) for spec in varied[2:]] == [result(spec) for spec in searched]
     assert {spec.stage for spec in (*varied, *searched)} == set(ON_FOLDS)
     assert len({spec.fingerprint for spec in varied}) == len(varied)
+
+
+def test_another_seed_is_the_same_training_on_the_same_folds_and_a_trial_of_its_own(
+    plan: Plan, tiny_bank: Bank
+) -> None:
+    plan = replace(plan, preset=plan.preset.model_copy(update={"variations": (Variation(setting="seed"),)}))
+    (grid, first), (one, second) = ((arm, (arm.listed or [{}])[0]) for arm in plan.arms[:2])
+    searched, anew = plan.search(one, 0, second, tiny_bank), plan.vary(one, 0, second, tiny_bank)
+    assert [spec.id for spec in anew] == ["one.c00.another_seed.fold0", "one.c00.another_seed.fold1"]
+    for again, before in zip(anew, searched, strict=True):
+        assert (again.train, again.folds_seed, again.fold) == (before.train, before.folds_seed, before.fold)
+    every = [*searched, *anew, *plan.replicate(one, 0, second, tiny_bank)]
+    assert len({spec.seed for spec in every}) == len({spec.fingerprint for spec in every}) == 6
+    other = plan.vary(grid, 0, first, tiny_bank)
+    assert [spec.seed for spec in other] == [spec.seed for spec in anew]  # so that arms stay paired
