@@ -174,6 +174,6 @@ def test_every_package_that_is_imported_is_declared() -> None:
     requirements = [*project["dependencies"], *(name for extra in extras if extra != "test" for name in extras[extra])]
     declared = {re.split(r"[\[>=<]", requirement)[0].replace("-", "_") for requirement in requirements}
     imported = {name.partition(".")[0] for package in PACKAGES for path in files(package) for name in imports(path)}
-    named_otherwise = {"PIL": "pillow", "pynvml": "nvidia_ml_py"}
+    named_otherwise = {"PIL": "pillow", "pynvml": "nvidia_ml_py", "sklearn": "scikit_learn"}
     packages = {named_otherwise.get(name, name) for name in imported - sys.stdlib_module_names - PACKAGES.keys()}
     assert packages - declared == set()

@@ -20,6 +20,7 @@ from fmim_reports.stats.differences import (
     unpaired_difference,
     welch,
 )
+from fmim_reports.stats.importance import Importance, importance
 from fmim_reports.stats.mean_squares import Variances
 from fmim_reports.stats.power import ENOUGH_POWER, Needed, Power, power_of, smallest_difference
 from fmim_reports.stats.replicates import Bounded, MeanSE, mean_se
@@ -33,6 +34,7 @@ __all__ = [
     "Equivalence",
     "ExpectedBest",
     "Holm",
+    "Importance",
     "Bounded",
     "MeanSE",
     "Needed",
@@ -50,6 +52,7 @@ __all__ = [
     "equivalence",
     "expected_best",
     "holm",
+    "importance",
     "mean_over_settings",
     "mean_se",
     "paired_difference",

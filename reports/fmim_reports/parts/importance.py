@@ -1,0 +1,179 @@
+"""Which hyperparameters of a search matter: their importance by fANOVA, and the marginal of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from fmim_core.records import ArmEntry
+from fmim_reports.drawing.plotting import BLUE, QUIET, NothingToDraw, Plot
+from fmim_reports.reading.results import Results, once
+from fmim_reports.reading.summary import on_validation
+from fmim_reports.stats import importance
+from fmim_reports.writing.captions import caption
+from fmim_reports.writing.columns import ARM, under
+from fmim_reports.writing.formats import SYMBOLS, in_percent, value_text
+from fmim_reports.writing.sections import Section, in_every_study
+from fmim_reports.writing.tables import Column, Table
+
+LEAST, PARTS = 4, 10  # configurations that a forest is fitted to, and parts of a range that are told apart
+
+
+@dataclass(frozen=True)
+class Varied:
+    """A hyperparameter of an arm's search, with all that the search says of it.
+
+    Args:
+        levels: the values of a choice; of a range those at the middles of its parts.
+        places, scores: of each configuration that completed every fold, where its value lies in [0, 1], and its score.
+        share, marginal, moved, r_squared: see `stats.Importance`; `moved` are the shares with one fold left out.
+    """
+
+    arm: ArmEntry
+    label: str
+    levels: list[str]
+    places: np.ndarray
+    scores: np.ndarray
+    share: float
+    marginal: tuple[float, ...]
+    moved: list[float]
+    r_squared: float
+
+    @property
+    def title(self) -> str:
+        return f"{self.label} ({in_percent(self.share, 0)} %)"
+
+
+def _spaces(arm: ArmEntry) -> dict[str, Any]:
+    return {name: space for name, space in arm.space.items() if len(space) > 1}
+
+
+def several_hyperparameters(results: Results) -> bool:
+    """Say whether an arm searches two or more hyperparameters."""
+    return results.searched and any(len(_spaces(arm)) > 1 for arm in results.arms)
+
+
+@once
+def searches(results: Results) -> list[list[Varied]]:
+    """Return the hyperparameters of each arm that varies two or more, in plan order; none where nothing is known."""
+    every = [_search(results, arm) for arm in results.arms if len(_spaces(arm)) > 1]
+    return [search for search in every if search]
+
+
+def _search(results: Results, arm: ArmEntry) -> list[Varied]:
+    every = [(one, on_validation(results, arm.name, one, results.metric.name)) for one in arm.configurations]
+    found = [(one, score) for one, score in every if score.complete and not math.isnan(score.stat.mean)]
+    if len(found) < LEAST:
+        return []
+    by_fold = np.array([[score.values[fold] for fold in sorted(score.values)] for _, score in found])
+    sides = [_levels(name, space, [one[name] for one, _ in found]) for name, space in _spaces(arm).items()]
+    points, levels = np.stack([places for _, places in sides], axis=1), [len(texts) for texts, _ in sides]
+    scores, folds = by_fold.mean(axis=1), range(by_fold.shape[1] if by_fold.shape[1] > 1 else 0)
+    whole = importance(points, scores, levels)
+    without = [importance(points, np.delete(by_fold, fold, axis=1).mean(axis=1), levels) for fold in folds]
+    if whole is None:
+        return []
+    return [
+        Varied(arm, SYMBOLS.get(name, name), *side, scores, share, marginal, moved, whole.r_squared)
+        for i, (name, side) in enumerate(zip(_spaces(arm), sides, strict=True))
+        for share, marginal in [(whole.shares[i], whole.marginals[i])]
+        for moved in [[one.shares[i] for one in without if one]]
+    ]
+
+
+def _levels(name: str, space: Any, values: list[Any]) -> tuple[list[str], np.ndarray]:
+    """Return the levels of a space as study.json has it, and where values lie in [0, 1]."""
+    if not isinstance(space, Mapping):
+        return [value_text(name, one) for one in space], (np.array(list(map(space.index, values))) + 0.5) / len(space)
+    on, back = (np.log, np.exp) if space["scale"] == "log" else (np.asarray, np.asarray)
+    low, high = on(space["low"]), on(space["high"])
+    return [f"{back(low + at * (high - low)):.2g}" for at in _middles(PARTS)], (on(values) - low) / (high - low)
+
+
+def _middles(levels: int) -> np.ndarray:
+    return (np.arange(levels) + 0.5) / levels
+
+
+@in_every_study(Section.MORE, several_hyperparameters)
+def importance_table(results: Results) -> Table:
+    """Return the importance of each hyperparameter, and how far it moves where one fold is left out."""
+    rows: list[dict[str, Any]] = []
+    for search in searches(results):
+        row = {"arm": search[0].arm, "n": len(search[0].scores), "r_squared": search[0].r_squared}
+        for one in search:
+            moved = {"low": min(one.moved, default=None), "high": max(one.moved, default=None)}
+            rows.append(row | moved | {"name": one.label, "alone": one.share, "rule": one is search[0]})
+        rows.append(row | {"name": "only together", "alone": 1 - sum(one.share for one in search)})
+    columns = [
+        ARM,
+        Column("n", "Configurations", "count"),
+        Column("name", "Hyperparameter"),
+        *under("Variance explained, %", "percent", alone="All folds", low="One fold left out: least", high="Most"),
+        Column("r_squared", "R², left-out configurations", "number"),
+    ]
+    text = (
+        f"Importance for the validation {results.metric.label} by fANOVA (Hutter et al. 2014): the share of the "
+        "variance over the search space that a hyperparameter explains alone, in a random forest fitted to the "
+        "configurations that completed every fold; the last row is what only several explain together. Right of it, "
+        "how far the shares move where one fold is left out. R² is the forest's on configurations left out of its "
+        "trees: at or below 0 the shares say nothing. Few configurations say little, and so do those of a search that "
+        f"stays near its best or stops the others early; fewer than {LEAST}, or equal scores, give no importance."
+    )
+    return Table("hyperparameter_importance", "Importance of hyperparameters", caption(results, text), columns, rows)
+
+
+@in_every_study(Section.MORE, several_hyperparameters)
+def marginals_table(results: Results) -> Table:
+    """Return the mean score at each value of a hyperparameter over all values of the others."""
+    rows = [
+        {"arm": one.arm, "name": one.label, "value": level, "marginal": mean, "rule": level == one.levels[0]}
+        for search in searches(results)
+        for one in search
+        for level, mean in zip(one.levels, one.marginal, strict=True)
+    ]
+    columns = [
+        ARM,
+        Column("name", "Hyperparameter"),
+        Column("value", "Value"),
+        Column("marginal", "Mean, %", "percent"),
+    ]
+    text = (
+        f"Marginals: the validation {results.metric.label} that the forest of the importances expects at each value, "
+        f"over all values of the other hyperparameters; of a range at the middle of each of {PARTS} parts."
+    )
+    return Table("hyperparameter_marginals", "Marginals of hyperparameters", caption(results, text), columns, rows)
+
+
+@in_every_study(Section.FIGURES, several_hyperparameters)
+def marginals_plot(results: Results) -> Plot:
+    """Draw the marginal of each hyperparameter over the scores of all configurations, a row of panels per arm."""
+    found, label = searches(results), results.metric.label
+    if not found:
+        raise NothingToDraw(f"no arm has {LEAST} configurations with a score on every fold")
+
+    def draw(figure: Figure) -> None:
+        grid = figure.subplots(len(found), max(map(len, found)), sharey="row", squeeze=False)
+        for search, row in zip(found, grid, strict=True):
+            row[0].set_title(search[0].arm.label, fontsize=7.5, loc="left")
+            row[0].set_ylabel(f"{label} (%)")
+            for axes in row[len(search) :]:
+                axes.set_axis_off()
+            for axes, one in zip(row, search, strict=False):
+                places, every = _middles(len(one.levels)), max(1, len(one.levels) // 3)
+                axes.plot(one.places, 100 * one.scores, ls="", marker="o", ms=2.5, color=QUIET)
+                axes.plot(places, 100 * np.array(one.marginal), marker="_", color=BLUE)
+                axes.set_xticks(places[::every], one.levels[::every])
+                axes.set(xlim=(-0.03, 1.03), xlabel=one.title)
+
+    text = (
+        f"Validation {label} by each searched hyperparameter, with its importance by fANOVA. Blue: its marginal, the "
+        "mean over all values of the others. Grey: the configurations. The table of importances has the cautions."
+    )
+    alt = "; ".join(f"{search[0].arm.label}: {', '.join(one.title for one in search)}" for search in found)
+    height = 0.5 + 1.25 * len(found)
+    return Plot("hyperparameter_marginals", "Marginals of hyperparameters", caption(results, text), alt, height, draw)
