@@ -61,10 +61,14 @@ class Draws:
 
 
 @contextmanager
-def scoped_torch_seed(*parts: object) -> Iterator[None]:
-    """Seed torch's global CPU generator for the block only: torch's own layer initialisers know no other."""
+def scoped_torch_seed(*parts: object, device: torch.device | None = None) -> Iterator[None]:
+    """Seed torch's global generators for the block only, for what knows no other: layers' initialisers, and libraries.
+
+    Of a GPU `device`, where it is given, the generator is afterwards what it was, as the CPU's is always.
+    """
     import torch
 
-    with torch.random.fork_rng(devices=[]):
+    gpus = [device] if device is not None and device.type == "cuda" else []
+    with torch.random.fork_rng(devices=gpus):
         torch.manual_seed(derive_seed(*parts))
         yield

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fmim_core.losses.base import LOSSES, LibraryLoss, Loss, LossModule
+from fmim_core.losses.base import LOSSES, Loss, LossModule
+from fmim_core.losses.pml import PML
 
 
 @LOSSES.register
@@ -27,6 +28,5 @@ class ArcFace(Loss):
     waits_for_device = True
 
     def build(self, embedding_dim: int, classes: int) -> LossModule:
-        from pytorch_metric_learning.losses import ArcFaceLoss
-
-        return LibraryLoss(ArcFaceLoss(classes, embedding_dim, margin=self.margin_degrees, scale=self.scale))
+        params = {"margin": self.margin_degrees, "scale": self.scale}
+        return PML(name="ArcFaceLoss", params=params).build(embedding_dim, classes)

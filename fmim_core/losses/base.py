@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from fmim_core.margins.base import Margins
 from fmim_core.registry import KindConfig, Registry
+from fmim_core.seeding import scoped_torch_seed
 from fmim_core.triplets.similarities import Similarities, TripletIndex
 
 
@@ -37,20 +39,39 @@ class LossModule(nn.Module, ABC):
         """Return the loss of a batch under `margins`, and how many triplets are active; 0 in an empty one."""
 
 
-class LibraryLoss(LossModule):
-    """A loss of pytorch-metric-learning, whose import is slow: each is imported where it is built.
+def no_triplets(value: Tensor) -> LossOutput:
+    """Return the output of a loss that knows no triplets, which has this value."""
+    return LossOutput(value, torch.full((), math.nan, device=value.device))
 
-    Its weights, if it has any, are trained with the model, and float32 whatever the embeddings are.
+
+class LibraryLoss(LossModule):
+    """A loss of pytorch-metric-learning, or another module of embeddings and labels, with the library's miner, if any.
+
+    Its weights, if it has any, are trained with the model, and float32 whatever the embeddings are. What it draws at
+    random follows from the labels of the batch, so that it is the same in a training that was interrupted.
     """
 
-    def __init__(self, loss: nn.Module) -> None:
+    def __init__(self, loss: nn.Module, miner: nn.Module | None = None) -> None:
         super().__init__()
-        self.loss = loss
+        self.loss, self._miner = loss, miner
+        for module in list(loss.modules()):  # what it remembers from batch to batch is part of its state
+            for name, value in [*vars(module).items()]:
+                if isinstance(value, Tensor):
+                    delattr(module, name)
+                    module.register_buffer(name, value)
 
     def forward(self, batch: Similarities, margins: Margins) -> LossOutput:
         weights = next(self.loss.parameters(), batch.embeddings)
-        value = self.loss(batch.embeddings.to(weights.dtype), batch.classes)
-        return LossOutput(value, torch.full((), math.nan, device=value.device))
+        embeddings, classes = batch.embeddings.to(weights.dtype), batch.classes
+        for buffer in self.loss.buffers():
+            buffer.detach_()  # from the batch before
+        with scoped_torch_seed("loss", *classes.tolist(), device=embeddings.device):
+            if self._miner is None:
+                return no_triplets(self.loss(embeddings, classes))
+            mined = self._miner(embeddings, classes)
+            output = no_triplets(self.loss(embeddings, classes, mined))
+        found = any(map(len, mined))
+        return output if found else LossOutput(output.value, torch.zeros_like(output.active))
 
 
 class Loss(KindConfig):
@@ -64,6 +85,11 @@ class Loss(KindConfig):
     uses_margins: ClassVar[bool] = True
     uses_beta: ClassVar[bool] = False
     waits_for_device: ClassVar[bool] = False
+
+    @classmethod
+    def called(cls, fields: Mapping[str, Any]) -> str:
+        """Return what it is called in words where it has these fields: the class's name."""
+        return cls.__name__
 
     @abstractmethod
     def build(self, embedding_dim: int, classes: int) -> LossModule:

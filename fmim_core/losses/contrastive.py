@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fmim_core.losses.base import LOSSES, LibraryLoss, Loss, LossModule
+from fmim_core.losses.base import LOSSES, Loss, LossModule
+from fmim_core.losses.pml import PML
 
 Distance = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]
 
@@ -28,6 +29,5 @@ class Contrastive(Loss):
     waits_for_device = True
 
     def build(self, embedding_dim: int, classes: int) -> LossModule:
-        from pytorch_metric_learning.losses import ContrastiveLoss
-
-        return LibraryLoss(ContrastiveLoss(pos_margin=self.m_pos, neg_margin=self.m_neg))
+        params = {"pos_margin": self.m_pos, "neg_margin": self.m_neg}
+        return PML(name="ContrastiveLoss", params=params).build(embedding_dim, classes)

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt
 
-from fmim_core.losses.base import LOSSES, LibraryLoss, Loss, LossModule
+from fmim_core.losses.base import LOSSES, Loss, LossModule
+from fmim_core.losses.pml import PML
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -31,7 +32,5 @@ class SoftTriple(Loss):
     waits_for_device = True
 
     def build(self, embedding_dim: int, classes: int) -> LossModule:
-        from pytorch_metric_learning.losses import SoftTripleLoss
-
-        settings = {"la": self.la, "gamma": self.gamma, "margin": self.margin}
-        return LibraryLoss(SoftTripleLoss(classes, embedding_dim, centers_per_class=self.centers, **settings))
+        params = {"centers_per_class": self.centers, "la": self.la, "gamma": self.gamma, "margin": self.margin}
+        return PML(name="SoftTripleLoss", params=params).build(embedding_dim, classes)

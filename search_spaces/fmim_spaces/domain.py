@@ -46,16 +46,17 @@ DIGITS = 4
 class Parameter(Config):
     """A training field that varies.
 
-    path: the field, dotted, e.g. `margins.epsilon`; its last part is the parameter's name in configurations,
-    records and reports.
+    path: the field, dotted, e.g. `margins.epsilon` or `loss.params.alpha`.
+    called: the parameter's name in configurations, records and reports; the last part of its path if nothing is said.
     """
 
-    path: Annotated[str, Field(pattern=r"^[a-z_]+(\.[a-z_]+)*$")]
+    path: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$")]
+    called: Annotated[str, Field(pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$")] = ""
 
     @property
     def name(self) -> str:
-        """Return the parameter's name: the last part of its path."""
-        return self.path.rpartition(".")[2]
+        """Return the parameter's name."""
+        return self.called or self.path.rpartition(".")[2]
 
 
 class Choice(Parameter):
@@ -150,7 +151,10 @@ class Space(Config):
     def _distinct_names(self) -> Space:
         names = [parameter.name for parameter in self.parameters]
         if len(set(names)) < len(names):
-            raise ValueError(f"parameters {names}: two have the same name; a configuration could not tell them apart")
+            raise ValueError(
+                f"parameters {names}: two have the same name; a configuration could not tell them apart. Give one of "
+                "them another: called='…'"
+            )
         return self
 
     @property
@@ -187,7 +191,7 @@ class Space(Config):
 
     def values(self) -> dict[str, Any]:
         """Return by name the list of values, or a range's low, high and scale, as study.json and reports have it."""
-        ranges = {each.name: each.model_dump(mode="json", exclude={"path"}) for each in self.ranges}
+        ranges = {each.name: each.model_dump(mode="json", exclude={"path", "called"}) for each in self.ranges}
         return {choice.name: list(choice.values) for choice in self.choices} | ranges
 
     def assignments(self, configuration: Configuration) -> list[Assignment]:

@@ -1,4 +1,4 @@
-"""The bases from which a loss, a margin schedule, a backbone and a data set of one's own derive, and their registries.
+"""What a loss, a margin schedule, a backbone and a data set of one's own derive from and are made of; the registries.
 
 This imports torch.
 """
@@ -6,10 +6,21 @@ This imports torch.
 from fmim_core.data.sets.base import DATA_SETS, DataSet, Listing, check_index
 from fmim_core.data.source import SourceDescription
 from fmim_core.data.tables.findings import Findings
-from fmim_core.losses.base import LOSSES, Loss, LossModule, LossOutput, mean_over_triplets
+from fmim_core.losses.base import (
+    LOSSES,
+    LibraryLoss,
+    Loss,
+    LossModule,
+    LossOutput,
+    WeightlessLoss,
+    mean_over_triplets,
+    no_triplets,
+)
+from fmim_core.losses.pml import PML
+from fmim_core.losses.triplet import Averaging, MeanHinge, TripletSelection, triplet_term
 from fmim_core.margins.base import MARGINS, Epsilon, MarginConfig, Margins, MarginSchedule, check_beta
 from fmim_core.models.base import BACKBONES, Backbone
-from fmim_core.triplets.similarities import Similarities, unit
+from fmim_core.triplets.similarities import Similarities, TripletIndex, unit
 from fmim_core.triplets.statistics import EpochStatistics
 
 __all__ = [
@@ -17,11 +28,14 @@ __all__ = [
     "DATA_SETS",
     "LOSSES",
     "MARGINS",
+    "PML",
+    "Averaging",
     "Backbone",
     "DataSet",
     "EpochStatistics",
     "Epsilon",
     "Findings",
+    "LibraryLoss",
     "Listing",
     "Loss",
     "LossModule",
@@ -29,10 +43,16 @@ __all__ = [
     "MarginConfig",
     "MarginSchedule",
     "Margins",
+    "MeanHinge",
     "Similarities",
     "SourceDescription",
+    "TripletIndex",
+    "TripletSelection",
+    "WeightlessLoss",
     "check_beta",
     "check_index",
     "mean_over_triplets",
+    "no_triplets",
+    "triplet_term",
     "unit",
 ]

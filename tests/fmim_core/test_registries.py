@@ -31,6 +31,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "automargin": {"k_delta": 2, "k_an": 4},
     "contrastive": {"m_pos": 0.5, "m_neg": 0.75},
     "fixed": {"epsilon": 0.25, "beta": 0.5},
+    "pml": {"name": "MultiSimilarityLoss", "miner": {"name": "MultiSimilarityMiner"}},
     "quartile": {"quartile": 1},
     "sct": {"lam": 1.0},
     "softtriple": {"margin": 0.02},

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
-from pydantic import InstanceOf, SerializeAsAny, ValidationError, model_validator
+from pydantic import BeforeValidator, InstanceOf, SerializeAsAny, ValidationError, model_validator
 
-from fmim.declare.presets import Preset, Variation
+from fmim.declare.presets import Preset, Settings, Variation
 from fmim_core.config import Config, InvalidConfig
 from fmim_core.records import ArmEntry, Name, SearcherFacts, SelectionFile, VariationEntry
 from fmim_spaces.domain import Assignment, Choice, Configuration, Space, nested
@@ -22,7 +22,8 @@ class Arm(Config):
     """One named method with its search space.
 
     Args:
-        settings: training fields that make the method, dotted, e.g. ("loss.kind", "triplet"), which must be there.
+        settings: training fields that make the method, dotted, e.g. ("loss.kind", "triplet"), which must be there; or
+            nested, e.g. {"loss": {"kind": "triplet"}}.
         search: how its values are set, in words, e.g. "Grid search"; nothing where there is nothing to say.
         group: what it shares with the arms it stands beside, in words; the name of its loss if nothing else is said.
             Group and search together are the arm's label, for display alone: nothing is decided by them.
@@ -32,8 +33,8 @@ class Arm(Config):
     """
 
     name: Name
-    settings: tuple[Assignment, ...]
-    search: str = ""
+    settings: Settings
+    search: Annotated[str, BeforeValidator(lambda words: words or "")] = ""
     group: str = ""
     space: Space = Space()
     searcher: SerializeAsAny[InstanceOf[Searcher]] = Grid()
@@ -121,14 +122,14 @@ class Arm(Config):
 
     @property
     def loss(self) -> str:
-        """Its loss in words: the name of the loss's class.
+        """Its loss in words: the name of the loss's class, or of the library's.
 
         Raises:
             ValueError: there is no loss of that kind.
         """
         from fmim_core.losses.base import LOSSES
 
-        return LOSSES.find(self.loss_kind).__name__
+        return LOSSES.find(self.loss_kind).called(nested(self.settings)["loss"])
 
     @property
     def label(self) -> str:

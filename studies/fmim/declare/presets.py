@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveInt
 
 from fmim_core.config import Config
 from fmim_core.data.sets.phantom_config import PhantomConfig
-from fmim_core.records import SEED, Name, TestProtocol
+from fmim_core.records import SEED, Name, TestProtocol, flat
 from fmim_core.suggestions import did_you_mean
 from fmim_spaces.domain import Assignment
 
 if TYPE_CHECKING:
     from fmim_core.training.config import TrainConfig
+
+
+def _dotted(given: Any) -> Any:
+    """Return assignments of pairs or a mapping, with mappings within them dotted; anything else as it is."""
+    pairs = given.items() if isinstance(given, Mapping) else given
+    try:
+        return tuple(chain.from_iterable(flat(dict([pair])) for pair in pairs))
+    except (TypeError, ValueError):  # no pairs: pydantic says so
+        return given
+
+
+Settings = Annotated[tuple[Assignment, ...], BeforeValidator(_dotted)]
+"""Assignments to training fields: pairs, ("loss.kind", "sct"), or nested, {"loss": {"kind": "sct"}}."""
 
 
 class Variation(Config):
@@ -68,7 +82,7 @@ class Preset(Config):
 
     name: Name
     about: str
-    settings: tuple[Assignment, ...]
+    settings: Settings
     image_size: PositiveInt
     phantom: PhantomConfig
     folds: Annotated[int, Field(ge=2)]
