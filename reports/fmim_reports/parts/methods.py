@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from fmim_core.records import ArmEntry, flat
+from fmim_core.records import SEED, ArmEntry, flat
 from fmim_reports.page.files import filled
 from fmim_reports.parts.comparisons.difference import ALPHA
 from fmim_reports.parts.comparisons.words import margin_text
@@ -70,6 +70,7 @@ def methods(results: Results) -> Methods:
     study, arms, environment = results.study, results.arms, results.study.environment
     trained, versions = _settings(results), {"python": "Python", "torch": "PyTorch"}
     losses = {arm.loss: cited("loss", arm.loss_kind) for arm in arms}
+    varied = dict.fromkeys((one.setting, one.factor) for arm in arms for one in arm.variations)
     text = filled(
         "methods.txt.j2",
         results=results,
@@ -81,6 +82,7 @@ def methods(results: Results) -> Methods:
         level=f"{ALPHA:g}",
         most_named=_MOST_NAMED,
         searches=[_search(arm) for arm in arms if arm.n_s > 1],
+        variations=["another seed" if name == SEED else f"{name} × {factor:g}" for name, factor in varied],
         losses=[" ".join(filter(None, both)) for both in losses.items()],
         margins=[cited("margins", kind) for kind in dict.fromkeys(a.margins_kind for a in arms) if kind != "none"],
         networks=[cited("model", str(kind)) for kind in trained["model.kind"]],

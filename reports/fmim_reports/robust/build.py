@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from matplotlib.figure import Figure
 
-from fmim_core.records import study_path
+from fmim_core.records import study_path, write_json
 from fmim_reports.across.page import settings_table, studies_table
 from fmim_reports.across.studies import ComparedStudy, read_studies
 from fmim_reports.build import status_lines
@@ -79,6 +79,8 @@ def build_robust(out: Path, names: Sequence[str]) -> Path:
     sources = "; ".join(dict.fromkeys(source_line(one.results) for one in studies))
     drawn = [forest_plot(one) for one in found if any(at.value is not None for at in one.at.values())]
     figures = write_figures(drawn, sources, out / "report")
+    findings = [one.sentence for one in found] if first.answers else plain_sentences(studies[0].results)
+    write_json(out / "report" / "summary.json", {"study": first.study, "settings": there, "sentences": findings})
     return write_several(
         out / "report",
         [
@@ -93,7 +95,7 @@ def build_robust(out: Path, names: Sequence[str]) -> Path:
         warnings=[f"Not run yet: {missing}."] * bool(missing)
         + [f"{one.folder.name}: {line}" for one in studies for line in status_lines(one.results)],
         lead=f"Over {len(there)} settings of the study {first.study}, preset {first.preset}:",
-        findings=[one.sentence for one in found] if first.answers else plain_sentences(studies[0].results),
+        findings=findings,
     )
 
 

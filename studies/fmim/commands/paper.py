@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,34 +13,23 @@ from fmim.commands.options import Options, takes_options
 from fmim.commands.several import Member, Several
 from fmim.printing import TextConsole
 
+SELECTION = "hyperparameter_selection"
+PAPER_STUDIES = {
+    SELECTION: "Suppl. Table 1(b)",
+    "automargin_vs_grid": "Tables 1(b) and 1(c), Suppl. Table 3",
+    "lambda_sweep": "Table 1(a)",
+    "margin_sensitivity": "Fig. 2(a)",
+    "training_dynamics": "Figs. 1(b, c), 2(b, c) and 3",
+    "baselines": f"Fig. 4, Suppl. Tables 4 and 5; configurations from {SELECTION}",
+}
+"""Studies of the catalogue and what of the paper each shows.
 
-@dataclass(frozen=True)
-class PaperStudy(Member):
-    """A study of the catalogue as the paper has it; what it shows are tables and figures there.
-
-    selected_from: the study before it whose winners it takes for its arms; blank where it has its own.
-    """
-
-    selected_from: str = ""
-
-
-SELECTION = PaperStudy("hyperparameter_selection", "Suppl. Table 1(b)")
-PAPER_STUDIES = (
-    SELECTION,
-    PaperStudy("automargin_vs_grid", "Tables 1(b) and 1(c), Suppl. Table 3"),
-    PaperStudy("lambda_sweep", "Table 1(a)"),
-    PaperStudy("margin_sensitivity", "Fig. 2(a)"),
-    PaperStudy("training_dynamics", "Figs. 1(b, c), 2(b, c) and 3"),
-    PaperStudy(
-        "baselines",
-        f"Fig. 4, Suppl. Tables 4 and 5; configurations from {SELECTION.name}",
-        selected_from=SELECTION.name,
-    ),
-)
-"""The selection comes first, and what takes its winners last, so that whatever they share is trained once."""
+The selection comes first, and what takes its winners last, so that whatever they share is trained once.
+"""
+TAKES_WINNERS = "baselines"
 
 
-@takes_options("out", "cohort", "search_splits", "selected", "studies", "fresh", study=SELECTION.name)
+@takes_options("out", "cohort", "search_splits", "selected", "studies", "fresh", study=SELECTION)
 def paper(
     each: Options,
     out: Annotated[Path, typer.Option(help="The folder of the paper, with a folder for each study.")] = Path(
@@ -55,26 +43,23 @@ def paper(
     Each study has a folder in OUT, in which it can be looked at and gone on with as any other. What studies beside OUT
     have trained is reused. Ctrl-C is safe: the same command goes on.
     """
-    whole = Paper(out, each.but(fresh=fresh), TextConsole())
+    whole = whole_paper(out, each.but(fresh=fresh), TextConsole())
     whole.check()
     whole.start(dry_run)
 
 
-@dataclass(frozen=True)
-class Paper(Several[PaperStudy]):
-    """The studies of the paper."""
+def whole_paper(out: Path, each: Options, console: TextConsole) -> Several:
+    """Return the studies of the paper, one of them with the winners of the selection as soon as that has any."""
 
-    command = "fmim paper"
-    members: Sequence[PaperStudy] = PAPER_STUDIES
+    def options_of(name: str) -> Options:
+        selected = out / SELECTION
+        takes = name == TAKES_WINNERS and (selected / "selection.json").is_file()
+        return each.but(study=name, selected=selected if takes else None)
 
-    def changes(self, member: PaperStudy) -> Options:
-        """Return the options of one study; with the winners of another one as soon as that has any."""
-        selected = self.out / member.selected_from
-        takes = bool(member.selected_from) and (selected / "selection.json").is_file()
-        return self.each.but(study=member.name, selected=selected if takes else None)
-
-    def report(self) -> Path:
-        """Write the report of the whole paper."""
+    def report() -> Path:
         from fmim_reports.whole_paper.build import build_paper
 
-        return build_paper(self.out)
+        return build_paper(out)
+
+    members = [Member(name, shows, partial(options_of, name)) for name, shows in PAPER_STUDIES.items()]
+    return Several("fmim paper", out, members, report, console)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import typer
 from pydantic import ValidationError
@@ -20,7 +21,6 @@ from fmim_spaces.domain import as_meant
 
 OF_RUN = ("data", "cohort", "epochs", "seed")
 """What may be varied and is an option of a run; every other field is one of `--set`."""
-AS_IT_IS = Member("as_it_is", "the study as it is")
 
 
 @takes_options("out", "studies", "fresh")
@@ -40,61 +40,54 @@ def robust(
     gone on with as any other. What studies beside OUT have trained is reused. Ctrl-C is safe: the same command goes on.
     """
     folder = out or STUDIES / f"{each.setup.folder.name}_robust"
-    Robust(folder, each.but(fresh=fresh), TextConsole(), [AS_IT_IS]).varied(vary).start(dry_run)
+    at_settings(folder, each.but(fresh=fresh), vary, TextConsole()).start(dry_run)
 
 
-@dataclass(frozen=True)
-class Robust(Several[Member]):
-    """A study at several settings: as it is, and with another value of one field each, called FIELD=VALUE."""
+def at_settings(out: Path, each: Options, vary: Sequence[str], console: TextConsole) -> Several:
+    """Return the study as it is and at each of the values `FIELD=A,B,C` that it has not itself, all checked.
 
-    command = "fmim robust"
+    Raises:
+        ValueError: a field or a value that is refused, a study without comparisons, or a folder of another one.
+    """
+    members = {"as_it_is": Member("as_it_is", "the study as it is", lambda: each)}
 
-    def varied(self, vary: Sequence[str]) -> Robust:
-        """Return the study as it is and at each of the values `FIELD=A,B,C` that it has not itself, all checked.
+    def report() -> Path:
+        from fmim_reports.robust.build import build_robust
 
-        Raises:
-            ValueError: a field or a value that is refused, a study without comparisons, or a folder of another one.
-        """
-        self.check()
-        study, _ = self.each.declared()
-        if not study.comparison_pairs:
-            raise ValueError(
-                f"study {study.name!r} compares no arms, so there is no answer to look at: give it a baseline"
-            )
-        return replace(self, members=[AS_IT_IS, *dict.fromkeys(one for text in vary for one in self._others(text))])
+        return build_robust(out, list(members))
 
-    def _others(self, text: str) -> Iterator[Member]:
+    several = Several("fmim robust", out, list(members.values()), report, console)
+    several.check()
+    study, _ = each.declared()
+    if not study.comparison_pairs:
+        raise ValueError(f"study {study.name!r} compares no arms, so there is no answer to look at: give it a baseline")
+    for text in vary:
         field, _, listed = text.partition("=")
         values = [value.strip() for value in listed.split(",")]
         if not field or not all(values) or len(set(map(as_meant, values))) < max(2, len(values)):
             raise ValueError(f"--vary {text}: write a field and two or more different values, e.g. epochs=20,60")
         for value in values:
-            member = Member(quote(f"{field}={value}", safe="="), "the rest as it is")
+            name = quote(f"{field}={value}", safe="=")
             try:
-                self.options(member).check()
-                if self._trained(member) != self._trained(AS_IT_IS):
-                    yield member
+                member = Member(name, "the rest as it is", partial(_changed, each, field, value))
+                several.options(member).check()
+                if _trained(member.given()) != _trained(each):
+                    members[name] = member
             except ValueError as error:
                 why = in_words(error) if isinstance(error, ValidationError) else error
                 raise ValueError(f"--vary {field}={value}: {why}") from error
+    return replace(several, members=list(members.values()))
 
-    def _trained(self, member: Member) -> tuple[object, ...]:
-        """Return what decides the results of a setting, equal for equal ones."""
-        options = self.options(member)
-        plan = options.plan()
-        preset = plan.preset.model_copy(update={"settings": (), "changed": ()})
-        return options.data, plan.seed, preset, plan.train_configs()
 
-    def changes(self, member: Member) -> Options:
-        """Return the options of one setting."""
-        field, given, value = unquote(member.name).partition("=")
-        changes = [change for change in self.each.changes if change.partition("=")[0] != field]
-        if field in OF_RUN:
-            return self.each.but(changes=changes, **{field: as_meant(value)})
-        return self.each.but(changes=[*changes, f"{field}={value}"] if given else changes)
+def _changed(each: Options, field: str, value: str) -> Options:
+    changes = [change for change in each.changes if change.partition("=")[0] != field]
+    if field in OF_RUN:
+        return each.but(changes=changes, **{field: as_meant(value)})
+    return each.but(changes=[*changes, f"{field}={value}"])
 
-    def report(self) -> Path:
-        """Write the report of all settings."""
-        from fmim_reports.robust.build import build_robust
 
-        return build_robust(self.out, [one.name for one in self.members])
+def _trained(options: Options) -> tuple[object, ...]:
+    """Return what decides the results of a setting, equal for equal ones."""
+    plan = options.plan()
+    preset = plan.preset.model_copy(update={"settings": (), "changed": ()})
+    return options.data, plan.seed, preset, plan.train_configs()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Generic, TypeVar
 
 import typer
 
@@ -17,44 +15,36 @@ from fmim_core.records import DONE, INTERRUPTED, SOME_FAILED
 
 @dataclass(frozen=True)
 class Member:
-    """One of several studies: the name of its folder, and what it shows."""
+    """One of several studies: the name of its folder, what it shows, and its options but for the folder.
+
+    These are asked for when they are needed, since they may follow from studies before it.
+    """
 
     name: str
     shows: str
-
-
-M = TypeVar("M", bound=Member)
+    given: Callable[[], Options]
 
 
 @dataclass(frozen=True)
-class Several(ABC, Generic[M]):
+class Several:
     """Several studies in the folder `out`, each of which can be looked at and gone on with as any other.
 
     What studies beside `out`, and those before it here, have trained is reused.
 
     Args:
-        each: the options that all of them have, whatever their own are.
         members: the studies, in the order in which they run.
+        report: writes the report of all, as far as they go, and returns its page.
     """
 
+    command: str
     out: Path
-    each: Options
+    members: Sequence[Member]
+    report: Callable[[], Path]
     console: TextConsole
-    members: Sequence[M]
 
-    command: ClassVar[str]
-
-    @abstractmethod
-    def changes(self, member: M) -> Options:
-        """Return the options of one, but for its folder."""
-
-    @abstractmethod
-    def report(self) -> Path:
-        """Write the report of all, as far as they go, and return its page."""
-
-    def options(self, member: M) -> Options:
+    def options(self, member: Member) -> Options:
         """Return the options of one."""
-        return self.changes(member).but(out=self.out / member.name, studies=self.out.absolute().parent)
+        return member.given().but(out=self.out / member.name, studies=self.out.absolute().parent)
 
     def check(self) -> None:
         """Look up every name and file of every study.
@@ -112,8 +102,8 @@ class Several(ABC, Generic[M]):
 
         for member in self.members:
             self.options(member).plan()  # raises where one cannot be made
-        codes = list[int]()
-        with cluster_for(self.each.backend, self.each.address) as cluster, RunDisplay(self.console) as display:
+        first, codes = self.options(self.members[0]), list[int]()
+        with cluster_for(first.backend, first.address) as cluster, RunDisplay(self.console) as display:
             for number, member in enumerate(self.members, start=1):
                 lead = f"\n{number} of {len(self.members)}: {member.name}"
                 self.console.say(f"({member.shows})", lead=lead, style="bold")

@@ -13,6 +13,7 @@ from fmim_core.records import VariationEntry
 from fmim_reports.parts.comparisons.comparison import comparisons
 from fmim_reports.parts.comparisons.varied import change_with, optimism_table, variations_table
 from fmim_reports.parts.comparisons.words import plain_sentences
+from fmim_reports.parts.methods import methods
 from fmim_reports.parts.verdict import verdict_of_comparisons
 from fmim_reports.reading.cost import search_cost
 from fmim_reports.reading.results import read_results
@@ -122,3 +123,11 @@ def test_a_preset_without_answers_has_none(out: Path) -> None:
     assert verdict.findings == plain_sentences(results)
     assert len(verdict.findings) == 1
     assert verdict.details == ()
+
+
+def test_the_methods_say_what_was_varied_and_that_no_rank_chose_it(out: Path) -> None:
+    said, rule = methods(read_results(out)).plain[-1], "were set by the time that they take and by the power"
+    assert "on the folds with epochs × 3, learning_rate × 2 and another seed, one at a time" in said
+    assert rule in said
+    edit(out / "study.json", changed={"epochs": 9})
+    assert rule not in methods(read_results(out)).plain[-1]

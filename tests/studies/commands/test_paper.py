@@ -9,7 +9,8 @@ import pytest
 
 from fmim import catalogue
 from fmim.commands.options import Options
-from fmim.commands.paper import PAPER_STUDIES, SELECTION, Paper
+from fmim.commands.paper import PAPER_STUDIES, SELECTION, TAKES_WINNERS, whole_paper
+from fmim.commands.several import Several
 from fmim.plan import Plan
 from fmim.printing import TextConsole
 from fmim_core.data.bank.bank import Bank
@@ -18,7 +19,6 @@ from fmim_reports.whole_paper.differences import PUBLISHED_NUMBERS
 from tests.support.factories import make_out
 from tests.support.file_contents import by_arm, selection_content, write
 
-OF_PAPER = {study.name: study for study in PAPER_STUDIES}
 WINNERS = {  # of the selection's arms, those that baselines take
     "softtriple_grid": {"margin": 0.1},
     "arcface_grid": {"margin_degrees": 28.6},
@@ -30,19 +30,16 @@ WINNERS = {  # of the selection's arms, those that baselines take
 }
 
 
-def paper_in(root: Path) -> Paper:
-    return Paper(root / "runs" / "paper", Options(study=SELECTION.name, backend="inline"), TextConsole())
+def paper_in(root: Path) -> Several:
+    return whole_paper(root / "runs" / "paper", Options(study=SELECTION, backend="inline"), TextConsole())
 
 
 def test_what_takes_winners_comes_after_the_study_that_has_them_and_the_report_has_every_study() -> None:
-    names = [study.name for study in PAPER_STUDIES]
+    names = list(PAPER_STUDIES)
     assert set(names) <= set(catalogue.names())
-    taking = [study for study in PAPER_STUDIES if study.selected_from]
-    assert [study.name for study in taking] == ["baselines"]
-    for study in taking:
-        assert names.index(study.selected_from) < names.index(study.name)
-        arms = {arm.name for arm in catalogue.find(study.selected_from).arms}
-        assert {arm.selected_from for arm in catalogue.find(study.name).arms} <= arms
+    assert (names[0], names[-1]) == (SELECTION, TAKES_WINNERS)
+    arms = {arm.name for arm in catalogue.find(SELECTION).arms}
+    assert {arm.selected_from for arm in catalogue.find(TAKES_WINNERS).arms} <= arms
     assert {item.study for item in ITEMS} == set(names)
     assert set(PUBLISHED_NUMBERS) <= set(names)
 
@@ -50,7 +47,7 @@ def test_what_takes_winners_comes_after_the_study_that_has_them_and_the_report_h
 def test_each_study_has_a_folder_and_shares_banks_and_mlflow_with_those_beside_the_paper(tmp_path: Path) -> None:
     paper, runs = paper_in(tmp_path), tmp_path / "runs"
     beside = Options(study="baselines", out=runs / "baselines").setup
-    for study in PAPER_STUDIES:
+    for study in paper.members:
         setup = paper.options(study).setup
         assert setup.folder == runs / "paper" / study.name
         assert (setup.banks, str(setup.tracking)) == (beside.banks, str(beside.tracking))
@@ -58,16 +55,17 @@ def test_each_study_has_a_folder_and_shares_banks_and_mlflow_with_those_beside_t
 
 
 def test_baselines_take_the_winners_once_there_are_any(tmp_path: Path) -> None:
-    paper, baselines = paper_in(tmp_path), OF_PAPER["baselines"]
+    paper = paper_in(tmp_path)
+    selection, *_, baselines = paper.members
     assert paper.options(baselines).selected is None
     chosen = {arm: selection_content(values, 0, 0.5) for arm, values in WINNERS.items()}
-    folder = tmp_path / "runs" / "paper" / SELECTION.name
+    folder = tmp_path / "runs" / "paper" / SELECTION
     folder.mkdir(parents=True)
     write(folder / "selection.json", by_arm(chosen))
     assert paper.options(baselines).selected == folder
     study, _ = paper.options(baselines).declared()
     assert [next(arm.space.configurations()) for arm in study.arms] == list(WINNERS.values())
-    assert paper.options(SELECTION).selected is None
+    assert paper.options(selection).selected is None
 
 
 def test_a_folder_that_is_a_studys_or_holds_another_one_is_refused(tmp_path: Path) -> None:
@@ -86,7 +84,7 @@ def test_what_the_studies_of_the_paper_share(tiny_bank: Bank) -> None:
     """Trials with the fingerprint of one of an earlier study, as each is trained once."""
     seen: set[str] = set()
     shared: dict[str, dict[str, tuple[int, int]]] = {}
-    for name in OF_PAPER:
+    for name in PAPER_STUDIES:
         study = catalogue.find(name)
         plan = Plan(study, study.preset("quick"), seed=0)
         specs = plan.possible(tiny_bank, lambda arm, search_split: ())

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from fmim.commands.options import Options
-from fmim.commands.robust import AS_IT_IS, Robust
+from fmim.commands.robust import at_settings
+from fmim.commands.several import Several
 from fmim.printing import TextConsole
 from fmim_core.records import DONE
 from tests.support.mini_study import MINI_STUDY, NO_TRACKER
@@ -18,11 +19,11 @@ from tests.support.program import Program
 STUDY = MINI_STUDY.model_copy(update={"baseline": "triplet_grid"})
 
 
-def robust_in(root: Path, **fields: str) -> Robust:
+def robust_in(root: Path, **fields: str) -> Several:
     """The small study in `root`, with the values of these fields."""
     each = Options(study=STUDY, preset="mini", backend="inline", gpus_per_trial=0.0, tracking_uri=NO_TRACKER)
-    whole = Robust(root / "runs" / "robust", each, TextConsole(quiet=True), [AS_IT_IS])
-    return whole.varied([f"{field}={values}" for field, values in fields.items()])
+    vary = [f"{field}={values}" for field, values in fields.items()]
+    return at_settings(root / "runs" / "robust", each, vary, TextConsole(quiet=True))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -35,8 +36,10 @@ def equivalence_margins_plot(results: Results) -> Plot:
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         for number, (one, values) in enumerate(zip(found, p.T, strict=True)):
-            style = line_style(number) | {"markevery": 11, "markersize": 4}
-            axes.plot(100 * MARGINS, np.maximum(values, SMALLEST_P), label=one.heading, **style)
+            style: dict[str, Any] = line_style(number) | {"label": one.heading, "markevery": 11, "markersize": 4}
+            if (one.a.name, one.b.name) in results.study.claims:
+                style = {"label": "the study's other claims", "color": QUIET, "linewidth": 0.8, "zorder": 1}
+            axes.plot(100 * MARGINS, np.maximum(values, SMALLEST_P), **style)
         axes.axhspan(SMALLEST_P, ALPHA, color=QUIET, alpha=0.15, linewidth=0)
         axes.axvline(declared, color=INK, linewidth=0.8, linestyle=":", label=f"declared: ±{declared:g}")
         axes.set(yscale="log", ylim=(0.9 * SMALLEST_P, 1.1), ylabel="p of equivalence (Holm)")
