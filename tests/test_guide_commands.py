@@ -27,7 +27,6 @@ from fmim_core.data.sets.manifest import read_settings
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
 from fmim_core.models.torchvision_networks import TorchvisionBackbone
-from fmim_core.records import ReportSummary
 from tests.support.manifests import folder_of
 from tests.support.mini_study import MINI_STUDY, mini_plan, options_in, run_here, tracked_in
 from tests.support.nih_folders import longitudinal
@@ -146,12 +145,6 @@ def test_every_table_and_its_settings_can_be_read(tmp_path: Path) -> None:
     assert len(settings) == 1
     (tmp_path / "x.toml").write_text(settings[0], encoding="utf-8")
     assert read_settings(tmp_path / "x.toml")[0].model_dump() == {"mean": 0.5, "std": 0.25, "interval": "week"}
-
-
-def test_the_readme_says_what_its_run_found() -> None:
-    found = ReportSummary.read(ROOT / "reports" / "example.json").sentences[:4]  # the question's comparisons
-    said = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert [sentence for sentence in found if f"- {sentence}\n" not in said] == []
 
 
 def test_the_entry_points_of_a_package_are_written_as_python_reads_them() -> None:

@@ -16,9 +16,9 @@ PHONE, DESK = 390, 1400  # widths of a window, in pixels
 QUIET = ("--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync")
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """The system's Chromium, once a file: Playwright keeps an event loop running, where others' tests start theirs."""
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The system's Chromium; a test is skipped where there is none."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None:
         pytest.skip("no Chromium on this machine")
@@ -26,6 +26,13 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=program, args=[*QUIET, "--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, once a file: Playwright keeps an event loop running, where others' tests start theirs."""
+    with chromium() as browser:
+        yield browser
 
 
 @dataclass(frozen=True)
