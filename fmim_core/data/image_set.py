@@ -99,9 +99,9 @@ def matched_subjects(index: pd.DataFrame) -> set[str]:
 class ImageSet:
     """Some images of a bank: what training and evaluation see.
 
-    `images` uint8 `(N, H, W)` is the WHOLE bank, memory-mapped; `rows` int64 `(n,)` says which of them these
-    are. `subjects` and `sides` ("", "L", "R") are text `(n,)`; `months` float64 `(n,)` is months after the
-    subject's baseline, NaN where unknown. `roles`, text `(n,)` of `ROLES`, says which are gallery and which
+    `images` uint8 `(N, H, W)`, or in colour `(N, H, W, 3)`, is the WHOLE bank, memory-mapped; `rows` int64 `(n,)` says
+    which of them these are. `subjects` and `sides` ("", "L", "R") are text `(n,)`; `months` float64 `(n,)` is months
+    after the subject's baseline, NaN where unknown. `roles`, text `(n,)` of `ROLES`, says which are gallery and which
     queries; those with neither role are trained on and never evaluated. Queries are grouped by `interval`.
     """
 

@@ -40,6 +40,7 @@ class SourceDescription:
         settings: training fields that belong to the images, dotted, e.g. {"augmentation.std": 0.5}; a preset or an
             arm may still say otherwise.
         interval: the unit of time by which queries are grouped, of `metric_names.INTERVALS`.
+        channels: of the images as they are read: 1 (grey) or 3 (red, green, blue).
     """
 
     name: str
@@ -48,14 +49,30 @@ class SourceDescription:
     about: str
     release: str = ""
     files: dict[str, str] = field(default_factory=dict)
-    settings: dict[str, float] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     interval: str = YEAR.unit
+    channels: int = 1
 
     @property
-    def grouping(self) -> dict[str, str]:
-        """Return what fingerprints have of the interval: of a year nothing, as before there was a choice."""
-        return {} if self.interval == YEAR.unit else {"interval": self.interval}
+    def chosen(self) -> dict[str, Any]:
+        """Return the interval and the channels, as fingerprints have them: not those of before there was a choice."""
+        chosen = {"interval": self.interval, "channels": self.channels}
+        return {name: value for name, value in chosen.items() if value not in (YEAR.unit, 1)}
+
+    @property
+    def training(self) -> dict[str, Any]:
+        """Return the training fields that the images need: `settings`, and their channels where they have colour."""
+        return self.settings | ({} if self.channels == 1 else {"model.channels": self.channels})
+
+    @property
+    def colours(self) -> str:
+        """Return how images are read, in words."""
+        return "in grey" if self.channels == 1 else "in colour"
+
+    def shape(self, size: int) -> tuple[int, ...]:
+        """Return the shape of an image of that side: `(size, size)`, in colour `(size, size, 3)`."""
+        return (size, size) if self.channels == 1 else (size, size, self.channels)
 
     @property
     def provenance(self) -> dict[str, Any]:
@@ -82,4 +99,4 @@ class Source(ABC):
 
     @abstractmethod
     def read(self, row_number: int, size: int) -> np.ndarray:
-        """Return the image of that row as grey uint8 `(size, size)`; raise `ImageProblem` if it is unusable."""
+        """Return the image of that row, uint8 of `description.shape(size)`; raise `ImageProblem` if it is unusable."""

@@ -1,14 +1,14 @@
-"""The base of backbones: networks that turn grey images `(B, 1, H, W)` into embeddings `(B, D)`, not yet normalised."""
+"""The base of backbones: networks that turn images `(B, C, H, W)` into embeddings `(B, D)`, not yet normalised."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cache
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Literal, Self
 
 import torch
-from pydantic import PositiveInt
+from pydantic import Field, PositiveInt
 from torch import nn
 
 from fmim_core.registry import KindConfig, Registry
@@ -19,9 +19,12 @@ class Backbone(KindConfig):
 
     Args:
         embedding_dim: D.
+        channels: C, of its images: 1 (grey), or 3 (colour), as data sets of colour images set it.
     """
 
     embedding_dim: PositiveInt
+    # Left out where it is as before there was colour, so that fingerprints and records stay what they are.
+    channels: Annotated[Literal[1, 3], Field(exclude_if=(1).__eq__)] = 1
 
     @abstractmethod
     def build(self, image_size: int) -> nn.Module:
@@ -77,7 +80,8 @@ def multiply_adds(model: Backbone, image_size: int) -> int:
     from torch.utils.flop_counter import FlopCounterMode
 
     with torch.device("meta"):
-        network, image = model.without_weights().build(image_size).eval(), torch.empty(1, 1, image_size, image_size)
+        network = model.without_weights().build(image_size).eval()
+        image = torch.empty(1, model.channels, image_size, image_size)
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         network(image)
     return counter.get_total_flops() // 2  # it counts a product and a sum as two

@@ -1,4 +1,4 @@
-"""Networks that may start from another training's weights: which ones, their file, a grey first layer."""
+"""Networks that may start from another training's weights: which ones, their file, their first layer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PretrainedBackbone(Backbone):
             no code is run (weights_only).
         first_layer: how a first layer for three colours becomes one for grey images: its kernels are `summed`, which
             computes what it does with three equal channels; or the layer is drawn anew (`random`), whatever the
-            weights, as the paper's authors do.
+            weights and channels, as the paper's authors do.
     """
 
     embedding_dim: PositiveInt = 128
@@ -169,11 +169,17 @@ def missing_extra(kind: str, extra: str) -> ValueError:
     return ValueError(f"model kind {kind!r} needs the extra: pip install 'fmim-studies[{extra}]'")
 
 
-def grey_input(first: nn.Module) -> nn.Conv2d:
-    """Return the first layer for one channel, its kernels the sums of the three colour kernels."""
+def first_layer_for(channels: int, first: nn.Module) -> nn.Conv2d:
+    """Return a network's first layer for images of so many channels; the same layer where it is for so many already.
+
+    For grey images its kernels are the sums of those for three colours, and for colour images a third of those for
+    grey: either computes of three equal channels what the other does of one.
+    """
     assert isinstance(first, nn.Conv2d)
-    grey = nn.Conv2d(
-        1,
+    if first.in_channels == channels:
+        return first
+    layer = nn.Conv2d(
+        channels,
         first.out_channels,
         first.kernel_size,  # type: ignore[arg-type]
         stride=first.stride,  # type: ignore[arg-type]
@@ -181,7 +187,7 @@ def grey_input(first: nn.Module) -> nn.Conv2d:
         bias=first.bias is not None,
     )
     with torch.no_grad():
-        grey.weight.copy_(first.weight.sum(dim=1, keepdim=True))
-        if grey.bias is not None and first.bias is not None:
-            grey.bias.copy_(first.bias)
-    return grey
+        layer.weight.copy_(first.weight.sum(dim=1, keepdim=True) / channels)
+        if layer.bias is not None and first.bias is not None:
+            layer.bias.copy_(first.bias)
+    return layer

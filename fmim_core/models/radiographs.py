@@ -1,7 +1,7 @@
 """Networks that torchxrayvision (Cohen et al. 2022) trained on chest radiographs, as embedding networks.
 
-They are torchvision's networks with one input channel, so that random weights and those of a file need no other
-package. torchxrayvision is an optional one: it is imported when the weights that it publishes are asked for.
+They are torchvision's networks, trained with one input channel, so that random weights and those of a file need no
+other package. torchxrayvision is an optional one: it is imported when the weights that it publishes are asked for.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 from torch import Tensor, nn
 
 from fmim_core.models.base import BACKBONES
-from fmim_core.models.pretrained import PretrainedBackbone, grey_input, missing_extra
+from fmim_core.models.pretrained import PretrainedBackbone, first_layer_for, missing_extra
 
 PATHOLOGIES = 18  # outputs of every published network; the layer is replaced
 GREY_RANGE = 1024
@@ -68,8 +68,10 @@ class RadiographNetwork(PretrainedBackbone):
         from torchvision.models import get_model
 
         network: nn.Module = get_model(self.torchvision, weights=None, num_classes=PATHOLOGIES)
-        network.set_submodule(self.first, grey_input(network.get_submodule(self.first)))
+        first = network.get_submodule(self.first)
+        network.set_submodule(self.first, first_layer_for(1 if self.pretrained else self.channels, first))
         self.with_weights(network)
+        network.set_submodule(self.first, first_layer_for(self.channels, network.get_submodule(self.first)))
         self.begin(network, [self.first])
         features: Any = network.get_submodule(self.classifier).in_features
         network.set_submodule(self.classifier, nn.Linear(features, self.embedding_dim))
@@ -80,7 +82,7 @@ class GreyRange(nn.Module):
     """1024 x: from [−1, 1] to the grey values that torchxrayvision's networks are trained on."""
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return `(B, 1, H, W)` of `(B, 1, H, W)`."""
+        """Return `(B, C, H, W)` of `(B, C, H, W)`."""
         return images * GREY_RANGE
 
 

@@ -31,7 +31,7 @@ class SmallConvNet(Backbone):
         first, second, third = self.widths
         features = third * self.grid**2
         return nn.Sequential(
-            *_block(1, first, kernel=8, stride=4),
+            *_block(self.channels, first, kernel=8, stride=4),
             *_block(first, second, kernel=4, stride=2),
             *_block(second, third, kernel=4, stride=2),
             *(nn.AdaptiveAvgPool2d(self.grid), nn.Flatten(), nn.Linear(features, self.embedding_dim)),

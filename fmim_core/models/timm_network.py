@@ -1,4 +1,4 @@
-"""Any network of timm (Wightman 2019) by its name, with one input channel and a linear embedding.
+"""Any network of timm (Wightman 2019) by its name, for grey or colour images, with a linear embedding.
 
 timm is an optional package: it is imported when such a configuration is made, not when the kind is registered.
 """
@@ -70,7 +70,7 @@ class TimmNetwork(PretrainedBackbone):
             self.name,
             pretrained=state is not None,
             pretrained_cfg_overlay={"state_dict": state},
-            in_chans=1,
+            in_chans=self.channels,
             **({"img_size": image_size} if self._about.fixed_input_size else {}),
         )
         network.pretrained_cfg.pop("state_dict", None)  # it would be kept, and travel with every copy

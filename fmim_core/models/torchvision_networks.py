@@ -1,4 +1,4 @@
-"""Networks of torchvision with one input channel and a linear embedding instead of the classifier."""
+"""Networks of torchvision for grey or colour images, with a linear embedding instead of the classifier."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from fmim_core.models.base import BACKBONES
-from fmim_core.models.pretrained import PretrainedBackbone, grey_input
+from fmim_core.models.pretrained import PretrainedBackbone, first_layer_for
 
 
 class TorchvisionBackbone(PretrainedBackbone):
@@ -57,7 +57,7 @@ class TorchvisionBackbone(PretrainedBackbone):
 
     def build(self, image_size: int) -> nn.Module:
         network = self.with_weights(self.network(image_size))
-        network.set_submodule(self.first, grey_input(network.get_submodule(self.first)))
+        network.set_submodule(self.first, first_layer_for(self.channels, network.get_submodule(self.first)))
         self.begin(network, [self.first])
         network.set_submodule(self.classifier, nn.Linear(self.features, self.embedding_dim))
         return network

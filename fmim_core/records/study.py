@@ -144,6 +144,7 @@ class DataEntry(DocumentPart):
     interval: Unit = Field(description="by which queries are grouped after baseline")
     fingerprint: str = Field(description="of the bank's decoded content")
     image_size: int = Field(description="side of the bank's images, pixels")
+    channels: int = Field(1, description="of the bank's images: 1 is grey, 3 colour")
     images: int = Field(description="on both sides of the split")
     warnings: list[str] = Field(description="what is noteworthy about its tables and images")
     development: SubsetSummary = Field(description="the side that is trained on")

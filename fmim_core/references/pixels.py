@@ -1,4 +1,4 @@
-"""The pixels themselves: cosine similarity of two images' grey values, as they are or less the mean image."""
+"""The pixels themselves: cosine similarity of two images' values, as they are or less the mean image."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SIDE = 64
 """Larger images are averaged to this side: the scores of 26,000 images of 256 × 256 pixels would take 14 GB."""
 
 
-class GreyValues(nn.Module):
-    """Grey images `(B, 1, H, W)` → their pixels `(B, D)`, D ≤ 64², less a mean `(D,)`.
+class Values(nn.Module):
+    """Images `(B, C, H, W)` → their pixels `(B, D)`, D ≤ 64² C, less a mean `(D,)`.
 
     Of larger images they are the means of parts of equal size.
     """
@@ -35,7 +35,7 @@ class GreyValues(nn.Module):
 
 @REFERENCES.register
 class Pixels(Reference):
-    """φ of two images is the cosine similarity of their grey values in [0, 1], within the centre crop."""
+    """φ of two images is the cosine similarity of their grey or colour values in [0, 1], within the centre crop."""
 
     kind: Literal["pixels"] = "pixels"
     depends_on = ("augmentation.crop", "identity")
@@ -44,17 +44,18 @@ class Pixels(Reference):
         return "Raw pixels"
 
     def about(self, config: TrainConfig) -> str:
-        return f"cosine similarity of grey values, {_size(config)}"
+        values = "grey values" if config.model.channels == 1 else "red, green and blue values"
+        return f"cosine similarity of {values}, {_size(config)}"
 
     def evaluator(self, config: TrainConfig, development: ImageSet, seed: int, device: torch.device) -> Evaluator:
-        return Evaluator(_in_grey(config), GreyValues(), device)
+        return Evaluator(_plain(config), Values(), device)
 
 
 @REFERENCES.register
 class PixelsLessMean(Reference):
-    """φ of two images is the cosine similarity of their grey values less the mean of all development images.
+    """φ of two images is the cosine similarity of their values less the mean of all development images.
 
-    The mean is what cosine similarity of grey values mostly sees. Of the test images nothing is used for it.
+    The mean is what cosine similarity of values mostly sees. Of the test images nothing is used for it.
     """
 
     kind: Literal["pixels_less_mean"] = "pixels_less_mean"
@@ -68,15 +69,15 @@ class PixelsLessMean(Reference):
 
     @torch.no_grad()
     def evaluator(self, config: TrainConfig, development: ImageSet, seed: int, device: torch.device) -> Evaluator:
-        grey, pixels = _in_grey(config), GreyValues()
+        plain, pixels = _plain(config), Values()
         stored = DeviceImages(development, device, resident=False)
         batches = stored.batches(torch.arange(len(stored)), EVALUATION_BATCH)
-        sums = [pixels(grey.augmentation.test(batch)).double().sum(dim=0) for batch in batches]
-        return Evaluator(grey, GreyValues((torch.stack(sums).sum(dim=0) / len(stored)).float()), device)
+        sums = [pixels(plain.augmentation.test(batch)).double().sum(dim=0) for batch in batches]
+        return Evaluator(plain, Values((torch.stack(sums).sum(dim=0) / len(stored)).float()), device)
 
 
-def _in_grey(config: TrainConfig) -> TrainConfig:
-    """Return the configuration without normalisation: its evaluation crops are grey values in [0, 1]."""
+def _plain(config: TrainConfig) -> TrainConfig:
+    """Return the configuration without normalisation: the values of its evaluation crops are in [0, 1]."""
     augmentation = config.augmentation.model_copy(update={"mean": 0.0, "std": 1.0})
     return config.model_copy(update={"augmentation": augmentation})
 

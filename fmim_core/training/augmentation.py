@@ -16,7 +16,7 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 class RandomDraws(NamedTuple):
-    """Random numbers of a batch: noise `(B, 1, H, W)`, standard normal; else uniform in [0, 1), `(B, 1, 1, 1)`."""
+    """Random numbers of a batch: noise `(B, C, H, W)`, standard normal; else uniform in [0, 1), `(B, 1, 1, 1)`."""
 
     noise_std: Tensor
     noise_chance: Tensor
@@ -26,6 +26,11 @@ class RandomDraws(NamedTuple):
     left: Tensor
     gamma: Tensor
     gamma_chance: Tensor
+
+
+def planes(images: Tensor) -> Tensor:
+    """Return images `(B, H, W)` as `(B, 1, H, W)`, or `(B, H, W, 3)` as `(B, 3, H, W)`."""
+    return images[:, None] if images.dim() == 3 else images.permute(0, 3, 1, 2)
 
 
 class Augmentation(Config):
@@ -50,31 +55,34 @@ class Augmentation(Config):
     std: Annotated[float, Field(gt=0)] = 0.3
 
     def train(self, images: Tensor, generator: Generator) -> Tensor:
-        """Augment uint8 images `(B, H, W)` → float32 `(B, 1, crop, crop)`. The generator is on the images' device."""
+        """Augment uint8 images `(B, H, W)`, or `(B, H, W, 3)` → float32 `(B, C, crop, crop)`.
+
+        The generator is on the images' device.
+        """
         return self.apply(images, self.draw(images, generator))
 
     def draw(self, images: Tensor, generator: Generator) -> RandomDraws:
-        """Draw what is random about a batch of images `(B, H, W)`: apart from `apply`, which may be compiled."""
-        count, height, width = images.shape
+        """Draw what is random about a batch of images: apart from `apply`, which may be compiled."""
+        shape = planes(images).shape
 
         def uniform() -> Tensor:
-            return torch.rand((count, 1, 1, 1), generator=generator, device=images.device)
+            return torch.rand((shape[0], 1, 1, 1), generator=generator, device=images.device)
 
         noise_std, noise_chance = uniform(), uniform()
-        noise = torch.randn((count, 1, height, width), generator=generator, device=images.device)
+        noise = torch.randn(shape, generator=generator, device=images.device)
         return RandomDraws(noise_std, noise_chance, noise, *(uniform() for _ in range(5)))
 
     def apply(self, images: Tensor, draws: RandomDraws) -> Tensor:
         """Augment as `train` does, given what was drawn."""
-        grey = images[:, None].float() / 255
+        grey = planes(images).float() / 255
         grey = self._noise(grey, draws)
         grey = self._rotate_and_crop(grey, draws)
         return self._normalise(self._gamma(grey, draws))
 
     def test(self, images: Tensor) -> Tensor:
-        """Crop the centre of uint8 images `(B, H, W)`, normalised → float32 `(B, 1, crop, crop)`."""
-        top, left = ((size - self.crop) // 2 for size in images.shape[1:])
-        grey = images[:, None, top : top + self.crop, left : left + self.crop].float() / 255
+        """Crop the centre of uint8 images, normalised; shapes are as in `train`."""
+        top, left = ((size - self.crop) // 2 for size in images.shape[1:3])
+        grey = planes(images[:, top : top + self.crop, left : left + self.crop]).float() / 255
         return self._normalise(grey)
 
     def _normalise(self, grey: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ Precision = Literal["auto", "float32", "tf32", "bfloat16"]
 
 
 def embeddings_of(network: Callable[[Tensor], Tensor], images: Tensor, precision: Precision) -> Tensor:
-    """Return embeddings `(B, D)` of images `(B, 1, H, W)`: float32, whatever the network computes in."""
+    """Return embeddings `(B, D)` of images `(B, C, H, W)`: float32, whatever the network computes in."""
     images = images.contiguous(memory_format=torch.channels_last)
     bfloat16 = precision == "bfloat16" or (precision == "auto" and images.is_cuda)
     with torch.autocast(images.device.type, torch.bfloat16, enabled=bfloat16):

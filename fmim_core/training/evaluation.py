@@ -54,7 +54,7 @@ class Evaluator:
 
     Args:
         config: its centre crop, normalisation, precision and identity are used.
-        model: grey images `(B, 1, crop, crop)` → embeddings `(B, D)`, not yet normalised; on `device`.
+        model: images `(B, C, crop, crop)` → embeddings `(B, D)`, not yet normalised; on `device`.
     """
 
     def __init__(self, config: TrainConfig, model: nn.Module, device: torch.device) -> None:

@@ -154,7 +154,7 @@ def rehearse_model(model: Backbone, image_size: int) -> None:
         except Exception as error:  # of anybody's code
             raise ValueError(f"the model {model!r} cannot be built: {type(error).__name__}: {error}") from error
         try:
-            shape = tuple(network(torch.zeros(1, 1, image_size, image_size)).shape)
+            shape = tuple(network(torch.zeros(1, model.channels, image_size, image_size)).shape)
         except Exception as error:
             raise ValueError(
                 f"the model {model!r} cannot embed images of {image_size} px: change augmentation.crop, or take "

@@ -56,7 +56,7 @@ class Training(Evaluator):
     def __init__(
         self, config: TrainConfig, train: ImageSet, validation: ImageSet | None, seed: int, device: torch.device
     ) -> None:
-        check_crop(config, train)
+        check_images(config, train)
         if config.keep != "last" and validation is None:
             raise ValueError(
                 f"keep = {config.keep!r} needs a validation set, to know the best epoch: give one, or keep 'last'"
@@ -176,11 +176,17 @@ class Training(Evaluator):
         self.seconds = Seconds(**(state["seconds"] | {"startup": 0.0}))  # that of before is in the cost already
 
 
-def check_crop(config: TrainConfig, images: ImageSet) -> None:
-    """Raise a `ValueError` if the crop does not fit the bank's images."""
-    size = min(images.images.shape[1:])
+def check_images(config: TrainConfig, images: ImageSet) -> None:
+    """Raise a `ValueError` if the crop, or the model's channels, do not fit the bank's images."""
+    _, size, _, *colours = images.images.shape
     if config.augmentation.crop > size:
         raise ValueError(f"augmentation.crop = {config.augmentation.crop}, but the bank's images have {size} px")
+    channels = colours[0] if colours else 1
+    if config.model.channels != channels:
+        raise ValueError(
+            f"model.channels = {config.model.channels}, but the bank's images have {channels}: the data set says how "
+            "many (a table by channels = 1 or 3 in its TOML file), so leave it out of the study"
+        )
 
 
 def pick_device(name: str = "auto") -> torch.device:

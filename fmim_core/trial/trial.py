@@ -36,7 +36,7 @@ from fmim_core.records import (
 )
 from fmim_core.training.ensemble import FoldEnsemble
 from fmim_core.training.evaluation import Diverged, Evaluator
-from fmim_core.training.trainer import Training, check_crop, pick_device
+from fmim_core.training.trainer import Training, check_images, pick_device
 from fmim_core.trial.checkpoint import checkpoint_path, read_checkpoint, write_checkpoint
 from fmim_core.trial.cost import Meter, earlier_attempts, peak_memory
 from fmim_core.trial.spec import TrialSpec
@@ -62,7 +62,7 @@ def training_of(spec: TrialSpec, development: ImageSet, device: torch.device) ->
     A reference trains nothing.
     """
     if spec.reference is not None:
-        check_crop(spec.train, development)
+        check_images(spec.train, development)
         return spec.reference.evaluator(spec.train, development, spec.seed, device)
     if spec.stage == "replicate" and spec.test_protocol == "retrained":
         return Training(spec.train, development, None, spec.seed, device)

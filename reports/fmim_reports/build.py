@@ -141,6 +141,7 @@ def provenance(results: Results) -> list[tuple[str, str]]:
     seeds = sorted({record.seed for record in ran})
     more = f", … ({len(seeds)} in all; see tables/trials.csv)" if len(seeds) > _SEEDS else ""
     devices = sorted({record.cost.device for record in ran})
+    warned = [one for one in data.details.get("findings", ()) if one["severity"] == "warning"]
     opened = sorted(record.test_opened_at for record in ran if record.test_opened_at)
     lines = [
         ("Study", f"{study.study}, preset {study.preset}, seed {study.seed}"),
@@ -149,7 +150,11 @@ def provenance(results: Results) -> list[tuple[str, str]]:
         ("Created", study.created_at),
         ("Data", f"{data.name}: {data.about}"),
         ("Data fingerprint", data.fingerprint),
-        ("Images", f"{data.images} of {data.image_size} × {data.image_size} pixels"),
+        (
+            "Images",
+            f"{data.images} of {data.image_size} × {data.image_size} pixels{', in colour' * (data.channels > 1)}",
+        ),
+        ("Data warnings", "; ".join(f"{one['what']} ({one['count']})" for one in warned)),
         ("Folds and seeds", f"{len(study.folds) or 'no search, so no'} folds, {results.seeds_text} seeds"),
         ("Test protocol", protocol_sentence(results)),
         ("Trial seeds", f"{', '.join(map(str, seeds[:_SEEDS]))}{more}"),

@@ -13,7 +13,7 @@ from torchvision.models import densenet121
 from fmim.catalogue.backbones import backbones_study
 from fmim.declare.study import with_changes
 from fmim.plan import Plan
-from fmim_core.models.pretrained import grey_input
+from fmim_core.models.pretrained import first_layer_for
 from fmim_core.records import read_records
 from fmim_core.seeding import scoped_torch_seed
 from fmim_spaces.spaces import TRIPLET_K2
@@ -36,7 +36,7 @@ def write_weights(folder: Path) -> tuple[Path, Path]:
     with scoped_torch_seed("weights"):
         torch.save(timm.create_model("test_resnet").state_dict(), folder / "timm.pt")
         network = densenet121(num_classes=18)
-        network.features.conv0 = grey_input(network.features.conv0)
+        network.features.conv0 = first_layer_for(1, network.features.conv0)
         torch.save(network.state_dict(), folder / "xrv.pt")
     return folder / "timm.pt", folder / "xrv.pt"
 

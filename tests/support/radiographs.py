@@ -10,7 +10,7 @@ from pydicom.dataset import Dataset, FileDataset, FileMetaDataset
 from pydicom.sequence import Sequence
 from pydicom.uid import ExplicitVRLittleEndian
 
-from fmim_core.data.images.reading import ImageProblem, read_grey
+from fmim_core.data.images.reading import ImageProblem, read_image
 
 RAMP = np.arange(0, 4096, 65, dtype=np.uint16)[1:].reshape(9, 7)
 
@@ -35,7 +35,7 @@ def dataset(pixels: np.ndarray, bits: int = 12, **elements: Any) -> FileDataset:
 def grey(made: FileDataset, folder: Path, name: str = "film.dcm") -> np.ndarray:
     path = folder / name
     made.save_as(path, enforce_file_format=True)
-    return read_grey(path)
+    return read_image(path)
 
 
 def lut(first: int, entries: list[int], bits: int) -> Sequence:
@@ -50,12 +50,12 @@ def refusals(whole: Path, cut: Path, times: int) -> int:
 
     Where one is read, its picture is the whole one.
     """
-    content, picture = whole.read_bytes(), read_grey(whole)
+    content, picture = whole.read_bytes(), read_image(whole)
     refused = 0
     for end in np.linspace(1, len(content) - 1, times).astype(int):
         cut.write_bytes(content[:end])
         try:
-            np.testing.assert_array_equal(read_grey(cut), picture)
+            np.testing.assert_array_equal(read_image(cut), picture)
         except ImageProblem:
             refused += 1
     return refused

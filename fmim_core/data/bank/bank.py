@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -84,7 +85,7 @@ class Bank:
             )
         except (KeyError, TypeError, ZeroDivisionError) as error:
             raise _damaged(path, f"bank.json lacks or has too much: {error}") from None
-        images, expected = path / "images.u8", bank.count * bank.size**2
+        images, expected = path / "images.u8", bank.count * math.prod(bank.shape)
         if (found := images.stat().st_size if images.is_file() else 0) != expected:
             raise _damaged(path, f"images.u8 has {found} bytes, {expected} expected")
         return bank
@@ -122,7 +123,7 @@ class Bank:
         if self.fingerprint != content_fingerprint(self.size, self.sha256, self.description):
             raise _damaged(self.path, "bank.json was changed after the bank was built")
         changed = [name for name in ("development.csv", "test.csv") if sha256_of(self.path / name) != self.sha256[name]]
-        step, length = self.block_images, self.block_images * self.size**2
+        step, length = self.block_images, self.block_images * math.prod(self.shape)
         found = hash_all((self.path / "images.u8", n * length, length) for n in range(len(self.blocks)))
         changed += [
             f"images.u8 (rows {n * step} to {min((n + 1) * step, self.count) - 1})"
@@ -134,10 +135,14 @@ class Bank:
             raise _damaged(self.path, f"{what} changed after the bank was built")
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """Return that of an image: `(H, W)`, or `(H, W, 3)`."""
+        return self.description.shape(self.size)
+
+    @property
     def images(self) -> np.ndarray:
-        """Return all images, uint8 `(N, H, W)`, memory-mapped and read-only."""
-        shape = (self.count, self.size, self.size)
-        return np.memmap(self.path / "images.u8", dtype=np.uint8, mode="r", shape=shape)
+        """Return all images, uint8 `(N, H, W)` or `(N, H, W, 3)`, memory-mapped and read-only."""
+        return np.memmap(self.path / "images.u8", dtype=np.uint8, mode="r", shape=(self.count, *self.shape))
 
     @property
     def interval(self) -> Interval:
@@ -173,8 +178,8 @@ class Bank:
 
 
 def content_fingerprint(size: int, sha256: dict[str, str], description: SourceDescription) -> str:
-    """Return a bank's fingerprint: of its images' side, files' SHA-256 but `bank.json`'s, and interval (but a year)."""
-    return fingerprint({"size": size, **sha256, **description.grouping})
+    """Return a bank's fingerprint: of its images' side, files' SHA-256 but `bank.json`'s, and what was `chosen`."""
+    return fingerprint({"size": size, **sha256, **description.chosen})
 
 
 def _damaged(path: Path, why: str) -> Damaged:

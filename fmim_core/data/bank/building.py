@@ -24,6 +24,7 @@ from fmim_core.metric_names import INTERVALS
 from fmim_core.records import Damaged, set_aside, write_json, write_text
 
 SIZES = range(8, 2049)  # sides in pixels that a bank may have
+GREY = ("channels", 1)  # not written, as before there was colour
 
 
 def development_index(source: Source, size: int) -> ImageSet:
@@ -72,7 +73,7 @@ def build_bank(
     with building_folder(place.with_name(f".{source.description.name}-{size}.partial")) as folder:
         if not place.exists():  # otherwise another process has built it meanwhile
             keys = source.image_keys or [f"{source.fingerprint} {row}" for row in range(len(index))]
-            with Partial(folder, [f"{SCHEMA} {key}" for key in keys], size) as partial:
+            with Partial(folder, [f"{SCHEMA} {key}" for key in keys], source.description.shape(size)) as partial:
                 partial.check_room()
                 _build(source, index, size, partial, progress)
                 partial.become(place)
@@ -114,7 +115,7 @@ def _build(source: Source, index: pd.DataFrame, size: int, partial: Partial, pro
         "fingerprint": content_fingerprint(size, sha256, source.description),
         "size": size,
         "count": len(index),
-        "description": asdict(source.description),
+        "description": {name: value for name, value in asdict(source.description).items() if (name, value) != GREY},
         "summary": sets,
         "warnings": [f"{name}: {remark}" for name, remark in zip(index["image"], outcomes, strict=True) if remark],
         "files": sha256,
@@ -126,7 +127,8 @@ def _build(source: Source, index: pd.DataFrame, size: int, partial: Partial, pro
 
 def _image_set(source: Source, part: pd.DataFrame, size: int) -> ImageSet:
     """Return the rows of an index without their images."""
-    return ImageSet.of(part, np.empty((0, size, size), np.uint8), INTERVALS[source.description.interval])
+    nothing = np.empty((0, *source.description.shape(size)), np.uint8)
+    return ImageSet.of(part, nothing, INTERVALS[source.description.interval])
 
 
 def _decoded(
@@ -143,7 +145,7 @@ def _decoded(
     pool = ThreadPoolExecutor(threads)
 
     def begin(start: int) -> None:
-        images = np.empty((min(step, count - start), size, size), np.uint8)
+        images = np.empty((min(step, count - start), *source.description.shape(size)), np.uint8)
         rows = enumerate(images, start)
         under_way.append((start, images, [pool.submit(_decode, source, partial, row, out) for row, out in rows]))
 

@@ -18,7 +18,7 @@ UPLOAD_BATCH = 512
 
 
 class DeviceImages:
-    """The images of a set, uint8 `(n, H, W)`, read batch by batch.
+    """The images of a set, uint8 `(n, H, W)` or `(n, H, W, 3)`, read batch by batch.
 
     On a CPU they come from the bank's memory-mapped file, which all processes share. On a GPU a set that fits lies
     there as a whole; of one that does not, the next batch is fetched while the last one is worked on.
@@ -49,7 +49,7 @@ class DeviceImages:
         return len(self._rows)
 
     def batches(self, positions: Tensor, size: int) -> Iterator[Tensor]:
-        """Return the images at positions `(N,)` (on the CPU), `size` at a time, uint8 `(size, H, W)` on the device."""
+        """Return the images at positions `(N,)` (on the CPU), uint8, `size` at a time, on the device."""
         if self._whole is not None:
             whole = self._whole
             return (whole.index_select(0, some) for some in positions.to(self._device).split(size))

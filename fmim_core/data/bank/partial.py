@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -76,9 +77,10 @@ class Partial:
     else by one.
     """
 
-    def __init__(self, folder: Path, keys: list[str], size: int) -> None:
-        self.bank, self.step = folder / "bank", max(1, min(BLOCK_IMAGES, BLOCK_BYTES // size**2))
-        self._folder, self._keys, self._size, self._opened = folder, keys, size, ExitStack()
+    def __init__(self, folder: Path, keys: list[str], shape: tuple[int, ...]) -> None:
+        self._bytes = math.prod(shape)
+        self.bank, self.step = folder / "bank", max(1, min(BLOCK_IMAGES, BLOCK_BYTES // self._bytes))
+        self._folder, self._keys, self._opened = folder, keys, ExitStack()
         self.bank.mkdir(parents=True, exist_ok=True)
         self._images = os.open(folder / IMAGES, os.O_RDWR | os.O_CREAT, 0o666)
         self._opened.callback(os.close, self._images)
@@ -96,7 +98,7 @@ class Partial:
 
     def check_room(self) -> None:
         """Raise a `ValueError` if the disk is too full for the images that are not written yet."""
-        needed = len(self._keys) * self._size**2 - os.fstat(self._images).st_blocks * 512
+        needed = len(self._keys) * self._bytes - os.fstat(self._images).st_blocks * 512
         if needed > (free := shutil.disk_usage(self.bank).free):
             raise ValueError(
                 f"the bank needs {needed} more bytes, {self._folder.parent} has {free} free: "
@@ -104,7 +106,7 @@ class Partial:
             )
 
     def find(self, row: int, out: np.ndarray) -> bool:
-        """Copy the image of that row, uint8 `(size, size)`, to `out` if an earlier build has it.
+        """Copy the image of that row, uint8 of the shape, to `out` if an earlier build has it.
 
         An earlier block than the row's own may be written to meanwhile: what it had is not taken.
         """
@@ -120,7 +122,7 @@ class Partial:
         keys = [None if isinstance(outcome, ImageProblem) else key for key, outcome in pairs]
         if (written := self._written.get(start)) and written.keys == keys:
             return written.sha256
-        content, offset = images.data.cast("B"), start * self._size**2
+        content, offset = images.data.cast("B"), start * self._bytes
         while count := os.pwrite(self._images, content, offset):
             content, offset = content[count:], offset + count
         block = Block(start, hashlib.sha256(images.data).hexdigest(), keys)
@@ -130,7 +132,7 @@ class Partial:
 
     def flush(self) -> None:
         """Have the disk write the images, so that neither a power cut nor late times of change can spoil the bank."""
-        os.ftruncate(self._images, len(self._keys) * self._size**2)
+        os.ftruncate(self._images, len(self._keys) * self._bytes)
         os.fsync(self._images)
 
     def become(self, place: Path) -> None:
@@ -152,6 +154,6 @@ class Partial:
             with suppress(ValueError, TypeError):  # a line that a crash tore or damaged
                 block = Block(**json.loads(line))
                 blocks[block.start] = block
-        area, images = self._size**2, self._folder / IMAGES
-        found = hash_all((images, block.start * area, len(block.keys) * area) for block in blocks.values())
+        size, images = self._bytes, self._folder / IMAGES
+        found = hash_all((images, block.start * size, len(block.keys) * size) for block in blocks.values())
         return [block for block, sha256 in zip(blocks.values(), found, strict=True) if sha256 == block.sha256]

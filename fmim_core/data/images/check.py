@@ -28,40 +28,43 @@ def check_images(
     index: pd.DataFrame,
     rows: Sequence[int],
     read: Callable[[int], np.ndarray],
+    loses_colour: Callable[[int], bool],
     findings: Findings,
     progress: Progress | None = None,
 ) -> None:
     """Decode the images of `rows` and add what is wrong: unreadable, blank, nearly black, the same picture twice.
 
-    `read` gives the grey image uint8 `(H, W)` of a row number, or raises `ImageProblem`. Pictures are the same if their
-    pixels are, or those of the mirror image: a right knee may be stored either way.
-    Under one subject that is a warning; under two an error, since one of the two labels must be wrong. Nothing of
-    an image is kept but a digest, so that memory is bounded by what the threads decode at once.
+    `read` gives the image of a row number, or raises `ImageProblem`; `loses_colour` tells whether its file has colours
+    that are not read. Pictures are the same if their pixels are, or those of the mirror image: a right knee may be
+    stored either way. Under one subject that is a warning; under two an error, since one of the two labels must be
+    wrong. Nothing of an image is kept but a digest, so that memory is bounded by what the threads decode at once.
     """
     names = index["image"].tolist()
-    unreadable, remarks, alike = [], defaultdict(list), defaultdict(list)
+    unreadable, remarks, alike, faded = [], defaultdict(list), defaultdict(list), []
 
-    def digested(row: int) -> tuple[str | None, str | None, bytes | None]:
+    def digested(row: int) -> tuple[str | None, str | None, bytes | None, bool]:
         try:
             image = read(row)
         except ImageProblem as problem:
-            return problem.reason, None, None
+            return problem.reason, None, None, False
         remark = appearance(image)
-        return None, remark, None if remark == "blank" else _digest(image)
+        return None, remark, None if remark == "blank" else _digest(image), loses_colour(row)
 
     with ThreadPoolExecutor(cores()) as pool:  # threads suffice, since decoders and digests release the lock
         for start in range(0, len(rows), BLOCK):
             block = rows[start : start + BLOCK]
             for done, (row, seen) in enumerate(zip(block, pool.map(digested, block), strict=True), start + 1):
-                problem, remark, picture = seen
+                problem, remark, picture, fades = seen
                 unreadable += [f"{names[row]}: {problem}"] if problem else []
                 if remark:
                     remarks[remark].append(names[row])
                 if picture:
                     alike[picture].append(row)
+                faded += [names[row]] if fades else []
                 if progress:
                     progress(done, len(rows))
     findings.error("unreadable images", unreadable)
+    findings.warning("images in colour, read as grey (channels = 3 in the TOML file of a table keeps colour)", faded)
     for remark, images in sorted(remarks.items()):
         findings.warning(f"{remark} images", images)
     _add_copies(index, alike.values(), findings)

@@ -1,9 +1,10 @@
-"""Reading an image file, whatever its mode, as one grey 8-bit image, or saying why it cannot be used."""
+"""Reading an image file, whatever its mode, as one 8-bit image, grey or in colour, or saying why it cannot be used."""
 
 from __future__ import annotations
 
 import io
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from fmim_core.data.images.limits import MAX_FILE_BYTES, SEVERAL_FRAMES, ImagePr
 
 READING = 2  # raised when a file may give other pixels than before, so that banks are decoded anew
 NEARLY_BLACK = 26  # a tenth of the grey scale
+VISIBLE = 16  # levels between the largest and the smallest of red, green and blue: more than JPEG adds to grey
+MODES = {1: "L", 3: "RGB"}  # of Pillow, by channels
 JPEGS = ("JPEG", "MPO")  # the second with more pictures after the first, as cameras and telephones write it
 DRAWINGS = ("EPS", "WMF")
 DICOM_EXTRA = "install what reads it with pip install 'fmim-studies[dicom]'"
@@ -26,14 +29,15 @@ _RESTARTS = b"".join(b"\xff" + bytes([code]) + _NOISE for code in range(0xD0, 0x
 _PROBE = b"\0" + _NOISE + _RESTARTS  # the zero completes a 0xFF at which the data may have been cut
 
 
-def read_grey(path: str | Path, size: int | None = None, mirror: bool = False) -> np.ndarray:
-    """Return the grey image of a file, uint8 `(H, W)`, or `(size, size)` by `square`; mirrored left to right if asked.
+def read_image(path: str | Path, size: int | None = None, mirror: bool = False, channels: int = 1) -> np.ndarray:
+    """Return the image of a file, uint8 `(H, W)`, or of 3 channels `(H, W, 3)`; mirrored left to right if asked.
 
-    The format is found by content, not by name. Rules: 16-bit values v give round(255·v/65535), over the full
-    range whatever bits are used (a TIFF that says 12 bits: round(255·v/4095)); colour, palette and CMYK give the
-    luminance 0.299 R + 0.587 G + 0.114 B; alpha is ignored; the EXIF orientation is applied, so that the picture
-    stands as a viewer shows it; of a JPEG with several pictures the first is read. DICOM is shown by the file's own
-    attributes (`dicom.read_dicom`), if the extra is installed.
+    By a `size` it is made `square`. The format is found by content, not by name. Rules: 16-bit values v give
+    round(255·v/65535), over the full range whatever bits are used (a TIFF that says 12 bits: round(255·v/4095)); in
+    grey, colour, palette and CMYK give the luminance 0.299 R + 0.587 G + 0.114 B; in colour, grey gives three equal
+    values; alpha is ignored; the EXIF orientation is applied, so that the picture stands as a viewer shows it; of a
+    JPEG with several pictures the first is read. DICOM is grey, shown by the file's own attributes
+    (`dicom.read_dicom`), if the extra is installed.
 
     Raises:
         ImageProblem: no such file, no regular file (a pipe is not opened), too large, empty, not an image, truncated,
@@ -43,7 +47,7 @@ def read_grey(path: str | Path, size: int | None = None, mirror: bool = False) -
     try:
         with _open(path) as image:
             _decode(path, image)
-            grey = _grey(image)
+            found = _in(channels, _eight_bits(image))
     except MemoryError:
         raise
     except Refused as refused:
@@ -51,18 +55,35 @@ def read_grey(path: str | Path, size: int | None = None, mirror: bool = False) -
     except Exception as error:  # decoders fed damaged bytes raise nearly anything
         raise ImageProblem(path, _reason(path, error)) from error
     if mirror:
-        grey = grey.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-    return np.asarray(grey) if size is None else _square(grey, size)
+        found = found.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    return np.asarray(found) if size is None else _square(found, size)
 
 
-def square(image: np.ndarray, size: int) -> np.ndarray:
-    """Return `image`, uint8 `(H, W)`, as `(size, size)` with its aspect kept.
+def square(image: np.ndarray, size: int, channels: int = 1) -> np.ndarray:
+    """Return `image`, uint8 `(H, W)` or `(H, W, 3)`, as `(size, size)` or `(size, size, 3)` with its aspect kept.
 
     The longer side becomes `size` and the shorter one is scaled alike (rounded, at least 1 pixel), by Pillow's
     bilinear filter, which averages over the whole area when it shrinks. Black is then added on both sides of the
     shorter one, the odd pixel after it. Scaling first needs no more memory than the image, however narrow.
     """
-    return _square(Image.fromarray(image), size)
+    return _square(_in(channels, Image.fromarray(image)), size)
+
+
+def has_colour(path: str | Path) -> bool:
+    """Tell whether an image file is in colour: red, green and blue differ visibly in one pixel of 100.
+
+    One that cannot be read is not, nor is a DICOM film. Most that are not are told by their mode, without decoding.
+    """
+    with suppress(Exception):  # decoders fed damaged bytes raise nearly anything
+        if _is_dicom(path):
+            return False
+        with _open(path) as image:
+            if Image.getmodebase(image.mode) == "L":
+                return False
+            _decode(path, image)
+            few = _eight_bits(image).resize((256, 256), Image.Resampling.NEAREST)
+            return bool((np.ptp(np.asarray(few), axis=2) > VISIBLE).mean() > 0.01)
+    return False
 
 
 def _square(image: Image.Image, size: int) -> np.ndarray:
@@ -70,20 +91,23 @@ def _square(image: Image.Image, size: int) -> np.ndarray:
     width, height = (max(1, round(side * scale)) for side in image.size)
     if (width, height) != image.size:
         image = image.resize((width, height), Image.Resampling.BILINEAR)
-    result = np.zeros((size, size), np.uint8)
+    pixels = np.asarray(image)
+    result = np.zeros((size, size, *pixels.shape[2:]), np.uint8)
     top, left = (size - height) // 2, (size - width) // 2
-    result[top : top + height, left : left + width] = np.asarray(image)
+    result[top : top + height, left : left + width] = pixels
     return result
 
 
 def appearance(image: np.ndarray) -> str | None:
-    """Return a remark on a grey image, uint8 `(H, W)`, that was read but can hardly be meant, or None.
+    """Return a remark on an image, uint8 `(H, W)` or `(H, W, 3)`, that was read but can hardly be meant, or None.
 
     "blank" where all pixels inside a black border differ by at most 2 levels; "nearly black" where 99 of 100
     pixels are below 26 of 255, as when 12-bit values were saved as 16-bit; "hardly any contrast" where 98 of 100
     are within 26 levels, as when a DICOM file uses a part of its range and has no window (of 1,252 real chest
     radiographs the flattest spans 63).
     """
+    if image.ndim == 3:
+        image = np.asarray(Image.fromarray(image).convert("L"))
     rows, columns = (np.flatnonzero(image.max(axis=side)) for side in (1, 0))
     if not rows.size:
         return "blank"
@@ -148,16 +172,23 @@ def _decode(path: str | Path, image: Image.Image) -> None:
     ImageOps.exif_transpose(image, in_place=True)
 
 
-def _grey(image: Image.Image) -> Image.Image:
+def _in(channels: int, image: Image.Image) -> Image.Image:
+    """Return an image of the modes L or RGB with so many channels; a copy would take a tenth of the time of reading."""
+    mode = MODES[channels]
+    return image if image.mode == mode else image.convert(mode)
+
+
+def _eight_bits(image: Image.Image) -> Image.Image:
+    """Return the image in mode L, or where it may have colours in RGB."""
     mode = image.mode
     if mode == "L":
-        return image  # as most radiographs are: a copy of the pixels would take a tenth of the time of reading them
+        return image
     if mode in ("1", "LA"):
         return image.convert("L")
     if mode in ("P", "PA"):
-        return image.convert("RGBA").convert("RGB").convert("L")
+        return image.convert("RGBA").convert("RGB")
     if mode in ("RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV"):
-        return image.convert("RGB").convert("L")
+        return image.convert("RGB")
     if not mode.startswith("I"):
         kind = "floating-point pixels" if mode == "F" else f"pixels of mode {mode}"
         raise Refused(f"{kind} have no fixed range: save as 8 or 16 bits")

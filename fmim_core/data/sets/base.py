@@ -7,19 +7,22 @@ import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from fmim_core.data.image_set import is_query, matched_subjects, mixed_roles, protocol_of, roles_of
 from fmim_core.data.images.limits import MIN_SIDE, ImageProblem, Refused
-from fmim_core.data.images.reading import READING, read_grey, square
+from fmim_core.data.images.reading import READING, has_colour, read_image, square
 from fmim_core.data.source import EVERY_COLUMN, Source, SourceDescription
 from fmim_core.data.tables.findings import Findings
 from fmim_core.fingerprint import fingerprint
 from fmim_core.registry import KindConfig, Registry
 
+LOOKED_AT = 100  # files at most, to find out if a set is in colour: all of a large one would take minutes
 DRAWN_SIDE = 128  # pixels of an image that is drawn, where no size is asked for
 
 
@@ -38,19 +41,19 @@ class Window:
     millimetres: float = 140
 
     def cut(self, path: str | Path, image: np.ndarray) -> np.ndarray:
-        """Return the window of the grey image uint8 `(H, W)` of the file `path`, as `(side, side)`.
+        """Return the window of the image uint8 `(H, W)` or `(H, W, 3)` of the file `path`, with H = W = its side.
 
         Raises:
             ImageProblem: the point is outside the image, or the file does not state its pixel spacing.
         """
-        height, width = image.shape
+        height, width = image.shape[:2]
         if not (0 <= self.x < width and 0 <= self.y < height):
             raise ImageProblem(path, f"the point ({self.x:g}, {self.y:g}) lies outside the image of {width} x {height}")
         half = int(self._side(path)) // 2
         if not 2 * half >= MIN_SIDE:
             raise ImageProblem(path, f"a window of {2 * half} pixels is too small: at least {MIN_SIDE}")
         top, left = round(self.y) - half, round(self.x) - half
-        result = np.zeros((2 * half, 2 * half), np.uint8)
+        result = np.zeros((2 * half, 2 * half, *image.shape[2:]), np.uint8)
         part = image[max(0, top) : max(0, top + 2 * half), max(0, left) : max(0, left + 2 * half)]
         result[max(0, -top) :, max(0, -left) :][: part.shape[0], : part.shape[1]] = part
         return result
@@ -105,6 +108,21 @@ class Listing:
         origin = Path(drawn.description.name)
         return cls(drawn.description, origin, Path(), drawn.index, paths, Findings(), {}, mirror_right, drawn=drawn)
 
+    def with_channels(self, given: Literal[1, 3] | None = None) -> Listing:
+        """Return the same images in so many channels; by default as the files are, in colour if any of them is.
+
+        Up to `LOOKED_AT` files, spread evenly over all, are looked at until one is in colour, which is told.
+        """
+        rows = [] if self.metadata_only or given == 3 else self.rows()
+        looked_at = (str(self.paths[row]) for row in rows[:: len(rows) // LOOKED_AT + 1])
+        coloured = list(islice((path for path in looked_at if has_colour(self.root / path)), 1))
+        if given:
+            self.findings.warning("files in colour, read as grey since channels = 1: e.g.", coloured)
+        else:
+            self.findings.note("files in colour, so that all are read in colour: e.g.", coloured)
+        channels = given or (3 if coloured else 1)
+        return replace(self, description=replace(self.description, channels=channels))
+
     def source(self) -> Source:
         """Return what a bank is built from.
 
@@ -120,19 +138,23 @@ class Listing:
         return [row for row, path in enumerate(self.paths) if path and os.path.isfile(self.root / path)]
 
     def read(self, row_number: int, size: int | None = None) -> np.ndarray:
-        """Read the image of a row as grey uint8 `(H, W)` or `(size, size)`, cut, mirrored and made square.
+        """Read the image of a row, uint8 `(H, W)` or `(H, W, 3)`, cut and mirrored; by a size also made square.
 
         Raises:
             ImageProblem: it cannot be read.
         """
         if self.drawn:
             return self.drawn.read(row_number, size or DRAWN_SIDE)
-        path = self.path(row_number)
+        path, channels = self.path(row_number), self.description.channels
         if window := self.windows.get(row_number):
-            image = window.cut(path, read_grey(path))
+            image = window.cut(path, read_image(path, channels=channels))
             image = image[:, ::-1] if self.mirrors(row_number) else image
-            return image if size is None else square(image, size)
-        return read_grey(path, size, self.mirrors(row_number))
+            return image if size is None else square(image, size, channels)
+        return read_image(path, size, self.mirrors(row_number), channels)
+
+    def loses_colour(self, row_number: int) -> bool:
+        """Tell whether the image of a row is in colour, and read as grey."""
+        return not self.drawn and self.description.channels == 1 and has_colour(self.path(row_number))
 
     def path(self, row_number: int) -> Path:
         """Return the file of a row."""
@@ -149,9 +171,10 @@ class FileSource(Source):
     """The images of a listing's files.
 
     An image's key is the version of reading, its file with size and time of change, its window, and whether it is
-    mirrored; the fingerprint is a digest of the index, the keys and an interval but a year, and not of settings: these
-    change no decoded pixel. Size and time of change stand for a file's content, which takes minutes to read in a large
-    collection. A copied folder is thus decoded again, to a bank of the same fingerprint, which covers content alone.
+    mirrored or in colour; the fingerprint is a digest of the index, the keys and what is `chosen`, and not of settings:
+    these change no decoded pixel. Size and time of change stand for a file's content, which takes minutes to read in a
+    large collection. A copied folder is thus decoded again, to a bank of the same fingerprint, which covers content
+    alone.
 
     Raises:
         ValueError: one error with everything that keeps the listing from being used.
@@ -165,15 +188,16 @@ class FileSource(Source):
         self.description = replace(listing.description, details=listing.description.details | {"findings": noticed})
         self.index = listing.index[[name for name in EVERY_COLUMN if name in listing.index]].copy()
         self.image_keys = [self._key(row) for row in range(len(self.index))]
-        self.fingerprint = fingerprint([self.index.to_csv(), self.image_keys, *self.description.grouping.values()])
+        self.fingerprint = fingerprint([self.index.to_csv(), self.image_keys, *self.description.chosen.values()])
 
     def _key(self, row: int) -> str:
         path, window = self._listing.path(row), self._listing.windows.get(row)
         state = os.stat(path)
-        return f"{READING} {path} {(state.st_size, state.st_mtime_ns)} {window} {self._listing.mirrors(row)}"
+        key = f"{READING} {path} {(state.st_size, state.st_mtime_ns)} {window} {self._listing.mirrors(row)}"
+        return key if self.description.channels == 1 else f"{key} in colour"
 
     def read(self, row_number: int, size: int) -> np.ndarray:
-        """Read an image as grey uint8 `(size, size)` by `Listing.read`; raises `ImageProblem`."""
+        """Read an image by `Listing.read`; raises `ImageProblem`."""
         return self._listing.read(row_number, size)
 
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 from pydantic import Field, ValidationError
@@ -96,7 +96,7 @@ def manifest(
     if not metadata_only:
         _check_files(path.parent, images, table.places, findings)
     check_index(index, findings, for_study)
-    return Listing(
+    listing = Listing(
         description=SourceDescription(
             name=_name(path),
             kind="manifest",
@@ -121,6 +121,7 @@ def manifest(
         metadata_only=metadata_only,
         written_by_user=True,
     )
+    return listing.with_channels(settings.channels)
 
 
 def _index(path: Path, table: ReadTable, findings: Findings) -> pd.DataFrame:
@@ -228,11 +229,13 @@ class ManifestSettings(Config):
     Args:
         mean, std: of the training's normalisation (grey − mean)/std; where one is left out, the preset's counts.
         interval: the unit of time by which queries are grouped.
+        channels: 1 to read images in grey, 3 in colour; by default as the files are (`Listing.with_channels`).
     """
 
     mean: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
     std: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
     interval: Unit = YEAR.unit
+    channels: Literal[1, 3] | None = None
 
     @property
     def training(self) -> dict[str, float]:

@@ -103,7 +103,8 @@ def check(
     if not metadata_only:
         begun = time.perf_counter()
         check_files(listing, console)
-        images = f"{len(listing.rows())} of {len(listing.index)} images decoded in {time.perf_counter() - begun:.1f} s"
+        seconds, colours = time.perf_counter() - begun, listing.description.colours
+        images = f"{len(listing.rows())} of {len(listing.index)} images decoded {colours} in {seconds:.1f} s"
     console.say(f"{listing.description.name}: {images}")
     show_findings(listing.findings, console)
     if csv is not None:

@@ -41,6 +41,7 @@ def as_json(listing: Listing) -> str:
         "files": about.files,
         "about": about.about,
         "interval": about.interval,
+        "channels": about.channels,
         "splits": {
             split: asdict(counts) for split, counts in describe(listing.index, INTERVALS[about.interval]).items()
         },
@@ -62,7 +63,9 @@ def show_description(listing: Listing, console: TextConsole) -> None:
     for name, sha256 in about.files.items():
         console.say(f"{name}: SHA-256 {sha256}")
     for name, value in about.settings.items():
-        console.say(f"{name} = {value:g}, unless a preset or an arm says otherwise")
+        console.say(f"{name} = {value}, unless a preset or an arm says otherwise")
+    if about.channels != 1:
+        console.say(f"images are read {about.colours}")
     interval = INTERVALS[about.interval]
     splits = describe(listing.index, interval)
     by_time = _by_time(splits, protocol_of(listing.index), interval)
@@ -136,8 +139,8 @@ def show_bank(bank: Bank, made: bool, seconds: float, console: TextConsole) -> N
     sides = ", ".join(f"{bank.summary[side]['images']:,} {side}" for side in ("development", "test"))
     said = f"made in {seconds:.1f} s ({bank.count / seconds:.0f} images/s)" if made else "was there already"
     console.say(
-        f"bank: {bank.path}\n{bank.count:,} images of {bank.size} × {bank.size} pixels "
-        f"({bank.count * bank.size**2 / 1e6:.1f} MB): {sides}\nfingerprint {bank.fingerprint}\n{said}"
+        f"bank: {bank.path}\n{bank.count:,} images of {bank.size} × {bank.size} pixels, {bank.description.colours} "
+        f"({bank.images.nbytes / 1e6:.1f} MB): {sides}\nfingerprint {bank.fingerprint}\n{said}"
     )
     for warning in bank.warnings[:MAX_SHOWN]:
         console.say(warning, lead="warning:", style="yellow")
@@ -152,7 +155,7 @@ def show_manifest(listing: Listing, out: Path, count: int, console: TextConsole)
     if count < len(listing.index):
         console.say(f"the others are not there or cannot be used: `fmim data check {description.name}` lists them")
     if description.settings:
-        settings = ", ".join(f"{name} = {value:g}" for name, value in description.settings.items())
+        settings = ", ".join(f"{name} = {value}" for name, value in description.settings.items())
         console.say(
             f"{settings}: {description.name} sets this, the manifest does not, unless a {out.stem}.toml beside it does"
         )
@@ -161,7 +164,7 @@ def show_manifest(listing: Listing, out: Path, count: int, console: TextConsole)
 def check_files(listing: Listing, console: TextConsole) -> None:
     """Add to the findings what the images themselves tell, and which image files beside a manifest it does not name."""
     with ProgressBar(f"checking {listing.description.name}", console) as progress:
-        check_images(listing.index, listing.rows(), listing.read, listing.findings, progress)
+        check_images(listing.index, listing.rows(), listing.read, listing.loses_colour, listing.findings, progress)
     if listing.written_by_user:
         unnamed_images(listing.root, listing.paths, listing.findings)
 

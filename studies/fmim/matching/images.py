@@ -17,7 +17,7 @@ from fmim.data.sources import PHANTOM, find_listing
 from fmim_core.data.image_set import is_gallery, is_query, roles_of
 from fmim_core.data.images.check import SUFFIXES, image_files
 from fmim_core.data.images.limits import ImageProblem, Refused, check_shape
-from fmim_core.data.images.reading import read_grey, square
+from fmim_core.data.images.reading import read_image, square
 from fmim_core.data.sets.base import DATA_SETS, FileSource
 from fmim_core.data.sets.phantom import PhantomSource
 from fmim_core.data.sets.phantom_config import PhantomConfig
@@ -41,7 +41,7 @@ class GivenImages:
     origin: where they come from, for messages.
     about: one row an image, whose label is the row number that `read` takes: `image`, its name; of a data set also the
         columns of its index (`fmim_core.data.source`).
-    read: row number, size → grey uint8 `(size, size)`, exactly as a bank of that size has it.
+    read: row number, size → uint8 `(size, size)`, in colour `(size, size, 3)`, exactly as a bank of that size has it.
     places: by the same labels; equal for one and the same image.
     threads: how many are worth to read with.
 
@@ -101,7 +101,7 @@ class GivenImages:
         return replace(self, about=about, places=self.places[about.index])
 
     def blocks(self, size: int, progress: Progress | None = None) -> Iterator[np.ndarray]:
-        """Yield all images in order as uint8 `(up to BLOCK, size, size)`.
+        """Yield up to `BLOCK` images at a time, all in order, as uint8.
 
         Raises:
             ValueError: after the last one, if some cannot be read; the message says how many, and names the first.
@@ -130,7 +130,8 @@ def images_at(place: str, study: StudyFile, root: Path | None = None, side: Side
     """Return the images of a table, of a data set by name, of a folder and those below it, or of one image file.
 
     Args:
-        study: gives `phantom` its cohort, and the seed that draws the test subjects of a table that does not say.
+        study: gives images their channels, `phantom` its cohort, and the seed that draws the test subjects of a table
+            that does not say.
         root: the folder that a table or data set lies in.
         side: of images without a table: those of a right side (R) are mirrored, as a table's are.
 
@@ -139,12 +140,12 @@ def images_at(place: str, study: StudyFile, root: Path | None = None, side: Side
     """
     path, named = Path(place), place == PHANTOM or place in DATA_SETS.kinds()
     if path.suffix.lower() in SUFFIXES and not named:
-        return images_of_files([path], side)
+        return images_of_files([path], study.data.channels, side)
     if named or not path.is_dir():
         return _of_data_set(place, study, root)
     if not (files := image_files(path)):
         raise ValueError(f"there is no image in the folder {place}: {', '.join(sorted(SUFFIXES))} are looked for")
-    return replace(images_of_files(files, side), origin=place)
+    return replace(images_of_files(files, study.data.channels, side), origin=place)
 
 
 def matched_images(
@@ -160,7 +161,8 @@ def matched_images(
 
     Several queries are image files. A gallery's table is looked in whole if `all_images`. Raises as `images_at`.
     """
-    asked = images_of_files(query, side) if len(query) > 1 else images_at(query[0], study, root, side)
+    channels = study.data.channels
+    asked = images_of_files(query, channels, side) if len(query) > 1 else images_at(query[0], study, root, side)
     asked, searched = asked.queries if asked.known else asked, images_at(gallery, study, root, side)
     if all_images and not searched.known:
         raise ValueError(
@@ -174,7 +176,7 @@ def matched_images(
     return asked, searched
 
 
-def images_of_files(paths: Sequence[str | Path], side: Side = "") -> GivenImages:
+def images_of_files(paths: Sequence[str | Path], channels: int, side: Side = "") -> GivenImages:
     """Return image files, whatever their endings; raises as `images_at`."""
     if side not in ("", "L", "R"):
         raise ValueError(f"side {side!r} is not known: give L, R, or nothing where there are no sides")
@@ -189,20 +191,22 @@ def images_of_files(paths: Sequence[str | Path], side: Side = "") -> GivenImages
     return GivenImages(
         origin=", ".join(map(str, paths[:MAX_SHOWN])),
         about=names,
-        read=lambda row, size: read_grey(paths[row], size, mirror=side == "R"),
+        read=lambda row, size: read_image(paths[row], size, side == "R", channels),
         places=places,
         threads=cores(),
     )
 
 
-def images_of_array(images: np.ndarray, side: Side = "") -> GivenImages:
-    """Return grey images uint8 `(N, H, W)` of any size, named by their positions.
+def images_of_array(images: np.ndarray, channels: int, side: Side = "") -> GivenImages:
+    """Return images uint8 `(N, H, W)` or `(N, H, W, 3)` of any size, named by their positions.
 
     Raises:
         ValueError: another type or shape, or images that are too small or too narrow.
     """
-    if images.dtype != np.uint8 or images.ndim != 3:
-        raise ValueError(f"images must be uint8 of shape (N, H, W), got {images.dtype} of shape {images.shape}")
+    if images.dtype != np.uint8 or not (images.ndim == 3 or images.shape[3:] == (3,)):
+        raise ValueError(
+            f"images must be uint8 of shape (N, H, W) or (N, H, W, 3), got {images.dtype} of shape {images.shape}"
+        )
     try:
         check_shape(images.shape[2], images.shape[1])
     except Refused as refused:
@@ -210,7 +214,9 @@ def images_of_array(images: np.ndarray, side: Side = "") -> GivenImages:
     names = pd.DataFrame({"image": [str(position) for position in range(len(images))]})
     shown = images[:, :, ::-1] if side == "R" else images
     places = pd.Series([f"{id(images)} {position}" for position in names.index], names.index)
-    return GivenImages("the array", names, lambda row, size: square(shown[row], size), places, threads=cores())
+    return GivenImages(
+        "the array", names, lambda row, size: square(shown[row], size, channels), places, threads=cores()
+    )
 
 
 def _of_data_set(place: str, study: StudyFile, root: Path | None) -> GivenImages:
@@ -224,7 +230,7 @@ def _of_data_set(place: str, study: StudyFile, root: Path | None) -> GivenImages
         places = list(source.index["image"])
     else:
         listing = find_listing(place, root, study.seed, for_study=False)
-        source = FileSource(listing)
+        source = FileSource(replace(listing, description=replace(listing.description, channels=study.data.channels)))
         files = (os.path.realpath(listing.root / str(path)) for path in listing.paths)
         places = [f"{file} {listing.windows.get(row, '')}".rstrip() for row, file in enumerate(files)]
     about = source.index.reset_index(drop=True)

@@ -106,7 +106,7 @@ class EmbeddingModel:
 
     @property
     def module(self) -> nn.Module:
-        """Return the network: grey images `(B, 1, crop, crop)`, normalised → embeddings `(B, D)`, not yet of length 1.
+        """Return the network: images `(B, C, crop, crop)`, normalised → embeddings `(B, D)`, not yet of length 1.
 
         Of a fold ensemble an `nn.ModuleList` of such networks, one a fold.
         """
@@ -134,7 +134,7 @@ class EmbeddingModel:
 
         Args:
             images: a path is of a table, a data set's name, a folder, or an image; a sequence has image files; an
-                array is uint8 `(N, H, W)` of any size.
+                array is uint8 `(N, H, W)` or `(N, H, W, 3)` of any size. All become as the study's, grey or colour.
             side: of images without a table: L, or R, which is mirrored.
 
         Raises:
@@ -175,8 +175,10 @@ class EmbeddingModel:
         if isinstance(images, GivenImages):
             return images
         if isinstance(images, np.ndarray):
-            return images_of_array(images, side)
-        return self.images(images, side=side) if isinstance(images, str | Path) else images_of_files(images, side)
+            return images_of_array(images, self.replicate.study.data.channels, side)
+        if isinstance(images, str | Path):
+            return self.images(images, side=side)
+        return images_of_files(images, self.replicate.study.data.channels, side)
 
 
 def load_replicate(replicate: Replicate, device: str) -> EmbeddingModel:
@@ -202,7 +204,7 @@ def _device(name: str) -> torch.device:
 
 
 def _as_set(images: np.ndarray, fewest: int) -> ImageSet:
-    """Return a set of the images `(n, H, W)`, repeated up to `fewest`.
+    """Return a set of the images, repeated up to `fewest`.
 
     A CPU multiplies a few rows otherwise than many, and the last bits of an embedding would depend on its company.
     """

@@ -18,7 +18,7 @@ from fmim_core.records import FoldEntry
 from fmim_core.training.config import TrainConfig
 from fmim_core.training.sampler import SubjectSampler
 from fmim_core.training.step import rehearse_loss, rehearse_model
-from fmim_core.training.trainer import check_crop
+from fmim_core.training.trainer import check_images
 
 
 def check_trainings(plan: Plan, development: ImageSet) -> list[FoldEntry]:
@@ -40,7 +40,7 @@ def check_trainings(plan: Plan, development: ImageSet) -> list[FoldEntry]:
             )
     check_subject_counts(plan, development)
     for config in _different(plan.train_configs(), {"model", "augmentation"}):
-        check_crop(config, development)
+        check_images(config, development)
         rehearse_model(config.model, config.augmentation.crop)
     every_value = (plan.train_config(arm, each) for arm in plan.arms for each in arm.space.every_value())
     for config in _different(every_value, {"loss", "margins"}):

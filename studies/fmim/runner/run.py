@@ -105,7 +105,7 @@ def check_plan(plan: Plan, setup: Setup) -> CheckedPlan:
         ValueError: whatever would stop a trial.
     """
     source = find_data_set(setup.data, setup.data_root, plan.preset, plan.seed).source()
-    plan = replace(plan, data_settings=tuple(source.description.settings.items()))
+    plan = replace(plan, data_settings=tuple(source.description.training.items()))
     development = development_index(source, plan.preset.image_size)
     with located(setup.code):
         return CheckedPlan(plan, source, development, check_trainings(plan, development))

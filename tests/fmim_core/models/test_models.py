@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 from torchvision.models import ConvNeXt_Tiny_Weights, ResNet18_Weights, ResNet50_Weights, resnet18
 
-from fmim_core.models.base import Backbone, multiply_adds
+from fmim_core.models.base import BACKBONES, Backbone, multiply_adds
+from fmim_core.models.pretrained import first_layer_for
 from fmim_core.models.small import SmallConvNet
 from fmim_core.models.torchvision_networks import ConvNeXtTiny, ResNet18, ResNet50, ViTSmall
 from fmim_core.seeding import scoped_torch_seed
@@ -90,3 +92,24 @@ def test_attention_is_counted_too() -> None:
     tokens, width = 14**2 + 1, 384
     layers = 12 * tokens * (12 * width**2 + 2 * tokens * width)
     assert multiply_adds(ViTSmall(embedding_dim=64), 224) == 14**2 * 16**2 * width + layers + width * 64
+
+
+@pytest.mark.parametrize("model", [ResNet18(), ConvNeXtTiny(), ViTSmall(), SmallConvNet()])
+def test_every_network_takes_three_channels(model: Backbone) -> None:
+    colour = model.model_copy(update={"channels": 3})
+    with scoped_torch_seed("colour"):
+        network, images = colour.build(64).eval(), torch.rand(2, 3, 64, 64)
+    assert network(images).shape == (2, model.embedding_dim)
+    assert multiply_adds(colour, 64) > multiply_adds(model, 64)
+    assert ("channels" in model.model_dump(), colour.model_dump()["channels"]) == (False, 3)
+    assert type(model).model_validate(colour.model_dump()) == colour
+    with pytest.raises(ValueError, match="Input should be 1 or 3"):
+        BACKBONES.make(model.model_dump() | {"channels": 2})
+
+
+def test_weights_for_grey_images_compute_of_three_equal_channels_what_they_do_of_one() -> None:
+    with scoped_torch_seed("grey"):
+        grey, images = nn.Conv2d(1, 4, 3), torch.rand(2, 1, 8, 8)
+    colour = first_layer_for(3, grey)
+    assert torch.allclose(colour(images.expand(-1, 3, -1, -1)), grey(images), atol=1e-6)
+    assert first_layer_for(1, grey) is grey

@@ -13,7 +13,7 @@ from fmim_core.data.bank.bank import Bank
 from fmim_core.data.image_set import ImageSet
 from fmim_core.records import read_record
 from fmim_core.references.base import REFERENCES, Reference
-from fmim_core.references.pixels import SIDE, GreyValues
+from fmim_core.references.pixels import SIDE, Values
 from fmim_core.seeding import scoped_torch_seed
 from fmim_core.training.trainer import Training
 from fmim_core.trial.spec import TrialSpec
@@ -80,7 +80,7 @@ def test_pixels_are_the_cosines_of_grey_values(identity: str) -> None:
 def test_large_images_are_averaged_over_equal_parts() -> None:
     images = torch.rand(2, 1, 2 * SIDE, 2 * SIDE, dtype=torch.float64)
     parts = images.numpy().reshape(2, SIDE, 2, SIDE, 2).mean(axis=(2, 4)).reshape(2, -1)
-    np.testing.assert_allclose(GreyValues()(images).numpy(), parts, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(Values()(images).numpy(), parts, rtol=0, atol=1e-12)
 
 
 def test_the_untrained_network_is_a_training_before_its_first_step() -> None:

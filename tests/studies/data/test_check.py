@@ -77,6 +77,7 @@ def test_checking_keeps_no_image() -> None:
         index,
         range(100),
         lambda row: np.tile((pattern + row % 50).astype(np.uint8), (1000, 1)),
+        lambda row: False,
         findings,
         lambda *step: steps.append(step),
     )

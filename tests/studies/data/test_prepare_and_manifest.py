@@ -24,7 +24,7 @@ def test_prepare_makes_the_bank_of_a_run_and_finds_it_again(fmim: Fmim, tmp_path
     path = folder_of(tmp_path / "d", GOOD_ROWS)
     code, out, _ = fmim("data", "prepare", path, "--preset", "smoke")
     assert code == 0
-    assert "12 images of 35 × 35 pixels (0.0 MB): 6 development, 6 test" in out
+    assert "12 images of 35 × 35 pixels, in grey (0.0 MB): 6 development, 6 test" in out
     assert "made in" in out
     (bank,) = (tmp_path / "runs" / "banks").iterdir()
     assert f"bank: {bank}" in out

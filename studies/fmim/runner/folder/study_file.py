@@ -117,6 +117,7 @@ def _data(bank: Bank) -> DataEntry:
         interval=bank.interval.unit,
         fingerprint=bank.fingerprint,
         image_size=bank.size,
+        channels=description.channels,
         images=bank.count,
         warnings=list(bank.warnings),
         development=_subset(bank, "development"),

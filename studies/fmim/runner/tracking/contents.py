@@ -78,7 +78,7 @@ def dataset_of(data: DataEntry) -> Dataset:
     """
     from mlflow.entities import Dataset
 
-    shape = [-1, data.image_size, data.image_size]
+    shape = [-1, data.image_size, data.image_size, *([data.channels] if data.channels > 1 else [])]
     images = {"type": "tensor", "name": "images", "tensor-spec": {"dtype": "uint8", "shape": shape}}
     source = {"kind": data.kind, "release": data.release, "files": data.files, "fingerprint": data.fingerprint}
     profile = {

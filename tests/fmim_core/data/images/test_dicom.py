@@ -16,7 +16,7 @@ from pydicom.dataset import Dataset
 from pydicom.pixels import apply_modality_lut, apply_voi_lut, get_decoder
 from pydicom.uid import ExplicitVRLittleEndian, ImplicitVRLittleEndian, JPEGLosslessSV1
 
-from fmim_core.data.images.reading import ImageProblem, read_grey
+from fmim_core.data.images.reading import ImageProblem, read_image
 from tests.support.paths import ROOT
 from tests.support.radiographs import RAMP, dataset, grey, lut, refusals
 
@@ -100,19 +100,19 @@ def test_a_lookup_table_comes_before_a_window_and_rescaled_values_are_rounded_fo
 
 
 def test_colour_and_palettes_give_the_luminance_however_stored() -> None:
-    expected = read_grey(SAMPLES / "SC_rgb_rle.dcm")
+    expected = read_image(SAMPLES / "SC_rgb_rle.dcm")
     colours = pydicom.dcmread(SAMPLES / "SC_rgb_rle.dcm").pixel_array.astype(float)
     assert np.abs(expected - colours @ [0.299, 0.587, 0.114]).max() <= 0.51
     for name in ("dcmtk_+eb+cr", "dcmtk_+eb+cy+n1", "dcmtk_+eb+cy+np", "dcmtk_+eb+cy+s4", "jpeg_dcmtk", "gdcm_KY"):
-        assert np.abs(read_grey(SAMPLES / f"SC_rgb_{name}.dcm").astype(int) - expected).mean() < 0.5, name
-    palette = read_grey(SAMPLES / "examples_palette.dcm")
+        assert np.abs(read_image(SAMPLES / f"SC_rgb_{name}.dcm").astype(int) - expected).mean() < 0.5, name
+    palette = read_image(SAMPLES / "examples_palette.dcm")
     assert palette.shape == (350, 800)
     assert (palette.min(), palette.max()) == (0, 254)
 
 
 @pytest.mark.parametrize("name", ["RLE", "jp2klossless", "bigendian", "expb", "implicit", "padded"])
 def test_the_same_picture_however_stored(name: str) -> None:
-    np.testing.assert_array_equal(read_grey(SAMPLES / f"MR_small_{name}.dcm"), read_grey(SAMPLES / "MR_small.dcm"))
+    np.testing.assert_array_equal(read_image(SAMPLES / f"MR_small_{name}.dcm"), read_image(SAMPLES / "MR_small.dcm"))
 
 
 @pytest.mark.parametrize("suffix", [".dcm", ".DICOM"])
@@ -124,25 +124,25 @@ def test_files_of_old_without_the_mark_are_known_by_their_name(syntax: str, suff
     implicit = syntax == ImplicitVRLittleEndian
     pydicom.dcmwrite(path, bare, implicit_vr=implicit, little_endian=True)
     assert path.read_bytes()[128:132] != b"DICM"
-    np.testing.assert_array_equal(read_grey(path), grey(made, tmp_path))
+    np.testing.assert_array_equal(read_image(path), grey(made, tmp_path))
 
 
 def test_content_counts_more_than_the_name(tmp_path: Path) -> None:
     Image.fromarray(RAMP.astype(np.uint8)).save(tmp_path / "png.dcm", format="PNG")
-    np.testing.assert_array_equal(read_grey(tmp_path / "png.dcm"), RAMP.astype(np.uint8))
+    np.testing.assert_array_equal(read_image(tmp_path / "png.dcm"), RAMP.astype(np.uint8))
     np.testing.assert_array_equal(grey(dataset(RAMP), tmp_path, "film.png"), grey(dataset(RAMP), tmp_path))
     (tmp_path / "empty.dcm").touch()
     with pytest.raises(ImageProblem, match=r"empty\.dcm: empty"):
-        read_grey(tmp_path / "empty.dcm")
+        read_image(tmp_path / "empty.dcm")
     (tmp_path / "text.dcm").write_text("not a picture at all, " * 20)
     with pytest.raises(ImageProblem, match=r"text\.dcm: DICOM without an image, or cut short"):
-        read_grey(tmp_path / "text.dcm")
+        read_image(tmp_path / "text.dcm")
 
 
 @pytest.mark.skipif(get_decoder(JPEGLosslessSV1).is_available, reason="a decoder of lossless JPEG is installed")
 def test_a_missing_decoder_is_named_with_what_to_install() -> None:
     with pytest.raises(ImageProblem, match=r"JPEG Lossless, .* pip install pylibjpeg pylibjpeg-libjpeg"):
-        read_grey(SAMPLES / "SC_rgb_jpeg_gdcm.dcm")
+        read_image(SAMPLES / "SC_rgb_jpeg_gdcm.dcm")
 
 
 @pytest.mark.parametrize(
@@ -160,10 +160,10 @@ def program(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 def test_without_pydicom_the_message_says_what_to_install_and_with_it_nothing_is_remarked(tmp_path: Path) -> None:
     code = """
 import sys
-from fmim_core.data.images.reading import ImageProblem, read_grey
+from fmim_core.data.images.reading import ImageProblem, read_image
 for path in sys.argv[1:]:
     try:
-        print(read_grey(path).shape)
+        print(read_image(path).shape)
     except ImageProblem as problem:
         print(problem)
 """

@@ -17,7 +17,7 @@ from pydicom.sequence import Sequence
 from pydicom.uid import DeflatedExplicitVRLittleEndian, JPEG2000Lossless, RLELossless
 
 from fmim_core.data.images import dicom
-from fmim_core.data.images.reading import ImageProblem, read_grey
+from fmim_core.data.images.reading import ImageProblem, read_image
 from tests.support.paths import ODD_2, needs_odd_2
 from tests.support.radiographs import RAMP, dataset, grey, lut
 
@@ -168,7 +168,7 @@ def test_a_decimal_comma_is_refused_by_name(name: str, tmp_path: Path) -> None:
     content = (tmp_path / "film.dcm").read_bytes()
     (tmp_path / "film.dcm").write_bytes(content.replace(b"7777.5", b"7777,5"))
     with pytest.raises(ImageProblem, match=rf"film\.dcm: {name} is not a number \(.*'7777,5'"):
-        read_grey(tmp_path / "film.dcm")
+        read_image(tmp_path / "film.dcm")
 
 
 @pytest.mark.parametrize(("bits", "refused"), [(8, True), (12, False), (16, False)])
@@ -202,17 +202,17 @@ def test_a_file_that_inflates_without_end_is_refused_before_it_is_read(
         file.write(zlib.compress(bytes(1 << 23), wbits=-zlib.MAX_WBITS))
     monkeypatch.setattr(dicom, "MAX_FILE_BYTES", 1 << 22)
     with pytest.raises(ImageProblem, match=r"bomb\.dcm: it inflates to more than 4194304 bytes"):
-        read_grey(tmp_path / "bomb.dcm")
+        read_image(tmp_path / "bomb.dcm")
 
 
 @needs_odd_2
 def test_films_met_in_the_field() -> None:
-    plain = read_grey(ODD_2 / "dicom" / "plain.dcm")
-    np.testing.assert_array_equal(read_grey(ODD_2 / "dicom" / "overlay_rle.dcm"), plain)
-    padded = read_grey(ODD_2 / "dicom" / "padding_mono1.dcm")
+    plain = read_image(ODD_2 / "dicom" / "plain.dcm")
+    np.testing.assert_array_equal(read_image(ODD_2 / "dicom" / "overlay_rle.dcm"), plain)
+    padded = read_image(ODD_2 / "dicom" / "padding_mono1.dcm")
     inside = [255 - int(255 * (500 + 65 * column // 2) / 4095 + 0.5) for column in range(8, 56)]
     np.testing.assert_array_equal(padded, np.pad([inside] * 48, 8))
     with pytest.raises(ImageProblem, match=r"window_nan\.dcm: WindowCenter is nan, no finite number"):
-        read_grey(ODD_2 / "dicom" / "window_nan.dcm")
+        read_image(ODD_2 / "dicom" / "window_nan.dcm")
     with pytest.raises(ImageProblem, match=r"window_comma\.dcm: WindowCenter is not a number .*'2047,5'"):
-        read_grey(ODD_2 / "dicom" / "window_comma.dcm")
+        read_image(ODD_2 / "dicom" / "window_comma.dcm")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile
 
-from fmim_core.data.images.reading import ImageProblem, appearance, read_grey, square
+from fmim_core.data.images.reading import ImageProblem, appearance, read_image, square
 from tests.support.paths import ODD, ODD_2, needs_odd, needs_odd_2
 from tests.support.radiographs import refusals
 
@@ -71,7 +71,7 @@ REMARKS = {
 @needs_odd
 @pytest.mark.parametrize("name", READ)
 def test_odd_file_is_read(name: str) -> None:
-    image = read_grey(ODD / name)
+    image = read_image(ODD / name)
     assert image.dtype == np.uint8
     assert appearance(image) == REMARKS.get(name)
     if READ[name] is None:
@@ -84,7 +84,7 @@ def test_odd_file_is_read(name: str) -> None:
 @pytest.mark.parametrize("name", REFUSED)
 def test_odd_file_is_refused_by_name(name: str) -> None:
     with pytest.raises(ImageProblem, match=f"{name}: {REFUSED[name]}") as caught:
-        read_grey(ODD / name)
+        read_image(ODD / name)
     assert caught.value.path == str(ODD / name)
 
 
@@ -94,23 +94,23 @@ def test_odd_files_are_read_as_a_viewer_shows_them() -> None:
     """By content, not name; turned as EXIF says; CMYK is inverse black where only black is printed."""
     stored = {name: np.asarray(Image.open(ODD / name)).astype(int) for name in ("whole.png", "exif_rotated.jpg")}
     for name in ("whole.png", "really_png.jpg", "名前 with space.png"):
-        np.testing.assert_array_equal(read_grey(ODD / name), stored["whole.png"])
-    np.testing.assert_array_equal(read_grey(ODD / "exif_rotated.jpg"), np.rot90(stored["exif_rotated.jpg"], -1))
+        np.testing.assert_array_equal(read_image(ODD / name), stored["whole.png"])
+    np.testing.assert_array_equal(read_image(ODD / "exif_rotated.jpg"), np.rot90(stored["exif_rotated.jpg"], -1))
     inks = np.asarray(Image.open(ODD / "cmyk.jpg")).astype(int)
     assert inks[..., :3].max() == 0
-    assert np.abs(read_grey(ODD / "cmyk.jpg") - (255 - inks[..., 3])).max() <= 3
-    np.testing.assert_array_equal(read_grey(ODD_2 / "phone" / "phone.jpg"), read_grey(ODD_2 / "phone" / "plain.jpg"))
+    assert np.abs(read_image(ODD / "cmyk.jpg") - (255 - inks[..., 3])).max() <= 3
+    np.testing.assert_array_equal(read_image(ODD_2 / "phone" / "phone.jpg"), read_image(ODD_2 / "phone" / "plain.jpg"))
 
 
 def test_sixteen_bits_are_scaled_to_the_nearest_level_and_colour_is_luminance(saved: Save) -> None:
     values = np.array([[0, 128, 129, 13107, 65406, 65407, 65534, 65535]] * 8, np.uint16)
     expected = np.round(values.astype(float) * 255 / 65535).astype(np.uint8)
     for form in ("PNG", "TIFF"):
-        np.testing.assert_array_equal(read_grey(saved(Image.fromarray(values), format=form)), expected)
+        np.testing.assert_array_equal(read_image(saved(Image.fromarray(values), format=form)), expected)
     with pytest.raises(ImageProblem, match="32-bit values outside"):
-        read_grey(saved(Image.fromarray(np.full((4, 4), 70_000, np.int32)), format="TIFF"))
+        read_image(saved(Image.fromarray(np.full((4, 4), 70_000, np.int32)), format="TIFF"))
     pixels = np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255], [90, 90, 90]]] * 4, np.uint8)
-    np.testing.assert_array_equal(read_grey(saved(Image.fromarray(pixels), format="PNG"))[0], [76, 150, 29, 90])
+    np.testing.assert_array_equal(read_image(saved(Image.fromarray(pixels), format="PNG"))[0], [76, 150, 29, 90])
 
 
 def test_a_tiff_of_twelve_bits_is_scaled_by_its_own_range(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_tiff_of_twelve_bits_is_scaled_by_its_own_range(tmp_path: Path) -> Non
     directory = struct.pack("<H", len(tags)) + entries + bytes(4)
     path = tmp_path / "twelve.tiff"
     path.write_bytes(b"II*\0" + struct.pack("<I", 8 + 96) + bits * 8 + directory)
-    np.testing.assert_array_equal(read_grey(path), [[round(255 * value / 4095) for value in values]] * 8)
+    np.testing.assert_array_equal(read_image(path), [[round(255 * value / 4095) for value in values]] * 8)
 
 
 def test_tiff_with_white_as_zero_is_inverted_at_any_depth(saved: Save) -> None:
@@ -133,28 +133,28 @@ def test_tiff_with_white_as_zero_is_inverted_at_any_depth(saved: Save) -> None:
         file = saved(image, **white_is_zero)
         with Image.open(file) as stored:
             assert stored.tag_v2[262] == 0
-        np.testing.assert_array_equal(read_grey(file), levels)
+        np.testing.assert_array_equal(read_image(file), levels)
 
 
 def test_what_is_no_picture_is_named_and_never_opened_nor_run(tmp_path: Path) -> None:
     """Opening a pipe waits for a writer for ever; Pillow hands PostScript to Ghostscript."""
     with pytest.raises(ImageProblem, match=r"none.png: no such file"):
-        read_grey(tmp_path / "none.png")
+        read_image(tmp_path / "none.png")
     with pytest.raises(ImageProblem, match="a folder, not an image file"):
-        read_grey(tmp_path)
+        read_image(tmp_path)
     os.mkfifo(tmp_path / "pipe.dcm")
     (tmp_path / "zero.png").symlink_to("/dev/zero")
     with pytest.raises(ImageProblem, match=r"pipe\.dcm: a pipe \(FIFO\), not an image file"):
-        read_grey(tmp_path / "pipe.dcm")
+        read_image(tmp_path / "pipe.dcm")
     with pytest.raises(ImageProblem, match=r"zero\.png: a device, not an image file"):
-        read_grey(tmp_path / "zero.png")
+        read_image(tmp_path / "zero.png")
     with (tmp_path / "large.dcm").open("wb") as file:
         file.truncate(2**40)  # of which the disk holds nothing
     with pytest.raises(ImageProblem, match=r"large\.dcm: too large, not read: 1099511627776 bytes, at most 1073741824"):
-        read_grey(tmp_path / "large.dcm")
+        read_image(tmp_path / "large.dcm")
     (tmp_path / "a.png").write_text("%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 64 64\n%%EndComments\nshowpage\n")
     with pytest.raises(ImageProblem, match=r"a\.png: a drawing \(EPS\)"):
-        read_grey(tmp_path / "a.png")
+        read_image(tmp_path / "a.png")
 
 
 def test_of_a_jpeg_with_several_pictures_the_first_is_read(tmp_path: Path) -> None:
@@ -164,22 +164,22 @@ def test_of_a_jpeg_with_several_pictures_the_first_is_read(tmp_path: Path) -> No
     large.save(tmp_path / "two.jpg", format="MPO", save_all=True, append_images=[small])
     with Image.open(tmp_path / "two.jpg") as image:
         assert image.n_frames == 2
-    np.testing.assert_array_equal(read_grey(tmp_path / "two.jpg"), read_grey(tmp_path / "one.jpg"))
+    np.testing.assert_array_equal(read_image(tmp_path / "two.jpg"), read_image(tmp_path / "one.jpg"))
     content = (tmp_path / "two.jpg").read_bytes()
     scan = content.index(b"\xff\xda") + 12
     (tmp_path / "cut.jpg").write_bytes(content[: scan + 4] + b"\xff\xd9")  # and ended, as a repaired download
     with pytest.raises(ImageProblem, match="truncated"):
-        read_grey(tmp_path / "cut.jpg")
+        read_image(tmp_path / "cut.jpg")
 
 
 @needs_odd
 def test_pillows_switches_set_elsewhere_let_nothing_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)
     with pytest.raises(ImageProblem, match="too many pixels, not decoded: 40000 x 40000, at most 89478485"):
-        read_grey(ODD / "bomb.png")
+        read_image(ODD / "bomb.png")
     monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", True)
     with pytest.raises(ImageProblem, match="LOAD_TRUNCATED_IMAGES"):
-        read_grey(ODD / "truncated.jpg")
+        read_image(ODD / "truncated.jpg")
 
 
 @pytest.mark.parametrize("size", [None, 9, 16])
@@ -188,7 +188,7 @@ def test_mirroring_exchanges_left_and_right_before_scaling(saved: Save, size: in
     for stored in (pixels, pixels.astype(np.uint16) * 257):
         file = saved(Image.fromarray(stored), format="PNG")
         expected = pixels[:, ::-1] if size is None else square(pixels[:, ::-1], size)
-        np.testing.assert_array_equal(read_grey(file, size, mirror=True), expected)
+        np.testing.assert_array_equal(read_image(file, size, mirror=True), expected)
 
 
 def test_square_pads_the_shorter_side_with_black_and_scales_what_does_not_fit() -> None:
@@ -285,7 +285,7 @@ def test_a_jpeg_cut_and_ended_anew_is_refused(mode: str, options: dict, saved: S
     for cut in [*np.linspace(first, end, 25).astype(int), *([in_a_pair] if in_a_pair else [])]:
         path.write_bytes(content[:cut] + b"\xff\xd9")
         with pytest.raises(ImageProblem, match="truncated"):
-            read_grey(path)
+            read_image(path)
 
 
 @pytest.mark.parametrize(("mode", "options"), JPEGS)
@@ -296,4 +296,4 @@ def test_a_whole_jpeg_whose_corner_is_mid_grey_is_read(mode: str, options: dict,
     path = saved(image, **{"format": "JPEG", "quality": 100, **options})
     path.write_bytes(path.read_bytes() + after)
     with Image.open(path) as stored:
-        np.testing.assert_array_equal(read_grey(path), np.asarray(stored.convert("RGB").convert("L")))
+        np.testing.assert_array_equal(read_image(path), np.asarray(stored.convert("RGB").convert("L")))

@@ -120,7 +120,10 @@ def test_settings_have_the_tables_name(table: str, folder: Path) -> None:
             "std = true\nmean = -1",
             r"mean: Input should be greater than or equal to 0 .*; std: Input should be a valid number",
         ),
-        ("intervall = 'week'", r"unknown field 'intervall'; .* has mean, std, interval\. Did you mean 'interval'"),
+        (
+            "intervall = 'week'",
+            r"unknown field 'intervall'; .* has mean, std, interval, channels\. Did you mean 'interval'",
+        ),
         ("interval = week", r"is not a TOML file, with lines such as mean = 0\.5: .*line 1"),
         (b"\xff\xfe", "is not a TOML file"),
     ],
