@@ -8,52 +8,41 @@ from typing import Any, ClassVar, Literal
 from fmim_core.library import Library, LibraryClass, parameters
 from fmim_core.losses.base import LOSSES, LibraryLoss, Loss, LossModule
 
+_GIVEN = {
+    **dict.fromkeys(("num_classes", "embedding_size", "descriptors_dim"), "the training knows it"),
+    **dict.fromkeys(("distance", "reducer"), "it is a field of its own beside params"),
+    **dict.fromkeys(("embedding_reg_weight", "weight_reg_weight"), "there is no regularizer"),
+    **dict.fromkeys(("embedding_regularizer", "weight_regularizer"), "a regularizer is neither number nor word"),
+    **dict.fromkeys(("aggregation_func", "weight_init_func"), "a function is neither number nor word"),
+    **dict.fromkeys(("collect_stats", "is_inverted", "mat_based_loss"), "the library sets it"),
+}
 _BASE = "it is the base of others"
 _WRAPS = "it is made of others"
-_OBJECTS = dict.fromkeys(
-    (
-        "aggregation_func",
-        "collect_stats",
-        "embedding_reg_weight",
-        "embedding_regularizer",
-        "is_inverted",
-        "mat_based_loss",
-        "reducer",
-        "weight_init_func",
-        "weight_reg_weight",
-        "weight_regularizer",
-    ),
-    "numbers and words alone can be",
-)
-_OF_TRAINING = dict.fromkeys(("num_classes", "embedding_size", "descriptors_dim"), "the training knows it")
+
+
+def _library(noun: str, part: str, base: str, **left_out: str) -> Library:
+    return Library(f"{noun} of pytorch-metric-learning", f"pytorch_metric_learning.{part}", base, left_out, _GIVEN)
 
 
 class Distance(LibraryClass):
     """A distance or similarity of pytorch-metric-learning, e.g. `LpDistance` with p = 1."""
 
-    library: ClassVar = Library(
-        "distance of pytorch-metric-learning",
-        "pytorch_metric_learning.distances",
-        "BaseDistance",
-        {"BaseDistance": _BASE, "BatchedDistance": _WRAPS},
-        _OBJECTS,
+    library: ClassVar = _library(
+        "distance", "distances", "BaseDistance", BaseDistance=_BASE, BatchedDistance="it computes nothing by itself"
     )
 
 
 class Reducer(LibraryClass):
-    """What pytorch-metric-learning makes of the loss of each element, pair or triplet: one number."""
+    """What pytorch-metric-learning makes of the losses of all elements, pairs or triplets: one number."""
 
-    library: ClassVar = Library(
-        "reducer of pytorch-metric-learning",
-        "pytorch_metric_learning.reducers",
+    library: ClassVar = _library(
+        "reducer",
+        "reducers",
         "BaseReducer",
-        {
-            "BaseReducer": _BASE,
-            "ClassWeightedReducer": "it needs a weight of each class, and each fold has other classes",
-            "DoNothingReducer": "it returns no number",
-            "MultipleReducers": _WRAPS,
-        },
-        _OBJECTS,
+        BaseReducer=_BASE,
+        ClassWeightedReducer="it needs a weight of each class, and each fold has other classes",
+        DoNothingReducer="it returns no number",
+        MultipleReducers=_WRAPS,
     )
 
 
@@ -64,12 +53,8 @@ class Miner(LibraryClass):
         distance: by which it chooses; the miner's own default if nothing is said, whatever the loss has.
     """
 
-    library: ClassVar = Library(
-        "miner of pytorch-metric-learning",
-        "pytorch_metric_learning.miners",
-        "BaseMiner",
-        {"BaseMiner": _BASE, "EmbeddingsAlreadyPackagedAsTriplets": "batches here are no triplets"},
-        _OBJECTS | {"distance": "it is a field of its own beside params"},
+    library: ClassVar = _library(
+        "miner", "miners", "BaseMiner", BaseMiner=_BASE, EmbeddingsAlreadyPackagedAsTriplets="batches are no triplets"
     )
     distance: Distance | None = None
 
@@ -82,8 +67,8 @@ class Miner(LibraryClass):
 class PML(LibraryClass, Loss):
     """Any loss of pytorch-metric-learning that takes embeddings and labels, by the library's own names.
 
-    Embeddings have length 1. The number of classes and the size of embeddings are given to losses that need them;
-    their weights, float32, are trained with the network.
+    Embeddings have length 1. Losses that need the number of classes or the size of embeddings are given them; their
+    weights, float32, are trained with the network.
 
     Args:
         name: of the loss, e.g. `MultiSimilarityLoss`.
@@ -95,15 +80,14 @@ class PML(LibraryClass, Loss):
         ValueError: a name or a parameter that the installed version does not have, with those that it has.
     """
 
-    library: ClassVar = Library(
-        "loss of pytorch-metric-learning",
-        "pytorch_metric_learning.losses",
+    library: ClassVar = _library(
+        "loss",
+        "losses",
         "BaseMetricLossFunction",
-        dict.fromkeys(("BaseMetricLossFunction", "GenericPairLoss", "BaseLossWrapper"), _BASE)
-        | dict.fromkeys(("EmbeddingRegularizerMixin", "WeightRegularizerMixin"), _BASE)
-        | dict.fromkeys(("CrossBatchMemory", "MultipleLosses", "SelfSupervisedLoss"), _WRAPS)
-        | dict.fromkeys(("ManifoldLoss", "VICRegLoss"), "it takes no labels"),
-        _OBJECTS | _OF_TRAINING | dict.fromkeys(("distance", "reducer"), "it is a field of its own beside params"),
+        **dict.fromkeys(("BaseMetricLossFunction", "GenericPairLoss", "BaseLossWrapper"), _BASE),
+        **dict.fromkeys(("EmbeddingRegularizerMixin", "WeightRegularizerMixin"), _BASE),
+        **dict.fromkeys(("CrossBatchMemory", "MultipleLosses", "SelfSupervisedLoss"), _WRAPS),
+        **dict.fromkeys(("ManifoldLoss", "VICRegLoss"), "it takes no labels"),
     )
     kind: Literal["pml"] = "pml"
     miner: Miner | None = None

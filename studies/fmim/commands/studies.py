@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
@@ -13,10 +12,10 @@ import typer
 
 from fmim.commands.arguments import AsJson, DryRun, StudyFolder
 from fmim.commands.options import Options, takes_options
+from fmim.own.skeleton import EXAMPLE, new_files
 from fmim.printing import TextConsole, TextTable, warn
 from fmim.runner.folder.study_folder import study_folder
 
-EXAMPLE = "my_study"
 CHECKING = "loading PyTorch, and checking the plan: one batch of every network and loss"
 
 
@@ -48,8 +47,13 @@ def list_studies(
     print(json.dumps(listed, indent=1, ensure_ascii=False))
 
 
-def new(study: Annotated[str, typer.Argument(metavar="NAME", help="Of the study, e.g. my_study.")]) -> None:
-    """Write a study of your own to begin with, NAME.py, with a loss, a schedule, and their test."""
+def new(
+    study: Annotated[str, typer.Argument(metavar="NAME", help="Of the study, e.g. my_study.")],
+    loss: Annotated[
+        str | None, typer.Option(metavar="LOSS", help="Of pytorch-metric-learning, e.g. MultiSimilarityLoss.")
+    ] = None,
+) -> None:
+    """Write a study to begin with, NAME.py: of a loss of your own, with its test, or of a LOSS by its name."""
     from fmim import catalogue
 
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", study):
@@ -58,13 +62,12 @@ def new(study: Annotated[str, typer.Argument(metavar="NAME", help="Of the study,
         )
     if study in catalogue.names():
         raise ValueError(f"{study!r} is one of `fmim list`: choose another name, e.g. {EXAMPLE}")
-    files = {Path(name.replace(EXAMPLE, study)): name for name in (f"{EXAMPLE}.py", f"test_{EXAMPLE}.py")}
+    files = new_files(study, loss)
     if there := [str(path) for path in files if os.path.lexists(path)]:
         raise ValueError(f"{' and '.join(there)} would be overwritten: choose another name, or move it away first")
-    for path, name in files.items():
-        text = resources.files("fmim.own.skeleton").joinpath(name).read_text(encoding="utf-8")
+    for path, text in files.items():
         with path.open("x", encoding="utf-8") as file:
-            file.write(text.replace(EXAMPLE, study))
+            file.write(text)
         TextConsole().say(f"wrote {path}")
     TextConsole().say(f"try it: fmim run {study}.py --preset smoke")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import Field, ValidationError, model_validator
 
 from fmim.declare.arm import Arm
-from fmim.declare.presets import Preset, find_preset
+from fmim.declare.presets import PRESETS, Preset, find_preset
 from fmim_core.config import Config, InvalidConfig, in_words
 from fmim_core.metric_names import METRICS
 from fmim_core.records import Code, Name, SelectionFile
@@ -70,7 +70,7 @@ class Study(Config):
     title: str
     question: str
     arms: Annotated[tuple[Arm, ...], Field(min_length=1)]
-    presets: Annotated[tuple[Preset, ...], Field(min_length=1)]
+    presets: Annotated[tuple[Preset, ...], Field(min_length=1)] = PRESETS
     metric: str = "mAP"
     equivalence_margin: Annotated[float, Field(gt=0, lt=1)] | None = None
     search: bool = True

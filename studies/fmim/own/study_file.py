@@ -181,7 +181,8 @@ def _frames(error: BaseException) -> list[traceback.FrameSummary]:
 def place_of(refused: InvalidConfig, code: Code) -> str:
     """Return the file and line that name the field which was refused; the study's file alone where none does."""
     parents = refused.field.split(".")
-    wanted = [refused.field, f"{refused.field}.kind", *(".".join(parents[:n]) for n in range(len(parents) - 1, 0, -1))]
+    above = (".".join(parents[:n]) for n in range(len(parents) - 1, 0, -1))
+    wanted = [refused.field, f"{refused.field}.kind", parents[-1], *above]  # nested settings have its last name alone
     words = [(word.value, f"{file.path}, line {word.lineno}") for file in code.files for word in _words(file.text)]
     of_name = next((number for number, (word, _) in enumerate(words) if word == refused.name), 0)
     nearest = words[of_name:] + words[:of_name]  # what stands after the name is hardly another one's

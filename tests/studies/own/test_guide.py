@@ -60,6 +60,31 @@ def test_the_pages_study_runs_on_the_pages_data_set(tmp_path: Path, fmim_here: P
         assert [row["n_s"] for row in csv.DictReader(file)] == ["4"]
 
 
+def test_a_study_of_fifteen_lines_compares_a_searched_loss_of_the_library_with_automargin(
+    tmp_path: Path, fmim_here: Program
+) -> None:
+    files = guide_files("studies/README.md", "From a loss to a comparison")
+    ((name, text),) = files.items()
+    assert len(text.splitlines()) <= 15
+    write_files(tmp_path, files)
+    done = fmim_here(name, *INLINE, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "runs" / "ms_vs_automargin"
+    records = list(read_records(out))
+    assert {record.status for record in records} == {"completed"}
+    searched = [record.config["loss"] for record in records if (record.arm, record.stage) == ("ms", "search")]
+    assert len(searched) == 8 * 2
+    values = {(loss["params"]["beta"], loss["miner"]["params"]["epsilon"]) for loss in searched}
+    assert len(values) == 8
+    assert all(10 <= beta <= 100 and 0.05 <= epsilon <= 0.3 for beta, epsilon in values)
+    with (out / "report" / "tables" / "paired_differences.csv").open() as file:
+        assert [(row["a"], row["b"]) for row in csv.DictReader(file)] == [("automargin", "ms")]
+    assert [arm.label for arm in StudyFile.read(out / "study.json").arms] == [
+        "MultiSimilarityLoss",
+        "AdaTriplet + AutoMargin",
+    ]
+
+
 def run_search(folder: Path, program: Program, heading: str, searcher: str, *options: str) -> Path:
     """Run a study with the searcher of a section of the page; returns the study's folder."""
     ((name, text),) = guide_files("search_spaces/README.md", heading).items()

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 import fmim
+from fmim.commands.studies import new
+from fmim.declare.presets import SMOKE
+from fmim.own.study_file import read_study_file
+from fmim_core.losses.pml import PML
 from fmim_core.records import StudyFile, read_records
+from fmim_core.training.step import rehearse_loss
 from tests.support.mini_study import NO_TRACKER
 from tests.support.program import Program
 from tests.support.reports import table
@@ -59,6 +64,21 @@ def test_the_test_that_it_writes_passes(tmp_path: Path, fmim_here: Program, monk
     finally:
         for module in ("my_study", "test_my_study"):
             sys.modules.pop(module, None)
+
+
+@pytest.mark.usefixtures("own_code")
+@pytest.mark.parametrize("loss", PML.library.names())
+def test_it_writes_a_study_of_any_loss_of_the_library_whose_values_can_all_be_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loss: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    new("of_library", loss)
+    study = read_study_file(tmp_path / "of_library.py")
+    grid, mine = study.arms
+    assert (study.baseline, grid.budget, mine.loss) == (grid.name, 4, loss)
+    assert mine.label == (f"{loss} + grid search" if mine.budget > 1 else loss)
+    for configuration in mine.space.every_value():
+        rehearse_loss(mine.train_config(SMOKE, configuration))
 
 
 @pytest.mark.parametrize(

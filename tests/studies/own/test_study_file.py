@@ -40,7 +40,7 @@ def test_modules_that_it_imports_from_its_folder_belong_to_it_and_others_do_not(
     imports = ("from __future__ import annotations\n", "from __future__ import annotations\n\nimport json\n")
     path = my_study(tmp_path, imports, ("tau: PositiveFloat = 0.1", "tau: PositiveFloat = TAU"))
     text = path.read_text(encoding="utf-8").replace(
-        "import math\n", "import math\nfrom helpers.deep.numbers_of_mine import TAU\n"
+        "from typing import Literal\n", "from typing import Literal\n\nfrom helpers.deep.numbers_of_mine import TAU\n"
     )
     path.write_text(text, encoding="utf-8")
     code = read_study_file(path).code
@@ -56,8 +56,8 @@ def test_modules_that_it_imports_from_its_folder_belong_to_it_and_others_do_not(
 
 def test_an_edited_file_is_read_anew_with_what_it_imports(tmp_path: Path) -> None:
     (tmp_path / "my_values.py").write_text("NAME = 'One'\n", encoding="utf-8")
-    imported = ("import math\n", "import math\n\nfrom my_values import NAME\n")
-    path = my_study(tmp_path, imported, ('title="A smooth triplet loss with a growing margin"', "title=NAME"))
+    imported = ("from typing import Literal\n", "from typing import Literal\n\nfrom my_values import NAME\n")
+    path = my_study(tmp_path, imported, ('title="A smooth triplet loss"', "title=NAME"))
     first = read_study_file(path)
     (tmp_path / "my_values.py").write_text("NAME = 'Another'\n", encoding="utf-8")
     second = read_study_file(path)
@@ -68,24 +68,24 @@ def test_an_edited_file_is_read_anew_with_what_it_imports(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('search="Growing', 'serach="Growing', "line 97: Arm: unknown field 'serach'; Arm has name, settings, search"),
-        ('name="smooth"', 'name="Smooth!"', "line 96: Arm: name: must be of the form ^[a-z][a-z0-9_]{0,39}$"),
+        ('search="Two', 'serach="Two', "line 40: Arm: unknown field 'serach'; Arm has name, settings, search"),
+        ('name="smooth"', 'name="Smooth!"', "line 39: Arm: name: must be of the form ^[a-z][a-z0-9_]{0,39}$"),
         (
             '"loss.tau"',
             '"loss.taau"',
-            "line 99: arm 'smooth': loss: unknown field 'taau'; SmoothTriplet has kind",
+            "line 42: arm 'smooth': loss: unknown field 'taau'; SmoothTriplet has kind",
         ),
-        ("(0.05, 0.1)", "(0.05, -1)", "line 99: arm 'smooth': loss.tau: Input should be greater than 0 (given '-1')"),
-        ('"half_cosine")', '"half_cosin")', "line 98: arm 'smooth': margins: unknown margins kind 'half_cosin'"),
-        ('baseline="triplet_grid"', 'baseline="x"', "line 101: Study: study 'my_study' compares x, but its arms are"),
+        ("(0.05, 0.1)", "(0.05, -1)", "line 42: arm 'smooth': loss.tau: Input should be greater than 0 (given '-1')"),
+        ('"fixed", "epsilon"', '"fixd", "epsilon"', "line 41: arm 'smooth': margins: unknown margins kind 'fixd'"),
+        ('"epsilon": 0.25', '"epsilom": 0.25', "line 41: arm 'smooth': margins: unknown field 'epsilom'; FixedMargins"),
+        ('baseline="triplet_grid"', 'baseline="x"', "line 44: Study: study 'my_study' compares x, but its arms are"),
         (
             "LossOutput(mean_over",
             "LossOutput(men_over",
-            "line 56: the loss SmoothTriplet(kind='smooth_triplet', tau=0.05",
+            "line 29: the loss SmoothTriplet(kind='smooth_triplet', tau=0.05",
         ),
-        ("Margins(self._config.peak", "Margins(self.peek", "line 86: the loss SmoothTriplet(kind='smooth_triplet'"),
-        ("softplus((margins", "softplus(((margins", "line 55: '(' was never closed: terms = self._tau"),
-        ("import math", "import mathh", "line 10: ModuleNotFoundError: No module named 'mathh'"),
+        ("softplus((margins", "softplus(((margins", "line 28: '(' was never closed: terms = self.tau"),
+        ("from torch.nn.", "from torch.mn.", "line 13: ModuleNotFoundError: No module named 'torch.mn'"),
         ("STUDY = Study", "STUDI = Study", "must declare a study as STUDY = Study(name=…, …); it does not"),
         ('name="my_study"', 'name="baselines"', "my_study.py: the study is called 'baselines', as one of `fmim list`"),
         ("return LossOutput(mean", "return (mean", "must return a LossOutput whose value is a scalar with a gradient"),
@@ -192,9 +192,9 @@ def test_a_trial_can_be_made_where_only_the_text_is(tmp_path: Path) -> None:
         "from fmim_core.records import Code\n"
         "from fmim_core.training.config import TrainConfig\n"
         "run_code(Code.model_validate_json(Path(sys.argv[1]).read_text()), Path(sys.argv[1], 'code'))\n"
-        "settings = {'loss': {'kind': 'smooth_triplet', 'tau': 0.2}, 'margins': {'kind': 'half_cosine'}}\n"
+        "settings = {'loss': {'kind': 'smooth_triplet', 'tau': 0.2}, 'margins': {'kind': 'fixed', 'epsilon': 0.25}}\n"
         "made = TrainConfig.model_validate(settings)\n"
-        "print(type(made.loss).__module__, made.loss.tau, made.margins.peak)\n"
+        "print(type(made.loss).__module__, made.loss.tau, made.margins.epsilon)\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "code.json")]
     done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)

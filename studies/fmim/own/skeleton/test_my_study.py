@@ -1,14 +1,12 @@
-"""The loss of my_study.py against its formula, written as loops, and its schedule: `pytest test_my_study.py`."""
+"""The loss of my_study.py against its formula, written as loops: `pytest test_my_study.py`."""
 
 from __future__ import annotations
 
-import math
-
 import pytest
 import torch
-from my_study import HalfCosine, SmoothTriplet
+from my_study import SmoothTriplet
 
-from fmim.kinds import EpochStatistics, Margins, Similarities, unit
+from fmim.kinds import Margins, Similarities, unit
 
 LABELS = (0, 0, 1, 1, 1, 2, 2)
 
@@ -33,12 +31,3 @@ def test_the_loss_and_its_gradient_are_those_of_the_formula(seed: int) -> None:
     gradient, gradient_by_hand = (torch.autograd.grad(value, raw, retain_graph=True)[0] for value in (found, expected))
     assert found.item() == pytest.approx(expected.item(), abs=1e-9)
     assert torch.allclose(gradient, gradient_by_hand, rtol=0, atol=1e-9)
-
-
-def test_the_margin_grows_along_a_half_cosine() -> None:
-    schedule = HalfCosine(peak=0.5, epochs=2).build()
-    margins = [schedule.margins.epsilon]
-    for epoch in (1, 2, 3):
-        schedule.observe(epoch, EpochStatistics(math.nan, math.nan, math.nan))
-        margins.append(schedule.margins.epsilon)
-    assert margins == pytest.approx([0.0, 0.25, 0.5, 0.5], abs=1e-12)

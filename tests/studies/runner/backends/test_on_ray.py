@@ -220,8 +220,7 @@ def test_the_command_predicts(running: RayCluster, tmp_path: Path, fmim_here: Pr
     assert "for 28 trials" in done.stdout
 
 
-IMPORTS = """import math
-from pathlib import Path
+IMPORTS = """from pathlib import Path
 from typing import Literal
 
 import my_scale
@@ -244,7 +243,7 @@ def test_workers_have_the_copy_of_a_studys_own_files_alone(tmp_path: Path, fmim_
     (home / "my_scale.py").write_text("TAU = 0.05\n", encoding="utf-8")
     my_study(
         home,
-        ("import math\nfrom typing import Literal\n", IMPORTS),
+        ("from typing import Literal\n", IMPORTS),
         ("\n\nBASELINE = Arm(", TELL.format(told=str(told))),
         ("values=(0.1, 0.25, 0.5, 0.75)", "values=(0.25,)"),
         ("values=(0.05, 0.1)", "values=(my_scale.TAU,)"),
